@@ -7,6 +7,7 @@
 #define QJUMP_COMPAT_H
 
 #include <linux/module.h>
+#include <net/netlink.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #ifdef HAVE_NET_GSO_H
@@ -15,6 +16,28 @@
 
 #ifndef MODULE_ALIAS_NET_SCH
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("net-sch-" id)
+#endif
+
+/* Numbers of 32 or 64 bits, as needed: since 6.7; before, of 64 */
+#ifndef HAVE_NLA_UINT
+#define NLA_UINT NLA_U64
+
+static inline u64 nla_get_uint(const struct nlattr *attr)
+{
+	return nla_get_u64(attr);
+}
+
+static inline int nla_put_uint(struct sk_buff *skb, int type, u64 value)
+{
+	return nla_put(skb, type, sizeof(value), &value);
+}
+#endif
+
+#ifndef HAVE_NLA_UINT_DEFAULT
+static inline u64 nla_get_uint_default(const struct nlattr *attr, u64 otherwise)
+{
+	return attr ? nla_get_uint(attr) : otherwise;
+}
 #endif
 
 /* What waits is read without the lock where qdiscs are dumped */

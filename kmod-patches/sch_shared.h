@@ -21,19 +21,32 @@
 	({ NL_SET_ERR_MSG_ATTR(extack, attr, KBUILD_MODNAME ": " msg); -EINVAL; })
 
 /*
- * True when sch is to stand below a multi-queue root (mq, mqprio, taprio), at
- * whatever depth: it would then see one transmit queue's packets only. A parent
- * with major number 0 is the mq that the kernel attaches by default. taprio has
- * no flag that says what it is.
+ * True when sch is to stand below a qdisc that has a child for each transmit queue
+ * (mq, mqprio, taprio, multiq), at whatever depth: it would then see one queue's
+ * packets only. A parent with major number 0 is the mq that the kernel attaches by
+ * default. taprio and multiq have no flag that says what they are.
  */
 static inline bool qdisc_under_mq(const struct Qdisc *sch)
 {
-	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc), *above;
+	u32 parent = sch->parent;
+	int bucket;
 
-	if (sch->parent == TC_H_ROOT)
-		return false;
-	return !TC_H_MAJ(sch->parent) || (root->flags & TCQ_F_MQROOT) ||
-	       !strcmp(root->ops->id, "taprio");
+	while (parent != TC_H_ROOT) {
+		if (!TC_H_MAJ(parent) || (root->flags & TCQ_F_MQROOT) ||
+		    !strcmp(root->ops->id, "taprio") || !strcmp(root->ops->id, "multiq"))
+			return true;
+		u32 major = TC_H_MAJ(parent);
+
+		parent = TC_H_ROOT;
+		hash_for_each(qdisc_dev(sch)->qdisc_hash, bucket, above, hash)
+			if (above->handle == major) {
+				if (!strcmp(above->ops->id, "multiq"))
+					return true;
+				parent = above->parent;
+			}
+	}
+	return false;
 }
 
 /*

@@ -90,6 +90,20 @@ static inline uint32_t attr_u32(const struct rtattr *a)
 	return value;
 }
 
+/* A number of 32 or 64 bits, as long as its value needs. */
+static inline uint64_t attr_uint(const struct rtattr *a)
+{
+	uint64_t value = 0;
+	uint32_t small;
+
+	if (RTA_PAYLOAD(a) >= sizeof(value)) {
+		memcpy(&value, RTA_DATA(a), sizeof(value));
+		return value;
+	}
+	memcpy(&small, RTA_DATA(a), sizeof(small));
+	return small;
+}
+
 static inline uint64_t attr_u64(const struct rtattr *a)
 {
 	uint64_t value;
@@ -131,7 +145,7 @@ static inline void show_figures(struct rtattr **tb, const struct figure *figures
 	for (i = 0; i < n; i++) {
 		struct rtattr *a = tb[figures[i].type];
 
-		value[i] = !a ? 0 : figures[i].size == 8 ? attr_u64(a) : attr_u32(a);
+		value[i] = a ? attr_uint(a) : 0;
 		show_json(figures[i].name, value[i]);
 	}
 }
@@ -149,8 +163,8 @@ static inline void find_levels(struct rtattr *xstats, int type, int index, struc
 			continue;
 		inner = RTA_PAYLOAD(a);
 		for (i = RTA_DATA(a); RTA_OK(i, inner); i = RTA_NEXT(i, inner))
-			if (i->rta_type == index && RTA_PAYLOAD(i) == 4 && attr_u32(i) < levels)
-				level[attr_u32(i)] = a;
+			if (i->rta_type == index && RTA_PAYLOAD(i) >= 4 && attr_uint(i) < levels)
+				level[attr_uint(i)] = a;
 	}
 }
 

@@ -10,7 +10,7 @@ static bool read_levels(struct rtattr *opt, struct level *levels)
 {
 	static const uint8_t size[TCA_QJUMP_LEVEL_MAX + 1] = {
 		[TCA_QJUMP_LEVEL_INDEX] = 4, [TCA_QJUMP_LEVEL_BUDGET] = 4,
-		[TCA_QJUMP_LEVEL_LIMIT] = 4, [TCA_QJUMP_LEVEL_PACKETS] = 4,
+		[TCA_QJUMP_LEVEL_LIMIT] = 4,
 	};
 	int len = RTA_PAYLOAD(opt), p;
 	struct rtattr *at, *tb[TCA_QJUMP_LEVEL_MAX + 1];
@@ -22,15 +22,13 @@ static bool read_levels(struct rtattr *opt, struct level *levels)
 			continue;
 		parse_options(tb, size, TCA_QJUMP_LEVEL_MAX, at);
 		if (!tb[TCA_QJUMP_LEVEL_INDEX] || !tb[TCA_QJUMP_LEVEL_BUDGET] ||
-		    attr_u32(tb[TCA_QJUMP_LEVEL_INDEX]) >= TC_QJUMP_LEVELS)
+		    !tb[TCA_QJUMP_LEVEL_LIMIT] ||
+		    attr_uint(tb[TCA_QJUMP_LEVEL_INDEX]) >= TC_QJUMP_LEVELS)
 			continue;
-		l = &levels[attr_u32(tb[TCA_QJUMP_LEVEL_INDEX])];
+		l = &levels[attr_uint(tb[TCA_QJUMP_LEVEL_INDEX])];
 		l->named = true;
-		l->budget = attr_u32(tb[TCA_QJUMP_LEVEL_BUDGET]);
-		l->has_limit = tb[TCA_QJUMP_LEVEL_LIMIT];
-		l->limit = l->has_limit ? attr_u32(tb[TCA_QJUMP_LEVEL_LIMIT]) : 0;
-		l->has_packets = tb[TCA_QJUMP_LEVEL_PACKETS];
-		l->packets = l->has_packets ? attr_u32(tb[TCA_QJUMP_LEVEL_PACKETS]) : 0;
+		l->budget = attr_uint(tb[TCA_QJUMP_LEVEL_BUDGET]);
+		l->limit = attr_uint(tb[TCA_QJUMP_LEVEL_LIMIT]);
 	}
 	for (p = 0; p < TC_QJUMP_LEVELS; p++)
 		if (!levels[p].named)
@@ -38,24 +36,7 @@ static bool read_levels(struct rtattr *opt, struct level *levels)
 	return true;
 }
 
-static void show_bounds(const struct level *l)
-{
-	char text[64];
-
-	if (l->has_limit && !l->limit)
-		show_text("limit auto ");
-	if (l->has_limit && l->limit) {
-		snprintf(text, sizeof(text), "limit %ub ", l->limit);
-		show_text(text);
-	}
-	if (l->has_packets) {
-		snprintf(text, sizeof(text), "packets %u ", l->packets);
-		show_text(text);
-	}
-}
-
-/* In JSON limits and packets are absent where there are none, in mode 2015. */
-static void show_settings(const struct level *levels, bool old)
+static void show_settings(const struct level *levels)
 {
 	bool same = true;
 	char text[64];
@@ -65,31 +46,26 @@ static void show_settings(const struct level *levels, bool old)
 	for (p = 0; p < TC_QJUMP_LEVELS; p++)
 		show_json(NULL, levels[p].budget);
 	close_json_array(PRINT_JSON, NULL);
-	if (levels[0].has_limit) {
-		open_json_array(PRINT_JSON, "limits");
-		for (p = 0; p < TC_QJUMP_LEVELS; p++)
-			show_json(NULL, levels[p].limit);
-		close_json_array(PRINT_JSON, NULL);
-	}
-	if (levels[0].has_packets) {
-		open_json_array(PRINT_JSON, "packets");
-		for (p = 0; p < TC_QJUMP_LEVELS; p++)
-			show_json(NULL, levels[p].packets);
-		close_json_array(PRINT_JSON, NULL);
-	}
+	open_json_array(PRINT_JSON, "limits");
+	for (p = 0; p < TC_QJUMP_LEVELS; p++)
+		show_json(NULL, levels[p].limit);
+	close_json_array(PRINT_JSON, NULL);
 	for (p = 1; p < TC_QJUMP_LEVELS; p++)
-		same &= levels[p].limit == levels[0].limit &&
-			levels[p].packets == levels[0].packets;
-	if (same)	/* a bare limit, which must not follow a level */
-		show_bounds(&levels[0]);
+		same &= levels[p].limit == levels[0].limit;
+	if (same) {	/* a bare limit, which must not follow a level */
+		snprintf(text, sizeof(text), "limit %u ", levels[0].limit);
+		show_text(text);
+	}
 	for (p = TC_QJUMP_LEVELS - 1; p >= 0; p--) {
-		if (levels[p].budget || old)
+		if (levels[p].budget)
 			snprintf(text, sizeof(text), "level %d %ub ", p, levels[p].budget);
 		else
 			snprintf(text, sizeof(text), "level %d unlimited ", p);
 		show_text(text);
-		if (!same)
-			show_bounds(&levels[p]);
+		if (!same) {
+			snprintf(text, sizeof(text), "limit %u ", levels[p].limit);
+			show_text(text);
+		}
 	}
 }
 
@@ -129,55 +105,45 @@ static void show_size(const char *key, uint32_t value)
 static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	static const uint8_t size[TCA_QJUMP_MAX + 1] = {
-		[TCA_QJUMP_EPOCH] = 8, [TCA_QJUMP_BASE] = 8, [TCA_QJUMP_SLACK] = 8,
-		[TCA_QJUMP_MODE] = 4,
-		[TCA_QJUMP_EPOCHS] = 4, [TCA_QJUMP_PRIOMAP] = TC_QJUMP_PRIOS,
+		[TCA_QJUMP_EPOCH] = 4, [TCA_QJUMP_SLACK] = 4,
+		[TCA_QJUMP_PRIOMAP] = TC_QJUMP_PRIOS,
 		[TCA_QJUMP_OVERHEAD] = 4, [TCA_QJUMP_MPU] = 4,
 	};
 	struct level levels[TC_QJUMP_LEVELS] = {};
 	struct rtattr *tb[TCA_QJUMP_MAX + 1];
-	uint32_t mode;
 
 	if (!opt)
 		return 0;
 	parse_options(tb, size, TCA_QJUMP_MAX, opt);
-	mode = tb[TCA_QJUMP_MODE] ? attr_u32(tb[TCA_QJUMP_MODE]) : 0;
 	if (tb[TCA_QJUMP_EPOCH])
-		show_time("epoch", "epoch_ns", attr_u64(tb[TCA_QJUMP_EPOCH]));
+		show_time("epoch", "epoch_ns", attr_uint(tb[TCA_QJUMP_EPOCH]));
 	else
 		show_json("epoch_ns", 0);
-	if (mode < 3)
-		show_name("mode", modes[mode]);
-	if (tb[TCA_QJUMP_EPOCHS] && attr_u32(tb[TCA_QJUMP_EPOCHS]) < 3)
-		show_name("epochs", epoch_kinds[attr_u32(tb[TCA_QJUMP_EPOCHS])]);
-	if (tb[TCA_QJUMP_BASE])
-		show_time("base", "base_ns", attr_u64(tb[TCA_QJUMP_BASE]));
 	if (tb[TCA_QJUMP_SLACK])
-		show_time("slack", "slack_ns", attr_u64(tb[TCA_QJUMP_SLACK]));
+		show_time("slack", "slack_ns", attr_uint(tb[TCA_QJUMP_SLACK]));
 	if (read_levels(opt, levels))
-		show_settings(levels, mode == TC_QJUMP_2015);
+		show_settings(levels);
 	if (tb[TCA_QJUMP_PRIOMAP])
 		show_priomap(RTA_DATA(tb[TCA_QJUMP_PRIOMAP]));
 	if (tb[TCA_QJUMP_OVERHEAD])
-		show_size("overhead", attr_u32(tb[TCA_QJUMP_OVERHEAD]));
+		show_size("overhead", attr_uint(tb[TCA_QJUMP_OVERHEAD]));
 	if (tb[TCA_QJUMP_MPU])
-		show_size("mpu", attr_u32(tb[TCA_QJUMP_MPU]));
+		show_size("mpu", attr_uint(tb[TCA_QJUMP_MPU]));
 	return 0;
 }
 
 static void show_level(struct rtattr *nest)
 {
-	enum { LEVEL, PACKETS, BYTES, DROPS, OVERSIZE, THROTTLED, QLEN, BACKLOG, LIMIT, VALUES };
+	enum { LEVEL, PACKETS, BYTES, DROPS, OVERSIZE, THROTTLED, QLEN, BACKLOG, VALUES };
 	static const struct figure figures[VALUES] = {
 		{ TCA_QJUMP_LEVEL_STATS_INDEX, 4, "level" },
-		{ TCA_QJUMP_LEVEL_STATS_PACKETS, 8, "packets" },
-		{ TCA_QJUMP_LEVEL_STATS_BYTES, 8, "bytes" },
-		{ TCA_QJUMP_LEVEL_STATS_DROPS, 8, "drops" },
-		{ TCA_QJUMP_LEVEL_STATS_OVERSIZE, 8, "oversize" },
-		{ TCA_QJUMP_LEVEL_STATS_THROTTLED, 8, "throttled" },
+		{ TCA_QJUMP_LEVEL_STATS_PACKETS, 4, "packets" },
+		{ TCA_QJUMP_LEVEL_STATS_BYTES, 4, "bytes" },
+		{ TCA_QJUMP_LEVEL_STATS_DROPS, 4, "drops" },
+		{ TCA_QJUMP_LEVEL_STATS_OVERSIZE, 4, "oversize" },
+		{ TCA_QJUMP_LEVEL_STATS_THROTTLED, 4, "throttled" },
 		{ TCA_QJUMP_LEVEL_STATS_QLEN, 4, "qlen" },
 		{ TCA_QJUMP_LEVEL_STATS_BACKLOG, 4, "backlog" },
-		{ TCA_QJUMP_LEVEL_STATS_LIMIT, 4, "limit" },
 	};
 	uint8_t size[TCA_QJUMP_LEVEL_STATS_MAX + 1] = {};
 	struct rtattr *tb[TCA_QJUMP_LEVEL_STATS_MAX + 1];
@@ -192,10 +158,10 @@ static void show_level(struct rtattr *nest)
 	show_figures(tb, figures, VALUES, value);
 	close_json_object();
 	snprintf(text, sizeof(text),
-		 "%s level %llu: sent %llu bytes %llu pkt (dropped %llu, oversize %llu, throttled %llu) backlog %llub %llup limit %llub",
+		 "%s level %llu: sent %llu bytes %llu pkt (dropped %llu, oversize %llu, throttled %llu) backlog %llub %llup",
 		 value[LEVEL] == TC_QJUMP_LEVELS - 1 ? "" : "\n", value[LEVEL], value[BYTES],
 		 value[PACKETS], value[DROPS], value[OVERSIZE], value[THROTTLED], value[BACKLOG],
-		 value[QLEN], value[LIMIT]);
+		 value[QLEN]);
 	show_text(text);
 }
 

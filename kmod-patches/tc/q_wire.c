@@ -22,7 +22,8 @@ static int parse_quantile(const char *text, struct tc_wire_quantile *quantile)
 
 	percent = strtold(text, &end);
 	if (end == text || *end != ':' || !(percent >= 0 && percent <= 100)) {
-		fprintf(stderr, "\"%s\" is no quantile; give PERCENT:TIME, as in 50:85us\n", text);
+		fprintf(stderr,
+			"\"%s\" is not a quantile; give PERCENT:TIME, as in 50:85us\n", text);
 		return -1;
 	}
 	if (unit_parse("jitter", time_units, UINT32_MAX, end + 1, &ns))
@@ -76,16 +77,71 @@ static int put_levels(struct nlmsghdr *n, const char *arg)
 	return 0;
 }
 
+static int put_size(struct nlmsghdr *n, int type, const char *option, const char *arg)
+{
+	uint32_t bytes;
+
+	if (parse_size(option, arg, &bytes))
+		return -1;
+	put_u32(n, type, bytes);
+	return 0;
+}
+
+static int put_classify(struct nlmsghdr *n, const char *arg)
+{
+	int i = choose("classify", classifiers, 3, arg);
+
+	if (i < 0)
+		return -1;
+	put_u32(n, TCA_WIRE_CLASSIFY, i);
+	return 0;
+}
+
+static int put_number(struct nlmsghdr *n, int type, const char *option, const char *arg,
+		      int (*parse_one)(const char *option, const char *arg, uint64_t *value))
+{
+	uint64_t value;
+
+	if (parse_one(option, arg, &value))
+		return -1;
+	put_u64(n, type, value);
+	return 0;
+}
+
+/* An option and the word behind it; "pause" has two. */
+static int put_option(struct nlmsghdr *n, const char *option, char **argv)
+{
+	if (!strcmp(option, "rate"))
+		return put_number(n, TCA_WIRE_RATE, option, *argv, parse_rate);
+	if (!strcmp(option, "delay"))
+		return put_number(n, TCA_WIRE_DELAY, option, *argv, parse_time);
+	if (!strcmp(option, "seed"))
+		return put_number(n, TCA_WIRE_SEED, option, *argv, parse_number);
+	if (!strcmp(option, "limit"))
+		return put_size(n, TCA_WIRE_LIMIT, option, *argv);
+	if (!strcmp(option, "overhead"))
+		return put_size(n, TCA_WIRE_OVERHEAD, option, *argv);
+	if (!strcmp(option, "pause"))
+		return put_size(n, TCA_WIRE_XOFF, option, argv[0]) ?:
+		       put_size(n, TCA_WIRE_XON, option, argv[1]);
+	if (!strcmp(option, "pfc"))
+		return put_levels(n, *argv);
+	if (!strcmp(option, "jitter"))
+		return put_jitter(n, *argv);
+	if (!strcmp(option, "classify"))
+		return put_classify(n, *argv);
+	fprintf(stderr, "wire has no option \"%s\"; \"wire help\" names them\n", option);
+	return -1;
+}
+
 static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
 		 const char *dev)
 {
 	struct rtattr *nest = nest_start(n, TCA_OPTIONS);
-	uint64_t value;
-	uint32_t size;
-	int i;
 
 	while (argc-- > 0) {
 		const char *option = *argv++;
+		int words = strcmp(option, "pause") ? 1 : 2;
 
 		if (!strcmp(option, "help")) {
 			explain();
@@ -95,51 +151,12 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 			put_u32(n, TCA_WIRE_ORPHAN, *option == 'o');
 			continue;
 		}
-		if (argc < 1)
+		if (argc < words)
 			return missing(option);
-		if (!strcmp(option, "rate")) {
-			if (parse_rate(option, *argv, &value))
-				return -1;
-			put_u64(n, TCA_WIRE_RATE, value);
-		} else if (!strcmp(option, "delay")) {
-			if (parse_time(option, *argv, &value))
-				return -1;
-			put_u64(n, TCA_WIRE_DELAY, value);
-		} else if (!strcmp(option, "limit") || !strcmp(option, "overhead")) {
-			if (parse_size(option, *argv, &size))
-				return -1;
-			put_u32(n, *option == 'l' ? TCA_WIRE_LIMIT : TCA_WIRE_OVERHEAD, size);
-		} else if (!strcmp(option, "pause")) {
-			if (argc < 2)
-				return missing(option);
-			if (parse_size(option, *argv, &size))
-				return -1;
-			put_u32(n, TCA_WIRE_XOFF, size);
-			argc--, argv++;
-			if (parse_size(option, *argv, &size))
-				return -1;
-			put_u32(n, TCA_WIRE_XON, size);
-		} else if (!strcmp(option, "pfc")) {
-			if (put_levels(n, *argv))
-				return -1;
-		} else if (!strcmp(option, "jitter")) {
-			if (put_jitter(n, *argv))
-				return -1;
-		} else if (!strcmp(option, "seed")) {
-			if (parse_number(option, *argv, &value))
-				return -1;
-			put_u64(n, TCA_WIRE_SEED, value);
-		} else if (!strcmp(option, "classify")) {
-			i = choose(option, classifiers, 3, *argv);
-			if (i < 0)
-				return -1;
-			put_u32(n, TCA_WIRE_CLASSIFY, i);
-		} else {
-			fprintf(stderr,
-				"wire has no option \"%s\"; \"wire help\" names them\n", option);
+		if (put_option(n, option, argv))
 			return -1;
-		}
-		argc--, argv++;
+		argc -= words;
+		argv += words;
 	}
 	addattr_nest_end(n, nest);
 	return 0;

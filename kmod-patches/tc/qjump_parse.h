@@ -7,15 +7,14 @@
 #include "units.h"
 #include "pkt_sched_qjump.h"
 
-static const char *const modes[] = { "delay", "drop", "2015" };
-static const char *const epoch_kinds[] = { "rolling", "first-packet", "aligned" };
-
-/* What a command says of one level; bare limit and packets are kept in one too. */
+/* What a command says of one level; a bare limit is kept in one too. */
 struct level {
-	bool	named, unlimited, scaled, has_limit, has_packets;
+	bool	named, unlimited, scaled, has_limit;
 	double	factor;
-	uint32_t budget, limit, packets;
+	uint32_t budget, limit;
 };
+
+#define HOUR_NS	3600000000000ULL
 
 struct args {
 	int	argc;
@@ -26,10 +25,15 @@ static inline int explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... qjump [ epoch TIME ] [ bytes SIZE ]\n"
-		"           [ level P BYTES|unlimited|factor F [ limit BYTES|auto ] [ packets N ] ]...\n"
-		"           [ mode delay|drop|2015 ] [ epochs rolling|first-packet|aligned ] [ base TIME ]\n"
-		"           [ limit BYTES|auto ] [ packets N ] [ priomap P0 .. P15 ]\n"
+		"           [ level P BYTES|unlimited|factor F [ limit PACKETS ] ]...\n"
+		"           [ limit PACKETS ] [ priomap P0 .. P15 ]\n"
 		"           [ overhead BYTES ] [ mpu BYTES ] [ slack TIME ]\n");
+	return -1;
+}
+
+static inline int repeated(const char *option)
+{
+	fprintf(stderr, "\"%s\" is given twice\n", option);
 	return -1;
 }
 
@@ -67,13 +71,6 @@ static inline int next_size(struct args *a, const char *option, uint32_t *bytes)
 	return arg ? parse_size(option, arg, bytes) : -1;
 }
 
-static inline int next_choice(struct args *a, const char *option, const char *const *names, int n)
-{
-	const char *arg = next(a, option);
-
-	return arg ? choose(option, names, n, arg) : -1;
-}
-
 static inline int next_level(struct args *a, const char *option, uint32_t *level)
 {
 	const char *arg = next(a, option);
@@ -88,33 +85,24 @@ static inline int next_level(struct args *a, const char *option, uint32_t *level
 	return 0;
 }
 
-/* [limit BYTES|auto] [packets N]: 1 if either was there, 0 if not, -1 if wrong */
-static inline int parse_bounds(struct args *a, struct level *l)
+/* [limit PACKETS]: 1 if it was there, 0 if not, -1 if wrong */
+static inline int parse_limit(struct args *a, struct level *l)
 {
 	const char *arg;
-	int found = 0;
 
-	for (;; found = 1) {
-		if (takes(a, "limit")) {
-			arg = next(a, "limit");
-			l->limit = 0;
-			if (!arg || (strcmp(arg, "auto") && parse_size("limit", arg, &l->limit)))
-				return -1;
-			l->has_limit = true;
-		} else if (takes(a, "packets")) {
-			arg = next(a, "packets");
-			if (!arg)
-				return -1;
-			if (get_u32(&l->packets, arg, 10)) {
-				fprintf(stderr,
-					"\"packets\" cannot be \"%s\"; give a whole number\n", arg);
-				return -1;
-			}
-			l->has_packets = true;
-		} else {
-			return found;
-		}
+	if (!takes(a, "limit"))
+		return 0;
+	arg = next(a, "limit");
+	if (!arg)
+		return -1;
+	if (l->has_limit)
+		return repeated("limit");
+	if (get_u32(&l->limit, arg, 10) || !l->limit || l->limit > 1000000) {
+		fprintf(stderr, "\"limit\" cannot be \"%s\"; give 1 to 1000000 packets\n", arg);
+		return -1;
 	}
+	l->has_limit = true;
+	return 1;
 }
 
 static inline int parse_factor(struct args *a, struct level *l)
@@ -126,9 +114,10 @@ static inline int parse_factor(struct args *a, struct level *l)
 		return -1;
 	l->scaled = true;
 	l->factor = strtod(arg, &end);
-	if (end == arg || *end || !isfinite(l->factor) || l->factor < 0) {
+	if (end == arg || *end || !isfinite(l->factor) || l->factor <= 0) {
 		fprintf(stderr,
-			"\"factor\" cannot be \"%s\"; give a number, 0 for unlimited\n", arg);
+			"\"factor\" cannot be \"%s\"; give a number above 0, or \"unlimited\"\n",
+			arg);
 		return -1;
 	}
 	return 0;
@@ -155,7 +144,13 @@ static inline int parse_one_level(struct args *a, struct level *levels)
 		err = parse_factor(a, l);
 	else
 		err = next_size(a, "level", &l->budget);
-	return err || parse_bounds(a, l) < 0 ? -1 : 0;
+	if (!err && !l->unlimited && !l->scaled && (!l->budget || l->budget > INT32_MAX)) {
+		fprintf(stderr,
+			"level %u: give a budget of 1 to 2147483647 bytes, or \"unlimited\"\n", p);
+		return -1;
+	}
+	/* the second time for one that is repeated */
+	return err || parse_limit(a, l) < 0 || parse_limit(a, l) < 0 ? -1 : 0;
 }
 
 static inline int parse_priomap(struct args *a, struct nlmsghdr *n)
@@ -175,8 +170,7 @@ static inline int parse_priomap(struct args *a, struct nlmsghdr *n)
 /* The budgets that factors of so many bytes stand for. */
 static inline int scale(struct level *levels, const uint32_t *bytes)
 {
-	bool scaled = false;
-	int p;
+	int p, below = -1;
 
 	for (p = 0; p < TC_QJUMP_LEVELS; p++) {
 		struct level *l = &levels[p];
@@ -184,55 +178,97 @@ static inline int scale(struct level *levels, const uint32_t *bytes)
 
 		if (!l->scaled)
 			continue;
-		scaled = true;
 		if (!bytes) {
 			fprintf(stderr,
 				"\"factor\" needs \"bytes\": how many a factor of 1 stands for\n");
 			return -1;
 		}
 		budget = round(l->factor * *bytes);
-		if (budget > UINT32_MAX || (l->factor > 0 && budget < 1)) {
+		if (budget > INT32_MAX || budget < 1) {
 			fprintf(stderr,
 				"level %d: %g times %u bytes is no budget\n", p, l->factor, *bytes);
 			return -1;
 		}
 		l->budget = budget;
+		if (below >= 0 && l->factor > levels[below].factor)
+			fprintf(stderr,
+				"Warning: level %d has a larger factor than level %d, which is less urgent\n",
+				p, below);
+		below = p;
 	}
-	if (bytes && !scaled) {
+	if (bytes && below < 0) {
 		fprintf(stderr, "\"bytes\" is what a \"factor\" counts, and there is none\n");
 		return -1;
 	}
 	return 0;
 }
 
-static inline int put_levels(struct nlmsghdr *n, const struct level *levels,
-			     const struct level *all, bool old)
+static inline void put_levels(struct nlmsghdr *n, const struct level *levels,
+			      const struct level *all)
 {
 	uint32_t p;
 
 	for (p = 0; p < TC_QJUMP_LEVELS; p++) {
 		const struct level *l = &levels[p];
 		const struct level *limit = l->has_limit ? l : all;
-		const struct level *packets = l->has_packets ? l : all;
 		struct rtattr *nest;
 
-		if (!l->named && !all->has_limit && !all->has_packets)
+		if (!l->named && !all->has_limit)
 			continue;
-		if (l->unlimited && old) {
-			fprintf(stderr,
-				"level %u: mode 2015 has no unlimited levels, there 0 lets nothing pass\n",
-				p);
-			return -1;
-		}
 		nest = nest_start(n, TCA_QJUMP_LEVEL);
-		put_u32(n, TCA_QJUMP_LEVEL_INDEX, p);
+		put_u64(n, TCA_QJUMP_LEVEL_INDEX, p);
 		if (l->named)
-			put_u32(n, TCA_QJUMP_LEVEL_BUDGET, l->budget);
+			put_u64(n, TCA_QJUMP_LEVEL_BUDGET, l->budget);
 		if (limit->has_limit)
-			put_u32(n, TCA_QJUMP_LEVEL_LIMIT, limit->limit);
-		if (packets->has_packets)
-			put_u32(n, TCA_QJUMP_LEVEL_PACKETS, packets->packets);
+			put_u64(n, TCA_QJUMP_LEVEL_LIMIT, limit->limit);
 		addattr_nest_end(n, nest);
+	}
+}
+
+/* An option that is one number; a word may be given once. */
+struct option {
+	const char *word;
+	int	type;
+	bool	is_time;
+	uint64_t max;
+	const char *range;
+};
+
+static inline int parse_option(struct args *a, const struct option *o, struct nlmsghdr *n)
+{
+	uint32_t bytes;
+	uint64_t value;
+
+	if (o->is_time ? next_time(a, o->word, &value) : next_size(a, o->word, &bytes))
+		return -1;
+	if (!o->is_time)
+		value = bytes;
+	if (value > o->max) {
+		fprintf(stderr, "\"%s\" is out of range: %s\n", o->word, o->range);
+		return -1;
+	}
+	put_u64(n, o->type, value);
+	return 0;
+}
+
+/* An option that is one number: 1 if it was there, 0 if not, -1 if wrong; seen: which have been */
+static inline int parse_plain(struct args *a, struct nlmsghdr *n, bool seen[4])
+{
+	static const struct option options[] = {
+		{ "epoch", TCA_QJUMP_EPOCH, true, HOUR_NS, "at most 1 hour" },
+		{ "slack", TCA_QJUMP_SLACK, true, HOUR_NS, "at most 1 hour" },
+		{ "overhead", TCA_QJUMP_OVERHEAD, false, 2048, "at most 2048 bytes" },
+		{ "mpu", TCA_QJUMP_MPU, false, 2048, "at most 2048 bytes" },
+	};
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (!takes(a, options[i].word))
+			continue;
+		if (seen[i])
+			return repeated(options[i].word);
+		seen[i] = true;
+		return parse_option(a, &options[i], n) ? -1 : 1;
 	}
 	return 0;
 }
@@ -241,12 +277,11 @@ static inline int qjump_parse(const struct qdisc_util *qu, int argc, char **argv
 			      struct nlmsghdr *n, const char *dev)
 {
 	struct level levels[TC_QJUMP_LEVELS] = {}, all = {};
+	bool seen[4] = {}, has_bytes = false, has_priomap = false;
 	struct args a = { argc, argv };
-	bool has_bytes = false, old = false;
 	struct rtattr *nest;
-	uint32_t size, bytes;
-	uint64_t time;
-	int i;
+	uint32_t bytes;
+	int found;
 
 	if (!argc)
 		return 0;
@@ -254,60 +289,35 @@ static inline int qjump_parse(const struct qdisc_util *qu, int argc, char **argv
 	while (a.argc) {
 		if (takes(&a, "help"))
 			return explain();
-		i = parse_bounds(&a, &all);
-		if (i < 0)
+		found = parse_limit(&a, &all) ?: parse_plain(&a, n, seen);
+		if (found < 0)
 			return -1;
-		if (i)
+		if (found)
 			continue;
-		if (takes(&a, "epoch")) {
-			if (next_time(&a, "epoch", &time))
-				return -1;
-			put_u64(n, TCA_QJUMP_EPOCH, time);
-		} else if (takes(&a, "base")) {
-			if (next_time(&a, "base", &time))
-				return -1;
-			put_u64(n, TCA_QJUMP_BASE, time);
-		} else if (takes(&a, "slack")) {
-			if (next_time(&a, "slack", &time))
-				return -1;
-			put_u64(n, TCA_QJUMP_SLACK, time);
-		} else if (takes(&a, "bytes")) {
+		if (takes(&a, "bytes")) {
+			if (has_bytes)
+				return repeated("bytes");
+			has_bytes = true;
 			if (next_size(&a, "bytes", &bytes))
 				return -1;
-			has_bytes = true;
 		} else if (takes(&a, "level")) {
 			if (parse_one_level(&a, levels))
 				return -1;
-		} else if (takes(&a, "mode")) {
-			i = next_choice(&a, "mode", modes, 3);
-			if (i < 0)
-				return -1;
-			put_u32(n, TCA_QJUMP_MODE, i);
-			old = i == TC_QJUMP_2015;
-		} else if (takes(&a, "epochs")) {
-			i = next_choice(&a, "epochs", epoch_kinds, 3);
-			if (i < 0)
-				return -1;
-			put_u32(n, TCA_QJUMP_EPOCHS, i);
 		} else if (takes(&a, "priomap")) {
+			if (has_priomap)
+				return repeated("priomap");
+			has_priomap = true;
 			if (parse_priomap(&a, n))
 				return -1;
-		} else if (takes(&a, "overhead")) {
-			if (next_size(&a, "overhead", &size))
-				return -1;
-			put_u32(n, TCA_QJUMP_OVERHEAD, size);
-		} else if (takes(&a, "mpu")) {
-			if (next_size(&a, "mpu", &size))
-				return -1;
-			put_u32(n, TCA_QJUMP_MPU, size);
 		} else {
 			fprintf(stderr,
 				"qjump has no option \"%s\"; \"qjump help\" names them\n", *a.argv);
 			return -1;
 		}
 	}
-	if (scale(levels, has_bytes ? &bytes : NULL) || put_levels(n, levels, &all, old))
+	if (scale(levels, has_bytes ? &bytes : NULL))
 		return -1;
+	put_levels(n, levels, &all);
 	addattr_nest_end(n, nest);
 	return 0;
 }

@@ -12,22 +12,29 @@ from upstream import single
 TEXT = Path(__file__).with_name("texts") / "cover.txt"
 
 _COLUMNS = ("most", "below", "lost", "quarters", "message", "tcp4", "tcp16", "urgent")
-_KERNEL = "7"
+_KERNEL, _OF_BPF = "6.12", "7"
+"""The kernels whose costs the letter has: ours, and one with qdiscs in BPF."""
 _WIDTH = 72
 
 
-def letter(documents: Path) -> str:
-    """The letter, of which the first line is the subject. Raises TextError where a table that it is filled
-    from lacks a row or column."""
+def letter(documents: Path, module: str) -> str:
+    """The letter, of which the first line is the subject, for the text of the module. Raises TextError where
+    a table that it is filled from lacks a row or column."""
     compared = rows(single.read(documents / "qdisc.md"), "what limits level 4")
     costs = rows(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
-    column = heads(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once").index(_KERNEL)
+    kernels = heads(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
     kernel = re.search(r"Linux (7\.\d+)", single.read(documents / "qdisc-cost.md"))
-    found = {"kernel": kernel[1] if kernel else ""}
+    found = {"kernel": kernel[1] if kernel else "", "lines": str(module.count("\n"))}
     for name, cells in compared.items():
         found |= {f"{name}, {key}": cell for key, cell in zip(_COLUMNS, cells, strict=True)}
     for name, cells in costs.items():
-        found |= {f"{name}, instructions": cells[column], f"{name}, pfifo": cells[column + 1]}
+        found[f"{name}, instructions"] = cells[
+            kernels.index(_OF_BPF if name.startswith("bpf_qdisc") else _KERNEL)
+        ]
+    for name in ("prio", "ets"):
+        own, whole = (found.get(f"{one}, instructions") for one in ("qjump_priorities", f"{name}8_level0"))
+        if own and whole:
+            found[f"of {name}"] = f"{int(own) / int(whole):.0%}"
 
     def figure(match: re.Match[str]) -> str:
         if match[1] not in found:

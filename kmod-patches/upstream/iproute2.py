@@ -58,28 +58,27 @@ def plugin(tree: Path, sources: Path) -> str:
     # Versions before 6.8 give a plugin its own description as one that it may change.
     if "const struct qdisc_util *qu" not in single.read(tree / "tc/tc_util.h"):
         text = text.replace("const struct qdisc_util *qu", "struct qdisc_util *qu")
+    text = text.replace("; below tc's buffer in every version", "")
     return re.sub(r"^#define COLOR_NONE.*\n", "", text, flags=re.M)
 
 
 def page(sources: Path) -> str:
-    """The manual page, without the module's parameters and the qdisc that is not in the series."""
+    """The manual page, without the qdiscs that are not in the series."""
     text = single.read(sources / "tc/tc-qjump.8")
-    text = single.replaced(
-        text, r'(?<=^\.TH QJUMP 8 "21 November 2026") "qjump-mn"', ' "iproute2"', "tc-qjump.8"
-    )
-    text = single.replaced(
-        text, r"^In\n\.B mode 2015\nwithout an epoch and levels.*?lets nothing pass\.\n", "", "tc-qjump.8"
-    )
-    text = single.replaced(text, r"^As\n\.I insmod .*?^did in 2015:\n", "The rules of 2015:\n", "tc-qjump.8")
-    text = text.replace(".BR tc-htb (8)\nor\n.BR tc-wire (8),\n", ".BR tc-htb (8),\n")
-    text = text.replace(
-        '.BR tc-htb "(8), " tc-prio (8)\nand\n.BR tc-wire (8)\ndo not.',
-        ".BR tc-htb (8)\nand\n.BR tc-prio (8)\ndo not.",
-    )
-    text = text.replace(".BR tc-tbf (8),\n.BR tc-wire (8)\n", ".BR tc-tbf (8)\n")
-    if "wire (8)" in text:
+    for pattern, by in (
+        (r'(?<=") "qjump-mn"(?= "Linux"$)', ' "iproute2"'),
+        (r"^\.BR tc-htb \(8\)\nor\n\.BR tc-wire \(8\),$", ".BR tc-htb (8),"),
+        (
+            r'^\.BR tc-htb "\(8\), " tc-prio \(8\)\nand\n\.BR tc-wire \(8\)\ndo not\.$',
+            ".BR tc-htb (8)\nand\n.BR tc-prio (8)\ndo not.",
+        ),
+        (r"^\.BR tc-qjump2015 \(8\),\n", ""),
+        (r"^\.BR tc-tbf \(8\),\n\.BR tc-wire \(8\)$", ".BR tc-tbf (8)"),
+    ):
+        text = single.replaced(text, pattern, by, "tc-qjump.8")
+    if re.search(r"tc-(wire|qjump2015)", text):
         raise single.TextError(
-            "tc-qjump.8 names tc-wire, which is not in the series, where this program does not know of it"
+            "tc-qjump.8 names a qdisc that is not in the series where this program does not know of it"
         )
     return text
 

@@ -20,6 +20,8 @@ UAPI = "include/uapi/linux/pkt_sched.h"
 
 _HAS = (
     "HAVE_NET_GSO_H",
+    "HAVE_NLA_UINT",
+    "HAVE_NLA_UINT_DEFAULT",
     "HAVE_PKT_SEGS",
     "HAVE_QDISC_DROP_REASON",
     "HAVE_QDISC_QLEN_INC",
@@ -32,17 +34,8 @@ _OWN_NAMES = {
     "compat_set_pkt_len": "qjump_set_pkt_len",
     "compat_drop_at_limit": "qjump_drop_band_limit",
     "qdisc_under_mq": "qjump_under_mq",
-    "split_gso": "qjump_split_gso",
 }
 """Names of what several modules share here, for one that has it to itself."""
-
-_PARAMETERS_OF_2015 = (
-    (r"^static unsigned int timeq = .*?module_param_named\(p7rate[^\n]*\n\n", ""),
-    (r"^/\*[^*]*the module's parameters\. \*/\nstatic int qjump_params_published\(.*?^}\n\n", ""),
-    (r"^\tif \(p->mode == TC_QJUMP_2015 && !p->epoch && [^\n]*\{\n.*?^\t}\n", ""),
-    (r" The module's own are\n.*?rate \* bytesq\n", "\n"),
-)
-"""The module's parameters, which are for the command lines of 2015: the kernel takes no new ones."""
 
 
 def series(tree: Path, sources: Path, author: str) -> Series:
@@ -51,7 +44,7 @@ def series(tree: Path, sources: Path, author: str) -> Series:
 
     make = _Maker(tree, sources, author)
     patches = [make.qdisc(), make.spec(), make.tdc(), make.selftest()]
-    return Series("PATCH net-next", cover.letter(sources.parent / "docs"), patches)
+    return Series("PATCH net-next", cover.letter(sources.parent / "docs", module(sources)), patches)
 
 
 def uapi(sources: Path) -> str:
@@ -68,27 +61,21 @@ def module(sources: Path) -> str:
     """net/sched/sch_qjump.c."""
     merged = single.merged(sources / "sch_qjump.c", defined=_HAS, absent=["pkt_sched_qjump.h"])
     name, text = "sch_qjump.c", merged.main
-    for pattern, by in _PARAMETERS_OF_2015:
-        text = single.replaced(text, pattern, by, name)
-    # After the file's own constants come the functions that its others call.
     text = single.replaced(text, r"^ \*/\n\n+(?=#define QJUMP_MAX)", f" */\n\n{merged.includes}\n", name)
-    text = single.replaced(
-        text, r"(?=^static struct epoch_slot \*epoch_slot\()", merged.helpers + "\n\n", name
-    )
+    # After the file's constants and types come the functions that its others call.
+    first = re.search(r"^static [^\n=;]+\(", text, re.M)
+    if not first:
+        raise single.TextError(f"{name} has no function: change the series with its source")
+    text = f"{text[: first.start()]}{merged.helpers}\n\n{text[first.start() :]}"
     for old, new in _OWN_NAMES.items():
         text = _renamed(text, old, new)
     return re.sub(r"(/\* A level is full\.) [^*]* \*/", r"\1 */", text)
 
 
 def cases(sources: Path) -> str:
-    """tdc's cases: all but those of the module's parameters and of wire, which are not in the series."""
+    """tdc's cases: all but that of wire, which is not in the series."""
     found = json.loads((sources / "tdc/qjump.json").read_text())
-    absent = [
-        case["id"]
-        for case in found
-        if "module's parameters" in case["name"] or " wire " in str(case["setup"])
-    ]
-    kept = [case for case in found if case["id"] not in absent]
+    kept = [case for case in found if " wire " not in str(case["setup"])]
     return json.dumps(kept, indent=4) + "\n"
 
 

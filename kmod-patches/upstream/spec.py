@@ -24,9 +24,7 @@ _LINE_WIDTH = 76
 def written(text: str, header: str) -> str:
     """tc.yaml with what the header says. Raises TextError where either is not as this program knows it."""
     where = "tc.yaml"
-    enums = "".join(_definition(name, header) for name in ("mode", "epochs"))
     sets = "".join(_attributes(prefix, name, header) for prefix, name in SETS.items())
-    text = insert.before(text, "  -\n    name: tc-stats", enums, where)
     text = insert.before(text, "  -\n    name: red-attrs", sets, where)
     options = "      -\n        value: qjump\n        attribute-set: qjump-attrs\n"
     text = insert.before(
@@ -46,30 +44,18 @@ def _entries(start: str, header: str) -> list[tuple[str, str]]:
     return re.findall(r"^\t(\w+),(?:[ \t]*/\* (.*?) \*/)?$", match[1], re.M)
 
 
-def _definition(name: str, header: str) -> str:
-    entries = _entries(rf"enum tc_qjump_{name} {{", header)
-    words = ", ".join(
-        _quoted(one.removeprefix("TC_QJUMP_")) for one, _ in entries if not one.startswith("__")
-    )
-    return (
-        f"  -\n    name: qjump-{name}\n    type: enum\n    name-prefix: tc-qjump-\n    entries: [{words}]\n"
-    )
-
-
 def _attributes(prefix: str, name: str, header: str) -> str:
     lines = [f"  -\n    name: {name}\n    name-prefix: {prefix.lower().replace('_', '-')}\n    attributes:\n"]
     for attribute, comment in _entries(rf"enum {{\n\t{prefix}UNSPEC,", header):
         if attribute.startswith("__"):
             continue
-        lines.append(f"      -\n        name: {_quoted(attribute.removeprefix(prefix))}\n")
+        lines.append(f"      -\n        name: {attribute.removeprefix(prefix).lower()}\n")
         lines += [f"        {line}\n" for line in _described(attribute, comment)]
     return "".join(lines)
 
 
 def _described(attribute: str, comment: str) -> list[str]:
-    """Type and words of an attribute: of `u64, ns: length of an epoch` the first word is the type."""
-    if attribute.endswith("_PAD"):
-        return ["type: pad"]
+    """Type and words of an attribute: of `uint, ns: length of an epoch` the first word is the type."""
     if attribute in NESTS:
         return [
             "type: nest",
@@ -77,13 +63,11 @@ def _described(attribute: str, comment: str) -> list[str]:
             "multi-attr: true",
             *_doc(re.sub(r"^nest of \S+, ", "", comment)),
         ]
-    match = re.fullmatch(r"(u32|u64|u8\[\d+\])(?:[,:] ?(.*))?", comment)
+    match = re.fullmatch(r"(uint|u8\[\d+\])(?:[,:] ?(.*))?", comment)
     if not match:
         raise TextError(f"the comment of {attribute} begins with no type: {comment!r}")
     kind, words = match[1], match[2] or ""
     lines = [f"type: {kind}" if "[" not in kind else "type: binary"]
-    if enum := re.fullmatch(r"enum tc_qjump_(\w+)", words):
-        return [*lines, f"enum: qjump-{enum[1]}"]
     return [*lines, *_doc(words)]
 
 
@@ -97,9 +81,3 @@ def _doc(words: str) -> list[str]:
             line = "  "
         line += f"{word} "
     return [*lines, line.rstrip()]
-
-
-def _quoted(name: str) -> str:
-    """A constant's name as the specification writes names; a number is quoted."""
-    name = name.lower().replace("_", "-")
-    return f'"{name}"' if name.isdecimal() else name

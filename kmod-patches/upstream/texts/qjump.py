@@ -18,6 +18,7 @@ LATE_NS = 1_000_000     # a frame may leave so much later than qjump gives it
 PAYLOAD = 958           # bytes: frames of 1000
 FRAME = PAYLOAD + 42
 SO_TIMESTAMPNS = 35
+UDP_SEGMENT = 103
 PORT = 9
 
 
@@ -142,14 +143,26 @@ def unlimited_passes_what_waits() -> None:
     ksft_eq(_stats(netns, 7)["qlen"], 2)
 
 
-def drop_beyond_the_budget() -> None:
-    """ Mode drop: what exceeds the budget is dropped when it comes. """
+def limit_drops_what_comes() -> None:
+    """ So many packets wait, what comes then is dropped. """
     netns, receiver, to = _link()
-    _qjump(netns, f"epoch 1s mode drop level 4 {2 * FRAME}")
+    _qjump(netns, f"epoch 1s level 4 {2 * FRAME} limit 2")
     _send(_sender(netns, 4, to), 4, 5)
     ksft_eq(len(_received(receiver, 5)), 2)
     stats = _stats(netns, 4)
-    ksft_eq((stats["packets"], stats["drops"], stats["qlen"]), (2, 3, 0))
+    ksft_eq((stats["packets"], stats["drops"], stats["qlen"]), (2, 1, 2))
+
+
+def gso_is_split() -> None:
+    """ The segments of a packet leave by the budget, and are counted one by one. """
+    netns, receiver, to = _link()
+    _qjump(netns, f"epoch 1s level 4 {2 * FRAME}")
+    sender = _sender(netns, 4, to)
+    sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
+    sender.send(bytes([4]) * 5 * PAYLOAD)
+    ksft_eq(len(_received(receiver, 5)), 2)
+    stats = _stats(netns, 4)
+    ksft_eq((stats["packets"], stats["drops"], stats["qlen"]), (2, 0, 3))
 
 
 def oversize_is_counted() -> None:
@@ -175,14 +188,32 @@ def change_gives_no_fresh_budget() -> None:
     ksft_true(_stats(netns, 4)["backlog"] == FRAME)
 
 
+def going_down_gives_no_fresh_budget() -> None:
+    """ What was sent stays charged when the device goes down; what waits is lost. """
+    netns, receiver, to = _link()
+    _qjump(netns, f"epoch 2s level 4 {2 * FRAME}")
+    sender = _sender(netns, 4, to)
+    _send(sender, 4, 3)
+    ksft_eq(len(_received(receiver, 2)), 2)
+    (entry,) = ip("neigh show dev v0 nud permanent", ns=netns, json=True)
+    ip("link set v0 down", ns=netns)
+    ip("link set v0 up", ns=netns)
+    ip(f"neigh replace {entry['dst']} lladdr {entry['lladdr']} dev v0 nud permanent", ns=netns)
+    ksft_eq(_stats(netns, 4)["qlen"], 0)
+    _send(sender, 4, 1)
+    ksft_eq((len(_received(receiver, 1)), _stats(netns, 4)["qlen"]), (0, 1))
+
+
 def main() -> None:
     """ Ksft boiler plate main """
     ksft_run([bound_in_any_epoch,
               urgent_goes_first,
               unlimited_passes_what_waits,
-              drop_beyond_the_budget,
+              limit_drops_what_comes,
+              gso_is_split,
               oversize_is_counted,
-              change_gives_no_fresh_budget])
+              change_gives_no_fresh_budget,
+              going_down_gives_no_fresh_budget])
     ksft_exit()
 
 

@@ -42,7 +42,7 @@ def files() -> set[str]:
 
 def loaded() -> list[str]:
     """Which of our modules the kernel has."""
-    return [name for name in ("sch_qjump", "sch_wire") if Path("/sys/module", name).exists()]
+    return [name for name in ("sch_qjump", "sch_qjump2015", "sch_wire") if Path("/sys/module", name).exists()]
 
 
 def left(before: set[str]) -> dict[str, Any]:
@@ -56,14 +56,15 @@ def left(before: set[str]) -> dict[str, Any]:
 
 
 def uses() -> dict[str, Any]:
-    """Use both qdiscs on lo; qjump stays there."""
+    """Use qjump on lo, where it stays, and the others on a device that goes again."""
     found = {
         "modprobe": command("modprobe sch_qjump"),
         "qjump": command("tc qdisc add dev lo root handle 6: qjump epoch 10ms level 7 1500"),
         "shown": command("tc -j qdisc show dev lo root"),
         "file": command("modinfo -F filename sch_qjump")["said"],
-        "without wire": loaded(),
+        "alone": loaded(),
         "wire": command("ip link add d0 type dummy && tc qdisc add dev d0 root handle 5: wire rate 10mbit"),
+        "2015": command("tc qdisc add dev d0 parent 5:1 qjump2015 epoch 10ms level 7 1500"),
         "shown wire": command("tc -j qdisc show dev d0 root"),
         "loaded": loaded(),
     }

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 HOME = Path(sys.argv[0]).parent
-OURS = ["sch_qjump", "sch_wire"]
+OURS = ["sch_qjump", "sch_qjump2015", "sch_wire"]
 LIMIT_S = 1200.0  # of virtual time, for a check that hangs; the sweep of windows takes 500
 
 

@@ -1,4 +1,4 @@
-"""Generated sets of options for qjump and wire, through raw netlink: add, change and replace, on a fresh and on a loaded qdisc.
+"""Generated sets of options for qjump, qjump2015 and wire, through raw netlink: add, change and replace, on a fresh and on a loaded qdisc.
 
 Arguments: a seed; the attributes' numbers as JSON; kind:count, ....  The loaded device has frames of several priorities passing
 and waiting, so that options change under a backlog; on the fresh one no packet ever passes.
@@ -79,16 +79,20 @@ def message(kind: str, options: list[Any], flags: int = NESTED) -> bytes:
     return encode([(KIND, 0, kind.encode() + b"\0"), (OPTIONS, flags, options)])
 
 
-def flat(nodes: list[tuple[int, bytes]], level: int | None) -> dict[object, bytes]:
+def number(payload: bytes) -> int:
+    """The same for a number of 32 and of 64 bits."""
+    return int.from_bytes(payload, "little")
+
+
+def flat(nodes: list[tuple[int, bytes]], level: int | None) -> dict[object, int]:
     """Attribute to value; those of a level under (index, attribute)."""
-    values: dict[object, bytes] = {}
-    for number, payload in nodes:
-        if number != level:
-            values[number] = payload
+    values: dict[object, int] = {}
+    for kind, payload in nodes:
+        if kind != level:
+            values[kind] = number(payload)
             continue
-        inside = decode(payload)
-        index = next(value for inner, value in inside if inner == 1)
-        values.update({(index, inner): value for inner, value in inside})
+        inside = {inner: number(value) for inner, value in decode(payload)}
+        values.update({(inside[1], inner): value for inner, value in inside.items()})
     return values
 
 

@@ -1,4 +1,4 @@
-"""Sets of options for qjump and wire, sound and flawed, as netlink attributes; a function of the generator that is passed in.
+"""Sets of options for qjump, qjump2015 and wire, sound and flawed, as netlink attributes; a function of the generator that is passed in.
 
 A set is a list of nodes (type, flags, payload), the payload bytes or again such a list; of type RAW, bytes without a header. A sound
 set is accepted by a fresh qdisc; a flaw makes a set that every qdisc must refuse. What a sound set does to a qdisc that has options
@@ -18,19 +18,16 @@ Fields = dict[str, tuple[str, list[int], list[int]]]  # name: format, values ins
 U32, U64 = 2**32 - 1, 2**64 - 1
 HOUR = 3600 * 10**9
 QJUMP: Fields = {
-    "TCA_QJUMP_EPOCH": ("Q", [1000, 1001, 10**6, 5 * 10**6, 10**9, HOUR], [0, 1, 999, HOUR + 1, 2**63, U64]),
-    "TCA_QJUMP_BASE": ("Q", [0, 1, 10**9, 2**63 - 1], [2**63, U64]),
-    "TCA_QJUMP_MODE": ("I", [0, 1], [3, 256, U32]),
-    "TCA_QJUMP_EPOCHS": ("I", [0, 1, 2], [3, 256, U32]),
-    "TCA_QJUMP_OVERHEAD": ("I", [0, 1, 24, 2048], [2049, U32]),
-    "TCA_QJUMP_MPU": ("I", [0, 1, 84, 2048], [2049, U32]),
-    "TCA_QJUMP_SLACK": ("Q", [1, 25_000, HOUR], [HOUR + 1, 2**63, U64]),  # a slack of 0 is not dumped
+    "TCA_QJUMP_EPOCH": ("Q", [1000, 1001, 10**6, 5 * 10**6, 10**9, HOUR], [HOUR + 1, 2**63, U64]),
+    "TCA_QJUMP_OVERHEAD": ("Q", [0, 1, 24, 2048], [2049, U32, U64]),
+    "TCA_QJUMP_MPU": ("Q", [0, 1, 84, 2048], [2049, U32, U64]),
+    "TCA_QJUMP_SLACK": ("Q", [0, 1, 25_000, HOUR], [HOUR + 1, 2**63, U64]),
 }
 LEVEL: Fields = {
-    "TCA_QJUMP_LEVEL_BUDGET": ("I", [0, 2048, 2049, 15500, 2**31, U32], [1, 63]),
-    "TCA_QJUMP_LEVEL_LIMIT": ("I", [0, 64, 65, 152200, 2**31 - 1], [1, 63, 2**31, U32]),
-    "TCA_QJUMP_LEVEL_PACKETS": ("I", [1, 2, 1000, 2**31 - 1], [0, 2**31, U32]),
+    "TCA_QJUMP_LEVEL_BUDGET": ("Q", [0, 2**12, 15500, 2**31 - 1], [1, 63, 2**31, U32, U64]),
+    "TCA_QJUMP_LEVEL_LIMIT": ("Q", [1, 2, 1000, 10**6], [0, 10**6 + 1, U32, U64]),
 }
+QJUMP2015: Fields = {"TCA_QJUMP2015_EPOCH": ("Q", [1000, 1001, 10**6, HOUR], [0, 1, 999, HOUR + 1, 2**63, U64])}
 WIRE: Fields = {
     "TCA_WIRE_RATE": ("Q", [1000, 1001, 10**7, 10**8 + 1, 10**12], [1, 999, 10**12 + 1, 2**63, U64]),
     "TCA_WIRE_LIMIT": ("I", [64, 65, 152200, 2**31 - 1], [0, 1, 63, 2**31, U32]),
@@ -72,8 +69,8 @@ class Grammar:
 
     def __init__(self, kind: str, numbers: dict[str, int], draw: random.Random) -> None:
         self.kind, self.numbers, self.draw = kind, numbers, draw
-        self.fields = QJUMP if kind == "qjump" else WIRE
-        self.unknown = [0, numbers[f"TCA_{kind.upper()}_PAD"], self.largest() + 1, 0x3FFF]
+        self.fields = {"qjump": QJUMP, "qjump2015": QJUMP2015, "wire": WIRE}[kind]
+        self.unknown = [0, self.largest() + 1, 0x3FFF] + [numbers[name] for name in (f"TCA_{kind.upper()}_PAD",) if name in numbers]
 
     def largest(self, prefix: str = "") -> int:
         return self.numbers[f"__TCA_{self.kind.upper()}{prefix}_MAX"] - 1
@@ -92,14 +89,13 @@ class Grammar:
             values.setdefault("TCA_WIRE_RATE", 10**7)
             if {"TCA_WIRE_XON", "TCA_WIRE_PFC"} & set(values):
                 values.setdefault("TCA_WIRE_XOFF", 15001)
-        elif self.draw.random() < 0.1:
-            return self.sound_2015()
+        elif self.kind == "qjump2015":
+            values.setdefault("TCA_QJUMP2015_EPOCH", 10**6)
+            if self.draw.random() < 0.8:
+                budgets = [self.draw.choice([0, 1, 2048, 15500, U32]) for _ in range(8)]
+                nodes.append((self.numbers["TCA_QJUMP2015_BUDGETS"], 0, struct.pack("8I", *budgets)))
         else:
             values.setdefault("TCA_QJUMP_EPOCH", 10**6)
-            if values.get("TCA_QJUMP_EPOCHS") != 2:
-                values.pop("TCA_QJUMP_BASE", None)
-            if values.get("TCA_QJUMP_EPOCHS"):
-                values.pop("TCA_QJUMP_SLACK", None)
             nodes += [self.level(i) for i in range(8) if self.draw.random() < 0.4]
             if self.draw.random() < 0.4:
                 nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.randrange(8) for _ in range(16))))
@@ -110,17 +106,9 @@ class Grammar:
             nodes.insert(0, self.scalar(name, self.draw.choice(self.fields[name][1])))
         return nodes
 
-    def sound_2015(self) -> list[Node]:
-        """Mode 2015 takes an epoch and budgets, nothing else."""
-        nodes = [self.scalar("TCA_QJUMP_MODE", 2), self.scalar("TCA_QJUMP_EPOCH", self.draw.choice(QJUMP["TCA_QJUMP_EPOCH"][1]))]
-        for index in self.draw.sample(range(8), self.draw.randrange(9)):
-            budget = self.scalar("TCA_QJUMP_LEVEL_BUDGET", self.draw.choice(LEVEL["TCA_QJUMP_LEVEL_BUDGET"][1]), LEVEL)
-            nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("I", index)), budget]))
-        return nodes
-
     def level(self, index: int) -> Node:
         inside = [self.scalar(name, value, LEVEL) for name, value in self.chosen(LEVEL, 0.6)]
-        inside.append((self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("I", index)))
+        inside.append((self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("Q", index)))
         self.draw.shuffle(inside)
         return self.numbers["TCA_QJUMP_LEVEL"], NESTED, inside
 
@@ -131,10 +119,11 @@ class Grammar:
         ]
         if self.kind == "qjump":
             flaws += [
-                self.level_flat, self.level_nameless, self.level_twice, self.level_unknown, self.level_absurd, self.level_out_of_range,
-                self.level_wrong_length, self.map_out_of_range, self.map_wrong_length, self.base_not_aligned, self.budget_below_mpu,
-                self.other_than_2015, self.slack_not_rolling,
+                self.level_flat, self.level_nameless, self.level_unknown, self.level_absurd, self.level_out_of_range,
+                self.level_wrong_length, self.map_out_of_range, self.map_wrong_length, self.budget_below_mpu, self.budget_without_epoch,
             ]
+        elif self.kind == "qjump2015":
+            flaws.append(self.budgets_wrong_length)
         else:
             flaws.append(self.thresholds_alike)
         flaw, nodes = self.draw.choice(flaws), self.sound()
@@ -149,8 +138,8 @@ class Grammar:
 
     def wrong_length(self, nodes: list[Node]) -> None:
         name = self.draw.choice(list(self.fields))
-        right = struct.calcsize(self.fields[name][0])
-        size = self.draw.choice([n for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 64) if n != right])
+        right = {4, 8} if self.kind == "qjump" else {struct.calcsize(self.fields[name][0])}
+        size = self.draw.choice([n for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 64) if n not in right])
         nodes.append((self.numbers[name], 0, self.draw.randbytes(size)))
 
     def unknown_type(self, nodes: list[Node]) -> None:
@@ -177,17 +166,13 @@ class Grammar:
     def level_nameless(self, nodes: list[Node]) -> None:
         nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [self.scalar(name, value, LEVEL) for name, value in self.chosen(LEVEL, 0.5)]))
 
-    def level_twice(self, nodes: list[Node]) -> None:
-        index = self.draw.randrange(8)
-        nodes += [self.level(index), self.level(index)]
-
     def level_unknown(self, nodes: list[Node]) -> None:
         kind, flags, inside = self.level(self.draw.randrange(8))
         inside.append((self.draw.choice([0, self.largest("_LEVEL") + 1, 0x3FFF]), 0, self.draw.randbytes(4)))
         nodes.append((kind, flags, inside))
 
     def level_absurd(self, nodes: list[Node]) -> None:
-        index = struct.pack("I", self.draw.choice([8, 255, U32]))
+        index = struct.pack("Q", self.draw.choice([8, 255, U32, U64]))
         nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index)]))
 
     def level_out_of_range(self, nodes: list[Node]) -> None:
@@ -198,7 +183,7 @@ class Grammar:
 
     def level_wrong_length(self, nodes: list[Node]) -> None:
         kind, flags, inside = self.level(self.draw.randrange(8))
-        inside.append((self.numbers[self.draw.choice(list(LEVEL))], 0, self.draw.randbytes(self.draw.choice([0, 1, 3, 5, 8]))))
+        inside.append((self.numbers[self.draw.choice(list(LEVEL))], 0, self.draw.randbytes(self.draw.choice([0, 1, 3, 5, 12]))))
         nodes.append((kind, flags, inside))
 
     def map_out_of_range(self, nodes: list[Node]) -> None:
@@ -209,25 +194,24 @@ class Grammar:
     def map_wrong_length(self, nodes: list[Node]) -> None:
         nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.choice([0, 1, 15, 17, 32]))))
 
-    def base_not_aligned(self, nodes: list[Node]) -> None:
-        nodes.append(self.scalar("TCA_QJUMP_EPOCHS", self.draw.randrange(2)))
-        nodes.append(self.scalar("TCA_QJUMP_BASE", self.draw.choice([1, 2**63 - 1])))
+    def budgets_wrong_length(self, nodes: list[Node]) -> None:
+        nodes.append((self.numbers["TCA_QJUMP2015_BUDGETS"], 0, bytes(self.draw.choice([0, 4, 31, 33, 64]))))
 
-    def slack_not_rolling(self, nodes: list[Node]) -> None:
-        nodes.append(self.scalar("TCA_QJUMP_EPOCHS", self.draw.randrange(1, 3)))
-        nodes.append(self.scalar("TCA_QJUMP_SLACK", self.draw.choice([1, 25_000])))
-
-    def budget_below_mpu(self, nodes: list[Node]) -> None:
+    def budget(self, nodes: list[Node], budget: int) -> None:
+        """One level has a budget, others have none that is named."""
         kind = self.numbers["TCA_QJUMP_LEVEL"]
         nodes[:] = [node for node in nodes if node[0] != kind]
+        index = struct.pack("Q", self.draw.randrange(8))
+        nodes.append((kind, NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index), self.scalar("TCA_QJUMP_LEVEL_BUDGET", budget, LEVEL)]))
+
+    def budget_without_epoch(self, nodes: list[Node]) -> None:
+        self.budget(nodes, 15500)
+        nodes.append(self.scalar("TCA_QJUMP_EPOCH", self.draw.choice([0, 1, 999])))
+
+    def budget_below_mpu(self, nodes: list[Node]) -> None:
+        self.budget(nodes, 2047)
         nodes.append(self.scalar("TCA_QJUMP_MPU", 2048))
-        index = struct.pack("I", self.draw.randrange(8))
-        nodes.append((kind, NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index), self.scalar("TCA_QJUMP_LEVEL_BUDGET", 2047, LEVEL)]))
 
     def thresholds_alike(self, nodes: list[Node]) -> None:
         value = self.draw.choice([1, 30000, U32])
         nodes += [self.scalar("TCA_WIRE_XOFF", value), self.scalar("TCA_WIRE_XON", value)]
-
-    def other_than_2015(self, nodes: list[Node]) -> None:
-        name, value = self.draw.choice([("OVERHEAD", 24), ("MPU", 84), ("EPOCHS", 0), ("EPOCHS", 2)])
-        nodes[:] = [*self.sound_2015(), self.scalar(f"TCA_QJUMP_{name}", value)]

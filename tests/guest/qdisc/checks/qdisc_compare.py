@@ -39,8 +39,8 @@ SPEED_KBIT = 10_000_000
 """What every veth says of itself, and cbs takes for the link's."""
 PRIO = "prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 SCHEMES = {
-    "qjump": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} limit 4mb packets 4000"],
-    "qjump, mode 2015": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms mode 2015 bytes 100mb level 7 factor 1 level 0 factor 1 level 4 {budget}"],
+    "qjump": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} limit 4000"],
+    "qjump2015": ["qdisc add dev a0 {above} handle 6: qjump2015 epoch 10ms level 7 unlimited level 0 unlimited level 4 {budget}"],
     "prio + tbf": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}", "qdisc add dev a0 parent 6:4 tbf rate {rate}bit burst {budget} limit 4mb"],
     "htb": ["qdisc add dev a0 {above} handle 6: htb default 10",
             "class add dev a0 parent 6: classid 6:1 htb rate 1gbit burst 15k",

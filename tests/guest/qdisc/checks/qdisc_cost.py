@@ -6,7 +6,9 @@ per second, from which a frame's ns are known to 5 ppm.
 
 It counts sent frames only and never ends where all are dropped, so what follows is done by a loop of sendto(): `udp`, a part of the qdiscs
 again, and `paths`, packets that do not leave (in the noqueue base they do, which makes some figures negative): `held` waits in a level whose
-budget is used up, `limit` finds it full, `policed` exceeds the budget in mode drop, `oversize` is dearer than it; tbf to compare.
+budget is used up, `limit` finds it full, `policed` exceeds the budget of qjump2015, `oversize` is dearer than it; tbf to compare.
+
+`wire_pauses`: a wire while another pauses its link partner, and after that one is gone.
 
 BPF is measured last, so that all else is as without it; `jit` is 1 when it was compiled to the processor's instructions, as it is by default.
 """
@@ -20,6 +22,7 @@ import rig
 
 BURST, BURSTS = 800, 8
 PRIO = "root handle 1: prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
+ETS = "root handle 1: ets bands 8 strict 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 TBF = "tbf rate 30gbit burst 1mb limit 1mb"
 HTB = ["root handle 1: htb default 1", "parent 1: classid 1:1 htb rate 30gbit", "parent 1:1 pfifo limit 1000"]
 # name: (skb->priority, qdiscs). In epochs of 10 ms a packet finds one that has begun, in those of 1 us each begins its own (rolling: a slot).
@@ -30,25 +33,24 @@ QDISCS: dict[str, tuple[int, list[str]]] = {
     "htb_pfifo": (0, HTB),
     "prio8_tbf_level7": (7, [PRIO, *(f"parent 1:{band} {TBF}" for band in range(1, 9))]),
     "prio8_tbf_level0": (0, [PRIO, *(f"parent 1:{band} {TBF}" for band in range(1, 9))]),
+    **{f"prio8_level{p}": (p, [PRIO]) for p in (7, 0)},
+    **{f"ets8_level{p}": (p, [ETS]) for p in (7, 0)},
+    "cake": (0, ["root cake unlimited"]),
     "qjump_unlimited": (7, ["root qjump epoch 10ms level 0 1mb"]),
-    **{
-        f"qjump_{mode}_{kind}_{epoch}_level{p}": (p, [f"root qjump epoch {epoch} level {p} 100mb mode {mode} epochs {kind}"])
-        for mode, kinds, levels in (("delay", ("rolling", "first-packet", "aligned"), (0, 7)), ("drop", ("rolling", "first-packet"), (0,)))
-        for kind in kinds
-        for epoch in ("10ms", "1us")
-        for p in levels
-    },
+    "qjump_priorities": (7, ["root qjump"]),
+    **{f"qjump_{epoch}_level{p}": (p, [f"root qjump epoch {epoch} level {p} 100mb"]) for epoch in ("10ms", "1us") for p in (0, 7)},
     # One frame each fills the budget: each forgets the one before it.
-    "qjump_delay_rolling_1us_one_frame": (0, ["root qjump epoch 1us level 0 64"]),
+    "qjump_1us_one_frame": (0, ["root qjump epoch 1us level 0 64"]),
+    "qjump2015_level0": (0, ["root qjump2015 epoch 10ms level 0 100mb"]),
     "wire": (0, ["root wire rate 1tbit"]),
 }
 PATHS = {
     "tbf_held": (0, ["root tbf rate 8bit burst 64 limit 10mb"]),
     "tbf_limit": (0, ["root tbf rate 8bit burst 64 limit 6000"]),
-    "qjump_held": (0, ["root qjump epoch 1000s level 0 64 packets 100000 limit 100mb"]),
-    "qjump_limit": (0, ["root qjump epoch 1000s level 0 64 packets 50"]),
-    "qjump_policed": (0, ["root qjump epoch 1000s level 0 64 mode drop"]),
-    "qjump_oversize": (0, ["root qjump epoch 1000s level 0 64 overhead 24"]),
+    "qjump_held": (0, ["root qjump epoch 1000s level 0 64 limit 100000"]),
+    "qjump_limit": (0, ["root qjump epoch 1000s level 0 64 limit 50"]),
+    "qjump_policed": (0, ["root qjump2015 epoch 1000s level 0 64"]),
+    "qjump_oversize": (0, ["root qjump epoch 1000s level 0 1000 overhead 900"]),
 }
 # name: (skb->priority, program of bpf.py, its budgets, tc commands). In epochs of 10 ms; before 6.16 there are no qdiscs in BPF.
 CLSACT = ["qdisc add dev cost0 clsact", "filter add dev cost0 egress protocol all prio 1 {bpf}"]
@@ -62,7 +64,7 @@ BPF = {
     "bpf_qdisc_level0": (0, "qdisc", {0: BUDGET}, ["qdisc add dev cost0 root {bpf}"]),
     "bpf_qdisc_level7": (7, "qdisc", {7: BUDGET}, ["qdisc add dev cost0 root {bpf}"]),
 }
-UDP = ["pfifo", "qjump_unlimited", "qjump_delay_rolling_10ms_level0"]
+UDP = ["pfifo", "qjump_unlimited", "qjump_10ms_level0"]
 
 
 def pktgen(file: str, *lines: str) -> None:
@@ -126,6 +128,11 @@ result = {
     "paths": {name: measure(commands, p, by_udp=True) - udp_base for name, (p, commands) in PATHS.items()},
     "udp": {name: measure(QDISCS[name][1], QDISCS[name][0], by_udp=True) - udp_base for name in UDP},
 }
+rig.run("ip link add cost1 type veth peer name cost2")
+rig.run("tc qdisc add dev cost1 root wire rate 1tbit pause 3000 1500")
+wire_pauses = {"on": measure(QDISCS["wire"][1], 0) - base}
+rig.run("ip link del cost1")
+wire_pauses["off"] = measure(QDISCS["wire"][1], 0) - base
 with open("/proc/sys/net/core/bpf_jit_enable") as f:
     jit = int(f.read())
 kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])
@@ -135,4 +142,4 @@ for name in [name for name in BPF if BPF[name][1] == "edt" or kernel >= (6, 16)]
 result["udp"]["bpf_times_fq_level0"] = measure_bpf("bpf_times_fq_level0", by_udp=True) - udp_base
 rig.run("ip link del cost0")
 rounded = {group: {name: round(value, 1) for name, value in figures.items()} for group, figures in result.items()}
-rig.report(noqueue=round(base, 1), jit=jit, **rounded)
+rig.report(noqueue=round(base, 1), jit=jit, wire_pauses=wire_pauses, **rounded)

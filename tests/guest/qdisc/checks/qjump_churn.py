@@ -59,7 +59,7 @@ for name, options in (("htb", "default 1"),
 results["parents"] = parents
 receiver.take_all()
 deadline = time.monotonic() + 10
-while rig.run("rmmod sch_qjump sch_wire", check=False).returncode:
+while rig.run("rmmod sch_qjump sch_qjump2015 sch_wire", check=False).returncode:
     if time.monotonic() > deadline:
         break
     time.sleep(0.05)

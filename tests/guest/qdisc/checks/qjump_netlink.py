@@ -14,16 +14,13 @@ NETLINK_EXT_ACK, SOL_NETLINK = 11, 270
 REQUEST_ACK_CREATE_EXCL, NEWQDISC = 0x0605, 36
 ROOT, HANDLE = 0xFFFFFFFF, 0x60000
 NESTED = 0x8000
-EPOCH, BASE, MODE, EPOCHS, LEVEL, PRIOMAP, OVERHEAD, MPU = range(2, 10)
-INDEX, BUDGET, LIMIT, PACKETS = range(1, 5)
+EPOCH, LEVEL, PRIOMAP, OVERHEAD, MPU, SLACK = range(1, 7)
+INDEX, BUDGET, LIMIT = range(1, 4)
+HOUR = 3600 * 10**9
 
 
 def attr(kind: int, data: bytes) -> bytes:
     return struct.pack("HH", 4 + len(data), kind) + data.ljust((len(data) + 3) & ~3, b"\0")
-
-
-def u32(kind: int, value: int) -> bytes:
-    return attr(kind, struct.pack("I", value))
 
 
 def u64(kind: int, value: int) -> bytes:
@@ -36,28 +33,26 @@ def level(*attributes: bytes) -> bytes:
 
 T = u64(EPOCH, 10_000_000)
 CASES = {
-    "good": T + level(u32(INDEX, 3), u32(BUDGET, 3100)),
-    "no index": T + level(u32(BUDGET, 3100)),
-    "index 8": T + level(u32(INDEX, 8)),
-    "twice": T + level(u32(INDEX, 3)) + level(u32(INDEX, 3)),
-    "level not nested": T + attr(LEVEL, u32(INDEX, 3)),
-    "unknown level attribute": T + level(u32(INDEX, 3), u32(9, 1)),
-    "unknown attribute": T + u32(30, 1),
-    "budget of 63": T + level(u32(INDEX, 3), u32(BUDGET, 63)),
-    "limit of 63": T + level(u32(INDEX, 3), u32(LIMIT, 63)),
-    "no packets": T + level(u32(INDEX, 3), u32(PACKETS, 0)),
-    "mode 3": T + u32(MODE, 3),
-    "epochs 3": T + u32(EPOCHS, 3),
-    "no epoch at all": u64(EPOCH, 0),
-    "long epoch": u64(EPOCH, 3600 * 10**9 + 1),
-    "base beyond": T + u32(EPOCHS, 2) + u64(BASE, 1 << 63),
+    "good": T + level(u64(INDEX, 3), u64(BUDGET, 3100)),
+    "no index": T + level(u64(BUDGET, 3100)),
+    "index 8": T + level(u64(INDEX, 8)),
+    "level not nested": T + attr(LEVEL, u64(INDEX, 3)),
+    "unknown level attribute": T + level(u64(INDEX, 3), u64(9, 1)),
+    "unknown attribute": T + u64(30, 1),
+    "budget of 63": T + level(u64(INDEX, 3), u64(BUDGET, 63)),
+    "budget of 2 GB": T + level(u64(INDEX, 3), u64(BUDGET, 1 << 31)),
+    "budget of 16 bits": T + level(u64(INDEX, 3), attr(BUDGET, bytes(2))),
+    "no limit": T + level(u64(INDEX, 3), u64(LIMIT, 0)),
+    "long limit": T + level(u64(INDEX, 3), u64(LIMIT, 10**6 + 1)),
+    "budget without an epoch": level(u64(INDEX, 3), u64(BUDGET, 3100)),
+    "budget and a short epoch": u64(EPOCH, 999) + level(u64(INDEX, 3), u64(BUDGET, 3100)),
+    "long epoch": u64(EPOCH, HOUR + 1),
+    "long slack": T + u64(SLACK, HOUR + 1),
     "map of 15": T + attr(PRIOMAP, bytes(15)),
     "map of 17": T + attr(PRIOMAP, bytes(17)),
     "map to 8": T + attr(PRIOMAP, bytes([8] * 16)),
-    "overhead 2049": T + u32(OVERHEAD, 2049),
-    "mpu 2049": T + u32(MPU, 2049),
-    "2015 rolling": T + u32(MODE, 2) + u32(EPOCHS, 0),
-    "2015 limit": T + u32(MODE, 2) + level(u32(INDEX, 3), u32(LIMIT, 3000)),
+    "overhead 2049": T + u64(OVERHEAD, 2049),
+    "mpu 2049": T + u64(MPU, 2049),
 }
 
 

@@ -16,17 +16,12 @@ if os.path.exists("/opt/bookworm/tc"):
     TC["bookworm"] = ["/lib64/ld-linux-x86-64.so.2", "/opt/bookworm/tc"]
 CASES = [
     "epoch 28800us bytes 1550 level 7 factor 1 level 4 factor 30 level 0 factor 300",
-    "epoch 1234567891ns level 7 1550 limit 64kb packets 10 level 3 3100 packets 20 level 2 unlimited limit 99999",
-    "epoch 10ms level 6 9000 mode drop epochs first-packet limit 1mb packets 7 priomap 7 6 5 4 3 2 1 0 0 1 2 3 4 5 6 7 overhead 24 mpu 84",
-    "epoch 1ms level 6 9000 epochs aligned base 1234567890123456789ns",
-    "epoch 10ms mode 2015 level 7 1550 level 6 1550",
-    "limit 128kb",
-    "mode 2015",
+    "epoch 1234567891ns level 7 1550 limit 10 level 3 3100 limit 20 level 2 unlimited limit 99999",
+    "epoch 10ms slack 25us level 6 9000 limit 7 priomap 7 6 5 4 3 2 1 0 0 1 2 3 4 5 6 7 overhead 28 mpu 84",
+    "epoch 3600s slack 3600s level 7 2147483647",
+    "limit 128",
 ]
-CHANGES = [
-    "level 3 3100", "epoch 20ms", "level 3 4000 limit 70000", "packets 50", "level 7 unlimited packets 60", "limit auto", "mode drop",
-    "mpu 84", "mode 2015", "level 2 2000", "mode 2015 level 2 0", "mode delay",
-]
+CHANGES = ["level 3 3100", "epoch 20ms", "level 3 4000 limit 70", "limit 50", "level 7 unlimited limit 60", "mpu 84", "slack 1ms"]
 
 
 def tc(name: str, arguments: str) -> str:
@@ -64,13 +59,14 @@ changes = {}
 for change in CHANGES:
     rig.tc(f"qdisc change dev a0 root handle 6: qjump {change}")
     changes[change] = options("guest")
-rig.tc("qdisc replace dev a0 root handle 6: qjump epoch 1s level 4 1000 packets 5 level 3 1000 limit 3000 packets 8")
+rig.tc("qdisc del dev a0 root")
+rig.tc("qdisc add dev a0 root handle 6: qjump epoch 1s level 4 1000 limit 5 level 3 1000 limit 3")
 for p in (4, 3, 2):
     sender = rig.Sender(p)
     for number in range(20):
         sender.send(1000, number)
 limits = {p: [rig.level("qjump", p)[key] for key in ("packets", "qlen", "drops")] for p in (4, 3)}
 rig.tc("qdisc del dev a0 root")
-rig.tc("qdisc add dev a0 root handle 6: qjump epoch 10ms bytes 1001 level 0 factor 2.5 level 1 factor 0 level 2 factor 1 level 3 77")
+rig.tc("qdisc add dev a0 root handle 6: qjump epoch 10ms bytes 1001 level 0 factor 2.5 level 1 unlimited level 2 factor 1 level 3 77")
 factors = options("guest")["budgets"]
 rig.report(versions=versions, roundtrip=trips, changes=changes, limits=limits, factors=factors)

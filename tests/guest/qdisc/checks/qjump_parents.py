@@ -1,7 +1,7 @@
 """qjump below other qdiscs: those that peek (drr, qfq, ets, hfsc with a real-time curve, tbf) and those that do not (hfsc without, htb, prio).
 
 Class 5:1 has the qjump, class 5:2 (tbf has none) a pfifo for another sender, with an equal share of the wire.
-`plain`: as root, which holds nothing back: level 4 has 8 frames of 1042 B in 10 ms, mode delay, rolling epochs; traffic straddles epochs, as
+`plain`: as root, which holds nothing back: level 4 has 8 frames of 1042 B in 10 ms; traffic straddles epochs, as
     in qjump_window. `most`: the largest byte count in any epoch less 25 us, as the peer sees it, in budgets; `ordered`: frames came as they
     were sent; `child`: the counts of the level; `parent`: packets that the parent has sent; `left`: of both, what was dropped and what waits.
 `late`: the same above a wire of 20 Mb/s that class 5:2 fills in spells (tbf and htb have 12 Mb/s instead, and bulk of level 7).
@@ -48,7 +48,7 @@ def build(name: str, below_wire: bool, qjump: str) -> None:
     qdisc, *others = PARENTS[name]
     for command in (f"qdisc add dev a0 {above} handle 5: {qdisc}", *others):
         rig.tc(command.format(rate="12mbit" if below_wire else "1gbit"))
-    rig.tc(f"qdisc add dev a0 parent 5:1 handle 6: qjump limit 4mb packets 4000 {qjump}")
+    rig.tc(f"qdisc add dev a0 parent 5:1 handle 6: qjump limit 4000 {qjump}")
     if name != "tbf":
         rig.tc("qdisc add dev a0 parent 5:2 handle 7: pfifo limit 4000")
 

@@ -14,7 +14,7 @@ rig.build()
 receiver = rig.Receiver()
 senders = [rig.Sender(p) for p in range(8)]
 rig.tc(f"qdisc add dev a0 root handle 5: wire rate {RATE}")
-rig.tc("qdisc add dev a0 parent 5:1 handle 6: qjump epoch 20ms limit 30000 "
+rig.tc("qdisc add dev a0 parent 5:1 handle 6: qjump epoch 20ms limit 20 "
        + " ".join(f"level {p} {3 * 1514}" for p in range(4, 8)))
 for number in range(16):  # the first goes on the wire at once
     senders[number % 8].send(1514, number)

@@ -1,8 +1,8 @@
 """Every refusal has a sentence and leaves the state as it was; a small budget is a warning.
 
 `refused` maps a command to tc's words. Assert: all have `code` 2 (kernel) or 1 (tc's own), `words`
-is not empty and has no "Unknown error"; `unchanged` is true for all; `narrow` is code 0 and begins
-with "Warning:"; `leftover` (a qdisc after refused adds) is false.
+is not empty and has no "Unknown error"; `unchanged` is true for all; what is `odd` is code 0 and
+a warning that says of what; `leftover` (a qdisc after refused adds) is false.
 """
 import json
 
@@ -10,18 +10,20 @@ import rig
 
 QJUMP = [
     "epoch 10ms level 7 63", "level 7 1550", "epoch 999ns level 7 1550", "epoch 3601s level 7 1550",
-    "epoch 10 level 7 1550", "epoch -1ms", "epoch 10ms level 8 1550", "epoch 10ms level 7 5gb",
-    "epoch 10ms level 7 1550 mode hold", "epoch 10ms epochs sliding", "epoch 10ms base 1s",
-    "epoch 10ms level 7 100 mpu 128", "epoch 10ms overhead 2049", "epoch 10ms mpu 2049",
-    "epoch 10ms limit 63", "epoch 10ms level 7 1550 limit 63", "epoch 10ms packets 0", "epoch 10ms packets x", "epoch 10ms colour red",
+    "epoch 10 level 7 1550", "epoch -1ms", "epoch 10ms level 8 1550", "epoch 10ms level 7 5gb", "epoch 10ms level 7 3gb",
+    "epoch 10ms level 7 100 mpu 128", "epoch 10ms level 7 90 overhead 28", "epoch 10ms overhead 2049", "epoch 10ms mpu 2049",
+    "epoch 10ms slack 3601s", "epoch 10ms limit 0", "epoch 10ms level 7 1550 limit 0", "epoch 10ms limit 1000001", "epoch 10ms limit x",
+    "epoch 10ms colour red", "epoch 10ms mode delay",
     "epoch 10ms priomap 0 1 2 3 4 5 6 8 0 0 0 0 0 0 0 0", "epoch 10ms priomap 0 1", "epoch",
-    "epoch 10ms level 7 factor 1", "epoch 10ms bytes 1550", "epoch 10ms bytes 1550 level 7 factor -1",
-    "epoch 10ms bytes 1550 level 7 factor 0.0001", "epoch 10ms bytes 1550 level 7 factor 0.04", "epoch 10ms bytes 4gb level 7 factor 2",
-    "epoch 10ms level 7 1550 level 7 1550", "epoch 10ms level 7", "epoch 10ms level 7 limit 3000", "epoch 10ms level 7 1550 packets",
-    "mode 2015 level 7 1550", "epoch 10ms mode 2015 level 7 unlimited", "epoch 10ms mode 2015 level 7 63", "epoch 10ms mode 2015 epochs rolling",
-    "epoch 10ms mode 2015 epochs aligned", "epoch 10ms mode 2015 base 1s", "epoch 10ms mode 2015 overhead 24",
-    "epoch 10ms mode 2015 mpu 64", "epoch 10ms mode 2015 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0",
-    "epoch 10ms mode 2015 limit 64kb", "epoch 10ms mode 2015 packets 1000", "epoch 10ms mode 2015 level 7 1550 packets 10",
+    "epoch 10ms level 7 factor 1", "epoch 10ms bytes 1550", "epoch 10ms bytes 1550 level 7 factor -1", "epoch 10ms bytes 1550 level 7 factor 0",
+    "epoch 10ms bytes 1550 level 7 factor 0.0001", "epoch 10ms bytes 1550 level 7 factor 0.04", "epoch 10ms bytes 2gb level 7 factor 2",
+    "epoch 10ms level 7 1550 level 7 1550", "epoch 10ms level 7", "epoch 10ms level 7 limit 3000", "epoch 10ms level 7 1550 limit",
+    "epoch 10ms level 7 0", "epoch 10ms level 7 0.4", "epoch 10ms level 7 2147483648", "epoch 10ms epoch 20ms", "epoch 10ms limit 5 limit 6", "epoch 10ms level 7 1550 limit 5 limit 6",
+    "epoch 10ms mpu 64 mpu 84", "epoch 10ms bytes 1550 bytes 1550 level 7 factor 1",
+]
+QJUMP2015 = [
+    "epoch 999ns", "epoch 3601s", "epoch", "epoch 10ms level 8 1550", "epoch 10ms level 7", "epoch 10ms level 7 1550 level 7 1550",
+    "epoch 10ms epoch 10ms", "level 7 1550", "epoch 10ms colour red", "epoch 10ms level 7 5gb",
 ]
 WIRE = [
     "", "limit 1mb", "rate 0", "rate 999", "rate 2tbit", "rate 10mb", "rate 10mbit limit 63",
@@ -39,35 +41,45 @@ def shown() -> object:
     return json.loads(rig.tc("-j qdisc show dev a0").stdout)
 
 
+ODD = {
+    "epoch 1ms level 7 256": "largest",
+    "epoch 1ms level 7 9000 priomap 0 1 2 3 4 5 6 0 0 0 0 0 0 0 0 0": "No priority",
+    "epoch 1ms bytes 9000 level 7 factor 2 level 6 factor 1": "larger factor",
+    "epoch 1ms bytes 9000 level 7 factor 2 level 3 factor 1": "larger factor than level 3",
+}
+
+
+def odd(words: str) -> dict[str, object]:
+    answer = attempt(f"qdisc add dev a0 root handle 6: qjump {words}")
+    rig.tc("qdisc del dev a0 root")
+    return answer | {"told": ODD[words] in str(answer["words"])}
+
+
 rig.build()
 refused, unchanged, before = {}, {}, shown()
-for kind, cases in (("qjump", QJUMP), ("wire", WIRE)):
+for kind, cases in (("qjump", QJUMP), ("qjump2015", QJUMP2015), ("wire", WIRE)):
     for case in cases:
         command = f"qdisc add dev a0 root handle 6: {kind} {case}"
         refused[command] = attempt(command)
+        if not refused[command]["code"]:
+            rig.tc("qdisc del dev a0 root")
 leftover = shown() != before
-for kind, good, cases in (("qjump", "epoch 5ms level 6 3100", QJUMP),
+for kind, good, cases in (("qjump", "epoch 5ms level 6 3100", QJUMP), ("qjump2015", "epoch 5ms level 6 3100", QJUMP2015),
                           ("wire", "rate 10mbit", WIRE)):
     rig.tc(f"qdisc add dev a0 root handle 6: {kind} {good}")
     before = shown()
     for case in cases:
-        if case in ("", "limit 1mb", "level 7 1550", "mode 2015 level 7 1550"):
+        if case in ("", "limit 1mb", "level 7 1550"):
             continue  # a change may leave out what an add may not
         command = f"qdisc change dev a0 root handle 6: {kind} {case}"
         refused[command] = attempt(command)
         unchanged[command] = shown() == before
     rig.tc("qdisc del dev a0 root")
-rig.tc("qdisc add dev a0 root handle 6: qjump epoch 5ms mode 2015 level 6 3100")
-before = shown()
-for case in ("level 3 unlimited", "level 6 0", "mpu 64", "limit 1mb", "epochs rolling"):
-    command = f"qdisc change dev a0 root handle 6: qjump {case}"
-    refused[f"{command} (2015)"] = attempt(command)
-    unchanged[f"{command} (2015)"] = shown() == before
-rig.tc("qdisc del dev a0 root")
-rig.tc("qdisc add dev a0 root handle 1: mq")
-for kind, good in (("qjump", "epoch 5ms level 6 3100"), ("wire", "rate 10mbit")):
-    command = f"qdisc add dev a0 parent 1:1 {kind} {good}"
-    refused[command] = attempt(command)
-rig.tc("qdisc del dev a0 root")
+for root in ("mq", "multiq"):
+    rig.tc(f"qdisc replace dev a0 root handle 1: {root}")
+    for kind, good in (("qjump", "epoch 5ms level 6 3100"), ("qjump2015", "epoch 5ms level 6 3100"), ("wire", "rate 10mbit")):
+        command = f"qdisc add dev a0 parent 1:1 {kind} {good}"
+        refused[f"{command} ({root})"] = attempt(command)
+    rig.tc("qdisc del dev a0 root")
 rig.report(refused=refused, unchanged=unchanged, leftover=leftover,
-           narrow=attempt("qdisc add dev a0 root handle 6: qjump epoch 1ms level 7 256"))
+           odd={words: odd(words) for words in ODD})

@@ -1,16 +1,14 @@
-"""Mode 2015, the rules of the published module, in exact numbers.
+"""The rules of the published module (kind qjump2015), in exact numbers, and qjump's where they differ.
 
 Frames of 500 B, a budget of three of them. `passed` are how many of each burst were taken.
 `edge`: T = 10 ms. A frame dearer than the budget starts an epoch and is dropped; just before its end a burst of five, just after it
 another. Assert: passed [0, 3, 3], `most` bytes in a window of T = two budgets.
-`first`: T = 100 ms; bursts 50 and 105 ms after the qdisc was made. Assert: 2015 [3, 3], as its first epoch starts with the qdisc; drop with
-first-packet epochs [3, 0].
-`clamped`: level of priorities 0, 7, 8, 9, 15, 16 and 1000 in mode 2015 and in the default. `zero`: five frames of a level with a
-budget of 0; assert: none passes.
-`gso`: a UDP packet of ten segments (10 * 1042 B) under budgets of 10420 and of 10419 B. Assert: 2015: [1 packet sent], then dropped as
-oversize; drop: segments, 10 and 9 of them.
-`htb`: 20 bursts of five in as many epochs of 10 ms while level 7 keeps an HTB class of 8 Mb/s busy. Assert: 2015: most >= 3
-budgets; delay (same set-up): most = the budget, and nothing is dropped.
+`first`: T = 100 ms; bursts 50 and 105 ms after the qdisc was made. Assert: [3, 3], as its first epoch starts with the qdisc.
+`clamped`: level of priorities 0, 7, 8, 9, 15, 16 and 1000. `zero`: five frames of a level with a budget of 0; assert: none passes.
+`gso`: a UDP packet of ten segments (10 * 1042 B) under budgets of 10420 and of 10419 B. Assert: qjump2015: one packet is sent, then it is
+dropped as oversize; qjump: ten segments, then nine of them at once.
+`htb`: 20 bursts of five in as many epochs of 10 ms while level 7 keeps an HTB class of 8 Mb/s busy. Assert: qjump2015: most >= 3
+budgets; qjump (same set-up): most = the budget, and nothing is dropped.
 """
 import contextlib
 import socket
@@ -33,14 +31,14 @@ def wait_until(moment: float) -> None:
         pass
 
 
-def add(options: str) -> float:
-    """A qjump as root; the time when it was there."""
-    rig.tc(f"qdisc add dev a0 root handle 6: qjump {options}")
+def add(words: str) -> float:
+    """A qdisc as root; the time when it was there."""
+    rig.tc(f"qdisc add dev a0 root handle 6: {words}")
     return time.monotonic()
 
 
 def edge() -> dict[str, object]:
-    add(f"epoch 10ms mode 2015 level 5 {BUDGET}")
+    add(f"qjump2015 epoch 10ms level 5 {BUDGET}")
     time.sleep(0.05)
     receiver.take()
     start = time.monotonic()
@@ -50,13 +48,13 @@ def edge() -> dict[str, object]:
     wait_until(start + 0.0105)
     passed.append(burst(senders[5]))
     frames = [(stamp, SIZE) for stamp, _ in receiver.take_all()]
-    stats = rig.level("qjump", 5)
+    stats = rig.level("qjump2015", 5)
     rig.tc("qdisc del dev a0 root")
     return {"passed": passed, "most": rig.most_in_window(frames, 10_000_000), "stats": stats}
 
 
-def first(mode: str) -> list[int]:
-    made = add(f"epoch 100ms level 5 {BUDGET} {mode}")
+def first() -> list[int]:
+    made = add(f"qjump2015 epoch 100ms level 5 {BUDGET}")
     passed = []
     for after in (0.05, 0.105):
         wait_until(made + after)
@@ -65,43 +63,43 @@ def first(mode: str) -> list[int]:
     return passed
 
 
-def levels_of(mode: str) -> dict[int, int]:
-    add(f"epoch 10ms {mode} " + " ".join(f"level {p} 1mb" for p in range(8)))
+def levels_of(kind: str) -> dict[int, int]:
+    add(f"{kind} epoch 10ms " + " ".join(f"level {p} 1mb" for p in range(8)))
     found = {}
     for priority in (0, 7, 8, 9, 15, 16, 1000):
-        before = {x["level"]: x["packets"] for x in rig.qdisc("qjump")["levels"]}
+        before = {x["level"]: x["packets"] for x in rig.qdisc(kind)["levels"]}
         burst(rig.Sender(priority), 1)
-        after = {x["level"]: x["packets"] for x in rig.qdisc("qjump")["levels"]}
+        after = {x["level"]: x["packets"] for x in rig.qdisc(kind)["levels"]}
         found[priority] = next(p for p in after if after[p] != before[p])
     rig.tc("qdisc del dev a0 root")
     return found
 
 
 def zero() -> dict[str, object]:
-    add(f"epoch 10ms mode 2015 level 5 {BUDGET}")
+    add(f"qjump2015 epoch 10ms level 5 {BUDGET}")
     passed = burst(senders[3])
-    stats = rig.level("qjump", 3)
+    stats = rig.level("qjump2015", 3)
     rig.tc("qdisc del dev a0 root")
     return {"passed": passed, "stats": stats}
 
 
-def gso(mode: str, budget: int) -> dict[str, int]:
-    add(f"epoch 1s mode {mode} level 5 {budget}")
+def gso(kind: str, budget: int) -> dict[str, int]:
+    add(f"{kind} epoch 10s level 5 {budget}")
     rig.enter("a")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1000)
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 5)
         with contextlib.suppress(OSError):  # ENOBUFS: dropped by the qdisc
             sender.sendto(bytes(10_000), ("10.9.0.2", 9))
-    stats = rig.level("qjump", 5)
+    stats = rig.level(kind, 5)
     rig.tc("qdisc del dev a0 root")
     return stats
 
 
-def htb(mode: str, bulk: str) -> dict[str, object]:
+def htb(kind: str, bulk: str) -> dict[str, object]:
     rig.tc("qdisc add dev a0 root handle 5: htb default 1")
     rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 8mbit burst 1600")
-    rig.tc(f"qdisc add dev a0 parent 5:1 handle 6: qjump epoch 10ms mode {mode} level 5 {BUDGET} level 7 {bulk}")
+    rig.tc(f"qdisc add dev a0 parent 5:1 handle 6: {kind} epoch 10ms level 5 {BUDGET} level 7 {bulk}")
     receiver.take_all()
     start = time.monotonic()
     passed = 0
@@ -111,7 +109,7 @@ def htb(mode: str, bulk: str) -> dict[str, object]:
         passed += burst(senders[5])
         wait_until(start + (turn + 1) * 0.0101)
     frames = [(stamp, SIZE) for stamp, number in receiver.take_all() if number]
-    stats = rig.level("qjump", 5)
+    stats = rig.level(kind, 5)
     rig.tc("qdisc del dev a0 root")
     return {"passed": passed, "received": len(frames), "most": rig.most_in_window(frames, 9_975_000), "stats": stats}
 
@@ -122,9 +120,9 @@ senders = [rig.Sender(p) for p in range(8)]
 rig.report(
     budget=BUDGET,
     edge=edge(),
-    first={"2015": first("mode 2015"), "drop": first("mode drop epochs first-packet")},
-    clamped={"2015": levels_of("mode 2015"), "delay": levels_of("mode delay")},
+    first=first(),
+    clamped={kind: levels_of(kind) for kind in ("qjump2015", "qjump")},
     zero=zero(),
-    gso={f"{mode} {budget}": gso(mode, budget) for mode in ("2015", "drop") for budget in (10420, 10419)},
-    htb={"2015": htb("2015", "4mb"), "delay": htb("delay", "unlimited")},
+    gso={f"{kind} {budget}": gso(kind, budget) for kind in ("qjump2015", "qjump") for budget in (10420, 10419)},
+    htb={"qjump2015": htb("qjump2015", "4mb"), "qjump": htb("qjump", "unlimited")},
 )

@@ -1,6 +1,6 @@
 """The largest byte count of a level in any window of exactly one epoch, as the peer sees it, without a slack and with one.
 
-Rolling epochs of 100 us, 1 ms and 28.8 ms, mode delay, level 5, the qdisc as root. The budget is one frame of 1042 B: of
+Epochs of 100 us, 1 ms and 28.8 ms, level 5, the qdisc as root. The budget is one frame of 1042 B: of
 all budgets that in which a frame that is late shows. The rule holds at the instants of dequeue; a frame is stamped later,
 by some 20 us where a tick or a thread of the kernel comes between.
 4000 frames are sent at once (28.8 ms: 1000), which keep the level backlogged, then 200 one after the other, with pauses
@@ -56,7 +56,7 @@ def found(rows: list[list[int]], epoch_ns: int) -> dict[str, float]:
 
 
 def case(epoch_ns: int, slack_ns: int) -> dict[str, object]:
-    limits = f"limit 8mb packets 8000 level 5 {SIZE} level 7 100kb"  # of a limited level packets are split
+    limits = f"limit 8000 level 5 {SIZE} level 7 100kb"
     rig.tc(f"qdisc add dev a0 root handle 6: qjump epoch {epoch_ns}ns {limits} slack {slack_ns}ns")
     backlogged(BACKLOG[epoch_ns])
     stamps = [stamp for stamp, _ in receiver.take_all(longest=300)]

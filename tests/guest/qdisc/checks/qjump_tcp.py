@@ -1,4 +1,4 @@
-"""TCP through a limited level, delay mode: its share of the budget.
+"""TCP through a limited level: its share of the budget.
 
 Frames of 1514 B, offloads off and on, budgets from 1.2 to 79 Mb/s (or of so many frames as the
 arguments say) at T = 10 ms, 5 s each, the first of them left out. Bytes are counted by the qdisc's

@@ -16,7 +16,7 @@ import rig
 
 HOME = Path("/tmp/series")
 SPEC = HOME / "Documentation/netlink/specs/tc.yaml"
-OPTIONS = {"epoch": 1_000_000, "mode": "drop", "level": [{"index": 7, "budget": 1550}, {"index": 3, "budget": 9000, "packets": 10}]}
+OPTIONS = {"epoch": 1_000_000, "slack": 5_000_000_000, "level": [{"index": 7, "budget": 1550}, {"index": 3, "budget": 9000, "limit": 10}]}
 
 
 def ynl(*arguments: str) -> Any:

@@ -1,11 +1,11 @@
-"""Everything at once to qjump and wire, on several processors: traffic (torture_network.py) and, in rounds, operations.
+"""Everything at once to qjump, qjump2015 and wire, on several processors: traffic (torture_network.py) and, in rounds, operations.
 
 Arguments: packets, operations, lines of `tc` for each device in a round, seed. Rounds go on until so many packets have left a
 qdisc and so many operations have succeeded.
 In a round run side by side: a `tc` in every namespace that changes, grafts, replaces and deletes; an `ip` that takes links down and
 up; ports that move to another namespace and back; now and then a trunk that is deleted and made again; dumps; and attempts to remove
 the modules. Then all links are put up, the senders pause and everything drains; then, under traffic, no qdisc is ours any more, and
-both modules are removed.
+the modules are removed.
 Reported: `rounds`; `sent` by the eight senders; `passed`, packets that left a root qdisc; `operations` and `failed` by kind; `dumps`;
 `pauses` [sent, received], as far as dumps saw them;
 `kcsan`, its counters. Assert:
@@ -29,10 +29,10 @@ import kcsan
 import rig
 import torture_network as network
 
-MODULES = ("sch_qjump", "sch_wire")
+MODULES = ("sch_qjump", "sch_qjump2015", "sch_wire")
 DRAINED_S = 120  # a level of 200 kB at 2 Mb/s is gone in 0.8 s; the host may be busy
 DELETE_MODULE, NONBLOCK = 176, 0o4000
-OTHERS = ("pfifo limit 50", "prio", "fq_codel", "netem delay 1ms", "tbf rate 50mbit burst 20kb latency 20ms")
+OTHERS = ("qjump2015", "qjump2015 epoch 1ms level 0 unlimited level 5 20000", "pfifo limit 50", "prio", "fq_codel", "netem delay 1ms", "tbf rate 50mbit burst 20kb latency 20ms")
 
 
 class Chance(random.Random):
@@ -46,10 +46,8 @@ class Chance(random.Random):
         return " ".join([*words, paused, self.choice(("", "pfc none", "pfc 0,1,2,3,4,5,6,7", "pfc 0,7", "pfc 3"))])
 
     def qjump(self) -> str:
-        if not self.randrange(8):
-            return "mode 2015"
-        words = [f"mode {self.choice(('delay', 'drop'))} epoch {self.choice((100, 1000, 5000))}us", f"overhead {self.choice((0, 24))}",
-                 self.choice(("epochs rolling slack 100us", "epochs rolling", "epochs aligned", "epochs first-packet"))]
+        words = [f"epoch {self.choice((100, 1000, 5000))}us slack {self.choice((0, 100))}us", f"overhead {self.choice((0, 24))}",
+                 f"limit {self.choice((2, 50, 1000))}"]
         return " ".join([*words, *(f"level {level} {self.choice(('unlimited', 2000, 20000, 200000))}" for level in range(8))])
 
 

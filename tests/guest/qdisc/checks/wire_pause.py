@@ -12,6 +12,8 @@ Assert:
 `blocking`: a host that sends to the congested port and a free one in turn gets no more through the free one (`free`) than through the other.
 `gone`: the port that has paused a sender is replaced, deleted, told to send no pauses, or taken down, or the sender's own wire or the congested
     port's is replaced; then the sender, which had 30 frames, sends 10 more. All arrive but those that such a change purges; the account is 0.
+`last`: two ports that are the only ones with thresholds pause a sender each (`paused`), and are deleted or told to send no pauses,
+    by one command: all frames arrive, no sender is held longer (`stays_ns`), and one that pauses anew does (`anew`).
 `held`: a qjump below the wire that pauses holds a frame of level 0 back, and a control frame takes that wire.
     `urgent`: meanwhile a frame of level 7 comes. `epoch`: meanwhile the budget of level 0 is renewed.
     That frame starts when the control frame has left; `late_ns` is by how much later.
@@ -26,6 +28,7 @@ Assert:
 import atexit
 import itertools
 import socket
+import subprocess
 import time
 from typing import Any
 
@@ -130,6 +133,31 @@ def gone(*commands: str, levels: str = "") -> dict[str, Any]:
     }
 
 
+def last(*commands: str) -> dict[str, Any]:
+    fresh("", slow=LINE // 10)
+    senders = ("h1", "h2")
+    for device in ("s1", "s2"):
+        wire(device, f"pause {3 * 1518} 1518")
+    for number in range(30):
+        for sender in senders:
+            ports[sender].send(4, number)
+    time.sleep(0.015)
+    before = [pause(sender)["paused_ns"] for sender in senders]
+    time.sleep(0.001)
+    paused = [pause(sender)["paused_ns"] - ns for sender, ns in zip(senders, before, strict=True)]
+    subprocess.run(["tc", "-batch", "-"], input="\n".join(commands), text=True, check=True)
+    ended = [pause(sender)["paused_ns"] for sender in senders]
+    time.sleep(1)
+    stays = [pause(sender)["paused_ns"] - ns for sender, ns in zip(senders, ended, strict=True)]
+    arrived = len(ports["h4"].take())
+    wire("s1", f"pause {3 * 1518} 1518")
+    for number in range(30):
+        ports["h1"].send(4, number)
+    time.sleep(1)
+    again = [pause("s1"), pause("h1"), len(ports["h4"].take())]
+    return {"paused": paused, "stays_ns": stays, "arrived": arrived, "anew": again}
+
+
 def urgent(options: str) -> dict[str, Any]:
     fresh(options)
     sender = Port("h1", protocol=3)  # of all protocols: a frame's own is that of its tag
@@ -220,6 +248,10 @@ results = {
         "down": gone("ip link set s1 down", "ip link set s1 up"),
         "sender": gone(f"tc -n h1 qdisc replace dev h1 root handle 7: wire rate {LINE}"),
         "congested": gone(f"tc qdisc replace dev s4 root handle 7: wire rate {LINE // 10}"),
+    },
+    "last": {
+        "deleted": last("qdisc del dev s1 root", "qdisc del dev s2 root"),
+        "off": last("qdisc change dev s1 root wire pause 0 0", "qdisc change dev s2 root wire pause 0 0"),
     },
     "alone": {
         "lossless": lossless(f"{PAUSE} {ALONE}"),

@@ -23,7 +23,7 @@ CHILDREN = {
     "htb": ["htb default 1", "class add dev {0} parent 6: classid 6:1 htb rate 8mbit burst 2000 cburst 2000"],
     "netem": ["netem delay 5ms"],
     "fq_codel": ["fq_codel"],
-    "qjump": [f"qjump epoch 5ms level 0 {2 * FRAME} limit 1mb"],
+    "qjump": [f"qjump epoch 5ms level 0 {2 * FRAME}"],
 }
 
 
