@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,18 @@
 #define PREFIX "qjau-"
 #define LOOKS_MS 1000 /* how long a watch waits for news before it looks again */
 #define VERSION_2 "0::" /* how its line in /proc/PID/cgroup begins */
+
+/* Why it cannot be, in a sentence. */
+__attribute__((format(printf, 1, 2))) static const char *cannot(const char *format, ...)
+{
+	static char text[PATH_MAX + 256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return text;
+}
 
 /* Fill path with this process's own cgroup, "" for the root. False if there is none. */
 static bool read_own(char path[PATH_MAX])
@@ -61,38 +74,42 @@ bool is_in_cgroup(void)
 }
 
 /* The tree of version 2, mounted nowhere: it need not be at /sys/fs/cgroup, nor be writable there. */
-static int mount_tree(void)
+static const char *mount_tree(int *tree)
 {
-	int filesystem = fsopen("cgroup2", FSOPEN_CLOEXEC), tree = -1;
+	int filesystem = fsopen("cgroup2", FSOPEN_CLOEXEC);
 
+	*tree = -1;
 	if (filesystem >= 0 && fsconfig(filesystem, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-		tree = fsmount(filesystem, FSMOUNT_CLOEXEC, 0);
-	if (tree < 0 && errno == ENODEV)
-		fail(EXIT_CANNOT, "this kernel has no cgroup2 (CONFIG_CGROUPS), which --cgroup needs");
-	if (tree < 0 && errno == EPERM)
-		fail(EXIT_CANNOT, "--cgroup needs CAP_SYS_ADMIN to see the cgroups; run qjau as root");
-	if (tree < 0)
-		fail(EXIT_CANNOT, "cannot see the cgroups (cgroup2: %s), which --cgroup needs", strerror(errno));
+		*tree = fsmount(filesystem, FSMOUNT_CLOEXEC, 0);
+	if (*tree < 0 && errno == ENODEV)
+		return "this kernel has no cgroup2 (CONFIG_CGROUPS), which --cgroup needs";
+	if (*tree < 0 && errno == EPERM)
+		return "--cgroup needs CAP_SYS_ADMIN to see the cgroups; run qjau as root";
+	if (*tree < 0)
+		return cannot("cannot see the cgroups (cgroup2: %s), which --cgroup needs", strerror(errno));
 	close(filesystem);
-	return tree;
+	return NULL;
 }
 
 /* The folder in which ours is made, locked: nobody removes a cgroup there that is not entered yet. */
-static int open_parent(char path[PATH_MAX])
+static const char *open_parent(char path[PATH_MAX], int *parent)
 {
-	int tree = mount_tree(), parent;
+	int tree;
+	const char *why = mount_tree(&tree);
 	char *ours;
 
+	if (why)
+		return why;
 	if (!read_own(path))
-		fail(EXIT_CANNOT, "/proc/self/cgroup has no cgroup of version 2, which --cgroup needs; mount /proc");
+		return "/proc/self/cgroup has no cgroup of version 2, which --cgroup needs; mount /proc";
 	ours = find_ours(path);
 	if (ours)
 		*ours = '\0';
-	parent = openat(tree, *path ? path + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (parent < 0 || flock(parent, LOCK_EX) != 0)
-		fail(EXIT_CANNOT, "cannot open the cgroup %s: %s", *path ? path : "/", strerror(errno));
+	*parent = openat(tree, *path ? path + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*parent < 0 || flock(*parent, LOCK_EX) != 0)
+		return cannot("cannot open the cgroup %s: %s", *path ? path : "/", strerror(errno));
 	close(tree);
-	return parent;
+	return NULL;
 }
 
 /* Remove what killed ones have left; the kernel refuses it while a process is in there. */
@@ -110,17 +127,17 @@ static void sweep(int parent)
 }
 
 /* A process-id may be in use twice, in two namespaces: hence the second number. */
-static void make(int parent, const char *path, char name[NAME_MAX])
+static const char *make(int parent, const char *path, char name[NAME_MAX])
 {
 	unsigned int number = 0;
 
 	do {
 		snprintf(name, NAME_MAX, PREFIX "%d-%u", (int)getpid(), number++);
 		if (mkdirat(parent, name, 0755) == 0)
-			return;
+			return NULL;
 	} while (errno == EEXIST);
-	fail(EXIT_CANNOT, "cannot make a cgroup below %s/: %s%s", path, strerror(errno),
-	     errno == EACCES || errno == EPERM || errno == EROFS ? "; run qjau as root" : "");
+	return cannot("cannot make a cgroup below %s/: %s%s", path, strerror(errno),
+		      errno == EACCES || errno == EPERM || errno == EROFS ? "; run qjau as root" : "");
 }
 
 /* descriptors 0: cgroup.events, 1: the parent, 2: a pipe that qjau holds until it has entered. Never returns. */
@@ -175,25 +192,29 @@ static int start_watch(int parent, int cgroup, const char *name)
 	return entered[1];
 }
 
-static void join(int cgroup)
+static const char *join(int cgroup)
 {
 	int members = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 
 	if (members < 0 || write(members, "0", 1) != 1)
-		fail(EXIT_CANNOT, "cannot enter the cgroup that it has made: %s", strerror(errno));
+		return cannot("cannot enter the cgroup that it has made: %s", strerror(errno));
 	close(members);
+	return NULL;
 }
 
 /*
  * A socket belongs to the cgroup in which it was made. One that qjau has been given gets its priority as an option, and
  * a listener's connections would have none.
  */
-static void mark_inherited(int priority)
+static const char *mark_inherited(int priority)
 {
 	DIR *folder = opendir("/proc/self/fd");
+	const char *why = NULL;
 	struct dirent *entry;
 
-	while (folder && (entry = readdir(folder))) {
+	if (!folder)
+		return cannot("cannot tell which sockets it has inherited (/proc/self/fd: %s); mount /proc", strerror(errno));
+	while (!why && (entry = readdir(folder))) {
 		int fd = atoi(entry->d_name), listens = 0, domain = AF_UNSPEC;
 		socklen_t length = sizeof(int);
 
@@ -202,40 +223,54 @@ static void mark_inherited(int priority)
 			continue;
 		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
 		if (listens)
-			fail(EXIT_CANNOT,
-			     "descriptor %d is a listening socket that was made outside, and what it accepts would go out at 0; "
-			     "put qjau --cgroup before the program that makes it",
-			     fd);
-		if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) != 0)
-			fail(EXIT_CANNOT, "cannot mark descriptor %d, a socket: %s", fd, strerror(errno));
+			why = cannot("descriptor %d is a listening socket that was made outside, and what it accepts would go "
+				     "out at 0; put qjau --cgroup before the program that makes it",
+				     fd);
+		else if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) != 0)
+			why = cannot("cannot mark descriptor %d, a socket: %s", fd, strerror(errno));
 	}
-	if (!folder)
-		fail(EXIT_CANNOT, "cannot tell which sockets it has inherited (/proc/self/fd: %s); mount /proc", strerror(errno));
 	closedir(folder);
+	return why;
 }
 
-void enter_cgroup(int priority, bool verbose)
+/* A new cgroup in an open one, with this process in it. */
+static const char *enter_below(int parent, const char *path, int priority, char name[NAME_MAX])
 {
-	char path[PATH_MAX], name[NAME_MAX];
-	int parent = open_parent(path), cgroup, entered = -1;
-	const char *why;
+	const char *why = make(parent, path, name);
+	int cgroup, entered;
 
-	mark_inherited(priority);
-	sweep(parent);
-	make(parent, path, name);
+	if (why)
+		return why;
 	cgroup = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	why = cgroup < 0 ? strerror(errno) : attach_priority(cgroup, priority);
+	why = cgroup < 0 ? cannot("cannot open the cgroup that it has made: %s", strerror(errno)) :
+			   attach_priority(cgroup, priority);
 	if (!why && (entered = start_watch(parent, cgroup, name)) < 0)
 		why = "cannot start the process that removes the cgroup in the end (fork)";
 	if (why) {
 		unlinkat(parent, name, AT_REMOVEDIR);
-		fail(EXIT_CANNOT, "%s", why);
+		return why;
 	}
-	join(cgroup);
-	close(entered);
+	why = join(cgroup);
+	close(entered); /* the watch removes the cgroup if nobody is in there */
 	close(cgroup);
+	return why;
+}
+
+const char *enter_cgroup(int priority, bool verbose)
+{
+	char path[PATH_MAX], name[NAME_MAX];
+	int parent;
+	const char *why = open_parent(path, &parent);
+
+	if (why)
+		return why;
+	sweep(parent);
+	why = mark_inherited(priority);
+	if (!why)
+		why = enter_below(parent, path, priority, name);
 	flock(parent, LOCK_UN); /* closing it would not do: the watch has it open too */
 	close(parent);
-	if (verbose)
-		fprintf(stderr, "qjau: process %d, cgroup %s/%s: priority %d\n", (int)getpid(), path, name, priority);
+	if (verbose && !why)
+		tell("process %d, cgroup %s/%s: priority %d", (int)getpid(), path, name, priority);
+	return why;
 }

@@ -9,10 +9,10 @@
 /*
  * Move this process into a new cgroup "qjau-PID-N" below its own, and mark the sockets that it has inherited. If its own
  * is one of qjau's, the new one stands beside it, so that the innermost qjau wins. The cgroup is removed when the last
- * process in it has ended, by a process that waits for that; by the next qjau --cgroup if that one was killed. Ends qjau
- * with a sentence if it cannot be.
+ * process in it has ended, by a process that waits for that; by the next qjau if that one was killed. Returns NULL, or
+ * why it cannot be, in a sentence; the process then is where it was.
  */
-void enter_cgroup(int priority, bool verbose);
+const char *enter_cgroup(int priority, bool verbose);
 
 /* True if this process is in such a cgroup, whose priority no option of a socket moves. */
 bool is_in_cgroup(void);

@@ -1,26 +1,29 @@
 /*
  * libqjau.so: gives the sockets of an unmodified program a priority and, if asked, a window.
  *
- * Loaded by LD_PRELOAD, it stands before the C library's socket(), accept(), accept4() and setsockopt():
+ * Loaded by LD_PRELOAD, it stands before the C library's socket(), accept(), accept4(), setsockopt() and getsockopt():
  *
  *   socket()             SO_PRIORITY on AF_INET, AF_INET6 and AF_PACKET; SO_SNDBUF and SO_RCVBUF on the first two,
  *                        before connect() or listen(), since TCP chooses its window scale then.
  *   accept(), accept4()  the same. Linux gives an accepted socket priority 0 whatever its listener has (sk_clone_lock),
  *                        but the listener's buffers; so these are set only if nobody has chosen them (SO_BUF_LOCK).
  *   setsockopt()         IP_TOS moves a socket's priority by a table in the kernel (rt_tos2prio: 0x08 to 2, 0x10 to 6);
- *                        the priority from before is put back. A program's own SO_PRIORITY is left alone, and so wins.
+ *                        the priority from before is put back. A program's own SO_PRIORITY wins.
+ *   getsockopt()         SO_PRIORITY is never the one that IP_TOS has moved for a moment.
  *
  * A program under it must not be able to tell, except by asking for the options: no failure is passed on, errno is
- * kept, nothing is allocated, no descriptor is held, and all state is constant once start() is done, so that threads,
- * forks and signal handlers need no lock.
+ * kept, nothing is allocated, no descriptor is held. All state is constant once start() is done, but for the lock that
+ * makes IP_TOS and what puts the priority back one step.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +60,8 @@ static __typeof__(getsockopt) *next_getsockopt;
 static __typeof__(setsockopt) *next_setsockopt;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* True while this thread is in start(): a malloc() called by dlsym() may make sockets. */
+static atomic_bool started;
+/* True while this thread starts: a malloc() called by dlsym() may make sockets. */
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 
 static void start_once(void)
@@ -87,11 +91,14 @@ static void start_once(void)
 /* True if there is a priority to set. Called first by the constructor, or by a hook if a library starts earlier. */
 static bool start(void)
 {
+	if (started)
+		return settings.active;
 	if (starting)
 		return false;
 	starting = true;
 	pthread_once(&once, start_once);
 	starting = false;
+	started = true;
 	return settings.active;
 }
 
@@ -107,6 +114,13 @@ static int call_setsockopt(int fd, int level, int option, const void *value, soc
 	return (int)syscall(SYS_setsockopt, fd, level, option, value, length);
 }
 
+static int call_getsockopt(int fd, int level, int option, void *value, socklen_t *length)
+{
+	if (next_getsockopt)
+		return next_getsockopt(fd, level, option, value, length);
+	return (int)syscall(SYS_getsockopt, fd, level, option, value, length);
+}
+
 static int set_option(int fd, int option, int value)
 {
 	return call_setsockopt(fd, SOL_SOCKET, option, &value, sizeof(value));
@@ -117,13 +131,8 @@ static int get_option(int fd, int option)
 {
 	int value = -1;
 	socklen_t length = sizeof(value);
-	int result;
 
-	if (next_getsockopt)
-		result = next_getsockopt(fd, SOL_SOCKET, option, &value, &length);
-	else
-		result = (int)syscall(SYS_getsockopt, fd, SOL_SOCKET, option, &value, &length);
-	return result == 0 ? value : -1;
+	return call_getsockopt(fd, SOL_SOCKET, option, &value, &length) == 0 ? value : -1;
 }
 
 /* A line for stderr, built without stdio, which is not safe in a signal handler. Cut off at its end if too long. */
@@ -309,24 +318,75 @@ static void report_move(int fd, int before, int after)
 	write_line(&line);
 }
 
+/*
+ * The process that changes or reads a priority, or 0. Signals are blocked meanwhile: a handler in the same thread would
+ * wait for ever. A fork may copy a lock that a thread held which the child does not have; it names another process
+ * there, and is taken over.
+ */
+static _Atomic int holder;
+
+static void lock_priorities(sigset_t *before)
+{
+	int self = (int)getpid(), seen = 0;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, before);
+	while (!atomic_compare_exchange_strong(&holder, &seen, self))
+		if (seen == self) {
+			syscall(SYS_futex, &holder, FUTEX_WAIT_PRIVATE, self, NULL, NULL, 0);
+			seen = 0;
+		}
+}
+
+/* error: what errno is to be afterwards. */
+static void unlock_priorities(const sigset_t *before, int error)
+{
+	atomic_store(&holder, 0);
+	syscall(SYS_futex, &holder, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+	errno = error;
+}
+
+static int set_tos(int fd, const void *value, socklen_t length)
+{
+	int before = get_option(fd, SO_PRIORITY), after;
+	int result = call_setsockopt(fd, IPPROTO_IP, IP_TOS, value, length);
+
+	if (result != 0)
+		return result;
+	after = get_option(fd, SO_PRIORITY);
+	/* 7 is refused to a program that has given up its rights; nothing can be done about it then. */
+	if (before >= 0 && after != before && set_option(fd, SO_PRIORITY, before) != 0 && settings.verbose)
+		report_move(fd, before, after);
+	return 0;
+}
+
 EXPORTED int setsockopt(int fd, int level, int option, const void *value, socklen_t length)
 {
+	bool tos = level == IPPROTO_IP && option == IP_TOS;
 	bool active = start();
-	bool moves = (level == IPPROTO_IP && option == IP_TOS) || (level == IPPROTO_IPV6 && option == IPV6_TCLASS);
-	int saved = errno;
-	int before, after, result;
+	sigset_t before;
+	int saved = errno, result;
 
-	if (!active || !moves)
+	if (!active || (!tos && (level != SOL_SOCKET || option != SO_PRIORITY)))
 		return call_setsockopt(fd, level, option, value, length);
+	lock_priorities(&before);
+	result = tos ? set_tos(fd, value, length) : call_setsockopt(fd, level, option, value, length);
+	unlock_priorities(&before, result == 0 ? saved : errno);
+	return result;
+}
 
-	before = get_option(fd, SO_PRIORITY);
-	result = call_setsockopt(fd, level, option, value, length);
-	if (result == 0) {
-		after = get_option(fd, SO_PRIORITY);
-		/* 7 is refused to a program that has given up its rights; nothing can be done about it then. */
-		if (before >= 0 && after != before && set_option(fd, SO_PRIORITY, before) != 0 && settings.verbose)
-			report_move(fd, before, after);
-		errno = saved;
-	}
+EXPORTED int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict length)
+{
+	bool active = start();
+	sigset_t before;
+	int saved = errno, result;
+
+	if (!active || level != SOL_SOCKET || option != SO_PRIORITY)
+		return call_getsockopt(fd, level, option, value, length);
+	lock_priorities(&before);
+	result = call_getsockopt(fd, level, option, value, length);
+	unlock_priorities(&before, result == 0 ? saved : errno);
 	return result;
 }

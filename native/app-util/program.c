@@ -16,6 +16,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "wrapper.h"
+
 #define SCRIPT_LINE 256	 /* BINPRM_BUF_SIZE: how much of a script's first line the kernel reads */
 #define SCRIPT_DEPTH 5	 /* how many interpreters of interpreters it follows (fs/exec.c) */
 #define NOTE_MAX 65536	 /* no sane note segment is larger */
@@ -76,7 +78,7 @@ static bool refuse(struct obstacle *why, const char *file, const char *format, .
 	va_start(arguments, format);
 	vsnprintf(why->reason, sizeof(why->reason), format, arguments);
 	va_end(arguments);
-	why->never_runs = false;
+	why->never_runs = why->perhaps = false;
 	return false;
 }
 
@@ -234,20 +236,7 @@ static bool check_elf(int fd, const char *path, struct obstacle *why)
 	return check_rights(path, why);
 }
 
-/* The command that `env` in a script's first line will look for: after -S, options and NAME=VALUE; NULL if none. */
-static char *find_env_command(char *arguments)
-{
-	char *word, *rest;
-
-	if (strncmp(arguments, "-S", 2) != 0)
-		return *arguments == '\0' || *arguments == '-' || strchr(arguments, '=') ? NULL : arguments;
-	for (word = strtok_r(arguments + 2, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
-		if (*word != '-' && !strchr(word, '='))
-			return word;
-	return NULL;
-}
-
-static bool check_file(const char *path, int depth, struct obstacle *why);
+static bool check_command(char **argv, const char *path, int depth, struct obstacle *why);
 
 /* line: the first line, after "#!". */
 static bool check_script(char *line, int depth, struct obstacle *why)
@@ -255,22 +244,15 @@ static bool check_script(char *line, int depth, struct obstacle *why)
 	char *interpreter = line + strspn(line, " \t");
 	char *arguments = interpreter + strcspn(interpreter, " \t");
 	char *end = arguments + strlen(arguments);
-	const char *name;
-	char found[PATH_MAX];
+	char *argv[] = { interpreter, NULL, NULL };
 
 	while (end > arguments && (end[-1] == ' ' || end[-1] == '\t'))
 		*--end = '\0';
 	if (*arguments != '\0') {
 		*arguments++ = '\0';
-		arguments += strspn(arguments, " \t");
+		argv[1] = arguments + strspn(arguments, " \t");
 	}
-	if (!check_file(interpreter, depth + 1, why))
-		return false;
-	name = strrchr(interpreter, '/');
-	if (strcmp(name ? name + 1 : interpreter, "env") != 0)
-		return true;
-	name = find_env_command(arguments);
-	return !name || find_program(name, found) != 0 || check_file(found, depth + 1, why);
+	return check_command(argv, interpreter, depth + 1, why);
 }
 
 static bool check_file(const char *path, int depth, struct obstacle *why)
@@ -294,6 +276,33 @@ static bool check_file(const char *path, int depth, struct obstacle *why)
 	return good;
 }
 
+/* What a shell is given with -c. It may not come to all of it. */
+static bool check_text(const char *text, int depth, struct obstacle *why)
+{
+	char path[PATH_MAX];
+	char **argv;
+
+	while ((argv = next_command(&text)))
+		if (find_program(argv[0], path) == 0 && !check_command(argv, path, depth, why) && !why->never_runs) {
+			why->perhaps = true;
+			return false;
+		}
+	return true;
+}
+
+static bool check_command(char **argv, const char *path, int depth, struct obstacle *why)
+{
+	char **inner = unwrap(argv);
+	const char *text = find_shell_text(argv);
+	char found[PATH_MAX];
+
+	if (!check_file(path, depth, why))
+		return false;
+	if (inner)
+		return find_program(inner[0], found) != 0 || check_command(inner, found, depth, why);
+	return !text || check_text(text, depth, why);
+}
+
 bool is_text(const char *path)
 {
 	char start[SCRIPT_LINE];
@@ -306,7 +315,7 @@ bool is_text(const char *path)
 	       (length < SELFMAG || memcmp(start, ELFMAG, SELFMAG) != 0);
 }
 
-bool is_preloadable(const char *path, struct obstacle *why)
+bool is_preloadable(char **argv, const char *path, struct obstacle *why)
 {
-	return check_file(path, 0, why);
+	return check_command(argv, path, 0, why);
 }

@@ -13,6 +13,7 @@ struct obstacle {
 	char file[PATH_MAX];
 	char reason[PATH_MAX + 100];
 	bool never_runs; /* by nobody, marked or not */
+	bool perhaps;	 /* in a shell's text, which may not come to it */
 };
 
 /* Fill path with the file that execvp(name) would run. Returns 0, or ENOENT, EACCES, ... with path undefined. */
@@ -22,10 +23,11 @@ int find_program(const char *name, char path[PATH_MAX]);
 bool is_text(const char *path);
 
 /*
- * False, with the reason, if the loader will not preload into the program, or in vain: static, made for another
- * machine, gaining rights by the exec (AT_SECURE), or written in Go. Of a script the interpreter is judged. A file that
- * may be run but not read is judged by its mode alone.
+ * False, with the reason, if the loader will not preload into the command's program, or in vain: static, made for
+ * another machine, gaining rights by the exec (AT_SECURE), or written in Go. Of a script the interpreter is judged; of
+ * a known wrapper or a shell's -c also what that starts. A file that may be run but not read is judged by its mode
+ * alone.
  */
-bool is_preloadable(const char *path, struct obstacle *why);
+bool is_preloadable(char **argv, const char *path, struct obstacle *why);
 
 #endif

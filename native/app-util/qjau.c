@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,25 +19,26 @@
 #include "program.h"
 #include "settings.h"
 
-static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES] [--cgroup] [-v] [--] COMMAND [ARGUMENT]...\n";
+static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES] [--cgroup | --library] [-v] [--] COMMAND [ARGUMENT]...\n";
 
 static const char help[] =
-	"Run COMMAND with every IPv4, IPv6 and packet socket that it makes or accepts at a priority, and if asked with a\n"
-	"window. COMMAND and what it starts are not changed otherwise; their output is the same.\n"
+	"Run COMMAND, and what it starts, with all its IP packets at a priority, and if asked with a window. They are not\n"
+	"changed otherwise; their output is the same.\n"
 	"\n"
 	"  -p PRIORITY  0 to 7, as in 802.1Q: 7 is the most urgent and needs CAP_NET_ADMIN\n"
 	"  -w BYTES     send and receive buffer as given to setsockopt; the kernel doubles it\n"
-	"  --cgroup     mark every IP packet of COMMAND and of what it starts in the kernel too; as root, for what cannot be\n"
-	"               marked otherwise: static, Go, setuid, io_uring\n"
+	"  --cgroup     end with a sentence if the kernel cannot mark the packets\n"
+	"  --library    have the library mark alone, as without root's rights\n"
 	"  -v           one line per socket on stderr, and one for the cgroup\n"
 	"  -h, --help   this text\n"
 	"\n"
-	"Exit code: COMMAND's, or 2 wrong command line, 125 qjau cannot do it here (right, limit, library or kernel),\n"
-	"126 COMMAND cannot be run, or cannot be marked without --cgroup (static, setuid, capabilities, other machine, Go),\n"
-	"127 COMMAND not found. Nothing has been started then.\n"
+	"As root the kernel marks every packet, by a cgroup: no option of the program's moves that. Otherwise a preloaded\n"
+	"library marks IPv4, IPv6 and packet sockets: IP_TOS does not move that, and a program's own SO_PRIORITY wins. See\n"
+	"qjau(1) for what is not seen then.\n"
 	"\n"
-	"IP_TOS does not move the priority under qjau; a program's own SO_PRIORITY wins, but not with --cgroup. See qjau(1)\n"
-	"for what is not seen.\n";
+	"Exit code: COMMAND's, or 2 wrong command line, 125 qjau cannot do it here (right, limit, library or kernel),\n"
+	"126 COMMAND cannot be run, or cannot be marked (as a user: static, setuid, capabilities, other machine, Go),\n"
+	"127 COMMAND not found. Nothing has been started then.\n";
 
 void fail(int status, const char *format, ...)
 {
@@ -50,6 +52,18 @@ void fail(int status, const char *format, ...)
 	if (status == EXIT_USAGE)
 		fputs(usage, stderr);
 	exit(status);
+}
+
+void tell(const char *format, ...)
+{
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT && vasprintf(&text, format, arguments) >= 0)
+		dprintf(STDERR_FILENO, "qjau: %s\n", text);
+	va_end(arguments);
 }
 
 /*
@@ -156,7 +170,7 @@ __attribute__((noreturn)) static void run(const char *path, char **command, int 
 struct request {
 	const char *priority_text, *window_text;
 	int priority, window;
-	bool cgroup, verbose;
+	bool cgroup, library, verbose;
 };
 
 static void check_request(struct request *request)
@@ -165,6 +179,8 @@ static void check_request(struct request *request)
 		fail(EXIT_USAGE, "give a priority, -p 0 to -p 7");
 	if (!parse_number(request->priority_text, 0, QJAU_PRIORITY_MAX, &request->priority))
 		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", request->priority_text, QJAU_PRIORITY_MAX);
+	if (request->cgroup && request->library)
+		fail(EXIT_USAGE, "--cgroup and --library exclude each other; leave one out");
 	if (request->window_text && !parse_number(request->window_text, 1, QJAU_WINDOW_MAX, &request->window))
 		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", request->window_text, QJAU_WINDOW_MAX);
 }
@@ -173,6 +189,7 @@ static void check_request(struct request *request)
 static void read_options(int argc, char **argv, struct request *request)
 {
 	static const struct option long_options[] = { { "cgroup", no_argument, NULL, 'c' },
+						      { "library", no_argument, NULL, 'l' },
 						      { "help", no_argument, NULL, 'h' },
 						      { NULL, 0, NULL, 0 } };
 	int option;
@@ -189,6 +206,9 @@ static void read_options(int argc, char **argv, struct request *request)
 		case 'c':
 			request->cgroup = true;
 			break;
+		case 'l':
+			request->library = true;
+			break;
 		case 'v':
 			request->verbose = true;
 			break;
@@ -198,7 +218,7 @@ static void read_options(int argc, char **argv, struct request *request)
 		case ':':
 			fail(EXIT_USAGE, "option -%c needs a value", optopt);
 		default:
-			if (optopt > ' ' && optopt != 'c')
+			if (optopt > ' ' && optopt != 'c' && optopt != 'l')
 				fail(EXIT_USAGE, "there is no option -%c", optopt);
 			fail(EXIT_USAGE, "there is no option %s", argv[optind - 1]);
 		}
@@ -215,46 +235,67 @@ static void find_command(const char *name, char path[PATH_MAX])
 		fail(EXIT_NOT_RUN, "%s cannot be run: %s", name, strerror(error));
 }
 
-/* Whether the program can be marked as it is asked for. */
-static void check_command(const struct request *request, const char *path)
+/* A window is set by the library alone. */
+static void check_window(const struct request *request, const struct obstacle *why)
+{
+	if (request->window_text && !why->perhaps)
+		fail(EXIT_NOT_RUN, "%s %s, and so no window can be set; leave -w out", why->file, why->reason);
+	if (request->window_text)
+		tell("%s %s: it gets no window", why->file, why->reason);
+}
+
+/* cause: why the kernel does not mark it. */
+static void check_unmarked(const struct request *request, const struct obstacle *why, const char *cause)
+{
+	if (!why->perhaps)
+		fail(EXIT_NOT_RUN,
+		     "%s %s; its packets can be marked by the program's own option, by \"tc filter ... action skbedit priority "
+		     "%d\" on a clsact qdisc (qjau(1)), or in the kernel, but %s",
+		     why->file, why->reason, request->priority, cause);
+	tell("%s %s: it runs unmarked (%s)", why->file, why->reason, cause);
+}
+
+/* In the kernel, if it can be, else by the library alone. */
+static void mark(const struct request *request, char **command, const char *path)
 {
 	struct obstacle why;
+	bool preloadable = is_preloadable(command, path, &why);
+	const char *cause;
 
-	if (is_preloadable(path, &why))
-		return;
-	if (why.never_runs)
+	if (!preloadable && why.never_runs)
 		fail(EXIT_NOT_RUN, "%s cannot be run: it %s", why.file, why.reason);
-	if (!request->cgroup)
-		fail(EXIT_NOT_RUN,
-		     "%s %s; use qjau --cgroup as root, or mark its packets by the program's own option or by \"tc filter ... "
-		     "action skbedit priority %d\" on a clsact qdisc (qjau(1))",
-		     why.file, why.reason, request->priority);
-	if (request->window_text)
-		fail(EXIT_NOT_RUN, "%s %s, and --cgroup sets no window; leave -w out", why.file, why.reason);
+	if (!preloadable)
+		check_window(request, &why);
+	cause = request->library ? "--library was given" : enter_cgroup(request->priority, request->verbose);
+	if (!cause)
+		return;
+	if (request->cgroup)
+		fail(EXIT_CANNOT, "%s", cause);
+	if (is_in_cgroup())
+		fail(EXIT_CANNOT, "it runs under another qjau, whose cgroup's priority no socket moves, and %s", cause);
+	if (!preloadable)
+		check_unmarked(request, &why, cause);
 }
 
 int main(int argc, char **argv)
 {
 	struct request request = { 0 };
 	char library[PATH_MAX], path[PATH_MAX];
+	char **command;
 
 	read_options(argc, argv, &request);
 	check_request(&request);
 	if (optind == argc)
 		fail(EXIT_USAGE, "give a command to run");
-	argv += optind;
+	command = argv + optind;
 	check_options(request.priority, request.window);
 	find_library(library);
-	find_command(argv[0], path);
-	check_command(&request, path);
-	if (request.cgroup)
-		enter_cgroup(request.priority, request.verbose);
-	else if (is_in_cgroup())
-		fail(EXIT_CANNOT, "it runs under a qjau --cgroup, whose priority no socket moves; use --cgroup here too");
+	find_command(command[0], path);
+	mark(&request, command, path);
 
-	prepend_preload(library); /* with --cgroup for the window, for packet sockets, and for what the program starts */
+	prepend_preload(library); /* in a cgroup for the window and for packet sockets */
 	set_variable(QJAU_PRIORITY, request.priority_text);
 	set_variable(QJAU_WINDOW, request.window_text);
 	set_variable(QJAU_VERBOSE, request.verbose ? "1" : NULL);
-	run(path, argv, argc - optind);
+	run(path, command, (int)(argv + argc - command));
 }

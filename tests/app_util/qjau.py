@@ -4,6 +4,7 @@ this host's loopback."""
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,9 +13,12 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "native" / "app-util"
+PROGRAMS = Path(__file__).with_name("programs")
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
 Words = Sequence[str | Path]
+# Before qjau: takes root's right to enter a cgroup, so that the library alone marks.
+LIBRARY: Words = [str(shutil.which("setpriv")), "--bounding-set", "-sys_admin"] if IS_ROOT else []
 needs_root = pytest.mark.skipif(
     not IS_ROOT, reason="makes setuid files, network namespaces or other users' processes"
 )
@@ -77,9 +81,10 @@ class AppUtil:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run qjau with these words (after -p PRIORITY)."""
+        """Run qjau, which has the library alone, with these words (after -p PRIORITY)."""
         options = [] if priority is None else ["-p", priority]
-        return run([self.command, *options, *words], user=user, env=env, cwd=cwd)
+        before = LIBRARY if user is None else []
+        return run([*before, self.command, *options, *words], user=user, env=env, cwd=cwd)
 
     def python(
         self, text: str, *options: str, priority: str = "6", env: Mapping[str, str] | None = None
@@ -109,6 +114,6 @@ def check_refused(result: subprocess.CompletedProcess[str], status: int, words: 
     if status == 126 and "cannot be run" not in words:
         assert (
             "skbedit priority 6" in result.stderr
-            and "qjau --cgroup" in result.stderr
+            and "--cgroup needs CAP_SYS_ADMIN" in result.stderr
             and "own option" in result.stderr
         )

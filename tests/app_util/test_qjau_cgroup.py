@@ -2,76 +2,21 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import shutil
+import shlex
 import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.app_util import network as networks
-from tests.app_util.network import ACK, ASK_ONE, HERE, PORT, RST, SYN, THERE, Network, until
-from tests.app_util.qjau import NOBODY, PRELUDE, AppUtil, Words, needs_root, run
+from tests.app_util.cgroup import CLIENT, compiled, sent_by, under
+from tests.app_util.network import ACK, ASK_ONE, HERE, PORT, RST, SYN, THERE, Network
+from tests.app_util.qjau import LIBRARY, NOBODY, AppUtil, Words, needs_root, run
 
 pytestmark = needs_root
-PROGRAMS = Path(__file__).with_name("programs")
-CLIENT = [THERE, str(PORT)]
-
-
-@pytest.fixture
-def network() -> Iterator[Network]:
-    with networks.made() as made:
-        yield made
-
-
-@pytest.fixture(scope="session")
-def go(app: AppUtil) -> dict[str, Path]:
-    """talk.go, linked by itself, without a build id, and with the C library, which makes it dynamic."""
-    if not shutil.which("go"):
-        pytest.skip("there is no Go compiler: install golang-go")
-    plain, c = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
-    made = {}
-    bare = "-ldflags=-linkmode=external -B none -buildid= -s -w"
-    for name, options, environment in (
-        ("static", ["-ldflags=-buildid="], plain),
-        ("dynamic", ["-ldflags=-linkmode=external"], c),
-        ("bare", [bare], c),
-    ):
-        made[name] = app.folder / f"talk-{name}"
-        argv: Words = ["go", "build", "-o", made[name], *options, PROGRAMS / "talk.go"]
-        folder = {"GOCACHE": str(app.folder / "gocache"), "GOFLAGS": "-trimpath", "GO111MODULE": "off"}
-        subprocess.run(argv, env={**os.environ, **folder, **environment}, check=True)
-    return made
-
-
-def sent_by(network: Network, *argv: str | Path, user: int | None = None) -> networks.Capture:
-    """What a client sends until it has ended well."""
-    with network.serving(), network.captured() as packets:
-        result = run(network.here(*argv), user=user)
-        if result.returncode == 77:
-            pytest.skip("this kernel allows no io_uring")
-        assert result.returncode == 0, result.stderr
-    assert len(packets.tcp(SYN)) == 1 and sum(packets.tcp(ACK).values()) >= 3
-    return packets
-
-
-def under(app: AppUtil, *argv: str | Path, priority: int = 6) -> Words:
-    return [app.command, "-p", str(priority), "--cgroup", *argv]
-
-
-def compiled(app: AppUtil, name: str, *options: str) -> Path:
-    return app.compile(f"{name}{''.join(options)}", (PROGRAMS / f"{name}.c").read_text(), *options)
-
-
-# --- every packet of every program ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("priority", [0, 1, 7])
@@ -81,12 +26,39 @@ def test_a_static_program(app: AppUtil, network: Network, priority: int) -> None
     assert sent_by(network, *under(app, client, *CLIENT, priority=priority)).priorities == {priority}
 
 
-def test_io_uring(app: AppUtil, network: Network) -> None:
+@pytest.mark.parametrize(
+    "wrapper",
+    ["", "nice", "timeout 9", "taskset -c 0", "stdbuf -oL", "env -i", 'sh -c exec\\ "$@" sh', "sh {script}"],
+)
+def test_by_default_whatever_starts_it(app: AppUtil, network: Network, tmp_path: Path, wrapper: str) -> None:
+    client, script = compiled(app, "client", "-static"), tmp_path / "script"
+    script.write_text('"$@"; exit\n')
+    argv = shlex.split(wrapper.format(script=script))
+    assert sent_by(network, app.command, "-p", "6", *argv, client, *CLIENT).priorities == {6}
+
+
+def test_the_library_alone_where_it_is_asked_for(app: AppUtil) -> None:
+    by_library: Words = [app.command, "-p", "6", "--library", "--"]
+    assert "qjau-" not in run([*by_library, "cat", "/proc/self/cgroup"]).stdout
+    refused = run([*by_library, compiled(app, "client", "-static"), *CLIENT])
+    assert refused.returncode == 126 and refused.stderr.endswith(", but --library was given\n")
+    both = run([app.command, "-p", "6", "--library", "--cgroup", "true"])
+    assert both.returncode == 2 and "exclude each other" in both.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "by_library"),
+    [
+        ("all", {0}),  # the library sees none of it
+        ("send", {6}),  # what io_uring sends has its socket's priority
+        ("tos", {2, 6}),  # and IP_TOS moves that, when io_uring sets it
+    ],
+)
+def test_io_uring(app: AppUtil, network: Network, mode: str, by_library: set[int]) -> None:
     ring = compiled(app, "ring")
-    assert sent_by(network, app.command, "-p", "6", ring, *CLIENT).priorities == {0}, (
-        "the library is not asked"
-    )
-    assert sent_by(network, *under(app, ring, *CLIENT)).priorities == {6}
+    alone = sent_by(network, *LIBRARY, app.command, "-p", "6", ring, *CLIENT, mode)
+    assert alone.priorities == by_library
+    assert sent_by(network, *under(app, ring, *CLIENT, mode)).priorities == {6}
 
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
@@ -112,20 +84,39 @@ def test_a_setuid_program_of_another_user(app: AppUtil, network: Network) -> Non
     ],
 )
 def test_no_option_moves_it(app: AppUtil, network: Network, moves: str) -> None:
-    text = f"""import socket
+    assert datagrams(network, moves, *under(app)) == {6}
+
+
+OF_A_PACKET = "send = lambda data: s.sendmsg([data], [(1, socket.SO_PRIORITY, b'\\x03\\0\\0\\0')])"
+
+
+def test_a_priority_as_a_control_message(app: AppUtil, network: Network) -> None:
+    """It is the program's own choice, as the socket's option is."""
+    if not datagrams(network, OF_A_PACKET):
+        pytest.skip("this kernel takes no SO_PRIORITY as a control message (Linux 6.14)")
+    assert datagrams(network, OF_A_PACKET, *LIBRARY, app.command, "-p", "6") == {3}
+    assert datagrams(network, OF_A_PACKET, *under(app)) == {6}
+
+
+def datagrams(network: Network, moves: str, *before: str | Path) -> set[int]:
+    """The priorities at which three datagrams go out, sent by `send` after `moves`; none if the kernel
+    refuses it."""
+    text = f"""import errno, socket
 s = socket.socket(type=socket.SOCK_DGRAM); s.connect(("{THERE}", 9)); send = s.send; {moves}
 for _ in range(3):
     try: send(b"x")
-    except ConnectionRefusedError: pass"""
+    except ConnectionRefusedError: pass
+    except OSError as error: assert error.errno == errno.EINVAL"""
     with network.captured() as packets:
-        assert run(network.here(*under(app, sys.executable, "-c", text))).returncode == 0
-    assert packets.priorities == {6} and len(packets.packets) >= 2
+        assert run(network.here(*before, sys.executable, "-c", text)).returncode == 0
+    assert len(packets.packets) != 1
+    return packets.priorities
 
 
 SERVER = f"""import socket, time
 listener = socket.create_server(("{HERE}", {PORT})); MARK(listener); PAUSE
 connection = listener.accept()[0]; MARK(connection); connection.recv(9); connection.sendall(b"world"); connection.close()"""
-MARKED = re.sub(r"MARK\((\w+)\)", r"\1.setsockopt(1, socket.SO_PRIORITY, 6)", SERVER.replace("PAUSE", ""))
+ANSWERED = re.sub(r"MARK\((\w+)\)", r"\1.setsockopt(1, socket.SO_PRIORITY, 6)", SERVER.replace("PAUSE", ""))
 PLAIN = re.sub(r"MARK\(\w+\); ", "", SERVER.replace("PAUSE", "time.sleep(0.1)"))
 
 
@@ -146,7 +137,7 @@ def test_a_go_server(app: AppUtil, network: Network, go: dict[str, Path], kind: 
 def forgotten(network: Network) -> Counter[tuple[int, int]]:
     """What the kernel sends at 0 though SO_PRIORITY says 6. From Linux 6.14 on these are its own answers over
     IPv4 for a connection in TIME_WAIT."""
-    found = served_by(network, sys.executable, "-c", MARKED)
+    found = served_by(network, sys.executable, "-c", ANSWERED)
     assert set(found) <= {(socket.IPPROTO_TCP, ACK)} and found.total() <= 1
     return found
 
@@ -213,228 +204,3 @@ def test_a_listener_that_is_handed_on_inside(app: AppUtil, network: Network) -> 
 l = socket.create_server(("{HERE}", {PORT})); c = l.accept()[0]; c.recv(9); os.dup2(c.fileno(), 1); c.close()
 os.execv("/bin/echo", ["echo", "hello"])"""
     assert not served_by(network, *under(app, sys.executable, "-c", text)) - forgotten(network)
-
-
-# --- the cgroup, and its end ------------------------------------------------------------------------------------------
-
-
-def mounted() -> Path:
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        if after.startswith("cgroup2 "):
-            return Path(before.split()[4])
-    pytest.skip("no cgroup2 is mounted here to look at")
-
-
-def cgroup_of(process: int) -> Path:
-    lines = Path(f"/proc/{process}/cgroup").read_text().splitlines()
-    return mounted() / next(line for line in lines if line.startswith("0::")).removeprefix("0::/")
-
-
-class Running:
-    """A program under qjau --cgroup that waits for its end."""
-
-    def __init__(self, app: AppUtil, *argv: str | Path) -> None:
-        words = under(app, *(argv or ("sleep", "1000")))
-        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
-        until(lambda: "/qjau-" in str(cgroup_of(self.process.pid)), "it enters its cgroup")
-        self.cgroup = cgroup_of(self.process.pid)
-
-    def watch(self) -> int:
-        """The process that removes the cgroup."""
-        for status in Path("/proc").glob("[0-9]*/comm"):
-            try:
-                folder = os.readlink(status.with_name("fd") / "0")
-            except OSError:
-                continue
-            if status.read_text() == "qjau-watch\n" and folder.endswith(f"{self.cgroup.name}/cgroup.events"):
-                return int(status.parent.name)
-        return 0
-
-    def gone(self) -> bool:
-        return not self.cgroup.exists()
-
-
-@pytest.mark.parametrize("by_group", [False, True])
-def test_it_goes_with_a_program_that_is_killed(app: AppUtil, by_group: bool) -> None:
-    running = Running(app)
-    until(running.watch, "it is watched")
-    (os.killpg if by_group else os.kill)(running.process.pid, 9)
-    assert running.process.wait(20) == -9
-    until(running.gone, "the cgroup goes")
-    until(lambda: not running.watch(), "nobody watches any more")
-
-
-def test_it_stays_for_children(app: AppUtil) -> None:
-    running = Running(app, "sh", "-c", "sleep 1000 & wait")
-    until(lambda: len(members(running)) == 2, "it has a child")
-    running.process.kill()
-    running.process.wait(20)
-    (child,) = members(running)
-    assert run(under(app, "true")).returncode == 0
-    assert running.cgroup.exists(), "another qjau leaves alone what is in use"
-    os.kill(child, 9)
-    until(running.gone, "the cgroup goes with the last one")
-
-
-def members(running: Running) -> list[int]:
-    return [int(line) for line in (running.cgroup / "cgroup.procs").read_text().split()]
-
-
-def test_the_next_one_removes_what_a_killed_watch_has_left(app: AppUtil) -> None:
-    running = Running(app)
-    until(running.watch, "it is watched")
-    os.kill(running.watch(), 9)
-    running.process.kill()
-    running.process.wait(20)
-    assert not running.gone(), "nobody is there who would"
-    assert run(under(app, "true")).returncode == 0
-    assert running.gone()
-
-
-def test_no_watch_stays_where_many_programs_end_side_by_side(app: AppUtil) -> None:
-    """Each removes what it finds empty, which may be what another's watch is about to hear of."""
-    with ThreadPoolExecutor(8) as pool:
-        codes = list(pool.map(lambda _: run(under(app, "true")).returncode, range(400)))
-    assert set(codes) == {0}
-    until(lambda: not watches(app), "every watch ends")
-
-
-def watches(app: AppUtil) -> list[int]:
-    """Processes of this very program that watch a cgroup."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/comm"):
-        with suppress(OSError):
-            if status.read_text() == "qjau-watch\n" and os.path.samefile(
-                status.with_name("exe"), app.command
-            ):
-                found.append(int(status.parent.name))
-    return found
-
-
-def cgroups() -> set[Path]:
-    """Those of qjau. One may go while they are looked for: then again."""
-    while True:
-        with suppress(FileNotFoundError):
-            return set(mounted().glob("**/qjau-*"))
-
-
-def test_a_command_that_does_not_run_leaves_nothing(app: AppUtil, tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong"
-    wrong.write_bytes(b"\x7fELF\0")
-    wrong.chmod(0o755)
-    before = cgroups()
-    assert run(under(app, wrong)).returncode == 126
-    until(lambda: cgroups() <= before, "the cgroup goes")
-
-
-def test_what_it_leaves_in_its_buffers_keeps_the_priority(app: AppUtil, network: Network) -> None:
-    """The cgroup is gone when most of it is sent: a BPF link would have ended with the program."""
-    sink = f"""import socket, sys
-listener = socket.create_server(("{THERE}", {PORT})); print("ready", flush=True)
-connection = listener.accept()[0]; sys.stdin.readline(); count = 0
-while data := connection.recv(1 << 16): count += len(data)
-print(count, flush=True)"""
-    source = f"""import socket
-s = socket.socket(); s.setsockopt(1, socket.SO_SNDBUF, 1 << 22); s.connect(("{THERE}", {PORT})); s.setblocking(False)
-count = 0
-try:
-    while True: count += s.send(bytes(1 << 16))
-except BlockingIOError: print(count)"""
-    before = cgroups()
-    with network.serving(sink) as server:
-        assert server.stdin and server.stdout
-        written = run(network.here(*under(app, sys.executable, "-c", source))).stdout
-        until(lambda: cgroups() <= before, "the cgroup goes")
-        with network.captured() as packets:
-            server.stdin.write("\n")
-            server.stdin.flush()
-            assert server.stdout.readline() == written
-    others = [packet for packet in packets.packets if packet[0] != 6]
-    assert others in ([], [(0, socket.IPPROTO_TCP, ACK)]), "the latter is TIME_WAIT's, see forgotten()"
-    assert len(packets.packets) > 5
-
-
-def test_the_innermost_wins(app: AppUtil, network: Network) -> None:
-    client = compiled(app, "client", "-static")
-    assert sent_by(network, *under(app, *under(app, client, *CLIENT, priority=3))).priorities == {3}
-    inner: Words = [app.command, "-p", "3", "--cgroup", client, *CLIENT]
-    assert sent_by(network, app.command, "-p", "6", *inner).priorities == {3}
-
-
-def test_a_library_inside_a_cgroup_is_refused(app: AppUtil) -> None:
-    result = run(under(app, app.command, "-p", "3", "true"))
-    assert result.returncode == 125 and "use --cgroup here too" in result.stderr
-
-
-def test_the_program_does_not_notice(app: AppUtil) -> None:
-    text = "import os, sys; print(sorted(os.listdir('/proc/self/fd')), os.getsid(0) == os.getsid(os.getppid())); sys.exit(7)"
-    plain, marked = run([sys.executable, "-c", text]), run(under(app, sys.executable, "-c", text))
-    assert (marked.returncode, marked.stdout, marked.stderr) == (7, plain.stdout, "")
-    assert run(under(app, "sh", "-c", "kill -9 $$")).returncode == -9
-
-
-def test_it_ends_what_reads_its_output(app: AppUtil) -> None:
-    """The watch holds nothing of the program's: a pipe ends with the program, though a child keeps the cgroup."""
-    argv = under(app, "sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null & echo $!")
-    os.kill(int(run(argv).stdout), 9)
-
-
-def test_closed_descriptors(app: AppUtil) -> None:
-    argv: Words = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *under(app, "sh", "-c", "exit 7")]
-    assert run(argv).returncode == 7
-
-
-# --- what cannot be ---------------------------------------------------------------------------------------------------
-
-
-def refusing(app: AppUtil, call: int, number: int) -> Words:
-    return [compiled(app, "refusing"), str(call), str(number)]
-
-
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of system calls are x86_64's")
-@pytest.mark.parametrize(
-    ("call", "number", "words"),
-    [
-        (321, errno.ENOSYS, "no bpf(2) (CONFIG_BPF_SYSCALL)"),
-        (321, errno.EINVAL, "no BPF programs at a cgroup (CONFIG_CGROUP_BPF)"),
-        (321, errno.EPERM, "needs CAP_BPF and CAP_NET_ADMIN; run qjau as root"),
-        (430, errno.ENODEV, "no cgroup2 (CONFIG_CGROUPS)"),
-        (430, errno.ENOSYS, "cannot see the cgroups"),
-    ],
-)
-def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -> None:
-    before = cgroups()
-    result = run([*refusing(app, call, number), *under(app, "true")])
-    assert (result.returncode, result.stdout) == (125, "")
-    assert result.stderr.startswith("qjau: ") and words in result.stderr and result.stderr.count("\n") == 1
-    assert cgroups() <= before
-
-
-def test_a_window_where_there_is_none(app: AppUtil) -> None:
-    static = compiled(app, "client", "-static")
-    result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", static])
-    assert (result.returncode, result.stdout) == (126, "")
-    assert (
-        "is statically linked" in result.stderr and "--cgroup sets no window; leave -w out" in result.stderr
-    )
-    text = (
-        PRELUDE
-        + "print(prio(socket.socket()), bufs(socket.socket()), prio(socket.socket(socket.AF_PACKET, 2)))"
-    )
-    result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", sys.executable, "-c", text])
-    assert result.stdout == "6 (31000, 31000) 6\n"
-
-
-def test_an_ordinary_user(app: AppUtil) -> None:
-    result = run(under(app, "true"), user=NOBODY)
-    assert (result.returncode, result.stdout) == (125, "")
-    assert "--cgroup needs CAP_SYS_ADMIN" in result.stderr and "run qjau as root" in result.stderr
-
-
-@pytest.mark.parametrize("kind", ["static", "dynamic", "bare"])
-def test_go_is_known(app: AppUtil, go: dict[str, Path], kind: str) -> None:
-    result = app.run(go[kind], "client")
-    assert (result.returncode, result.stdout) == (126, "")
-    assert ("is statically linked" if kind == "static" else "is written in Go") in result.stderr
-    assert "use qjau --cgroup as root" in result.stderr

@@ -53,6 +53,41 @@ def test_a_script_is_judged_by_its_interpreter(app: AppUtil, tmp_path: Path) -> 
         check_refused(app.run(script, env=path), 126, f"{static} is statically linked")
 
 
+WRAPPERS = """nice|nice -5|nice -n 5|nice --adjustment 5|timeout 5|timeout -s KILL --kill-after=3 5|taskset 1|taskset -c 0
+stdbuf -oL|stdbuf --output L|env|env -i A=1|env - B=2|env -u A -S A=1|nohup|setsid -w|chrt -o 0|ionice -c 3
+/usr/bin/env timeout 5 nice -n 5 stdbuf -o L"""
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS.replace("\n", "|").split("|"))
+def test_a_wrapper_is_judged_by_what_it_starts(app: AppUtil, wrapper: str) -> None:
+    static = app.compile("statictool", PROBE, "-static")
+    check_refused(app.run(*wrapper.split(), static), 126, f"{static} is statically linked")
+    cleaned = wrapper in ("env -i A=1", "env - B=2")
+    assert app.run(*wrapper.split(), app.probe).stdout == (PLAIN if cleaned else MARKED), "it runs otherwise"
+
+
+def test_what_a_wrapper_finds_elsewhere_is_not_judged(app: AppUtil) -> None:
+    static = app.compile("statictool", PROBE, "-static")
+    path = {"PATH": f"{app.folder}:{os.environ['PATH']}"}
+    for other in (["PATH=/nowhere"], ["-C", "/"]):
+        assert "is statically linked" not in app.run("env", *other, static.name, env=path).stderr
+    assert app.run("taskset", "-p", "1", "1").returncode in (0, 1), "it starts nothing"
+
+
+@pytest.mark.parametrize(
+    "text", ["{0}", "true; {0}", "A=1 exec {0} x", "if true; then nice {0}; fi", "(true && sh -c '{0}')"]
+)
+def test_what_is_in_a_shells_text_is_said_and_runs(app: AppUtil, text: str) -> None:
+    """It may not come to it, so it is not refused; but (({0})) in quotes is looked for by nobody."""
+    static = app.compile("statictool", PROBE, "-static")
+    result = app.run("sh", "-ec", text.format(static))
+    line = rf"qjau: {static} is statically linked, [^;\n]*: it runs unmarked \(--cgroup needs .*\)\n"
+    if "sh -c" not in text:
+        assert (result.returncode, result.stdout) == (0, PLAIN) and re.fullmatch(line, result.stderr)
+    for silent in (f"echo '; {static}'", f"false && {app.probe} || {app.probe}"):
+        assert app.run("sh", "-c", silent).stderr == ""
+
+
 def test_arguments_and_exit_code_are_the_programs(app: AppUtil, tmp_path: Path) -> None:
     script = tmp_path / "plain text"
     script.write_text('echo "$# $1"; exit 3\n')

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app_util.qjau import IS_ROOT, PRELUDE, AppUtil, Words, run
+from tests.app_util.qjau import IS_ROOT, LIBRARY, PRELUDE, PROGRAMS, AppUtil, Words, run
 
 
 @pytest.mark.parametrize("tos", ["0x08", "0x10", "0x02"])
@@ -35,6 +35,12 @@ def test_traffic_class_does_not_move_the_priority(app: AppUtil) -> None:
 def test_an_explicit_priority_wins_also_over_a_later_tos(app: AppUtil) -> None:
     text = "s = socket.socket(); s.setsockopt(1, socket.SO_PRIORITY, 3); print(prio(s))\n"
     assert app.python(text + "s.setsockopt(0, socket.IP_TOS, 8); print(prio(s))") == "3\n3"
+
+
+def test_tos_undoes_no_priority_of_another_thread(app: AppUtil) -> None:
+    """Nor does it hang in a signal handler, or in a child that was forked while another thread held the lock."""
+    race = app.compile("race", (PROGRAMS / "race.c").read_text(), "-pthread")
+    assert app.run(race, "20001").stdout == "0 0\n"
 
 
 def test_a_failing_tos_fails_as_before(app: AppUtil) -> None:
@@ -90,7 +96,7 @@ def test_ping_on_the_wire(app: AppUtil, wire: Wire, address: str, match: str) ->
     ping: Words = ["ping", "-c", "3", "-i", "0.01", "-Q", "0x08", address]
     assert run([*wire.inside, *ping]).returncode == 0
     assert 6 not in wire.counts(match)
-    assert run([*wire.inside, app.command, "-p", "6", *ping]).returncode == 0
+    assert run([*wire.inside, *LIBRARY, app.command, "-p", "6", *ping]).returncode == 0
     assert wire.counts(match) == {6: 3}
 
 
@@ -107,7 +113,7 @@ def test_iperf3_with_a_tos_on_the_wire(app: AppUtil, wire: Wire) -> None:
         return wire.counts("iperf")
 
     assert 2 in transfer(), "without qjau the kernel's table puts the data at 2"
-    assert set(transfer(app.command, "-p", "6")) == {6}
+    assert set(transfer(*LIBRARY, app.command, "-p", "6")) == {6}
 
 
 def test_a_server_on_the_wire(app: AppUtil, wire: Wire) -> None:
@@ -121,7 +127,7 @@ client = "import socket; s = socket.create_connection(('127.0.0.1', 7000)); s.se
 p = subprocess.Popen([sys.executable, "-c", client], env=env); a = l.accept()[0]; a.recv(9); a.sendall(b"x"); a.close()
 p.wait()"""
     )
-    assert run([*wire.inside, app.command, "-p", "6", sys.executable, "-c", text]).returncode == 0
+    assert run([*wire.inside, *LIBRARY, app.command, "-p", "6", sys.executable, "-c", text]).returncode == 0
     assert set(wire.counts("synack")) == {6}
     served = wire.counts("served")
     assert 6 in served and set(served) <= {0, 6}

@@ -1,6 +1,11 @@
-/* ring ADDRESS PORT: as client.c, but its socket is made, connected and written to by io_uring alone. */
+/*
+ * ring ADDRESS PORT all: as client.c, but its socket is made, connected and written to by io_uring alone.
+ * ring ADDRESS PORT send: the C library makes the socket.
+ * ring ADDRESS PORT tos: it does, and io_uring sets IP_TOS, 0x08, before it writes.
+ */
 #include <arpa/inet.h>
 #include <linux/io_uring.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { SETSOCKOPT = 3 }; /* SOCKET_URING_OP_SETSOCKOPT */
+static int tos = 0x08;
 static int ring;
 static char *queues;
 static struct io_uring_sqe *entries;
@@ -40,7 +47,7 @@ int main(int argc, char **argv)
 	size_t size;
 	int fd;
 
-	if (argc < 3 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1)
+	if (argc < 4 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1)
 		return 2;
 	to.sin_port = htons((unsigned short)atoi(argv[2]));
 	ring = (int)syscall(SYS_io_uring_setup, 4, &params);
@@ -50,10 +57,18 @@ int main(int argc, char **argv)
 	queues = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQ_RING);
 	entries = mmap(NULL, params.sq_entries * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring,
 		       IORING_OFF_SQES);
-	fd = perform((struct io_uring_sqe){ .opcode = IORING_OP_SOCKET, .fd = AF_INET, .off = SOCK_STREAM });
+	fd = strcmp(argv[3], "all") != 0 ?
+		     socket(AF_INET, SOCK_STREAM, 0) :
+		     perform((struct io_uring_sqe){ .opcode = IORING_OP_SOCKET, .fd = AF_INET, .off = SOCK_STREAM });
 	if (fd < 0 ||
-	    perform((struct io_uring_sqe){ .opcode = IORING_OP_CONNECT, .fd = fd, .addr = (uintptr_t)&to, .off = sizeof(to) }) ||
-	    perform((struct io_uring_sqe){ .opcode = IORING_OP_SEND, .fd = fd, .addr = (uintptr_t) "hello", .len = 5 }) != 5)
+	    perform((struct io_uring_sqe){ .opcode = IORING_OP_CONNECT, .fd = fd, .addr = (uintptr_t)&to, .off = sizeof(to) }))
+		return 1;
+	/* io_uring_prep_cmd_sock(), from Linux 6.7 on; older headers have neither the command nor its fields. */
+	if (strcmp(argv[3], "tos") == 0 &&
+	    perform((struct io_uring_sqe){ .opcode = IORING_OP_URING_CMD, .fd = fd, .off = SETSOCKOPT, .addr = IPPROTO_IP | (uint64_t)IP_TOS << 32,
+					   .file_index = sizeof(tos), .addr3 = (uintptr_t)&tos }))
+		return 77;
+	if (perform((struct io_uring_sqe){ .opcode = IORING_OP_SEND, .fd = fd, .addr = (uintptr_t) "hello", .len = 5 }) != 5)
 		return 1;
 	shutdown(fd, SHUT_WR);
 	while (perform((struct io_uring_sqe){
