@@ -37,6 +37,8 @@ AROUND_FRAME_BYTES = PREAMBLE_BYTES + INTERFRAME_GAP_BYTES
 """What a frame keeps a link busy with beside itself."""
 TAG_TO_GAP_BYTES = VLAN_TAG_BYTES + FCS_BYTES + AROUND_FRAME_BYTES
 """What the kernel does not count of a tagged frame on a link."""
+LEAST_WIRE_BYTES = AROUND_FRAME_BYTES + MINIMUM_FRAME_BYTES
+"""What the smallest frame keeps a link for."""
 
 LEVELS = range(8)
 """802.1Q priorities, 7 the most urgent."""

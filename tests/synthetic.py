@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from qjump_mn import theory
 from qjump_mn.model import resolve
-from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan, Trial
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.iperf.program import IperfPlan
@@ -279,17 +279,29 @@ def qdiscs(arm: ArmPlan, node: str, devices: Sequence[str]) -> list[dict[str, An
         root = {"kind": arm.network.model, "handle": "5:", "root": True, "dev": device}
         found.append({**root, "options": options, **counters})
         if node != SWITCHES and arm.qjump:
-            options = {
-                "epoch_ns": arm.qjump.epoch_ns,
-                "mode": arm.qjump.mode,
-                "epochs": arm.qjump.epochs,
-                "budgets": list(arm.qjump.budget_bytes),
-            }
-            if arm.qjump.mode != "2015":
-                options["packets"] = [arm.qjump.limit_packets] * len(arm.qjump.budget_bytes)
-            limiter = {"kind": "qjump", "handle": "6:", "dev": device, "parent": "5:1", "options": options}
-            found.append({**limiter, **counters})
+            kind, options = limiter(arm.qjump)
+            place = {"kind": kind, "handle": "6:", "dev": device, "parent": "5:1"}
+            found.append({**place, "options": options, **counters})
     return found
+
+
+def limiter(plan: QJumpPlan) -> tuple[str, dict[str, Any]]:
+    """The kind of a host's limiter, and what tc prints of its options."""
+    if plan.mode != "delay":
+        none = asbuilt.UNLIMITED if plan.mode == "drop" else 0
+        return "qjump2015", {
+            "epoch_ns": plan.epoch_ns,
+            "budgets": [budget or none for budget in plan.budget_bytes],
+        }
+    return "qjump", {
+        "epoch_ns": plan.epoch_ns,
+        "slack_ns": plan.slack_ns,
+        "budgets": list(plan.budget_bytes),
+        "limits": [plan.limit_packets] * len(plan.budget_bytes),
+        "priomap": list(plan.priomap),
+        "overhead": plan.overhead,
+        "mpu": plan.mpu,
+    }
 
 
 def interfaces(network: Network, node: str, devices: Sequence[str]) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def test_what_a_scheme_wants_above_the_wire_is_looked_for(tmp_path: Path) -> Non
     assert {text.partition("-")[0] for text in found} == {*resolved.network.hosts}
 
 
-PACKETS = "its packets is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
+PACKETS = "its limits is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ PACKETS = "its packets is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
             lambda qdiscs: qdiscs[1]["options"]["budgets"].__setitem__(6, 99),
             "level 6 has a budget of 99, not 1550",
         ),
-        ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["packets"].__setitem__(6, 9), PACKETS),
+        ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["limits"].__setitem__(6, 9), PACKETS),
         ("tc-h3.json", lambda qdiscs: qdiscs[1].update(parent="1:1"), "qjump's parent is 1:1, not 5:1"),
     ],
 )

@@ -110,7 +110,7 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
     costs = measured["6.12"]["qdiscs"]
 
     def share(level: int) -> str:
-        of = [cost for name, cost in costs.items() if name.startswith("qjump") and f"level{level}" in name]
+        of = [cost for name, cost in costs.items() if re.fullmatch(rf"qjump_1\w+_level{level}", name)]
         whole = costs[f"prio8_tbf_level{level}"]
         return spread([cost / whole for cost in of], 2)
 
@@ -118,17 +118,17 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
         ends = (f"{ratio:.{decimals}f}" for ratio in (min(ratios), max(ratios)))
         return " to ".join(dict.fromkeys(ends))
 
-    dearest = [
-        figures["qdiscs"]["qjump_delay_rolling_1us_one_frame"] / figures["qdiscs"]["pfifo"]
-        for figures in measured.values()
-    ]
-    bpf = measured["7"]["qdiscs"]
+    dearest = costs["qjump_1us_one_frame"] / costs["pfifo"]
+    bpf, bare = measured["7"]["qdiscs"], costs["qjump_priorities"]
+    prio, ets, cake = (costs[name] for name in ("prio8_level0", "ets8_level0", "cake"))
     for sentence in (
-        f"(the dearest: {spread(dearest, 1)} x pfifo)",
+        f"(the dearest: {dearest:.2f} x pfifo on 6.12)",
         f"{costs['fq']:.0f} are `fq`'s own and {costs['bpf_times_fq_level0'] - costs['fq']:.0f} the program",
         f"In the BPF qdisc {bpf['bpf_qdisc_unlimited']:.0f} of {bpf['bpf_qdisc_level0']:.0f} are reached",
         f"At level 0 a limited level costs {share(0)} of what `prio` with `tbf` does",
         f"at level 7 it is {share(7)} (6.12)",
+        f"nothing costs {bare / prio:.0%} of `prio` with eight bands, {bare / ets:.0%} of `ets` and "
+        f"{bare / cake:.0%} of `cake`",
         f"of the {costs['wire']:.0f} instructions",
     ):
         assert sentence in " ".join(document.split()), sentence

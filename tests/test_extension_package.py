@@ -85,7 +85,7 @@ def test_its_parts_serve_our_experiments(site: Path) -> None:
     arms = ("--arms", "idle,gentle", "--scheme", "gentle")
     text = good(qjump_mn(site, "run", "fig3a", "--dry-run", *arms, *settings))
     assert "netem limit 100" in text and " wire " not in text
-    assert "qjau -p 0 -w 30000 -- iperf3" in text, "the scheme's window"
+    assert "qjau -p 0 -w 30000 --library -- iperf3" in text, "the scheme's window"
 
 
 def test_users_files_come_before_its_own_and_those_before_ours(site: Path) -> None:

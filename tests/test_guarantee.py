@@ -40,7 +40,8 @@ def test_where_n_hosts_meet_a_frame_waits_for_the_others(hosts: int) -> None:
 
 @pytest.mark.parametrize("hosts", [3, 60])
 def test_epochs_that_begin_with_the_clock_let_two_budgets_meet(hosts: int) -> None:
-    assert waits(f"aligned_{hosts}")[MEETING, 7] == (2 * hosts - 1) * FRAME_NS
+    arm = trial(f"aligned_{hosts}", "phases").arm
+    assert guarantee.of_arm(arm).waits_ns[MEETING, 7] == (2 * hosts - 1) * FRAME_NS
 
 
 NONE = {
@@ -62,11 +63,23 @@ def test_packets_of_24_bytes_are_more_on_the_wire_than_a_budget_charges() -> Non
     arm = trial("rolling_12").arm
     (urgent,) = (load for load in arm.workloads if load.level == 7)
     small = msgspec.structs.replace(urgent, payload_bytes=24)
-    found = guarantee.of_arm(msgspec.structs.replace(arm, workloads=(small,)))
+    assert arm.qjump is not None
+    as_kernel = msgspec.structs.replace(arm.qjump, overhead=0, mpu=0)
+    found = guarantee.of_arm(msgspec.structs.replace(arm, workloads=(small,), qjump=as_kernel))
     assert found.waits_ns == {}
-    # 1550 B are 23 packets of 66, which take 94 of the wire each.
-    offered_bps = 12 * 23 * 94 * 8 / (arm.qjump.epoch_ns / 1e9)  # type: ignore[union-attr]
+    # 1542 B are 23 packets of 66, which take 94 of the wire each.
+    offered_bps = 12 * 23 * 94 * 8 / (arm.qjump.epoch_ns / 1e9)
     assert found.unknown[MEETING, 7].offered_bps == pytest.approx(offered_bps)
+    # Where the wire is counted they are 16, 1504 B.
+    counted = guarantee.of_arm(msgspec.structs.replace(arm, workloads=(small,)))
+    assert counted.unknown == {}
+    assert counted.waits_ns[MEETING, 7] == pytest.approx((12 * 16 - 1) * 94 * 800)
+
+
+def test_no_host_offers_more_than_its_link_carries() -> None:
+    arm = trial("qjump", "fig3a", "paper").arm
+    (none,) = guarantee.worst(guarantee.of_arm(arm).unknown.values())
+    assert none.text == "levels 0 and 7 may offer 30 Gb/s to s3>s0, which carries 10 Gb/s"
 
 
 def test_a_bound_that_is_not_known_is_a_remark_of_the_plan() -> None:
@@ -110,11 +123,11 @@ def test_a_level_without_a_limit_is_named_where_one_below_it_has_no_bound() -> N
 def test_a_frame_that_waited_comes_closer_to_the_next_one() -> None:
     arm = trial("qjump", "fig3a", "course").arm
     assert arm.qjump is not None
-    (level,) = {level for _, level in guarantee.of_arm(arm).waits_ns}
-    found = {port: wait for (port, _), wait in guarantee.of_arm(arm).waits_ns.items()}
     (ping,) = (load for load in arm.workloads if load.name == "ping")
+    level = ping.level
+    found = {port: wait for (port, one), wait in guarantee.of_arm(arm).waits_ns.items() if one == level}
     own = theory.AROUND_FRAME_BYTES + theory.frame_bytes(ping.packet_bytes or 0)
-    packets = arm.qjump.budget_bytes[level] // (theory.ETHERNET_HEADER_BYTES + (ping.packet_bytes or 0))
+    packets = arm.qjump.budget_bytes[level] // arm.qjump.cost_bytes(ping.packet_bytes or 0)
     first = 1542 + (packets - 1) * own
     assert found["s2", "s0"] == pytest.approx(first * 800)
     later = packets * own * first * 800 / arm.qjump.epoch_ns

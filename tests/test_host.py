@@ -95,7 +95,8 @@ def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch
     for name in ("tc", "modprobe"):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert needs.missing_modules(needs.OURS) == ["tc's plugin for qjump", "tc's plugin for wire"]
+    names = ("qjump", "qjump2015", "wire")
+    assert needs.missing_modules(needs.OURS) == [f"tc's plugin for {name}" for name in names]
     plugins = [node for name, node in build.tc_plugins(tree).items() if name.endswith(".so")]
     for plugin in plugins:
         assert isinstance(plugin.content, Path)

@@ -296,7 +296,7 @@ def test_a_file_that_is_not_there_is_named(reference: Path) -> None:
 def test_other_sources_make_another_machine(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machines.taken(str(reference))
     lock = machines.read()
-    name = "kmod-patches/sch_wire.c"
+    name = "kmod-patches/wire_link.c"
     assert name in lock.made_of and not machines.differences(lock)
     changed = {**machines.made_of(), name: "0" * 64}
     monkeypatch.setattr(machines, "made_of", lambda: changed)

@@ -115,7 +115,7 @@ def test_a_trial_survives_json() -> None:
         ("workloads.ping.interval=0ms", "interval: 0ns is out of range"),
         ("workloads.bulk.streams=0", "streams: 0 is out of range"),
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
-        ("qjump.course.factors.7=0.01", "below the smallest frame"),
+        ("qjump.course.factors.7=0.01", "below what the smallest frame costs (84 bytes)"),
         ("qjump.course.factors.8=1", "'8' is no level"),
         ("schemes.qjump.limiter=hold", "'hold' is not possible: known are 2015, delay, drop, tbf"),
         (

@@ -197,7 +197,7 @@ def test_every_setting_that_is_listed_can_be_given() -> None:
 
 def test_names_that_begin_so_are_suggested_sorted() -> None:
     meant = "did you mean 'fig3a', 'fig3b' or 'fig3c'? ("
-    assert f"there is no experiment 'fig3': {meant}all: fig3a, fig3b, fig3c, " in called("run", "fig3")[2]
+    assert f"there is no experiment 'fig3': {meant}qjump-mn list " in called("run", "fig3")[2]
     wrong = called("fig3")[2]
     assert wrong == (
         f"qjump-mn: there is no command or experiment 'fig3': {meant}qjump-mn --help lists the commands, "

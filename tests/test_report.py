@@ -159,7 +159,7 @@ def test_parameters_equations_and_the_way_back(page: str, text: str, analysed: p
 
 def test_the_network_as_built_is_summarised(text: str) -> None:
     assert "wire 5: root rate_bps 10000000, limit 152200, delay_ns 0, classify pcp" in text
-    assert "    qjump 6: parent 5:1 epoch_ns 28800000, mode delay" in text
+    assert "    qjump 6: parent 5:1 epoch_ns 28800000, slack_ns 25000" in text
     assert "18 × wire" in text
     assert "Switch port s3-eth2, towards h10" in text
 

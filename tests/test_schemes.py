@@ -89,7 +89,8 @@ def test_token_buckets_have_the_limiters_rates() -> None:
     qjump = arm(with_schemes("prio-tbf"), "prio_tbf").qjump
     assert qjump is not None
     lines = limiter(qjump, "h1-eth0", with_schemes().network)
-    assert "qdisc add dev h1-eth0 parent 6:2 handle 67: tbf rate 430555bit burst 1550 limit 1522000" in lines
+    bucket = "tbf rate 430555bit burst 1550 limit 1522000 overhead 28 mpu 84"
+    assert f"qdisc add dev h1-eth0 parent 6:2 handle 67: {bucket}" in lines
     assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines, (
         "a level without a factor is not limited"
     )

@@ -70,8 +70,10 @@ def test_the_script_names_every_host_switch_and_program() -> None:
         assert f"ip netns exec {host} tc -batch - << 'END'\n{wire}" in text
     for arm in resolved.arms:
         assert f"# arm {arm.name} (" in text
-    assert "qjau -p 6 -- ping -D -n -i 0.01 -c 3000 -s 56 -W 5 10.0.0.10" in text
-    assert "parent 5:1 handle 6: qjump epoch 28800000ns level 7 1550 level 6 1550 level 5 unlimited" in text
+    assert "qjau -p 6 --library -- ping -D -n -i 0.01 -c 3000 -s 56 -W 5 10.0.0.10" in text
+    assert (
+        "parent 5:1 handle 6: qjump epoch 28800000ns limit 1000 level 7 1550 level 6 1550 level 5 un" in text
+    )
     assert "egress-qos-map 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7" in text
 
 
@@ -93,8 +95,8 @@ def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
     arm = arm_of(plan("fig3a", "htb2015", []), "qjump")
     assert arm.qjump is not None
     assert qjump(arm.qjump, "h8-eth0") == (
-        "qdisc add dev h8-eth0 parent 5:1 handle 6: qjump epoch 28800000ns level 7 1550 level 6 1550 "
-        "level 5 0 level 4 46500 level 3 232500 level 2 0 level 1 0 level 0 465000 mode 2015"
+        "qdisc add dev h8-eth0 parent 5:1 handle 6: qjump2015 epoch 28800000ns level 7 1550 "
+        "level 6 1550 level 5 0 level 4 46500 level 3 232500 level 2 0 level 1 0 level 0 465000"
     )
 
 
@@ -202,8 +204,8 @@ def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -
     h8, h10 = (resolved.network.addresses[host] for host in ("h8", "h10"))
     steps = {step.node: step.argv for step in known(arm_of(resolved, "qjump"))}
     assert steps == {
-        "h8": ("sh", "-c", f"qjau -p 6 -- ping -n -q -c 1 -w 5 {h10} >/dev/null || :"),
-        "h10": ("sh", "-c", f"qjau -p 6 -- ping -n -q -c 1 -w 5 {h8} >/dev/null || :"),
+        "h8": ("sh", "-c", f"qjau -p 6 --library -- ping -n -q -c 1 -w 5 {h10} >/dev/null || :"),
+        "h10": ("sh", "-c", f"qjau -p 6 --library -- ping -n -q -c 1 -w 5 {h8} >/dev/null || :"),
     }
     tapped = arm_of(plan("fig3a", "paper", []), "contended")
     assert {step.node for step in known(tapped)} == {"h8", "h10"}

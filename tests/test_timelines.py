@@ -153,10 +153,10 @@ def test_what_was_not_recorded_is_said(run: RunDirectory) -> None:
 
 
 def test_aligned_epochs_end_at_multiples_of_their_length() -> None:
-    """Of the kernel's monotonic clock, on which a trial's times are."""
+    """Of the clock on which a trial's times are."""
     trial = next(
         trial
-        for trial in resolve.plan("bound", "smoke", []).trials()
+        for trial in resolve.plan("phases", "smoke", []).trials()
         if trial.arm.qjump and trial.arm.qjump.epochs == "aligned"
     )
     assert trial.arm.qjump is not None

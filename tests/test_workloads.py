@@ -227,7 +227,7 @@ def test_a_range_beyond_the_network_is_refused() -> None:
 
 
 def test_senders_of_a_phase_begin_at_it() -> None:
-    trial = next(trial for trial in plan("bound", "smoke", []).trials() if trial.arm.name == "aligned_3")
+    trial = next(trial for trial in plan("phases", "smoke", []).trials() if trial.arm.name == "aligned_3")
     sent = [
         launch.argv
         for launch in fanin.PROGRAM.launches(trial.arm.workloads[0], trial)
@@ -243,4 +243,4 @@ def test_a_phase_that_would_begin_after_the_end_is_refused() -> None:
         "least 888.192ms"
     )
     with pytest.raises(UsageError, match=sentence):
-        plan("bound", "smoke", ["duration=500ms"])
+        plan("phases", "smoke", ["duration=500ms"])

@@ -33,6 +33,12 @@ def check(plan: Plan) -> None:
             raise UsageError(
                 f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator"
             )
+        qjump = trial.arm.qjump
+        if qjump is not None and qjump.mode == "delay" and qjump.epochs != "rolling":
+            raise UsageError(
+                f"{where}: epochs {qjump.epochs!r} are for the simulator, sch_qjump has rolling ones: leave "
+                "`epochs` out, or use --backend simulator"
+            )
         written: set[str] = set()
         for workload in trial.arm.workloads:
             workload.check_emulated(f"{where}: workloads.{workload.name}", trial.arm.dilation)

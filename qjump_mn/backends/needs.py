@@ -25,7 +25,7 @@ from qjump_mn.toolbox import build
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 """Where apt puts Mininet, which no index of Python packages has."""
 
-OURS = ("sch_qjump", "sch_wire")
+OURS = ("sch_qjump", "sch_qjump2015", "sch_wire")
 """Modules that no distribution has."""
 
 PACKAGES = {
@@ -133,7 +133,7 @@ def _modules(plan: Plan) -> dict[str, None]:
     for arm in plan.arms_run:
         names |= dict.fromkeys(registry.of(arm.network.model).modules)
         if arm.qjump is not None and arm.qjump.mode != "tbf":
-            names["sch_qjump"] = None
+            names["sch_qjump" if arm.qjump.mode == "delay" else "sch_qjump2015"] = None
     return names
 
 
@@ -161,7 +161,7 @@ def _folder(name: str) -> str:
 
 def _loaded(lacking: Sequence[str], plan: Plan) -> str:
     """How modules come here, and what does without."""
-    if not any(name.rpartition(" ")[2] in (*OURS, "qjump", "wire") for name in lacking):
+    if not any(name.rpartition(" ")[2] in (*OURS, "qjump", "qjump2015", "wire") for name in lacking):
         return "install the package of this kernel's modules, or use --backend guest"
     without = ["link.model=tbf", *_limits(plan)]
     return (

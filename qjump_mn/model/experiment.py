@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from qjump_mn import theory
 from qjump_mn.model import words
 from qjump_mn.model.clock import ClockSpec
 from qjump_mn.model.scheme import SchemeSpec
@@ -19,11 +20,14 @@ EpochMode = Literal["rolling", "first-packet", "aligned"]
 
 class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor
-    is unlimited.
+    is unlimited. Bytes are those of the wire, preamble and gap included: a frame costs its length as the
+    kernel counts it and ``overhead``, at least ``mpu``.
 
-    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. What happens to the
-    excess is for the arm's scheme to say; with "2015", the published module's rules, nothing of a level
-    without a factor passes, epochs start with the first packet, and ``limit_packets`` has no effect.
+    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. So much later than they
+    were charged frames may leave, ``slack``: without it, what the link model may need. ``priomap`` is the
+    level of each socket priority from 0 to 15. What happens to the
+    excess is for the arm's scheme to say; with "2015", the published module's rules, and "drop" what comes is
+    charged, as the kernel counts it, epochs start with the first packet, and ``limit_packets`` has no effect.
     """
 
     hosts: int | None = None
@@ -31,6 +35,10 @@ class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     budget_packet: Size = Size(1550)
     epoch: Duration | None = None
     epochs: EpochMode = "rolling"
+    slack: Duration | None = None
+    overhead: int = theory.TAG_TO_GAP_BYTES
+    mpu: int = theory.LEAST_WIRE_BYTES
+    priomap: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0)
     limit_packets: int = 1000
     factors: dict[str, float] = {}
 

@@ -46,9 +46,10 @@ class Unknown(NamedTuple):
         where = ">".join(self.port)
         if not self.carried_bps:
             return f"{levels} has no limit at {where}"
+        unit, divisor = ("Gb/s", 1e9) if self.carried_bps >= 1e9 else ("Mb/s", 1e6)
         return (
-            f"{levels} may offer {self.offered_bps / 1e6:.4g} Mb/s to {where}, "
-            f"which carries {self.carried_bps / 1e6:g} Mb/s"
+            f"{levels} may offer {self.offered_bps / divisor:.4g} {unit} to {where}, "
+            f"which carries {self.carried_bps / divisor:g} {unit}"
         )
 
 
@@ -151,7 +152,8 @@ class _Calculus:
         # One of a lower level in transmission, and all that is as urgent but for the frame itself.
         lower = [self._wire_bytes(other)[-1] for other in self.sizes if other < level]
         burst = Fraction(max(lower, default=0) - self._wire_bytes(level)[0])
-        all_rates = higher = Fraction(0)
+        of_all: dict[Port, Fraction] = {}
+        of_higher: dict[Port, Fraction] = {}
         crossings = {
             other: [crossed[port] for crossed in senders.values() if port in crossed]
             for other, senders in sorted(self.crossed.items())
@@ -169,14 +171,19 @@ class _Calculus:
                     return None
                 # Epochs that begin with the clock: one budget at the end of one, and the next at once.
                 burst += budget * (2 if self.qjump.epochs == "aligned" else 1) + each * late_ns
-            all_rates += each * len(crossing)
-            higher += each * len(crossing) if other > level else 0
-        if all_rates <= rate:
+                for rates in (of_all, of_higher) if other > level else (of_all,):
+                    rates[before[0]] = rates.get(before[0], Fraction(0)) + each
+        all_rates, higher = self._sum(of_all), self._sum(of_higher)
+        if all_rates <= rate and higher < rate:
             return burst / (rate - higher)
         to_bps = 8 * theory.NS_PER_S
         offered_bps, carried_bps = float(all_rates * to_bps), int(rate * to_bps)
         self.unknown[port, level] = Unknown(level, port, levels, offered_bps, carried_bps)
         return None
+
+    def _sum(self, rates: dict[Port, Fraction]) -> Fraction:
+        """What hosts send together, by their own ports: each no more than its link carries."""
+        return sum((min(rate, self._bytes_per_ns[port]) for port, rate in rates.items()), Fraction(0))
 
     def _late_ns(self, before: tuple[Port, ...], level: int, of: tuple[Port, int]) -> Fraction | None:
         """By how much two frames may come closer together on their way through the ports ``before``; the
@@ -197,9 +204,7 @@ class _Calculus:
         budget, sizes = self.qjump.budget_bytes[level], self.sizes[level]
         return max(
             (Fraction(budget // charged) if len(sizes) == 1 else Fraction(budget, charged)) * wire
-            for charged, wire in (
-                (theory.ETHERNET_HEADER_BYTES + size, theory.wire_bytes(size)) for size in sizes
-            )
+            for charged, wire in ((self.qjump.cost_bytes(size), theory.wire_bytes(size)) for size in sizes)
         )
 
     def _wire_bytes(self, level: int) -> list[int]:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, ports
-from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
+from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Limiter
 from qjump_mn.model.topology import Network
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.theory import LEVELS
 
 MAX_FACTOR_BYTES = 2**31 - 1
+MOST_OVERHEAD = 2048
+LATENESS_NS = 25_000
+"""So long after it was charged a frame may leave a host, on the machine's clock: docs/qdisc.md, "slack"."""
 LONG_EPOCHS = 2
 """An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
 
 
 def of_arm(
-    where: str, name: str, arm: ArmSpec, experiment: ExperimentSpec, network: Network, remarks: list[str]
+    where: str,
+    name: str,
+    arm: ArmSpec,
+    experiment: ExperimentSpec,
+    network: Network,
+    dilation: int,
+    remarks: list[str],
 ) -> QJumpPlan | None:
     """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme
     has none. What a reader should know of it goes into ``remarks``."""
@@ -40,7 +52,7 @@ def of_arm(
         raise UsageError(
             f"{where}: arms.{name}: there is no limiter qjump.{key}: {choices.nearest(key, list(limiters))}"
         )
-    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
+    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, dilation, remarks)
 
 
 def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
@@ -48,7 +60,10 @@ def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
     return next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
 
 
-def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remarks: list[str]) -> QJumpPlan:
+def _limiter(
+    where: str, spec: QJumpSpec, mode: Limiter, network: Network, dilation: int, remarks: list[str]
+) -> QJumpPlan:
+    _check(where, spec, mode)
     hosts = len(network.hosts) if spec.hosts is None else spec.hosts
     if hosts < 1 or spec.packet < 1:
         raise UsageError(
@@ -58,8 +73,60 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
     epoch = equation if spec.epoch is None else int(spec.epoch)
     if not 1_000 <= epoch <= 10**11:
         raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
+    name = where.rpartition(".")[2]
+    if spec.budget_packet != spec.packet:
+        remarks.append(
+            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
+            f"{epoch / 1e6:g} ms is "
+            + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
+        )
+    drops = mode in ("2015", "drop")
+    limiter = QJumpPlan(
+        epoch_ns=epoch,
+        budget_bytes=_budgets(where, spec, drops=drops),
+        mode=mode,
+        epochs="first-packet" if drops else spec.epochs,
+        limit_packets=spec.limit_packets,
+        slack_ns=_slack_ns(spec, mode, dilation),
+        overhead=0 if drops else spec.overhead,
+        mpu=0 if drops else spec.mpu,
+        priomap=spec.priomap,
+    )
+    blocked = [str(one) for one in LEVELS if limiter.blocks(one)]
+    if blocked:
+        remarks.append(
+            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level "
+            "without a factor has no budget."
+        )
+    return limiter
+
+
+def _slack_ns(spec: QJumpSpec, mode: Limiter, dilation: int) -> int:
+    """By how much an epoch is longer for a limiter that counts what leaves, so that no window of an epoch has
+    more than a budget on the wire."""
+    if mode != "delay" or spec.epochs != "rolling":
+        return 0
+    return LATENESS_NS // dilation if spec.slack is None else int(spec.slack)
+
+
+def _check(where: str, spec: QJumpSpec, mode: Limiter) -> None:
     if not 1 <= spec.limit_packets <= 100_000:
         raise UsageError(f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000")
+    for key, value in (("overhead", spec.overhead), ("mpu", spec.mpu)):
+        if not 0 <= value <= MOST_OVERHEAD:
+            raise UsageError(f"{where}: {key} = {value} is out of range: use 0 to {MOST_OVERHEAD}")
+    if len(spec.priomap) != 16 or not set(spec.priomap) <= set(LEVELS):
+        raise UsageError(f"{where}: priomap: write 16 levels from 0 to 7, of the priorities 0 to 15")
+    if spec.slack is not None and not 0 <= spec.slack <= 10**11:
+        raise UsageError(f"{where}: a slack of {spec.slack} is out of range: use 0us to 100s")
+    if mode in ("2015", "drop") and spec.epochs == "aligned":
+        raise UsageError(f"{where}: epochs of mode {mode} start with the first packet: leave `epochs` out")
+
+
+def _budgets(where: str, spec: QJumpSpec, *, drops: bool) -> tuple[int, ...]:
+    """Bytes an epoch by level; 0: it has no factor."""
+    smallest = theory.MINIMUM_FRAME_BYTES - theory.VLAN_TAG_BYTES - theory.FCS_BYTES
+    least = theory.MINIMUM_FRAME_BYTES if drops else max(smallest + spec.overhead, spec.mpu)
     budgets = [0] * len(LEVELS)
     for text, factor in spec.factors.items():
         number = level(f"{where}.factors", text)
@@ -69,37 +136,33 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
                 "unlimited"
             )
         budget = round(factor * spec.budget_packet)
-        if budget < theory.MINIMUM_FRAME_BYTES:
+        if budget < least:
             raise UsageError(
-                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is below the smallest frame "
-                f"({theory.MINIMUM_FRAME_BYTES} bytes): nothing could ever be sent; raise the factor or "
-                "budget_packet"
+                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is below what the smallest "
+                f"frame costs ({least} bytes): nothing could ever be sent; raise the factor or budget_packet"
             )
         budgets[number] = budget
-    name = where.rpartition(".")[2]
-    if spec.budget_packet != spec.packet:
-        remarks.append(
-            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
-            f"{epoch / 1e6:g} ms is "
-            + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
-        )
-    if mode == "2015" and spec.epochs == "aligned":
-        raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
-    epochs: EpochMode = "first-packet" if mode == "2015" else spec.epochs
-    limiter = QJumpPlan(
-        epoch_ns=epoch,
-        budget_bytes=tuple(budgets),
-        mode=mode,
-        epochs=epochs,
-        limit_packets=spec.limit_packets,
-    )
-    blocked = [str(one) for one in LEVELS if limiter.blocks(one)]
-    if blocked:
-        remarks.append(
-            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level "
-            "without a factor has no budget."
-        )
-    return limiter
+    return tuple(budgets)
+
+
+def check_packets(where: str, limiter: QJumpPlan, workloads: Iterable[WorkloadPlan]) -> None:
+    """Raise :class:`UsageError` for a workload whose packets are all dearer than its level's budget, or whose
+    level lets nothing pass."""
+    for what, used, ip_bytes in [
+        ("frames without a level", 0, None),
+        *((one.name, used, one.packet_bytes) for one in workloads for used in sorted(one.levels)),
+    ]:
+        if limiter.blocks(used):
+            raise UsageError(
+                f"{where}: {what} would have level {used}, of which its limiter lets nothing pass in "
+                f"mode 2015: give it a factor for level {used}"
+            )
+        budget = limiter.budget_bytes[used]
+        if ip_bytes and 0 < budget < (cost := limiter.cost_bytes(ip_bytes)):
+            raise UsageError(
+                f"{where}: a packet of {what} costs {cost} B of level {used}, whose budget is {budget} B: "
+                "none would ever be sent; raise the factor or budget_packet"
+            )
 
 
 def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[str]:

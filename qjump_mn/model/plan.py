@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
+from qjump_mn import theory
 from qjump_mn.model import identity
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
@@ -19,10 +20,11 @@ these, on the machine's clock."""
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limiter that every host runs: sch_qjump in one of its modes, or in mode "tbf" prio and tbf with the
-    same rates.
+    """The limiter that every host runs: sch_qjump, sch_qjump2015 in the modes "drop" and "2015", or in mode
+    "tbf" prio and tbf with the same rates.
 
-    ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing.
+    ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing. An IP packet costs
+    :meth:`cost_bytes` of it.
     """
 
     epoch_ns: int
@@ -30,6 +32,14 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     mode: Limiter
     epochs: EpochMode
     limit_packets: int
+    slack_ns: int = 0
+    overhead: int = 0
+    mpu: int = 0
+    priomap: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0)
+
+    def cost_bytes(self, ip_bytes: int) -> int:
+        """What an IP packet of ``ip_bytes`` is charged."""
+        return max(theory.ETHERNET_HEADER_BYTES + ip_bytes + self.overhead, self.mpu)
 
     def blocks(self, level: int) -> bool:
         """Whether nothing of a level may ever pass."""

@@ -240,8 +240,7 @@ def _arm(
     remarks: list[str],
 ) -> ArmPlan:
     scheme = experiment.schemes[spec.scheme]
-    limited = limiter.of_arm(where, name, spec, experiment, network, remarks)
-    where = f"{where}: arms.{name}"
+    found_at, where = where, f"{where}: arms.{name}"
     words.check(words.WORD, where, name)
     if not spec.workloads:
         raise UsageError(f"{where}: no workloads: an arm measures something")
@@ -268,16 +267,9 @@ def _arm(
         _workload(key, flows[key], experiment, scheme.levels, window).on_clock(dilated or 1)
         for key in spec.workloads
     )
+    limited = limiter.of_arm(found_at, name, spec, experiment, network, dilated or 1, remarks)
     if limited:
-        for used, what in [
-            (0, "frames without a level"),
-            *((level, workload.name) for workload in workloads for level in sorted(workload.levels)),
-        ]:
-            if limited.blocks(used):
-                raise UsageError(
-                    f"{where}: {what} would have level {used}, of which its limiter lets nothing pass in "
-                    f"mode 2015: give it a factor for level {used}"
-                )
+        limiter.check_packets(where, limited, workloads)
     tcp = spec.tcp.over(experiment.tcp)
     tcp.check(where, network)
     treatment = resolve_scheme(f"scheme {spec.scheme!r}", spec.scheme, scheme, network)

@@ -318,7 +318,8 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
     waits = f", at most {plan.limit_packets} packets wait" if plan.mode == "delay" else ""
     return {
         "label": arm.label,
-        "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}",
+        "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}"
+        + (f", {plan.slack_ns / 1e3:g} us of slack" if plan.slack_ns else ""),
         "mode": f"{plan.mode}{waits}",
         "budgets": budgets,
     }

@@ -92,7 +92,10 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
         transport=_transport(f"{where}.transport", spec.transport, made.transport, network.link),
         routing=made.routing if spec.routing is None else spec.routing,
     )
-    return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
+    if arm.qjump is None:
+        return made
+    _check_packets(where, arm, arm.qjump, made.transport.data_bytes)
+    return dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
 
 
 def _check_transport(arm: ArmPlan, where: str) -> None:
@@ -162,15 +165,36 @@ def quantiles(points: tuple[tuple[float, int], ...]) -> qjump_sim.Quantiles:
     return qjump_sim.Quantiles([(percent, ns * qjump_sim.NS) for percent, ns in points])
 
 
+def _check_packets(where: str, arm: ArmPlan, limiter: QJumpPlan, data_bytes: int) -> None:
+    """Raise :class:`UsageError` where a level's budget is less than a full packet of what it sends."""
+    for workload in arm.workloads:
+        for level in workload.levels:
+            budget = limiter.budget_bytes[level]
+            if workload.SENDS and not workload.packet_bytes and 0 < budget < data_bytes:
+                raise UsageError(
+                    f"{where}: a full packet of {workload.name} takes {data_bytes} B of level {level}, whose "
+                    f"budget is {budget} B: the simulator sends no smaller ones; raise the factor or "
+                    "budget_packet"
+                )
+
+
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
-    """The arm's, with the kernel module's rules; level 0 of the simulator is the most urgent, 7 of 802.1Q
-    is."""
+    """The arm's, with the kernel modules' rules; level 0 of the simulator is the most urgent, 7 of 802.1Q
+    is. What sch_qjump2015 does not count of a frame this does not either."""
     if limiter.mode not in ("delay", "drop"):
         raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'")
-    budgets = [limiter.budget_bytes[level] or None for level in reversed(theory.LEVELS)]
-    epoch = limiter.epoch_ns * qjump_sim.NS
+    counted = limiter.overhead, limiter.mpu
+    if limiter.mode == "delay" and counted != (theory.TAG_TO_GAP_BYTES, theory.LEAST_WIRE_BYTES):
+        raise UsageError(
+            f"{where}: the simulator charges what a frame takes of a link: leave overhead and mpu out"
+        )
     return qjump_sim.PerHost(
-        epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets
+        epoch=(limiter.epoch_ns + limiter.slack_ns) * qjump_sim.NS,
+        budgets=[limiter.budget_bytes[level] or None for level in reversed(theory.LEVELS)],
+        mode=limiter.mode,
+        epochs=limiter.epochs,
+        limit=limiter.limit_packets,
+        uncounted=theory.TAG_TO_GAP_BYTES if limiter.mode == "drop" else 0,
     )
 
 

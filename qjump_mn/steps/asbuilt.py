@@ -118,10 +118,14 @@ def _scheme_differences(qdiscs: Sequence[Qdisc], lines: Sequence[str]) -> list[s
     return missing
 
 
+UNLIMITED = 2**32 - 1
+"""How qjump2015 tells of a level without a limit."""
+
+
 def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
-    limiters = [qdisc for qdisc in qdiscs if qdisc.get("kind") == "qjump"]
+    limiters = [qdisc for qdisc in qdiscs if qdisc.get("kind") in ("qjump", "qjump2015")]
     if arm.qjump is None:
-        return ["it has a qjump qdisc, and the arm has none"] if limiters else []
+        return [f"it has a {limiters[0]['kind']} qdisc, and the arm has none"] if limiters else []
     if arm.qjump.mode == "tbf":
         buckets = sum(
             qdisc.get("kind") == "tbf" and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs
@@ -135,17 +139,28 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
     options = limiters[0].get("options", {})
     budgets = dict(enumerate(options.get("budgets", [])))
     plan = arm.qjump
-    packets = None if plan.mode == "2015" else [plan.limit_packets] * len(LEVELS)
-    planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs, "packets": packets}
+    kind = "qjump" if plan.mode == "delay" else "qjump2015"
+    if limiters[0]["kind"] != kind:
+        return [f"its qdisc is {limiters[0]['kind']}, not {kind}"]
+    planned: dict[str, object] = {"epoch_ns": plan.epoch_ns}
+    if kind == "qjump":
+        planned |= {
+            "slack_ns": plan.slack_ns,
+            "limits": [plan.limit_packets] * len(LEVELS),
+            "priomap": list(plan.priomap),
+            "overhead": plan.overhead,
+            "mpu": plan.mpu,
+        }
+    none = UNLIMITED if plan.mode == "drop" else 0
     wrong = [
         f"its {key} is {options.get(key)}, not {value}"
         for key, value in planned.items()
         if options.get(key) != value
     ]
     wrong += [
-        f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level]}"
+        f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level] or none}"
         for level in LEVELS
-        if budgets.get(level) != plan.budget_bytes[level]
+        if budgets.get(level) != (plan.budget_bytes[level] or none)
     ]
     if limiters[0].get("parent") != PARENT:
         wrong.append(f"qjump's parent is {limiters[0].get('parent')}, not {PARENT}")

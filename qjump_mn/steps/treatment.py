@@ -74,7 +74,8 @@ def known(arm: ArmPlan) -> Iterator[Run]:
     )
     for host in dict.fromkeys(source for source, _, _ in flows):
         pings = [
-            f"qjau -p {level} -- ping -n -q -c 1 -w 5 {arm.network.addresses[destination]} >/dev/null || :"
+            f"qjau -p {level} --library -- ping -n -q -c 1 -w 5 {arm.network.addresses[destination]} "
+            ">/dev/null || :"
             for source, destination, level in flows
             if source == host
         ]
@@ -217,19 +218,24 @@ def prio_tbf(plan: QJumpPlan, device: str, network: Network) -> list[str]:
         if budget:
             rate = budget * 8 * theory.NS_PER_S // plan.epoch_ns
             limit = plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
-            line = f"{line.partition(' pfifo ')[0]} tbf rate {rate}bit burst {budget} limit {limit}"
+            counted = f"overhead {plan.overhead} mpu {plan.mpu}"
+            line = f"{line.partition(' pfifo ')[0]} tbf rate {rate}bit burst {budget} limit {limit} {counted}"
         lines.append(line)
     return lines
 
 
 def qjump(plan: QJumpPlan, device: str) -> str:
-    """sch_qjump; levels by 802.1Q priority."""
+    """sch_qjump, or sch_qjump2015; levels by 802.1Q priority."""
     none = "0" if plan.mode == "2015" else "unlimited"
     budgets = " ".join(f"level {level} {plan.budget_bytes[level] or none}" for level in reversed(LEVELS))
     place = f"qdisc add dev {device} parent {PARENT} handle {HANDLE}"
-    line = f"{place} qjump epoch {plan.epoch_ns}ns {budgets} mode {plan.mode}"
-    # What mode 2015 has no choice of may not be chosen.
-    return line if plan.mode == "2015" else f"{line} epochs {plan.epochs} packets {plan.limit_packets}"
+    if plan.mode != "delay":
+        return f"{place} qjump2015 epoch {plan.epoch_ns}ns {budgets}"
+    priomap = " ".join(map(str, plan.priomap))
+    return (
+        f"{place} qjump epoch {plan.epoch_ns}ns limit {plan.limit_packets} {budgets} priomap {priomap} "
+        f"overhead {plan.overhead} mpu {plan.mpu} slack {plan.slack_ns}ns"
+    )
 
 
 def _mark_echo_replies(host: str, device: str, level: int) -> Run:

@@ -97,13 +97,14 @@ def main() -> None:
     answering = python(SERVER, THERE)
     asking = python(CLIENT, HERE)
     clients = {"raw": python(RAW, THERE), "static": [str(static)]}
-    level = ["qjau", "-p", "6", "--cgroup", "--"]
+    level = ["qjau", "-p", "6", "--"]
     for name, argv in clients.items():
         capture(f"{name}.plain", argv, answering, listens="b")
-        capture(name, [*level, *argv], answering, listens="b")
+        capture(name, [*level, "nice", *argv], answering, listens="b")
     capture("server.plain", python(HASTY, HERE), asking, listens="a")
     capture("server", [*level, *python(HASTY, HERE)], asking, listens="a")
-    refused = subprocess.run(["qjau", "-p", "6", static], capture_output=True, text=True, check=False)
+    by_user = ["setpriv", "--reuid", "65534", "--clear-groups", "qjau", "-p", "6", "nice", str(static)]
+    refused = subprocess.run(by_user, capture_output=True, text=True, check=False)
     time.sleep(0.5)
     left = [name for name in os.listdir("/proc") if name.isdigit() and comm(name) == "qjau-watch"]
     said = {"refused": [refused.returncode, refused.stderr], "left": left}

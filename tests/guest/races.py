@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-OURS = frozenset(("sch_qjump", "sch_wire"))
+OURS = frozenset(("sch_qjump", "sch_qjump2015", "sch_wire"))
 _TITLE = re.compile(r"BUG: KCSAN: (?:data-race|assert: race) in (.+?)(?: / (.+))?")
 _EDGE = re.compile("=+")
 

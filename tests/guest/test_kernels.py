@@ -22,7 +22,7 @@ from tests.guest.checks import Guest, debug_module, job_of
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
 
-OURS = ["sch_qjump", "sch_wire"]
+OURS = ["sch_qjump", "sch_qjump2015", "sch_wire"]
 
 # Tests of test_qdisc.py that count on Debian's kernel being fast, and what happened on this one: sending a
 # frame takes 200 us, receiving it 170 us instead of 9. What holds all the same is in
@@ -34,7 +34,7 @@ RELAXED = {
     "test_strict_priority_waits_for_the_frame_being_sent_and_no_longer": "the receiver is behind: 4 ms instead of 1.23 ms",
     "test_tail_drop_at_the_limit_of_each_level": "the wire sends 12 frames while the queue is filled",
     "test_propagation_delays_and_keeps_several_frames_in_flight": "32 us late (netem: 1.15 ms)",
-    "test_no_window_holds_more_than_the_kind_of_epoch_allows": "stamps come after dequeue, and vary: 9 frames in a window instead of 8",
+    "test_no_window_holds_more_than_a_budget": "stamps come after dequeue, and vary: 9 frames in a window instead of 8",
     "test_with_a_slack_no_exact_epoch_holds_more_than_a_budget": "frames are stamped later than 25 us after dequeue",
     "test_a_burst_of_another_level_makes_a_frame_late_and_a_slack_repairs_that": "frames of an epoch of 100 us leave 171 us apart",
     "test_the_document_has_the_table_of_slack": "another kernel has other shares",
@@ -51,8 +51,7 @@ RELAXED = {
     "test_no_sender_stays_paused_when_a_wire_goes": "sending 30 frames and asking tc takes 0.1 s: three pauses instead of one",
     "test_a_gso_packet_is_split_into_its_frames": "the receiver is behind",
     "test_frames_start_and_are_dropped_as_arrivals_alone_say": "frames come slower than the wire sends them: none is dropped",
-    "test_a_change_of_epochs_gives_no_fresh_budget": "frames are stamped later after dequeue: 1.5 budgets in an epoch",
-    "test_what_waits_at_a_change_of_mode_is_charged_once": "an epoch is over before tc has returned",
+    "test_a_change_of_the_epoch_gives_no_fresh_budget": "frames are stamped later after dequeue: 1.5 budgets in an epoch",
     "test_a_gso_packet_that_an_unlimited_level_held_is_split_for_a_budget": "it has left before tc has returned",
     "test_no_level_stays_paused_when_a_wire_goes_or_pauses_others": "as above: three pauses instead of one",
     "test_a_frame_below_a_control_frame_starts_right_behind_it": "it is 0.3 ms late",
@@ -124,8 +123,7 @@ def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
         assert case["dropped"] == case["drops"] and case["waited"] > 500, case
     split = guest.values("wire_gso")
     assert split["handed_over"]["wire"] == [1442] * 20 and split["left"] == [[0, 0], [0, 0]]
-    for name, found in guest.values("qjump_change")["epochs"].items():
-        assert found["passed"] == 40, name
+    assert guest.values("qjump_change")["longer"]["passed"] == 40
     for name, case in guest.values("wire_pause")["alone"]["gone"].items():
         assert (case["account"], case["arrived"]) == (0, 40), name
     assert guest.values("wire_pause")["shortened"]["arrived"] == 6
@@ -160,8 +158,7 @@ def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
     windows = guest.values("qjump_window")
     for case in windows["cases"]:
         assert windows["budget"] <= case["most"] <= 2 * windows["budget"], case
-        assert case["received"] == case["sent"] - case["stats"]["drops"], case
-        assert (case["stats"]["drops"] == 0) == (case["mode"] == "delay"), case
+        assert case["received"] == case["sent"] and case["stats"]["drops"] == 0, case
     for case in guest.values("qjump_tcp")["cases"]:
         assert 0.5 < case["share"] <= 1.0025 and case["stats"]["oversize"] == 0, case
     levels = guest.values("qjump_priority")

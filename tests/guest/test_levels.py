@@ -1,4 +1,4 @@
-"""qjau --cgroup in the guest: the level is in the VLAN tag of every frame, for programs that no library reaches."""
+"""qjau in the guest: the level is in the VLAN tag of every frame, for programs that no library reaches."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ def test_a_refusal_and_nothing_left(out: Path) -> None:
     said = json.loads((out / "said.json").read_text())
     assert said["left"] == []
     status, sentence = said["refused"]
-    assert status == 126 and "use qjau --cgroup as root" in sentence
+    assert status == 126 and "run qjau as root" in sentence

@@ -61,9 +61,9 @@ flows = ["h7>h1", "h2>h9", "h3>h11", "h8>h12", "h11>h10"]
 interval = "123360ns"
 burst = 60
 
-# Of 258 B with Ethernet's header, 300 B on the wire: nine of them are 2.16 us.
+# Of 300 B on the wire: nine of them are 2.16 us.
 [qjump.shortest]
-budget_packet = "272B"
+budget_packet = "300B"
 epoch = "2160ns"
 factors = { 7 = 1 }
 

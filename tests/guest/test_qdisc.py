@@ -1,4 +1,4 @@
-"""sch_qjump and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks
+"""sch_qjump, sch_qjump2015 and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks
 measured, against the exact values.
 
 One boot per kernel runs all of them (about 60 s); the kernels that are not the guest's own, every night. The sweep (more budgets, rates, parents) is another boot
@@ -31,6 +31,7 @@ QUICK = [
     ["wire_gso"],
     ["wire_tap"],
     ["wire_random"],
+    ["wire_child"],
     ["qjump_priority"],
     ["qjump_refusals"],
     ["qjump_window", "root:7", "wire:3", "htb:0"],
@@ -66,8 +67,8 @@ def test_the_kernel_is_the_one_meant(guest: Guest) -> None:
     assert guest.results["release"].startswith(f"{guest.kernel}.")
 
 
-def test_both_modules_load_and_unload(guest: Guest) -> None:
-    assert guest.results["load"] == ["", ["sch_qjump", "sch_wire"]]
+def test_the_modules_load_and_unload(guest: Guest) -> None:
+    assert guest.results["load"] == ["", ["sch_qjump", "sch_qjump2015", "sch_wire"]]
     assert guest.results["unload"] == ["", []]
 
 
@@ -182,6 +183,19 @@ def test_a_shorter_delay_does_not_reorder(guest: Guest) -> None:
     assert guest.values("wire_delay")["ordered"] is True
 
 
+@pytest.mark.parametrize("slack", ["0us", "10us"])
+@pytest.mark.parametrize("traffic", ["alone", "saturated"])
+def test_a_budget_of_a_child_holds_at_the_wire_with_a_slack(guest: Guest, slack: str, traffic: str) -> None:
+    case = guest.values("wire_child")["windows"][slack][traffic]
+    assert (case["frames"], case["overlap_ns"] < 1) == (500, True)
+    assert case["most"] == 1 or (slack, traffic) == ("0us", "saturated")
+    assert case["closest_ns"] >= 100_000 - (10_000 if slack == "0us" else 0), "a timer that is late"
+
+
+def test_a_child_gets_the_whole_rate(guest: Guest) -> None:
+    assert all(abs(ppm) < 1 for ppm in guest.values("wire_child")["rate"].values())
+
+
 def test_jitter_is_drawn_from_its_quantiles(guest: Guest) -> None:
     values = guest.values("wire_jitter")
     took, drawn = values["took_ns"], values["drawn_ns"]
@@ -289,32 +303,14 @@ def check_windows(guest: Guest, count: int) -> None:
     assert budget == 8 * 1042
     assert len(values["cases"]) == count
     for case in values["cases"]:
-        match case:
-            case {"epochs": "rolling", "mode": "delay"} | {"epochs": "rolling", "parent": "root"}:
-                assert case["most"] == budget <= case["exact"], case
-            case {"epochs": "rolling slack 25us", "mode": "delay"} | {
-                "epochs": "rolling slack 25us",
-                "parent": "root",
-            }:
-                assert case["exact"] == budget, case
-            case {"epochs": str(epochs), "parent": "htb", "level": level} if (
-                epochs.startswith("rolling") and level < 7
-            ):
-                assert budget < case["most"] <= 2 * budget, (
-                    f"charging at enqueue should let two budgets meet: {case}"
-                )
-            case {"epochs": "aligned", "mode": "delay", "parent": "root"}:
-                assert case["most"] == 2 * budget, case
-            case _:
-                assert budget <= case["most"] <= 2 * budget, case
-        drops = case["stats"]["drops"]
-        assert case["sent"] == 60 * 21
-        assert case["received"] == case["sent"] - drops
-        assert (drops == 0) if case["mode"] == "delay" else drops > 60 * 10, case
+        assert case["most"] == budget <= case["exact"], case
+        assert case["slack"] == "0us" or case["exact"] == budget, case
+        assert case["sent"] == case["received"] == 60 * 21
+        assert case["stats"]["drops"] == 0, case
 
 
-def test_no_window_holds_more_than_the_kind_of_epoch_allows(guest: Guest) -> None:
-    check_windows(guest, 24)
+def test_no_window_holds_more_than_a_budget(guest: Guest) -> None:
+    check_windows(guest, 6)
 
 
 def test_with_a_slack_no_exact_epoch_holds_more_than_a_budget(guest: Guest) -> None:
@@ -399,10 +395,21 @@ def test_every_refusal_has_a_sentence_and_changes_nothing(guest: Guest) -> None:
     assert values["leftover"] is False
 
 
-def test_a_budget_below_a_frame_is_a_warning(guest: Guest) -> None:
-    narrow = guest.values("qjump_refusals")["narrow"]
-    assert narrow["code"] == 0
-    assert narrow["words"].startswith("Warning:")
+def test_odd_budgets_are_a_warning(guest: Guest) -> None:
+    """One below a frame, one that no priority reaches, and factors that are upside down."""
+    odd = guest.values("qjump_refusals")["odd"]
+    assert len(odd) == 4
+    for words, answer in odd.items():
+        assert answer["code"] == 0 and answer["told"], (words, answer)
+        assert answer["words"].startswith("Warning:") and answer["words"].count("Warning:") == 1
+
+
+def test_qjump_is_refused_below_multi_queue_roots(guest: Guest) -> None:
+    refused = guest.values("qjump_refusals")["refused"]
+    roots = [command for command in refused if command.endswith(("(mq)", "(multiq)"))]
+    assert len(roots) == 6
+    for command in roots:
+        assert "multi-queue root" in refused[command]["words"], command
 
 
 def test_a_smaller_budget_drops_what_it_can_never_let_go(guest: Guest) -> None:
@@ -423,62 +430,59 @@ def test_deleting_and_replacing_with_a_backlog_clears_the_parents_account(guest:
         assert state == {"qlen": [58, 0], "backlog": [58 * 1042, 0]}
 
 
-def test_a_change_of_epochs_gives_no_fresh_budget(guest: Guest) -> None:
-    epochs = guest.values("qjump_change")["epochs"]
-    assert len(epochs) == 7
-    for name, found in epochs.items():
-        meets = "aligned" in name or "first-packet" in name
-        assert found["passed"] == 40, name
-        assert found["most"] <= (2 if meets else 1), name
+def test_a_change_of_the_epoch_gives_no_fresh_budget(guest: Guest) -> None:
+    assert guest.values("qjump_change")["longer"] == {"passed": 40, "most": 1}
 
 
-def test_a_much_shorter_epoch_holds_from_the_change_on(guest: Guest) -> None:
-    shortened = guest.values("qjump_change")["shortened"]
-    assert [found["passed"] for found in shortened.values()] == [12, 12, 12]
-    assert (shortened["rolling"]["most"], shortened["slack"]["most"]) == (1, 1)
-    assert shortened["first-packet"]["most"] <= 2
+@pytest.mark.parametrize("which", ["plain", "slack"])
+def test_a_much_shorter_epoch_holds_from_the_change_on(guest: Guest, which: str) -> None:
+    assert guest.values("qjump_change")["shortened"][which] == {"passed": 12, "most": 1}
 
 
-def test_edges_that_are_moved_again_and_again_give_no_fresh_budget(guest: Guest) -> None:
-    rebased = guest.values("qjump_change")["rebased"]
-    assert rebased["passed"] == 40 and rebased["most"] <= 2
-
-
-def test_what_waits_at_a_change_of_mode_is_charged_once(guest: Guest) -> None:
-    values = guest.values("qjump_change")
-    drop, delay = values["to_drop"], values["to_delay"]
-    assert (drop["late"], drop["passed"], drop["most"], drop["burst"]) == (False, 10, 1, 2)
-    # The third is dropped, the fourth waits for the budget that the first two have used.
-    assert (delay["taken"], delay["numbers"]) == ([True, True, False], [0, 1, 3])
-    first, second, third = delay["after_ms"]
-    assert first == 0 and second < 10 and 380 < third < 400
+def test_nobody_has_a_fresh_budget_within_an_epoch(guest: Guest) -> None:
+    """Also where the device went down and up, or the level was unlimited."""
+    fresh = guest.values("qjump_change")["fresh"]
+    assert len(fresh) == 5 and all(passed == [2, 0] for passed in fresh.values()), fresh
 
 
 def test_a_gso_packet_that_an_unlimited_level_held_is_split_for_a_budget(guest: Guest) -> None:
     split = guest.values("qjump_change")["split"]
-    assert (split["before"]["qlen"], split["before"]["backlog"]) == (1, 10 * 1042)
     assert split["after"]["qlen"] + split["after"]["packets"] == 10
     assert (split["gone"]["packets"], split["gone"]["oversize"], split["gone"]["drops"]) == (10, 0, 0)
     assert split["parents"][1] == 0 < split["parents"][0]
+
+
+def test_an_urgent_frame_passes_between_the_segments_of_an_unlimited_level(guest: Guest) -> None:
+    # Of the 40, five have left; a packet that leaves as one takes the time of all.
+    assert 0 < guest.values("qjump_change")["between"] <= 2
+
+
+def test_the_limit_counts_segments(guest: Guest) -> None:
+    found = guest.values("qjump_change")["segments"]
+    assert (found["packets"], found["qlen"], found["backlog"]) == (2, 45, 45 * 1042)
+    assert (found["drops"], found["oversize"]) == (2, 0)
 
 
 def test_the_modules_unload_after_use(guest: Guest) -> None:
     assert guest.values("qjump_churn")["removed"] is True
 
 
-def test_the_parameters_of_2015_fill_in_its_mode_only(guest: Guest) -> None:
+def test_the_parameters_of_2015_fill_in_what_has_no_epoch(guest: Guest) -> None:
     values = guest.values("qjump_2015")
-    bare, old, told = values["bare"], values["old"], values["told"]
-    assert (bare["epoch_ns"], bare["mode"], bare["epochs"]) == (0, "delay", "rolling")
-    assert bare["budgets"] == [0] * 8
-    assert (old["epoch_ns"], old["mode"], old["epochs"]) == (2_000_000, "2015", "first-packet")
     # p7rate comes first, as pXrate is for priority 7 - X; p3rate to p6rate have their defaults.
-    assert old["budgets"] == [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
-    assert (told["epoch_ns"], told["budgets"]) == (5_000_000, [0, 0, 0, 0, 0, 0, 3100, 0])
+    published = [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
+    assert values["bare"] == {"epoch_ns": 2_000_000, "budgets": published}
+    assert values["told"] == {"epoch_ns": 5_000_000, "budgets": [0, 0, 0, 0, 0, 0, 3100, 0]}
+
+
+def test_a_change_of_qjump2015_replaces_all_budgets_or_none(guest: Guest) -> None:
+    epoch, level = guest.values("qjump_2015")["changed"]
+    assert epoch == {"epoch_ns": 20_000_000, "budgets": [0, 0, 0, 0, 0, 0, 3100, 0]}
+    assert level == {"epoch_ns": 20_000_000, "budgets": [0, 0, (1 << 32) - 1, 0, 0, 0, 0, 0]}
 
 
 def test_the_first_epoch_of_2015_starts_with_the_qdisc(guest: Guest) -> None:
-    assert guest.values("qjump_rules2015")["first"] == {"2015": [3, 3], "drop": [3, 0]}
+    assert guest.values("qjump_rules2015")["first"] == [3, 3]
 
 
 def test_two_budgets_of_2015_meet_at_the_edge_of_a_lazy_epoch(guest: Guest) -> None:
@@ -491,8 +495,8 @@ def test_two_budgets_of_2015_meet_at_the_edge_of_a_lazy_epoch(guest: Guest) -> N
 
 def test_priorities_above_the_top_level_belong_to_it_in_2015_only(guest: Guest) -> None:
     clamped = guest.values("qjump_rules2015")["clamped"]
-    assert clamped["2015"] == {"0": 0, "7": 7, "8": 7, "9": 7, "15": 7, "16": 7, "1000": 7}
-    assert clamped["delay"] == {"0": 0, "7": 7, "8": 0, "9": 0, "15": 0, "16": 0, "1000": 0}
+    assert clamped["qjump2015"] == {"0": 0, "7": 7, "8": 7, "9": 7, "15": 7, "16": 7, "1000": 7}
+    assert clamped["qjump"] == {"0": 0, "7": 7, "8": 0, "9": 0, "15": 0, "16": 0, "1000": 0}
 
 
 def test_a_budget_of_0_lets_nothing_pass_in_2015(guest: Guest) -> None:
@@ -506,16 +510,16 @@ def test_gso_packets_are_charged_whole_in_2015_and_split_otherwise(guest: Guest)
         name: [case[key] for key in ("packets", "bytes", "drops", "oversize")] for name, case in gso.items()
     }
     assert counts == {
-        "2015 10420": [1, 10420, 0, 0],
-        "2015 10419": [0, 0, 1, 1],
-        "drop 10420": [10, 10420, 0, 0],
-        "drop 10419": [9, 9378, 1, 0],
+        "qjump2015 10420": [1, 10420, 0, 0],
+        "qjump2015 10419": [0, 0, 1, 1],
+        "qjump 10420": [10, 10420, 0, 0],
+        "qjump 10419": [9, 9378, 0, 0],
     }
 
 
 def test_several_budgets_of_2015_leave_at_once_behind_a_busy_htb(guest: Guest) -> None:
     values = guest.values("qjump_rules2015")
-    old, delay = values["htb"]["2015"], values["htb"]["delay"]
+    old, delay = values["htb"]["qjump2015"], values["htb"]["qjump"]
     assert old["passed"] == old["received"] == 20 * 3
     assert old["most"] >= 3 * values["budget"]
     assert delay["passed"] == delay["received"] == 20 * 5
@@ -524,10 +528,13 @@ def test_several_budgets_of_2015_leave_at_once_behind_a_busy_htb(guest: Guest) -
 
 def test_messages_that_tc_never_sends_are_refused_with_a_sentence(guest: Guest) -> None:
     values = guest.values("qjump_netlink")
-    assert len(values["answers"]) == 21
+    assert len(values["answers"]) == 19
     for name, answer in values["answers"].items():
-        assert answer["error"] in ("EINVAL", "ERANGE") and answer["points"], (name, answer)
+        assert answer["error"] in ("EINVAL", "ERANGE"), (name, answer)
         assert len(answer["words"].split()) > 2, (name, answer)
+    # These are of several attributes, or of one that is absent.
+    without = {name for name, answer in values["answers"].items() if not answer["points"]}
+    assert without == {"budget of 63", "budget without an epoch"}
     assert values["leftover"] is False
     assert values["good"]["error"] == 0
 
@@ -537,7 +544,7 @@ def test_what_tc_shows_it_takes_back(guest: Guest) -> None:
     assert set(values["versions"]) == ({"guest", "bookworm"} if guest.kernel == "6.1" else {"guest"})
     assert len(set(values["versions"].values())) == len(values["versions"])
     for cases in values["roundtrip"].values():
-        assert len(cases) == 7
+        assert len(cases) == 5
         for case, (before, after, words) in cases.items():
             assert before == after, (case, words)
     assert len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1, (
@@ -547,28 +554,16 @@ def test_what_tc_shows_it_takes_back(guest: Guest) -> None:
 
 def test_options_are_what_was_given(guest: Guest) -> None:
     cases = list(guest.values("qjump_options")["roundtrip"]["guest"].values())
-    course, limits, maps, aligned, old, bare_limit, parameters = (before for before, _, _ in cases)
+    course, limits, maps, largest, bare_limit = (before for before, _, _ in cases)
     assert course["budgets"] == [300 * 1550, 0, 0, 0, 30 * 1550, 0, 0, 1550]
-    assert (course["epoch_ns"], course["limits"], course["packets"]) == (28_800_000, [0] * 8, [1000] * 8)
+    assert (course["epoch_ns"], course["slack_ns"], course["limits"]) == (28_800_000, 0, [1000] * 8)
     assert limits["epoch_ns"] == 1_234_567_891
-    assert limits["limits"] == [0, 0, 99_999, 0, 0, 0, 0, 65_536]
-    assert limits["packets"] == [1000, 1000, 1000, 20, 1000, 1000, 1000, 10]
-    assert (maps["mode"], maps["epochs"], maps["limits"], maps["packets"]) == (
-        "drop",
-        "first-packet",
-        [1 << 20] * 8,
-        [7] * 8,
-    )
+    assert limits["limits"] == [1000, 1000, 99_999, 20, 1000, 1000, 1000, 10]
+    assert (maps["slack_ns"], maps["overhead"], maps["mpu"]) == (25_000, 28, 84)
     assert maps["priomap"] == [7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7]
-    assert aligned["base_ns"] == 1_234_567_890_123_456_789
-    assert (old["mode"], old["epochs"], old["priomap"]) == (
-        "2015",
-        "first-packet",
-        [0, 1, 2, 3, 4, 5, 6, *[7] * 9],
-    )
-    assert not {"limits", "packets"} & set(old)
-    assert (bare_limit["epoch_ns"], bare_limit["limits"]) == (0, [128 << 10] * 8)
-    assert parameters["budgets"] == [10_000 * 128, 0, 0, 1000 * 128, 100 * 128, 10 * 128, 5 * 128, 128]
+    assert (largest["epoch_ns"], largest["slack_ns"]) == (3600 * 10**9, 3600 * 10**9)
+    assert largest["budgets"] == [0] * 7 + [(1 << 31) - 1]
+    assert (bare_limit["epoch_ns"], bare_limit["limits"]) == (0, [128] * 8)
 
 
 def test_factors_are_rounded_to_the_nearest_byte(guest: Guest) -> None:
@@ -578,51 +573,35 @@ def test_factors_are_rounded_to_the_nearest_byte(guest: Guest) -> None:
 
 def test_a_change_changes_what_it_names(guest: Guest) -> None:
     changes = guest.values("qjump_options")["changes"]
-    rest = {
-        "mode": "delay",
-        "epochs": "rolling",
-        "base_ns": 0,
+    state: dict[str, Any] = {
+        "epoch_ns": 10_000_000,
+        "slack_ns": 0,
+        "budgets": [0] * 7 + [1550],
+        "limits": [1000] * 8,
         "priomap": [0, 1, 2, 3, 4, 5, 6, 7, *[0] * 8],
         "overhead": 0,
         "mpu": 0,
     }
-    state: dict[str, Any] = rest | {
-        "epoch_ns": 10_000_000,
-        "budgets": [0] * 7 + [1550],
-        "limits": [0] * 8,
-        "packets": [1000] * 8,
-    }
     named_by: dict[str, dict[str, Any]] = {
         "level 3 3100": {"budgets": [0, 0, 0, 3100, 0, 0, 0, 1550]},
         "epoch 20ms": {"epoch_ns": 20_000_000},
-        "level 3 4000 limit 70000": {
+        "level 3 4000 limit 70": {
             "budgets": [0, 0, 0, 4000, 0, 0, 0, 1550],
-            "limits": [0, 0, 0, 70_000, 0, 0, 0, 0],
+            "limits": [1000, 1000, 1000, 70, 1000, 1000, 1000, 1000],
         },
-        "packets 50": {"packets": [50] * 8},
-        "level 7 unlimited packets 60": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "packets": [50] * 7 + [60]},
-        "limit auto": {"limits": [0] * 8},
-        "mode drop": {"mode": "drop"},
+        "limit 50": {"limits": [50] * 8},
+        "level 7 unlimited limit 60": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "limits": [50] * 7 + [60]},
         "mpu 84": {"mpu": 84},
+        "slack 1ms": {"slack_ns": 1_000_000},
     }
+    assert set(changes) == set(named_by)
     for change, named in named_by.items():
         state |= named
         assert changes[change] == state, change
-    old = {key: value for key, value in state.items() if key not in ("limits", "packets")}
-    old |= {"mode": "2015", "epochs": "first-packet", "mpu": 0, "priomap": [0, 1, 2, 3, 4, 5, 6, *[7] * 9]}
-    assert changes["mode 2015"] == old
-    assert changes["level 2 2000"] == old | {"budgets": [0, 0, 2000, 4000, 0, 0, 0, 0]}
-    assert changes["mode 2015 level 2 0"] == old
-    assert changes["mode delay"] == rest | {
-        "epoch_ns": 20_000_000,
-        "budgets": [0, 0, 0, 4000, 0, 0, 0, 0],
-        "limits": [0] * 8,
-        "packets": [1000] * 8,
-    }
 
 
-def test_each_level_has_limits_of_its_own(guest: Guest) -> None:
-    # Sent at once by the budget: one packet. Level 4 holds five packets, level 3 three thousand bytes.
+def test_each_level_has_a_limit_of_its_own(guest: Guest) -> None:
+    # Sent at once by the budget: one packet. Level 4 holds five, level 3 three.
     assert guest.values("qjump_options")["limits"] == {"4": [1, 5, 14], "3": [1, 3, 16]}
 
 
@@ -636,7 +615,7 @@ def test_sweep_of_the_rate(sweep: Guest) -> None:
 
 @pytest.mark.slow
 def test_sweep_of_windows(sweep: Guest) -> None:
-    check_windows(sweep, 192)
+    check_windows(sweep, 48)
 
 
 @pytest.mark.slow

@@ -113,6 +113,14 @@ def test_no_sender_stays_paused_when_a_wire_goes(guest: Guest) -> None:
     ), "paused anew"
 
 
+def test_no_sender_stays_paused_when_the_last_that_pauses_goes(guest: Guest) -> None:
+    for name, case in guest.values("wire_pause")["last"].items():
+        assert min(case["paused"]) > 1_000_000, (name, "both are held")
+        assert (case["stays_ns"], case["arrived"]) == ([0, 0], 60), name
+        sent, obeyed, arrived = case["anew"]
+        assert sent["sent"] > 1 and obeyed["received"] > 1 and arrived == 30, (name, "paused anew")
+
+
 def test_no_level_stays_paused_when_a_wire_goes_or_pauses_others(guest: Guest) -> None:
     cases = guest.values("wire_pause")["alone"]["gone"]
     for name, case in cases.items():

@@ -21,7 +21,7 @@ from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
 from tests.nights import nightly
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
-FILES = ["qjump.json", "wire.json"]
+FILES = ["qjump.json", "qjump2015.json", "wire.json"]
 MAINLINE = Path(__file__).parents[2] / "contrib/tdc/mainline.json"
 """Cases with traffic for qdiscs of the kernel; tdc alone runs them, as its shell is in them."""
 
@@ -35,10 +35,10 @@ PARTS = [
     "TdcResults.py",
     "plugin-lib/nsPlugin.py",
 ]
-# Words of the two tc plugins that a case must have used.
+# Words of the tc plugins that a case must have used.
 OPTIONS = {
-    "qjump.json": "epoch bytes level factor unlimited limit auto packets mode delay drop 2015 epochs rolling first-packet aligned base "
-    "priomap overhead mpu slack",
+    "qjump.json": "epoch bytes level factor unlimited limit priomap overhead mpu slack",
+    "qjump2015.json": "epoch level unlimited",
     "wire.json": "rate limit classify pcp priority fifo overhead delay noorphan pause",
 }
 
@@ -81,7 +81,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Guest(request.param, folder, json.loads((folder / "results.json").read_text()) | {"tdc": absent})
 
 
-@pytest.mark.parametrize(("name", "least"), [("qjump.json", 40), ("wire.json", 15)])
+@pytest.mark.parametrize(("name", "least"), [("qjump.json", 40), ("qjump2015.json", 10), ("wire.json", 15)])
 def test_there_are_cases_for_every_option(name: str, least: int) -> None:
     words = {word for case in cases(name) for word in case["cmdUnderTest"].split()}
     assert len(cases(name)) >= least

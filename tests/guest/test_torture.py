@@ -20,7 +20,7 @@ from tests.guest.races import Races, races
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(10_800)]
 
-MODULES = ["sch_qjump", "sch_wire"]
+MODULES = ["sch_qjump", "sch_qjump2015", "sch_wire"]
 SHORT = {"packets": 20_000, "operations": 300, "lines": 16}
 LONG = {"packets": 1_000_000, "operations": 10_000, "lines": 60}
 KINDS = {"change", "graft", "replace", "delete", "link", "move", "unload"}

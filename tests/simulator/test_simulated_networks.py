@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from qjump_mn.errors import UsageError
 from tests.simulator.test_simulated_programs import (
     PING,
     Laboratory,
@@ -207,5 +208,5 @@ def test_an_urgent_level_has_less_than_a_full_packet(laboratory: Laboratory) -> 
     found = laboratory.run(ping + bulk + limiter, scheme="qjump-drop")
     assert found.tables["ping"]["latency_us"].null_count == 0
     large = workload("ping", "ping", flows=["h1>h11"], interval="10us", payload="300B")
-    said = laboratory.refusal(large + bulk + limiter, scheme="qjump-drop")
-    assert "limiter: level 0 has 256 bytes an epoch, less than a packet of" in said
+    with pytest.raises(UsageError, match="a packet of ping costs 342 B of level 7, whose budget is 256 B"):
+        laboratory.run(large + bulk + limiter, scheme="qjump-drop")

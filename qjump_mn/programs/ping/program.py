@@ -73,10 +73,10 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
         """What a budget of one reply per epoch does to it, if it asks more often: the wait in a full queue,
         or the loss."""
-        if arm.qjump is None or arm.qjump.epochs != "rolling":
+        if arm.qjump is None or arm.qjump.epochs == "aligned":
             return {}
-        frame = theory.ETHERNET_HEADER_BYTES + theory.PING_HEADERS_BYTES + self.payload_bytes
-        if arm.qjump.budget_bytes[self.reply_level] // frame != 1:
+        cost = arm.qjump.cost_bytes(self.packet_bytes)
+        if arm.qjump.budget_bytes[self.reply_level] // cost != 1:
             return {}
         if arm.qjump.mode == "drop":
             return {f"{arm.name}_predicted_loss": theory.ping_loss(self.interval_ns, arm.qjump.epoch_ns)}

@@ -223,7 +223,7 @@ def _drawn(
     axis = _Axis(first_ns, max(1, math.ceil((last_ns - first_ns) / _MOST_TICKS)))
     store = Store()
     limiter = tables.trial.arm.qjump
-    # sch_qjump counts aligned epochs from 0 of the clock of began_ns, as no scheme gives it another base.
+    # Aligned epochs are counted from 0 of the clock of began_ns.
     content = {
         "tick_ns": axis.tick_ns,
         "zero": axis.ticks(0.0),

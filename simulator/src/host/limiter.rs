@@ -73,12 +73,15 @@ pub struct PerHost {
     pub epochs: Epochs,
     /// Packets of a level that may wait; more are dropped. None: as many as there are. Nothing waits in [`Mode::Drop`].
     pub limit: Option<u32>,
+    /// Bytes of each packet that its budget is not charged, such as preamble and gap.
+    #[serde(default)]
+    pub uncounted: u32,
 }
 
 impl PerHost {
     /// As the paper's text has it: what exceeds a budget waits, however much it is.
     pub fn new(epoch: Ps, budgets: Budgets) -> Self {
-        PerHost { epoch, budgets, mode: Mode::Delay, epochs: Epochs::FirstPacket, limit: None }
+        PerHost { epoch, budgets, mode: Mode::Delay, epochs: Epochs::FirstPacket, limit: None, uncounted: 0 }
     }
 }
 
@@ -116,15 +119,16 @@ impl Limiter {
 
     /// Says that a level can never send packets of so many bytes.
     pub(crate) fn check_packet(&self, level: u8, bytes: u64) -> Result<()> {
-        match self {
-            Limiter::PerFlow { budgets, .. } | Limiter::PerHost(PerHost { budgets, .. })
-                if budgets[usize::from(level)] < bytes =>
-            {
-                let budget = budgets[usize::from(level)];
-                Err(Error::new(format!("limiter: level {level} has {budget} bytes an epoch, less than a packet of {bytes}")))
-            }
-            _ => Ok(()),
+        let (budgets, uncounted) = match self {
+            Limiter::PerFlow { budgets, .. } => (budgets, 0),
+            Limiter::PerHost(rule) => (&rule.budgets, u64::from(rule.uncounted)),
+            _ => return Ok(()),
+        };
+        let (budget, cost) = (budgets[usize::from(level)], bytes.saturating_sub(uncounted));
+        if budget < cost {
+            return Err(Error::new(format!("limiter: level {level} has {budget} bytes an epoch, less than a packet of {cost}")));
         }
+        Ok(())
     }
 }
 
@@ -179,6 +183,7 @@ impl HostLimiter {
         if budget == u64::MAX {
             return Some(now);
         }
+        let bytes = bytes.saturating_sub(u64::from(self.rule.uncounted));
         if bytes > budget {
             return None;
         }
@@ -312,6 +317,16 @@ mod tests {
             assert_eq!((&got[..5], got[5]), (&expected[..], None), "{epochs:?}");
             assert_eq!(&got[6..], [Some(2_000), Some(3_000), None, None], "{epochs:?}");
         }
+    }
+
+    /// Of packets of 1,528 bytes 1,500 are charged.
+    #[test]
+    fn a_budget_may_be_of_less_than_the_wire_carries() {
+        let rule = PerHost { uncounted: 28, ..PerHost::new(1_000, [3_000; 8]) };
+        let mut limiter = HostLimiter::new(rule, 1);
+        assert_eq!([(); 3].map(|()| limiter.release(0, 0, 0, 1_528)), [0, 0, 1_000].map(Some));
+        assert!(Limiter::PerHost(rule).check_packet(0, 3_028).is_ok());
+        assert!(Limiter::PerHost(rule).check_packet(0, 3_029).is_err());
     }
 
     /// 4,611 epochs of 1,000 s are the time that there is: a packet beyond them never leaves.

@@ -186,6 +186,8 @@ class PerHost:
     time; or at multiples of the epoch, on all hosts at once. With the first and the last two budgets may leave back to back across an edge."""
     limit: int | None = None
     """Packets of a level that may wait; more are dropped. None: as many as there are. Nothing waits in mode "drop"."""
+    uncounted: int = 0
+    """Bytes of each packet that its budget is not charged, such as preamble and gap."""
 
 
 @dataclass(frozen=True)
