@@ -133,7 +133,7 @@ def _modules(plan: Plan) -> dict[str, None]:
     for arm in plan.arms_run:
         names |= dict.fromkeys(registry.of(arm.network.model).modules)
         if arm.qjump is not None and arm.qjump.mode != "tbf":
-            names["sch_qjump" if arm.qjump.mode == "delay" else "sch_qjump2015"] = None
+            names[f"sch_{arm.qjump.qdisc}"] = None
     return names
 
 

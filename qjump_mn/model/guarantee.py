@@ -22,6 +22,7 @@ from qjump_mn.model import ports
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.ports import Port
 from qjump_mn.model.topology import Network
+from qjump_mn.model.units import told_rate
 from qjump_mn.programs.base import WorkloadPlan
 
 LEAST_IP_BYTES = theory.TCP_HEADERS_BYTES
@@ -46,11 +47,8 @@ class Unknown(NamedTuple):
         where = ">".join(self.port)
         if not self.carried_bps:
             return f"{levels} has no limit at {where}"
-        unit, divisor = ("Gb/s", 1e9) if self.carried_bps >= 1e9 else ("Mb/s", 1e6)
-        return (
-            f"{levels} may offer {self.offered_bps / divisor:.4g} {unit} to {where}, "
-            f"which carries {self.carried_bps / divisor:g} {unit}"
-        )
+        offered, carried = told_rate(self.offered_bps), told_rate(self.carried_bps)
+        return f"{levels} may offer {offered} to {where}, which carries {carried}"
 
 
 class Bounds(NamedTuple):

@@ -37,6 +37,11 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     mpu: int = 0
     priomap: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0)
 
+    @property
+    def qdisc(self) -> str:
+        """Which of our qdiscs hosts have, as tc writes its kind; for every mode but "tbf"."""
+        return "qjump" if self.mode == "delay" else "qjump2015"
+
     def cost_bytes(self, ip_bytes: int) -> int:
         """What an IP packet of ``ip_bytes`` is charged."""
         return max(theory.ETHERNET_HEADER_BYTES + ip_bytes + self.overhead, self.mpu)

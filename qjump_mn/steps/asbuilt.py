@@ -139,11 +139,10 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
     options = limiters[0].get("options", {})
     budgets = dict(enumerate(options.get("budgets", [])))
     plan = arm.qjump
-    kind = "qjump" if plan.mode == "delay" else "qjump2015"
-    if limiters[0]["kind"] != kind:
-        return [f"its qdisc is {limiters[0]['kind']}, not {kind}"]
+    if limiters[0]["kind"] != plan.qdisc:
+        return [f"its qdisc is {limiters[0]['kind']}, not {plan.qdisc}"]
     planned: dict[str, object] = {"epoch_ns": plan.epoch_ns}
-    if kind == "qjump":
+    if plan.mode == "delay":
         planned |= {
             "slack_ns": plan.slack_ns,
             "limits": [plan.limit_packets] * len(LEVELS),

@@ -228,12 +228,12 @@ def qjump(plan: QJumpPlan, device: str) -> str:
     """sch_qjump, or sch_qjump2015; levels by 802.1Q priority."""
     none = "0" if plan.mode == "2015" else "unlimited"
     budgets = " ".join(f"level {level} {plan.budget_bytes[level] or none}" for level in reversed(LEVELS))
-    place = f"qdisc add dev {device} parent {PARENT} handle {HANDLE}"
+    place = f"qdisc add dev {device} parent {PARENT} handle {HANDLE} {plan.qdisc} epoch {plan.epoch_ns}ns"
     if plan.mode != "delay":
-        return f"{place} qjump2015 epoch {plan.epoch_ns}ns {budgets}"
+        return f"{place} {budgets}"
     priomap = " ".join(map(str, plan.priomap))
     return (
-        f"{place} qjump epoch {plan.epoch_ns}ns limit {plan.limit_packets} {budgets} priomap {priomap} "
+        f"{place} limit {plan.limit_packets} {budgets} priomap {priomap} "
         f"overhead {plan.overhead} mpu {plan.mpu} slack {plan.slack_ns}ns"
     )
 
