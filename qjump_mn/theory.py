@@ -42,6 +42,8 @@ LEAST_WIRE_BYTES = AROUND_FRAME_BYTES + MINIMUM_FRAME_BYTES
 
 LEVELS = range(8)
 """802.1Q priorities, 7 the most urgent."""
+PRIOMAP = (*LEVELS, *[0] * 8)
+"""The level of each socket priority from 0 to 15, where nobody says another."""
 
 PING_UNANSWERED_NS = 10_000_000
 """How long iputils' ping waits before the next request while a reply is due."""

@@ -161,7 +161,8 @@ def _folder(name: str) -> str:
 
 def _loaded(lacking: Sequence[str], plan: Plan) -> str:
     """How modules come here, and what does without."""
-    if not any(name.rpartition(" ")[2] in (*OURS, "qjump", "qjump2015", "wire") for name in lacking):
+    qdiscs = [name.removeprefix("sch_") for name in OURS]
+    if not any(name.rpartition(" ")[2] in (*OURS, *qdiscs) for name in lacking):
         return "install the package of this kernel's modules, or use --backend guest"
     without = ["link.model=tbf", *_limits(plan)]
     return (

@@ -38,7 +38,7 @@ class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     slack: Duration | None = None
     overhead: int = theory.TAG_TO_GAP_BYTES
     mpu: int = theory.LEAST_WIRE_BYTES
-    priomap: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0)
+    priomap: tuple[int, ...] = theory.PRIOMAP
     limit_packets: int = 1000
     factors: dict[str, float] = {}
 

@@ -18,6 +18,8 @@ MAX_FACTOR_BYTES = 2**31 - 1
 MOST_OVERHEAD = 2048
 LATENESS_NS = 25_000
 """So long after it was charged a frame may leave a host, on the machine's clock: docs/qdisc.md, "slack"."""
+MODES_OF_2015 = ("2015", "drop")
+"""Those of sch_qjump2015, which charges a packet as it comes."""
 LONG_EPOCHS = 2
 """An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
 
@@ -80,7 +82,7 @@ def _limiter(
             f"{epoch / 1e6:g} ms is "
             + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
         )
-    drops = mode in ("2015", "drop")
+    drops = mode in MODES_OF_2015
     limiter = QJumpPlan(
         epoch_ns=epoch,
         budget_bytes=_budgets(where, spec, drops=drops),
@@ -119,7 +121,7 @@ def _check(where: str, spec: QJumpSpec, mode: Limiter) -> None:
         raise UsageError(f"{where}: priomap: write 16 levels from 0 to 7, of the priorities 0 to 15")
     if spec.slack is not None and not 0 <= spec.slack <= 10**11:
         raise UsageError(f"{where}: a slack of {spec.slack} is out of range: use 0us to 100s")
-    if mode in ("2015", "drop") and spec.epochs == "aligned":
+    if mode in MODES_OF_2015 and spec.epochs == "aligned":
         raise UsageError(f"{where}: epochs of mode {mode} start with the first packet: leave `epochs` out")
 
 

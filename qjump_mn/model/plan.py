@@ -35,7 +35,7 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     slack_ns: int = 0
     overhead: int = 0
     mpu: int = 0
-    priomap: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0)
+    priomap: tuple[int, ...] = theory.PRIOMAP
 
     @property
     def qdisc(self) -> str:
