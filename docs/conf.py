@@ -23,6 +23,7 @@ include_patterns = [
     "docs/*.ipynb",
     "contrib/*/README.md",
     "examples/*/README.md",
+    "kernel/README.md",
     "kmod-patches/README.md",
     "mininet-qos/README.md",
     "native/*/README.md",

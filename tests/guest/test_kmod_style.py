@@ -131,6 +131,18 @@ def test_checkpatch_finds_nothing(style: Tree, name: str, tmp_path: Path) -> Non
     assert checkpatch(style, copied(name, tmp_path)) == []
 
 
+def test_checkpatch_finds_nothing_in_the_patches_of_linux(style: Tree, tmp_path: Path) -> None:
+    """But that nobody has signed them off, and that there is a new file."""
+    patches = sorted((CHECKOUT / "kernel").glob("*.patch"))
+    assert len(patches) == 9
+    for path in (*patches, *(style.root / "scripts").iterdir()):
+        target = tmp_path / ("scripts" if path.parent.name == "scripts" else "") / path.name
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, target)
+    script = "perl scripts/checkpatch.pl --no-tree --no-signoff --terse --no-summary --ignore FILE_PATH_CHANGES *.patch || true"
+    assert trees.kernel_tree(None).run(["sh", "-c", script], tmp_path) == ""
+
+
 @of_the_sources
 def test_checkpatch_is_at_work(style: Tree, copy: Path) -> None:
     source = copy / "sch_qjump.c"

@@ -1,0 +1,81 @@
+"""Linux as a program (ARCH=um), with our patches of it, and our queueing disciplines built in: the kernel of
+instances (guest/instance.py).
+
+Debian's source and compiler of the lock `um`; the patches and the configuration are in kernel/, the queueing
+disciplines in kmod-patches/. It is one static program, so that it runs on any x86-64 Linux.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn import cache, toolbox
+from qjump_mn.errors import MachineError
+from qjump_mn.toolbox import lock as locks
+from qjump_mn.toolbox.build import folder
+
+LOCK = "um"
+"""The lock of the tree that it is built in."""
+
+_SOURCES = {"kernel": ("*.patch", "config"), "kmod-patches": ("*.c", "*.h", "Kbuild", "include/*.h")}
+_NEEDS_BYTES = 3 << 30
+_KERNEL = "linux"
+_TAKES = "about 7 minutes on two idle cores"
+
+# In a folder with what `sources` lists. Sources of other architectures and most drivers are never read.
+# The name, the place and the time of the build are part of what the kernel says of itself, and so of its
+# random numbers.
+_BUILD = r"""
+tar -xf /usr/src/linux-source-*.tar.xz
+mv linux-source-* source
+cd source
+for patch in ../kernel/*.patch; do patch --quiet --strip=1 <"$patch"; done
+cp -r ../kmod-patches net/sched/qjump
+sed -i 's/^obj-m :=/obj-y :=/' net/sched/qjump/Kbuild
+echo 'obj-y += qjump/' >>net/sched/Makefile
+sed -i -E 's/^((HOST)?CC\t.*gcc)$/\1-14/' Makefile
+export ARCH=um
+KCONFIG_ALLCONFIG=../kernel/config make -s allnoconfig
+if grep '^CONFIG_' ../kernel/config | grep -vxFf .config; then
+    echo 'Kconfig does not take the lines above'
+    exit 1
+fi
+export KBUILD_BUILD_USER=qjump-mn KBUILD_BUILD_HOST=guest KBUILD_BUILD_TIMESTAMP=@$SOURCE_DATE_EPOCH
+nice make -s -j$(nproc) linux
+strip --strip-debug linux
+"""
+
+
+def kernel(progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The program, from the cache or built now. Raises as `toolbox.made` does, and with the compiler's
+    words."""
+
+    def build(target: Path) -> None:
+        tree = toolbox.made(LOCK, progress)
+        progress(f"compiling Linux as a program, {_TAKES}")
+        with tempfile.TemporaryDirectory(dir=target) as scratch:
+            for name, path in sources().items():
+                copy = Path(scratch, name)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+            tree.run(["sh", "-e", "-c", _BUILD], Path(scratch))
+            shutil.copy2(Path(scratch, "source", _KERNEL), target / _KERNEL)
+
+    hashes = (f"{name} {cache.hash_of_file(path)}" for name, path in sources().items())
+    key = cache.hash_of(locks.read(LOCK).identity, _BUILD, *hashes)
+    return cache.artefact("um-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / _KERNEL
+
+
+def sources() -> dict[str, Path]:
+    """What it is made of beside Debian's source, by its name in the checkout: our patches and configuration,
+    and the queueing disciplines. Raises MachineError where there is none."""
+    paths: list[Path] = []
+    for name, patterns in _SOURCES.items():
+        found = [path for pattern in patterns for path in folder(name).glob(pattern)]
+        if not found:
+            raise MachineError(f"{folder(name)} holds no sources: get a complete checkout")
+        paths += found
+    return {str(path.relative_to(folder("kernel").parent)): path for path in sorted(paths)}
