@@ -1,0 +1,240 @@
+"""Linux as a program whose clock stands still: what its patches promise, in instances of it.
+
+A job is a Python program in an instance with Debian's packages and nothing of ours: it reads nothing, its
+standard output is what comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qjump_mn import toolbox
+from qjump_mn.errors import LostError
+from qjump_mn.guest import instance
+from qjump_mn.processes import Used, wait
+from qjump_mn.toolbox import cpio, image, um
+from qjump_mn.toolbox.cpio import Node
+from tests.guest import trees
+
+_INIT = b"""#!/bin/sh
+export PATH=/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+exec >/dev/host-log 2>&1
+sleep 0.05 # until the first ticks, timers are no finer than these
+cat /dev/host-in >/tmp/job.py
+python3 /tmp/job.py >/dev/host-out || echo "the job ended with status $?"
+python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)' # RB_POWER_OFF
+"""
+
+# What sleeps of a job took, in ns.
+_SLEEPS = """
+import json, threading, time
+def slept(ns):
+    began = time.monotonic_ns()
+    time.sleep(ns / 1e9)
+    return time.monotonic_ns() - began
+open("/proc/self/timerslack_ns", "w").write("1")
+print(json.dumps([slept(ns) for ns in (51, 1_000, 123_457, 10_000_000) for _ in range(20)]))
+"""
+
+_SPIN = """
+import time
+time.sleep(0.01)
+while True:
+    pass
+"""
+
+Run = Callable[..., instance.Outcome]
+
+
+@pytest.fixture(scope="module")
+def initrd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = trees.needed(toolbox.toolbox)
+    path = tmp_path_factory.mktemp("standstill") / "initrd"
+    with path.open("wb") as file, (image.base(tree, tree, print) / "base.cpio").open("rb") as base:
+        file.writelines(iter(lambda: base.read(1 << 20), b""))
+        file.writelines(cpio.archive({"init": Node.file(_INIT, 0o755)}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(initrd: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    trees.needed(lambda progress: toolbox.made(um.LOCK, progress))
+    kernel = um.kernel(print)
+
+    def one(job: str, *words: str, **options: Any) -> instance.Outcome:
+        return instance.run(
+            kernel, initrd, job.encode(), tmp_path_factory.mktemp("instance"), words=words, **options
+        )
+
+    return one
+
+
+def values(outcome: instance.Outcome) -> Any:
+    assert outcome.out, outcome.log
+    return json.loads(outcome.out)
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """A busy loop for each processor, and one more."""
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(len(os.sched_getaffinity(0)) + 1)
+    ]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def test_code_takes_no_time(run: Run) -> None:
+    job = """
+import json, time
+readings = [time.monotonic_ns() for _ in range(1000)]
+began = time.monotonic_ns()
+sum(number * number for number in range(1_000_000))
+print(json.dumps([readings[-1] - readings[0], time.monotonic_ns() - began]))
+"""
+    readings, sums = values(run(job))
+    assert readings == 999 * 10  # a reading of the clock takes 10 ns
+    assert sums == 10
+
+
+def test_a_sleep_takes_what_was_asked_for(run: Run) -> None:
+    asked = [ns for ns in (51, 1_000, 123_457, 10_000_000) for _ in range(20)]
+    late = {took - ns for took, ns in zip(values(run(_SLEEPS)), asked, strict=True)}
+    # Two readings of the clock of this program's, and Python's own two for its deadline; the slack is 1 ns.
+    assert all(0 < one <= 60 for one in late), late
+
+
+def test_declared_times_are_drawn_from_the_seed(run: Run) -> None:
+    def took(*words: str) -> list[int]:
+        return list(values(run(_SLEEPS, *words)))
+
+    nothing = took()
+    wakes = took("time_travel.wake_ns=2000", "time_travel.seed=1")
+    extra = [one - other for one, other in zip(wakes, nothing, strict=True)]
+    assert all(-60 <= ns <= 4_060 for ns in extra)
+    assert 1_000 < sum(extra) / len(extra) < 3_000 and len(set(extra)) > 40
+    assert took("time_travel.wake_ns=2000", "time_travel.seed=1") == wakes
+    calls = took("time_travel.syscall_ns=500", "time_travel.seed=1")
+    assert sum(calls) > sum(nothing) + 80 * 250
+
+
+def test_a_seed_of_the_parameter_moves_no_bring_up(run: Run) -> None:
+    """Written once it runs, it changes nothing before, unlike one on the command line."""
+    job = """
+import os
+before = os.urandom(16).hex()
+open("/sys/module/time_travel/parameters/seed", "w").write("%d")
+open("/sys/module/time_travel/parameters/wake_ns", "w").write("2000")
+import time
+began = time.monotonic_ns()
+for _ in range(10):
+    time.sleep(0.001)
+print(before, time.monotonic_ns() - began)
+"""
+    one, same, other = (run(job % seed).out.split() for seed in (1, 1, 2))
+    assert one == same
+    assert one[0] == other[0] and one[1] != other[1]
+
+
+def test_nothing_of_the_host_is_seen(run: Run) -> None:
+    job = """
+import os, pathlib, json
+cpuinfo = pathlib.Path("/proc/cpuinfo").read_text()
+print(json.dumps([cpuinfo, list(os.uname()), sorted(os.listdir("/")), sorted(os.listdir("/dev"))]))
+"""
+    cpuinfo, uname, _, devices = values(run(job))
+    assert "flags\t\t:\n" in cpuinfo and "host\t\t: \n" in cpuinfo
+    assert os.uname().release not in uname and os.uname().nodename not in uname
+    assert {name for name in devices if name.startswith("host-")} == {"host-in", "host-log", "host-out"}
+
+
+def test_the_same_bits_beside_busy_loops(run: Run) -> None:
+    job = """
+import os, subprocess, threading, time, uuid
+def work(number):
+    for _ in range(200):
+        time.sleep(0.0001 * number)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(time.monotonic_ns(), os.urandom(8).hex(), uuid.uuid4(), os.getpid(), id(threads))
+print(subprocess.run(["ip", "link", "add", "type", "veth"]), time.monotonic_ns())
+print(open("/sys/class/net/veth0/address").read(), open("/proc/meminfo").read(), open("/proc/stat").read())
+"""
+    quiet = run(job)
+    with busy():
+        loaded = run(job)
+    assert quiet.out and quiet.out == loaded.out
+
+
+def test_a_program_that_spins_ends_the_run_by_name(run: Run) -> None:
+    with pytest.raises(LostError, match=r"panicked: time-travel: python3\[\d+\] took 2 s of processor"):
+        run(_SPIN, "time_travel.spin_s=2", wall_deadline_s=120)
+
+
+def test_a_thread_that_waits_for_another_in_memory_ends_the_run_too(run: Run) -> None:
+    job = """
+import threading, time
+flag = []
+threading.Thread(target=lambda: (time.sleep(0.01), flag.append(1))).start()
+while not flag:
+    pass
+"""
+    with pytest.raises(LostError, match=r"panicked: time-travel: python3\[\d+\] took 2 s"):
+        run(job, "time_travel.spin_s=2", wall_deadline_s=120)
+
+
+def test_a_loop_of_calls_that_succeed_ends(run: Run) -> None:
+    """As a server of iperf3's does that reads the end of a stream until another thread stops it."""
+    job = """
+import os, threading, time
+done = []
+threading.Thread(target=lambda: (time.sleep(0.001), done.append(time.monotonic_ns()))).start()
+began, empty = time.monotonic_ns(), os.open("/dev/null", os.O_RDONLY)
+while not done:
+    os.read(empty, 1)
+print(done[0] - began)
+"""
+    assert 1_000_000 < int(run(job).out) < 10_000_000
+
+
+def test_a_deadline_ends_it_and_all_its_processes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: list[int] = []
+
+    def watched(process: subprocess.Popen[bytes], timeout_s: float) -> Used | None:
+        groups.append(process.pid)
+        return wait(process, timeout_s)
+
+    monkeypatch.setattr(instance, "wait", watched)
+    with pytest.raises(LostError, match="took more than 3 s"):
+        run(_SPIN, "time_travel.spin_s=0", wall_deadline_s=3)
+    until = time.monotonic() + 10
+    while running(groups[0]) and time.monotonic() < until:
+        time.sleep(0.05)  # who is killed ends in its own time
+    assert not running(groups[0])
+
+
+def running(group: int) -> list[str]:
+    """The processes of a group that have not ended."""
+    listed = subprocess.check_output(["ps", "-eo", "pgid=,stat=,comm="], text=True).splitlines()
+    fields = [line.split(maxsplit=2) for line in listed]
+    return [name for pgid, state, name in fields if int(pgid) == group and not state.startswith("Z")]
