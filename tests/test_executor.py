@@ -20,8 +20,8 @@ import qjump_mn
 from qjump_mn import guest, toolbox
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.executor import steps
-from qjump_mn.guest import Job
-from qjump_mn.guest.job import encode_job
+from qjump_mn.guest import Job, Setup
+from qjump_mn.guest.job import encode_job, encode_setup
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.steps import openvswitch
@@ -32,7 +32,7 @@ from qjump_mn.toolbox.cpio import Node
 
 PACKAGE = Path(qjump_mn.__file__).parent
 EXECUTOR = PACKAGE / "executor"
-MOST_LINES = 1000
+MOST_LINES = 1110
 OTHERS = {"msgspec", "mininet"}
 """What it may import besides the standard library and itself."""
 
@@ -44,17 +44,17 @@ class CaughtError(Exception):
 def python_files(tree: Tree) -> dict[str, Node]:
     """Our own files in the guest's image, without what is built of C and Rust."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("kernel_modules", "tc_plugins", "native_programs"):
+        for name in ("tc_plugins", "native_programs"):
             patch.setattr(build, name, lambda *_: {})
-        return overlay.nodes(tree, tree, bare=False)
+        return overlay.nodes(tree)
 
 
 def job(trial: Trial) -> bytes:
-    """What a fork of the guest is given for a trial."""
+    """What the guest is given for a trial."""
     with pytest.MonkeyPatch.context() as patch:
 
-        def caught(image: object, job: Job, *_: object, **__: object) -> None:
-            raise CaughtError(encode_job(job))
+        def caught(image: object, setup: Setup, job: Job, *_: object, **__: object) -> None:
+            raise CaughtError(encode_setup(setup) + encode_job(job))
 
         patch.setattr(guest, "run", caught)
         machines = GuestBackend()

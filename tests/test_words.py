@@ -17,7 +17,7 @@ from rich.console import Console
 from qjump_mn import listing, session
 from qjump_mn.backends import emulated
 from qjump_mn.errors import UsageError
-from qjump_mn.executor.steps import Cable, End, Host, Read, Run, Switch
+from qjump_mn.executor.steps import Cable, End, Read, Run, Switch, Topology
 from qjump_mn.model import loading, resolve, words
 from qjump_mn.model.plan import Plan
 from qjump_mn.steps import script
@@ -306,9 +306,11 @@ def test_a_script_quotes_what_no_door_has_seen(folder: Path) -> None:
     )
     lines = script.Script()
     steps = (
-        Host(name="h;touch pwned"),
-        Switch(name="$(touch pwned)", dpid="1"),
-        Cable(ends=ends, argv=("ip", "link", "add")),
+        Topology(
+            hosts=("h;touch pwned",),
+            switches=(Switch(name="$(touch pwned)", dpid="1"),),
+            cables=(Cable(ends=ends, line="link add $(touch pwned)"),),
+        ),
         Run(argv=("tc", "-batch", "-"), stdin="a\nEND\ntouch pwned\nEND_\n", undo=Run(argv=("tc", "x << 'END'"), stdin="END\ntouch pwned\n")),
         Read(argv=("tc", "a\ntouch pwned"), output="out/a;touch pwned"),
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import time
@@ -18,7 +17,7 @@ from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages, ticking
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.executor.shell import Shell
-from qjump_mn.executor.steps import MACHINE, Cable, Run, Steps
+from qjump_mn.executor.steps import MACHINE, Run, Steps, Topology
 from qjump_mn.executor.trial import Network as Built
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
@@ -38,12 +37,16 @@ class NotingShell(Shell):
         when its value is read."""
         devices: dict[str, str] = {}
         for step in steps:
-            if isinstance(step, Cable):
-                devices |= {end.device: end.mac for end in step.ends}
+            if isinstance(step, Topology):
+                devices |= {end.device: end.mac for cable in step.cables for end in cable.ends}
             elif isinstance(step, Run) and step.saves and step.undo and step.node == MACHINE:
                 self._undos[step.saves] = step.undo.argv
         if devices:
             self._claim.note_devices(devices)
+
+    def note_namespace(self, name: str, inode: int) -> None:
+        """It is written down."""
+        self._claim.note_namespace(name, inode)
 
     def run(
         self,
@@ -54,9 +57,6 @@ class NotingShell(Shell):
         folder: Path | None = None,
         deadline_s: float,
     ) -> subprocess.CompletedProcess[str]:
-        if list(argv[:3]) == ["ip", "netns", "attach"]:
-            name, pid = argv[3:]
-            self._claim.note_namespace(name, os.stat(f"/proc/{pid}/ns/net").st_ino)
         done = super().run(node, argv, stdin=stdin, folder=folder, deadline_s=deadline_s)
         undo = self._undos.get(tuple(argv)) if node == MACHINE else None
         if undo and not done.returncode:
@@ -69,7 +69,6 @@ class HostBackend:
 
     name = "host"
     clock = "real"
-    takes_cold = False
     repeats_anywhere = False
     parallel = 1
 

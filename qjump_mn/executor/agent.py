@@ -1,15 +1,15 @@
-"""The agent: runs in the guest as process 1, brings up the setup, stops for the snapshot, does the job, hands
-the result out.
+"""The agent: runs in the guest as process 1, brings up the setup, does the job, hands the result out.
 
 A program of its own: it imports nothing of the package, so that it starts fast and can be read alone. What
-comes in is read from fw_cfg, which is synchronous: no interrupt at an instant of the host's choosing disturbs
-the guest. What goes out is one tar stream and a trailer through a virtio port backed by a file. The host's
-side is machine.py.
+comes in and what goes out are files of the host's, which the guest's kernel has as devices: setup and job
+are read from /dev/host-in, one tar stream and a trailer are written to /dev/host-out. The host's side is
+qjump_mn/guest/.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import importlib
@@ -27,19 +27,19 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
-_FW_CFG = Path("/sys/firmware/qemu_fw_cfg/by_name/opt/qjump-mn")
-_RESULT_PORT = "/dev/vport0p1"
+_IN, _OUT = "/dev/host-in", "/dev/host-out"
+_CLOCK = "qjump-mn-clock: "
 _TRAILER_BYTES = 512
-# QEMU's hw/watchdog/wdt_ib700.c: 0x0F stands for 0 s, one less for 2 s more.
-_WATCHDOG_PORT = 0x443
-_WATCHDOG_2_S = b"\x0e"
 _FAILED = 5  # the exit code of an entry that raised
 
-# include/uapi/linux/random.h
+# include/uapi/linux/random.h, prctl.h and reboot.h
 _RNDADDENTROPY = 0x40085203
 _RNDRESEEDCRNG = 0x5207
+_PR_SET_TIMERSLACK = 29
+_POWER_OFF = 0x4321FEDC
+_LIBC = ctypes.CDLL(None)
 
 
 def main() -> NoReturn:
@@ -56,23 +56,20 @@ def main() -> NoReturn:
 
 def _agent() -> NoReturn:
     os.setsid()
+    # Else timers may end 50 us late, which is 40 frames at 10 Gb/s; what is started inherits it.
+    _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     _seed(b"setup")
-    if not os.path.exists(_RESULT_PORT):  # Debian 12's kernel; in 13's the drivers are built in
-        subprocess.run(["modprobe", "-a", "virtio_pci", "virtio_console"], check=True)
-    setup = _read("setup")
+    with open(_IN, "rb") as into:
+        setup, job = _read(into), _read(into)
     context: Any = None
     if setup["entry"]:
         with _deadline(setup["virtual_deadline_s"], "setup"):
             context = _function(setup["entry"])(setup["args"])
-    print(f"agent: set up at {time.monotonic():.3f} s", flush=True)
-    _forget_fw_cfg()
-    _stop()
-    job = _read("job")
     _seed(str(job["seed"]).encode())
     out = Path("/tmp/out")
     out.mkdir()
     started = time.monotonic_ns()
-    with _deadline(job["virtual_deadline_s"], "job"):
+    with _deadline(job["virtual_deadline_s"], "job", job["tick_s"]):
         code = _run(job, context, out)
     _hand_out(out, code, time.monotonic_ns() - started, started)
     _power_off()
@@ -104,45 +101,16 @@ def _function(entry: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def _read(name: str) -> dict[str, Any]:
-    """A blob of job.py's encoding. Only what is filled is read: the driver fetches byte by byte, and starts
-    over at every page."""
-    if not _FW_CFG.exists():
-        subprocess.run(["modprobe", "qemu_fw_cfg"], check=True)
-    descriptor = os.open(_FW_CFG / name / "raw", os.O_RDONLY)
-    try:
-        size = int.from_bytes(os.pread(descriptor, 4, 0), "big")
-        data = b""
-        while len(data) < size:
-            data += os.pread(descriptor, min(4096, size - len(data)), 4 + len(data))
-    finally:
-        os.close(descriptor)
-    fields: dict[str, Any] = json.loads(zlib.decompress(data))
+def _read(into: IO[bytes]) -> dict[str, Any]:
+    """What comes next, of job.py's encoding."""
+    size = int.from_bytes(into.read(4), "big")
+    fields: dict[str, Any] = json.loads(zlib.decompress(into.read(size)))
     return fields
-
-
-def _forget_fw_cfg() -> None:
-    # The driver reads the directory of blobs when it is loaded: a fork must see its own.
-    subprocess.run(["rmmod", "qemu_fw_cfg"], check=True)
-
-
-def _stop() -> None:
-    """Have the whole machine stopped while it is idle, 2 virtual seconds from now, by a watchdog that
-    expires.
-
-    See snapshots.py for why not by an instruction of ours. In a fork the sleep goes on where it was; in a
-    cold run the watchdog changes nothing, so that both are the same machine in the same state from here on.
-    """
-    time.sleep(0.24)  # Open vSwitch wakes up every half second after the last step: stop between two of these
-    with open("/dev/port", "r+b", buffering=0) as port:
-        port.seek(_WATCHDOG_PORT)
-        port.write(_WATCHDOG_2_S)
-    time.sleep(2.5)
 
 
 def _seed(seed: bytes) -> None:
     """Make what getrandom() and `random` give a function of the seed, and of the machine's state, which is
-    the same in all forks."""
+    the same in each run."""
     entropy = hashlib.sha512(b"qjump-mn " + seed).digest()
     with open("/dev/urandom", "wb", buffering=0) as pool:
         fcntl.ioctl(pool, _RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
@@ -151,8 +119,9 @@ def _seed(seed: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _deadline(seconds: float, what: str) -> Iterator[None]:
-    """Switch the machine off, with a line on the console, when the block takes longer in virtual time.
+def _deadline(seconds: float, what: str, tick_s: float = 0.0) -> Iterator[None]:
+    """Switch the machine off, with a line on the console, when the block takes longer in virtual time; say
+    every ``tick_s`` of it how long it has taken.
 
     By a process of its own, because the block may hold the interpreter in a call, and may use signals and
     alarms itself.
@@ -160,7 +129,12 @@ def _deadline(seconds: float, what: str) -> Iterator[None]:
     watch = os.fork()
     if watch == 0:
         os.setsid()
-        time.sleep(seconds)
+        began, ticks = time.monotonic(), 0
+        while tick_s and (ticks + 1) * tick_s < seconds:
+            ticks += 1
+            time.sleep(max(0.0, began + ticks * tick_s - time.monotonic()))
+            print(f"{_CLOCK}{ticks * tick_s:.9g}", flush=True)
+        time.sleep(max(0.0, began + seconds - time.monotonic()))
         print(f"agent: the {what} overran its virtual deadline of {seconds:g} s", flush=True)
         _power_off()
     try:
@@ -170,11 +144,11 @@ def _deadline(seconds: float, what: str) -> Iterator[None]:
         os.waitpid(watch, 0)
 
 
-class _Port(io.RawIOBase):
-    """The result port: counts and hashes what goes through it."""
+class _Counted(io.RawIOBase):
+    """What goes out: counts and hashes it."""
 
     def __init__(self) -> None:
-        self.descriptor = os.open(_RESULT_PORT, os.O_WRONLY)
+        self.descriptor = os.open(_OUT, os.O_WRONLY)
         self.digest = hashlib.sha256()
         self.bytes = 0
 
@@ -190,9 +164,8 @@ class _Port(io.RawIOBase):
 
 def _hand_out(out: Path, code: int, virtual_ns: int, started_ns: int) -> None:
     """Write the tar stream and, last, the trailer: without a trailer the host takes the run for lost."""
-    port = _Port()
-    # 32 KiB is what the kernel's driver takes at once.
-    with io.BufferedWriter(port, 32768) as buffered:
+    port = _Counted()
+    with io.BufferedWriter(port, 1 << 20) as buffered:
         with tarfile.open(fileobj=buffered, mode="w|", format=tarfile.PAX_FORMAT) as archive:
             for path in sorted(out.rglob("*")):
                 archive.add(path, str(path.relative_to(out)), recursive=False)
@@ -206,9 +179,8 @@ def _hand_out(out: Path, code: int, virtual_ns: int, started_ns: int) -> None:
 
 def _power_off() -> NoReturn:
     sys.stdout.flush()
-    Path("/proc/sysrq-trigger").write_text("o")
-    while True:
-        signal.pause()
+    _LIBC.reboot(_POWER_OFF)
+    os._exit(1)
 
 
 if __name__ == "__main__":

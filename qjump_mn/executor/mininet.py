@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mininet.link import Intf, Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import OVSBridge
+from mininet.node import Host, OVSBridge
 
 from .errors import MachineError
-from .shell import Shell
-from .steps import MACHINE, OWNER, Cable, Host, Switch
+from .shell import NAMESPACES, Shell
+from .steps import MACHINE, OWNER, Topology
 
 DEADLINE_S = 60.0
+
+
+class _Host(Host):  # type: ignore[misc]
+    """A host whose namespace is there already; no shell waits in it."""
+
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Nothing is left to start."""
 
 
 class _Cable(Link):  # type: ignore[misc]
@@ -26,60 +34,45 @@ class _Cable(Link):  # type: ignore[misc]
 
 
 class _Bridge(OVSBridge):  # type: ignore[misc]
-    """A bridge that is known to be ours from its first instant on."""
+    """A bridge that is known to be ours from its first instant on; no shell waits for it either."""
+
+    startShell = _Host.startShell
 
     def bridgeOpts(self) -> str:
         return f"{super().bridgeOpts()} {OWNER}"
 
 
-class Emulation:
-    """A network of Mininet's, made step by step; ``later`` registers what takes each step back."""
+def build(step: Topology, shell: Shell, later: Callable[..., Any]) -> None:
+    """Make a network; ``later`` registers what takes each part of it back."""
+    ports = [end.device for cable in step.cables for end in cable.ends if end.node not in step.hosts]
+    interfaces = (Path("/sys/class/net", name) for name in (*(one.name for one in step.switches), *ports))
+    for path in (*(NAMESPACES / host for host in step.hosts), *interfaces):
+        if path.exists():
+            raise MachineError(f"{path} is another network's on this machine: take that down first (mn -c)")
 
-    def __init__(self, shell: Shell, later: Callable[..., Any]) -> None:
-        self._shell, self._later = shell, later
-        setLogLevel("warning")
-        Mininet.inited = True  # its limits, which it would set now and never take back, are a step of ours
-        self.net: Any = Mininet(
-            topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False
-        )
-        later(self.net.stop)
+    def undo(argv: list[str], stdin: str = "") -> None:
+        later(shell.run, MACHINE, argv, stdin=stdin, deadline_s=DEADLINE_S)
 
-    def host(self, step: Host) -> None:
-        """A shell of Mininet's in a namespace of its own, which gets its name for ``ip netns exec``."""
-        host = self.net.addHost(step.name, ip=None)
-        self._run(["ip", "netns", "attach", step.name, str(host.pid)])
-        self._later(self._run, ["ip", "netns", "delete", step.name])
-
-    def switch(self, step: Switch) -> None:
-        """A bridge without ports yet."""
-        switch = self.net.addSwitch(step.name, cls=_Bridge, dpid=step.dpid)
-        switch.start([])
-
-    def cable(self, step: Cable) -> None:
-        """The pair, Mininet's interfaces around it, and ports where it ends at switches."""
-        hosts = {host.name for host in self.net.hosts}
-        self._run(list(step.argv))
-        first, second = step.ends
-        names = {
-            "intfName1": first.device,
-            "intfName2": second.device,
-            "addr1": first.mac,
-            "addr2": second.mac,
-        }
-        link = self.net.addLink(first.node, second.node, **names)
-        for end, interface in zip(step.ends, (link.intf1, link.intf2), strict=True):
-            if end.node not in hosts:
-                self._run(
-                    [
-                        "ovs-vsctl",
-                        "add-port",
-                        end.node,
-                        end.device,
-                        *interface.node.intfOpts(interface).split(),
-                    ]
-                )
-
-    def _run(self, argv: list[str]) -> None:
-        done = self._shell.run(MACHINE, argv, deadline_s=DEADLINE_S)
+    def run(argv: list[str], stdin: str = "") -> None:
+        done = shell.run(MACHINE, argv, stdin=stdin, deadline_s=DEADLINE_S)
         if done.returncode:
-            raise MachineError(f"{' '.join(argv)} failed: {done.stderr.strip()[:400]}")
+            raise MachineError(f"{' '.join(argv)[:80]} failed: {done.stderr.strip()[:400]}")
+
+    setLogLevel("error")  # it would warn that nodes without a shell set no interface up
+    Mininet.inited = True  # its limits, which it would set now and never take back, are a step of ours
+    net = Mininet(topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False)
+    for name in step.hosts:
+        shell.make_namespace(name)
+        undo(["ip", "netns", "delete", name])
+        net.addHost(name, cls=_Host, ip=None)
+    for switch in step.switches:
+        net.addSwitch(switch.name, cls=_Bridge, dpid=switch.dpid, batch=True)
+    undo(["ip", "-force", "-batch", "-"], "".join(f"link delete {port}\n" for port in ports))
+    run(["ip", "-batch", "-"], "".join(f"{cable.line}\n" for cable in step.cables))
+    for first, second in (cable.ends for cable in step.cables):
+        names = {"intfName1": first.device, "intfName2": second.device}
+        net.addLink(first.node, second.node, **names, addr1=first.mac, addr2=second.mac, up=None)
+    for bridge in net.switches:
+        bridge.start([])
+        undo(["ovs-vsctl", "del-br", bridge.name])
+    _Bridge.batchStartup(net.switches, run=lambda commands, shell: run(["sh", "-c", commands]))

@@ -21,15 +21,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """One thing that is done."""
 
 
-class Host(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="host"):
-    """A host of Mininet: a network namespace, which ``ip netns`` knows by its name."""
-
-    name: str
-
-
-class Switch(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="switch"):
-    """A learning switch of Mininet on Open vSwitch's kernel datapath; ``dpid`` is its number in
-    hexadecimal."""
+class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A learning switch on Open vSwitch's kernel datapath; ``dpid`` is its number in hexadecimal."""
 
     name: str
     dpid: str
@@ -43,12 +36,41 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     mac: str
 
 
-class Cable(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="cable"):
-    """A veth pair, which ``argv`` makes (Mininet has no option for queues: its issue 976), each end where its
-    node is; an end at a switch becomes its next port."""
+class Cable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A veth pair, which ``line`` of ``ip -batch`` makes (Mininet has no option for queues: its issue 976),
+    each end where its node is; an end at a switch becomes its next port."""
 
     ends: tuple[End, End]
-    argv: tuple[str, ...]
+    line: str
+
+
+class Topology(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="topology"):
+    """A network of Mininet. A host is a network namespace, which ``ip netns`` knows by its name."""
+
+    hosts: tuple[str, ...]
+    switches: tuple[Switch, ...]
+    cables: tuple[Cable, ...]
+
+
+class Settings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="settings"):
+    """Settings of a node's kernel by sysctl's names, but for those that it does not have."""
+
+    values: dict[str, str]
+    node: str = MACHINE
+
+
+class Offloads(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="offloads"):
+    """Interfaces of a node no longer cut and join packets: their tso, gso and gro are off."""
+
+    devices: tuple[str, ...]
+    node: str = MACHINE
+
+
+class Announce(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="announce"):
+    """A host sends a packet to the broadcast ``address``, so that every switch hears where it is."""
+
+    node: str
+    address: str
 
 
 class Run(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="run"):
@@ -145,8 +167,9 @@ class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 AnyStep = (
-    Host | Switch | Cable | Run | Read | Start | Wait | Finish | Stop | Mark | Sleep | Measure | Measured
-)
+    Topology | Settings | Offloads | Announce | Run | Read | Start | Wait | Finish | Stop | Mark | Sleep
+    | Measure | Measured
+)  # fmt: skip
 Steps = tuple[AnyStep, ...]
 
 LOAD, MEASUREMENT = "load", "measurement"

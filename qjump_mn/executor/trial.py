@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import subprocess
 import threading
 import time
@@ -12,11 +13,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from . import steps
+from . import offloads, steps
 from .errors import LostError, MachineError, QJumpError
 from .lateness import Lateness
 from .program import Programs
-from .shell import Shell
+from .shell import Shell, entered
 
 NS = 1e9
 PROGRESS = "qjump-mn: "
@@ -25,6 +26,11 @@ PROGRESS = "qjump-mn: "
 MESSAGE, FACTS, RAW = "message.txt", "trial.json", "raw"
 """Files of a trial: the sentence of one that failed, and what it says of itself; and the folder of what its
 programs print."""
+
+DISCARD = 9
+"""A port at which nobody listens (RFC 863)."""
+ANNOUNCED_S = 0.005
+"""How long all switches have for a frame that they did not know, before the next."""
 
 Progress = Callable[[str], None]
 
@@ -35,12 +41,12 @@ def say(line: str) -> None:
 
 
 class Network:
-    """A network that steps have brought up: a context manager, after which nothing of it is left."""
+    """A network that steps have brought up: a context manager, after which nothing of it is left, but without
+    ``undo``, where the machine ends with it."""
 
-    def __init__(self, shell: Shell | None = None) -> None:
-        self.shell = shell or Shell()
+    def __init__(self, shell: Shell | None = None, *, undo: bool = True) -> None:
+        self.shell, self.undo = shell or Shell(), undo
         self.exits = ExitStack()
-        self.emulation: Any = None
         self._block: Block | None = None
 
     def __enter__(self) -> Network:
@@ -57,17 +63,8 @@ class Network:
             self.exits.close()
             raise
 
-    def mininet(self) -> Any:
-        """Mininet's network, made when the first of its steps is carried out."""
-        if self.emulation is None:
-            from .mininet import Emulation  # not installed on a host that only ever uses the guest
-
-            self.emulation = Emulation(self.shell, self.exits.callback)
-        return self.emulation
-
-    def trial(self, todo: steps.Steps, out: Path, progress: Progress, *, undo: bool = True) -> None:
-        """Carry out a trial's steps, whose files go into ``out``; ``undo`` takes back what they did to the
-        network.
+    def trial(self, todo: steps.Steps, out: Path, progress: Progress) -> None:
+        """Carry out a trial's steps, whose files go into ``out``, and take back what they did to the network.
 
         Raises LostError when a program dies or is late, MachineError when a command fails.
         """
@@ -76,8 +73,6 @@ class Network:
             self._block = block = Block(self, out, exits, progress)
             block.run(todo)
             (out / FACTS).write_text(json.dumps(block.facts(), indent=1, sort_keys=True) + "\n")
-            if not undo:
-                exits.pop_all()
 
     def stop(self) -> None:
         """End the trial that runs now, from another thread: it raises LostError, and what it did is taken
@@ -118,19 +113,32 @@ class Block:
         """What a trial says of itself: see TrialFacts in qjump_mn/results/tables.py."""
         return {**self._facts, "read_ns": self._read_ns}
 
-    def _host(self, step: steps.Host) -> None:
-        self._network.mininet().host(step)
+    def _topology(self, step: steps.Topology) -> None:
+        from .mininet import build  # not installed on a host that only ever uses the guest
 
-    def _switch(self, step: steps.Switch) -> None:
-        self._network.mininet().switch(step)
+        build(step, self._shell, self._exits.callback)
 
-    def _cable(self, step: steps.Cable) -> None:
-        self._network.mininet().cable(step)
+    def _settings(self, step: steps.Settings) -> None:
+        with entered(step.node):
+            for key, value in step.values.items():
+                with contextlib.suppress(FileNotFoundError):
+                    Path("/proc/sys", key.replace(".", "/")).write_text(value)
+
+    def _offloads(self, step: steps.Offloads) -> None:
+        with entered(step.node):
+            for device in step.devices:
+                offloads.stop(device)
+
+    def _announce(self, step: steps.Announce) -> None:
+        with entered(step.node), socket.socket(type=socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            sender.sendto(b"", (step.address, DISCARD))
+        time.sleep(ANNOUNCED_S)
 
     def _run(self, step: steps.Run) -> None:
-        saved = self._checked(step.node, step.saves, "", step.deadline_s) if step.saves else ""
-        if step.undo is not None:
-            self._exits.callback(self._undo, step.undo, saved)
+        if step.undo is not None and self._network.undo:
+            read = step.saves and self._checked(step.node, step.saves, "", step.deadline_s, step.refusal)
+            self._exits.callback(self._undo, step.undo, read or "")
         self._checked(step.node, step.argv, step.stdin, step.deadline_s, step.refusal)
 
     def _read(self, step: steps.Read) -> None:
@@ -170,12 +178,12 @@ class Block:
         self._lateness = self._exits.enter_context(Lateness(step.every_s))
 
     def _measured(self, step: steps.Measured) -> None:
+        load_s, ended_s = self._marks_s[steps.LOAD], time.monotonic()
         self._lateness.end()
-        load_s = self._marks_s[steps.LOAD]
         self._facts |= {
             "window_s": [
                 round(self._marks_s[steps.MEASUREMENT] - load_s, 9),
-                round(time.monotonic() - load_s, 9),
+                round(ended_s - load_s, 9),
             ],
             "cpu_busy": round(_busy_share(self._ticks, _cpu_ticks()), 4),
             "cpu_late_us": self._lateness.quantiles_us(),
@@ -189,8 +197,8 @@ class Block:
             done = self._shell.run(node, argv, stdin=stdin, deadline_s=deadline_s)
         except subprocess.TimeoutExpired:
             raise LostError(f"{' '.join(argv)} did not end within {deadline_s:.0f} s on {where}") from None
-        except FileNotFoundError:
-            raise MachineError(refusal or f"{argv[0]} is not installed on {where}") from None
+        except FileNotFoundError as error:
+            raise MachineError(refusal or f"{error.filename} is not installed on {where}") from None
         if done.returncode:
             words = " ".join((done.stderr.strip() or done.stdout.strip())[:400].split())
             raise MachineError(f"{refusal or ' '.join(argv) + ' failed on ' + where}: {words}")
@@ -204,7 +212,7 @@ class Block:
 
 def bring_up(args: dict[str, Any]) -> Network:
     """Entry point of a guest's setup: carry out ``args["steps"]``. The guest's end takes the network down."""
-    network = Network()
+    network = Network(undo=False)
     network.build(steps.decode(args["steps"]), Path("/tmp"))
     return network
 
@@ -213,7 +221,7 @@ def run(network: Network, args: dict[str, Any], out: Path) -> int:
     """Entry point of a guest's job: carry out the trial ``args["steps"]``; an error leaves its sentence and
     its exit code."""
     try:
-        network.trial(steps.decode(args["steps"]), out, say, undo=False)
+        network.trial(steps.decode(args["steps"]), out, say)
     except QJumpError as error:
         (out / MESSAGE).write_text(f"{error}\n")
         return error.exit_code

@@ -3,12 +3,25 @@ shapes."""
 
 from __future__ import annotations
 
+import ipaddress
 import shlex
 from collections.abc import Iterator
 
 import msgspec
 
-from qjump_mn.executor.steps import AnyStep, Cable, End, Host, Run, Steps, Switch
+from qjump_mn.executor.steps import (
+    Announce,
+    AnyStep,
+    Cable,
+    End,
+    Offloads,
+    Run,
+    Settings,
+    Sleep,
+    Steps,
+    Switch,
+    Topology,
+)
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import QUEUES
 from qjump_mn.model.topology import PREFIX_BITS, Network
@@ -27,6 +40,9 @@ they are made."""
 MAC_AGING_S = 86400
 """Longer than any trial; Open vSwitch's default is 300 s."""
 
+LEARNT_S = 0.5
+"""Long enough for a switch's daemon to hear of a frame."""
+
 FLOWS_KEPT_MS = 86_400_000
 """How long Open vSwitch keeps a flow that nothing uses, and after what time it looks through all flows at the
 latest: by default every half second, which on one processor keeps everybody waiting for half a
@@ -37,15 +53,17 @@ _OVS = ("Open_vSwitch", ".")
 
 def bring_up(network: Network) -> Steps:
     """A network whose hosts can reach each other; nothing is shaped yet."""
-    ports = [line for device in network.switch_ports() for line in _port(device, network)]
     return (
         *_ground(network),
-        *(Host(name=name) for name in network.hosts),
-        *(Switch(name=name, dpid=f"{index + 1:x}") for index, name in enumerate(network.switches)),
-        *_cables(network),
-        Run(argv=("sh", "-e", "-c", "\n".join(ports))),
-        *(_vlan_host(name, network) for name in network.hosts),
-        *(_static_arp(name, network) for name in network.hosts if network.static_arp),
+        Topology(
+            hosts=network.hosts,
+            switches=tuple(
+                Switch(name=name, dpid=f"{index:x}") for index, name in enumerate(network.switches, 1)
+            ),
+            cables=tuple(_cables(network)),
+        ),
+        *_ports(network),
+        *(step for name in network.hosts for step in _host(name, network)),
         *_learn(network),
     )
 
@@ -61,27 +79,21 @@ def modprobe(*words: str) -> Run:
 def _ground(network: Network) -> Iterator[AnyStep]:
     """What must be there, and what must not, before anything is made."""
     yield Run(
-        argv=("ovs-vsctl", "--timeout=5", "show"),
+        argv=(
+            "ovs-vsctl",
+            "--timeout=5",
+            "set",
+            *_OVS,
+            *(f"other_config:{key}={FLOWS_KEPT_MS}" for key in _KEPT),
+        ),
+        saves=("ovs-vsctl", "--timeout=5", "get", *_OVS, "other_config"),
+        undo=Run(argv=("sh", "-c", f'ovs-vsctl set {" ".join(_OVS)} "other_config=$(cat)"')),
         refusal="Open vSwitch does not answer: start it (package openvswitch-switch), or use --backend guest",
     )
     modules = registry.of(network.model).modules
     yield modprobe(*MODULES, *(module for module in modules if module != "ifb"))
     if "ifb" in modules:
         yield modprobe("ifb", "numifbs=0")  # by itself it makes two that nobody asked for
-    ours = shlex.join([*network.switches, *network.switch_ports()])
-    yield Run(
-        argv=(
-            "sh",
-            "-c",
-            f"for name in {ours}; do [ ! -e /sys/class/net/$name ] || {{ echo $name; exit 1; }}; done",
-        ),
-        refusal="another network on this machine has an interface of this name: take it down first (mn -c)",
-    )
-    yield Run(
-        argv=("ovs-vsctl", "set", *_OVS, *(f"other_config:{key}={FLOWS_KEPT_MS}" for key in _KEPT)),
-        saves=("ovs-vsctl", "get", *_OVS, "other_config"),
-        undo=Run(argv=("sh", "-c", f'ovs-vsctl set {" ".join(_OVS)} "other_config=$(cat)"')),
-    )
     keys = (line.partition(" = ")[0] for line in LIMITS.splitlines())
     yield Run(
         argv=("sysctl", "-qp", "-"),
@@ -103,48 +115,53 @@ def _cables(network: Network) -> Iterator[Cable]:
         first, second = (
             commands.End(end.device, end.mac, end.node if end.node in network.hosts else "") for end in ends
         )
-        yield Cable(ends=(ends[0], ends[1]), argv=tuple(commands.veth(first, second, QUEUES)))
+        yield Cable(ends=(ends[0], ends[1]), line=shlex.join(commands.veth(first, second, QUEUES)[1:]))
 
 
 def _macs(network: Network) -> dict[str, str]:
     return {host: f"02:00:00:00:00:{index + 1:02x}" for index, host in enumerate(network.hosts)}
 
 
-def _port(device: str, network: Network) -> list[str]:
-    """A switch's port: whole frames only, no IPv6 of its own, the network's MTU."""
-    return [
-        shlex.join(("sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1")),
-        shlex.join(commands.offloads(device)),
-        f"ip link set {shlex.quote(device)} mtu {network.mtu_bytes} up",
-    ]
+def _ports(network: Network) -> Iterator[AnyStep]:
+    """The switches' ports: whole frames only, no IPv6 of their own, the network's MTU."""
+    ports = network.switch_ports()
+    yield Settings(values={f"net.ipv6.conf.{device}.disable_ipv6": "1" for device in ports})
+    yield Offloads(devices=tuple(ports))
+    lines = (f"link set {device} mtu {network.mtu_bytes} up\n" for device in ports)
+    yield Run(argv=("ip", "-batch", "-"), stdin="".join(lines))
 
 
-def _vlan_host(host: str, network: Network) -> Run:
+def _host(host: str, network: Network) -> Iterator[AnyStep]:
     """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
+    yield Settings(
+        node=host,
+        values={
+            # Router solicitations and reports of group membership would cross the network under test.
+            "net.ipv6.conf.all.disable_ipv6": "1",
+            "net.ipv6.conf.default.disable_ipv6": "1",
+            # Where the round trip is short, TCP hands down bursts of 64 kB and lets two of them wait below
+            # it, offloads or not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two
+            # frames wait, as intended (TCP small queues).
+            "net.ipv4.tcp_tso_rtt_log": "0",
+        },
+    )
     device = f"{host}-eth0"
-    lines = [
-        "ip link set lo up",
-        # Router solicitations and reports of group membership would cross the network under test.
-        "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
-        # Where the round trip is short, TCP hands down bursts of 64 kB and lets two of them wait below it,
-        # offloads or not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two frames wait,
-        # as intended (TCP small queues). Older kernels have no such key.
-        "sysctl -eqw net.ipv4.tcp_tso_rtt_log=0",
-        shlex.join(commands.offloads(device)),
-        f"ip link set {shlex.quote(device)} mtu {network.mtu_bytes} up",
-        *_vlan_device(host, network),
-    ]
-    return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
+    lines = ["link set lo up", f"link set {device} mtu {network.mtu_bytes} up", *_vlan_device(host, network)]
+    neighbours = _neighbours(host, network) if network.static_arp else ""
+    yield Run(
+        node=host, argv=("ip", "-batch", "-"), stdin="".join(f"{line}\n" for line in lines) + neighbours
+    )
+    yield Offloads(node=host, devices=(device, network.vlan_device(host)))
 
 
 def _vlan_device(host: str, network: Network, queues: int = 1) -> list[str]:
+    """``ip`` lines for it."""
     vlan_device = network.vlan_device(host)
     tagged, _ = commands.vlan(f"{host}-eth0", network.vlan, queues=queues)
     return [
-        shlex.join(("ip", *tagged.split())),
-        f"ip addr add {network.addresses[host]}/{PREFIX_BITS} dev {shlex.quote(vlan_device)}",
-        f"ip link set {shlex.quote(vlan_device)} mtu {network.mtu_bytes} up",
-        shlex.join(commands.offloads(vlan_device)),
+        tagged,
+        f"addr add {network.addresses[host]}/{PREFIX_BITS} dev {vlan_device}",
+        f"link set {vlan_device} mtu {network.mtu_bytes} up",
     ]
 
 
@@ -155,20 +172,18 @@ def vlan_queues(host: str, network: Network) -> Run:
     A socket remembers one queue for all devices on its way (Linux 6.12: netdev_pick_tx()). So the device
     below chooses none meanwhile."""
     neighbours = _neighbours(host, network) if network.static_arp else ""
+    device = network.vlan_device(host)
 
     def another(queues: int) -> Run:
         lines = [
             f"ethtool -L {shlex.quote(host)}-eth0 tx {QUEUES if queues == 1 else 1}",
-            f"ip link del {shlex.quote(network.vlan_device(host))}",
-            *_vlan_device(host, network, queues),
+            "ip -batch -",
+            shlex.join(commands.offloads(device)),
         ]
-        return Run(node=host, argv=("sh", "-e", "-c", "\n".join([*lines, "ip -batch -"])), stdin=neighbours)
+        text = "\n".join([f"link del {device}", *_vlan_device(host, network, queues), neighbours])
+        return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)), stdin=text)
 
     return msgspec.structs.replace(another(QUEUES), undo=another(1))
-
-
-def _static_arp(host: str, network: Network) -> Run:
-    return Run(node=host, argv=("ip", "-batch", "-"), stdin=_neighbours(host, network))
 
 
 def _neighbours(host: str, network: Network) -> str:
@@ -183,16 +198,15 @@ def _neighbours(host: str, network: Network) -> str:
 def _learn(network: Network) -> Iterator[AnyStep]:
     """Let every switch hear every host once, so that no frame of a trial is flooded.
 
-    A flow whose first packet finds its destination unknown stays flooded, for flows are kept. A ping is heard
-    by the switches on its way alone, once its destination is known: so each host pings one host of every
-    switch that has any.
+    A flow whose first packet finds its destination unknown stays flooded, for flows are kept.
     """
-    first = {switch: below for switch, below in reversed(network.edges) if below in network.hosts}
-    for host in network.hosts:
-        others = (other for other in network.hosts if other != host)
-        told = {first_host if first_host != host else next(others) for first_host in first.values()}
-        lines = [f"ping -n -q -c 1 -W 5 {network.addresses[other]}" for other in sorted(told)]
-        yield Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
-    for switch in network.switches:
-        yield Run(argv=("ovs-vsctl", "set", "bridge", switch, f"other_config:mac-aging-time={MAC_AGING_S}"))
+    for host, address in network.addresses.items():
+        subnet = ipaddress.ip_interface(f"{address}/{PREFIX_BITS}").network
+        yield Announce(node=host, address=str(subnet.broadcast_address))
+    yield Sleep(after_s=LEARNT_S)
+    ages = (
+        ("--", "set", "bridge", switch, f"other_config:mac-aging-time={MAC_AGING_S}")
+        for switch in network.switches
+    )
+    yield Run(argv=("ovs-vsctl", *(word for words in ages for word in words)))
     yield Run(argv=("ovs-appctl", "revalidator/purge"))

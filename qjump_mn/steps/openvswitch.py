@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from qjump_mn.executor.steps import Run, Steps, Wait
+from qjump_mn.executor.steps import Run, Sleep, Steps
 from qjump_mn.steps.network import modprobe
 
 FOLDER = "/var/run/openvswitch"
+FOLDERS = f"mkdir -p {FOLDER} /etc/openvswitch /var/log/openvswitch; >>/etc/resolv.conf"
+"""ovs-vswitchd complains without the last."""
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 DAEMON = ("--pidfile", "--detach", "--no-chdir", "-vconsole:off", "-vsyslog:off", "-vfile:off")
 
@@ -21,16 +23,10 @@ def start() -> Steps:
     threads = ("other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1")
     return (
         modprobe("openvswitch"),
-        Run(argv=("mkdir", "-p", FOLDER, "/etc/openvswitch", "/var/log/openvswitch")),
-        Run(argv=("touch", "/etc/resolv.conf")),  # ovs-vswitchd complains without
+        Run(argv=("sh", "-e", "-c", FOLDERS)),
         Run(argv=("ovsdb-tool", "create", database, SCHEMA)),
         Run(argv=("ovsdb-server", database, f"--remote=punix:{socket}", *DAEMON)),
-        Run(argv=("ovs-vsctl", "--no-wait", "init")),
-        Run(argv=("ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", *threads)),
-        Wait(
-            argv=("awk", f"{{ exit $1 < {MINIMUM_UPTIME_S} }}", "/proc/uptime"),
-            lacks=f"this machine is not up for {MINIMUM_UPTIME_S} s",
-            deadline_s=2.0 * MINIMUM_UPTIME_S,
-        ),
+        Run(argv=("ovs-vsctl", "--no-wait", "init", "--", "set", "Open_vSwitch", ".", *threads)),
+        Sleep(after_s=MINIMUM_UPTIME_S),
         Run(argv=("ovs-vswitchd", f"unix:{socket}", *DAEMON)),
     )

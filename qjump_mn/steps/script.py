@@ -7,22 +7,24 @@ from collections.abc import Iterator
 
 from qjump_mn.executor.shell import inside
 from qjump_mn.executor.steps import (
+    Announce,
     AnyStep,
-    Cable,
     Finish,
-    Host,
     Mark,
     Measure,
     Measured,
+    Offloads,
     Read,
     Run,
+    Settings,
     Sleep,
     Start,
     Steps,
     Stop,
-    Switch,
+    Topology,
     Wait,
 )
+from qjump_mn.links.commands import offloads
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.steps.compile import trial_steps
@@ -60,7 +62,6 @@ class Script:
 
     def __init__(self) -> None:
         self._undo: list[tuple[str, str]] = []  # each with its standard input
-        self._hosts: set[str] = set()
         self._saved = 0
         self._programs: dict[str, Start] = {}
 
@@ -76,22 +77,16 @@ class Script:
 
     def _step(self, step: AnyStep) -> Iterator[str]:
         match step:
-            case Host():
-                self._hosts.add(step.name)
-                self._undo.append((shlex.join(("ip", "netns", "delete", step.name)), ""))
-                yield shlex.join(("ip", "netns", "add", step.name))
-            case Switch():
-                self._undo.append((shlex.join(("ovs-vsctl", "del-br", step.name)), ""))
-                name = shlex.quote(step.name)
-                yield (
-                    f"ovs-vsctl add-br {name} -- set bridge {name} fail_mode=standalone "
-                    f"other_config:datapath-id={step.dpid} other-config:disable-in-band=true"
-                )
-            case Cable():
-                yield shlex.join(step.argv)
-                ports = [end for end in step.ends if end.node not in self._hosts]
-                yield from (shlex.join(("ovs-vsctl", "add-port", end.node, end.device)) for end in ports)
-                self._undo.append((shlex.join(("ip", "link", "delete", ports[0].device)), ""))
+            case Topology():
+                yield from self._topology(step)
+            case Settings():
+                lines = "".join(f"{key} = {value}\n" for key, value in step.values.items())
+                yield _given(_command(step.node, ("sysctl", "-eqp", "-")), lines)
+            case Offloads():
+                yield from (_command(step.node, tuple(offloads(device))) for device in step.devices)
+            case Announce():
+                ping = ("ping", "-bnq", "-c1", "-W1", step.address)
+                yield f"{_command(step.node, ping)} > /dev/null 2>&1 || :"
             case Run():
                 yield from self._run(step)
             case Read():
@@ -124,6 +119,26 @@ class Script:
                 yield "measurement=$(date +%s.%N)  # here the measurement begins"
             case Measured():
                 yield "# here it ends"
+
+    def _topology(self, step: Topology) -> Iterator[str]:
+        pairs = [[end for end in cable.ends if end.node not in step.hosts] for cable in step.cables]
+        for host in step.hosts:
+            self._undo.append((shlex.join(("ip", "netns", "delete", host)), ""))
+            yield shlex.join(("ip", "netns", "add", host))
+        self._undo.append(
+            ("ip -force -batch -", "".join(f"link delete {pair[0].device}\n" for pair in pairs))
+        )
+        yield _given("ip -batch -", "".join(f"{cable.line}\n" for cable in step.cables))
+        for switch in step.switches:
+            name = shlex.quote(switch.name)
+            self._undo.append((f"ovs-vsctl del-br {name}", ""))
+            yield (
+                f"ovs-vsctl add-br {name} -- set bridge {name} fail_mode=standalone "
+                f"other_config:datapath-id={switch.dpid} other-config:disable-in-band=true"
+            )
+        yield from (
+            shlex.join(("ovs-vsctl", "add-port", port.node, port.device)) for pair in pairs for port in pair
+        )
 
     def _run(self, step: Run) -> Iterator[str]:
         saved = ""

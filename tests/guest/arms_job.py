@@ -18,7 +18,7 @@ for todo in work["networks"]:
         for name, treatment in todo["arms"].items():
             Path("/dev/console").write_text(f"{trial.PROGRESS}{name}\n")
             try:
-                network.trial(steps.decode(treatment), Path(name), lambda line: None, undo=True)
+                network.trial(steps.decode(treatment), Path(name), lambda line: None)
                 sentences[name] = ""
             except QJumpError as error:
                 sentences[name] = str(error)

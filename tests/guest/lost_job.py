@@ -42,7 +42,7 @@ def treated(name: str, fate: str, seconds: float) -> Iterator[None]:
 def code_of(network: trial.Network, todo: object, folder: Path) -> int:
     """The exit code of a trial, after which the network is as before."""
     try:
-        network.trial(steps.decode(todo), folder, lambda line: None, undo=True)
+        network.trial(steps.decode(todo), folder, lambda line: None)
     except QJumpError as error:
         (folder / trial.MESSAGE).write_text(f"{error}\n")
         return int(error.exit_code)
