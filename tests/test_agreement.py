@@ -221,7 +221,7 @@ def test_sends_know_nothing_of_latencies_to_come() -> None:
         told_us = true_us * factor
         found = pace.slope(sent_us + true_us - told_us, told_us)
         assert found is not None and found.value == pytest.approx(expected, abs=0.1)
-        assert bool(pace.follows(sent_us + true_us - told_us, told_us, dilation=1)) == (factor != 1)
+        assert bool(pace.follows(sent_us + true_us - told_us, told_us, time_scale=1)) == (factor != 1)
     assert pace.slope(sent_us[:5], true_us[:5]) is None
     assert pace.slope(sent_us, np.full(200, 7.0)) is None
 
@@ -234,9 +234,9 @@ def test_a_request_that_is_late_and_slow_for_one_reason_is_no_slope() -> None:
     sent_us[1143] += 1600
     found = pace.slope(sent_us, latency_us)
     assert found is not None and found.value > 5 and found.error < 0.2
-    assert pace.follows(sent_us, latency_us, dilation=1) == ""
-    # The same on a clock that is slowed down a thousandfold is of another size.
-    assert pace.follows(sent_us, latency_us, dilation=1000)
+    assert pace.follows(sent_us, latency_us, time_scale=1) == ""
+    # The same at 10 Gb/s is of another size.
+    assert pace.follows(sent_us, latency_us, time_scale=1000)
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_a_row_that_is_written_after_a_second_message_may_come_later_the_less_th
     found = pace.slope(at_us - first_us, first_us)
     expected = pace.second_later(points, first_us)
     assert found and -0.6 < expected < -0.25 and abs(found.value - expected) < 0.1
-    assert pace.follows(at_us - first_us, first_us, expected, dilation=1000) == ""
+    assert pace.follows(at_us - first_us, first_us, expected, time_scale=1000) == ""
     for factor in (0.4, 2.0):
         told_us = factor * first_us
         expected = pace.second_later(points, told_us)
-        assert pace.follows(at_us - told_us, told_us, expected, dilation=1000), factor
+        assert pace.follows(at_us - told_us, told_us, expected, time_scale=1000), factor
     assert pace.second_later((), first_us) == 0

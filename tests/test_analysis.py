@@ -279,12 +279,15 @@ def test_idle_that_is_no_constant_fails(tmp_path: Path) -> None:
     assert "the network was not idle" in check.text
 
 
-@pytest.mark.parametrize("shift", [-0.04, 0.08])
-def test_idle_with_another_cpu_term_fails(tmp_path: Path, shift: float) -> None:
+@pytest.mark.parametrize(("shift", "status"), [(-0.02, "fail"), (0.005, "pass"), (0.02, "fail")])
+def test_idle_that_differs_from_the_wire_by_more_than_a_hundredth_of_a_frame_fails(
+    tmp_path: Path, shift: float, status: str
+) -> None:
     run = small(tmp_path)
     rewrite(run, "idle", alter_ping(run, lambda value: value + shift))
-    assert checked(run)["idle RTT"].status == "fail"
-    assert "outside 20 to 120 us" in checked(run)["idle RTT"].text
+    check = checked(run)["idle RTT"]
+    assert check.status == status
+    assert ("us, more than 13.3 us" in check.text) == (status == "fail")
 
 
 def test_idle_is_not_judged_on_other_links_or_the_real_clock(tmp_path: Path) -> None:
@@ -299,7 +302,7 @@ def test_busy_cpu_fails(tmp_path: Path) -> None:
     check = checked(run)["CPU"]
     assert (check.status, check.text) == (
         "fail",
-        "qjump/1: 71% busy, 70% is the most: raise clock.dilation, or lower link.rate or the load",
+        "qjump/1: 71% busy, 70% is the most: lower link.rate or the load",
     )
 
 

@@ -288,11 +288,14 @@ static size_t draw_schedule(const struct settings *settings, struct request *log
 	}
 }
 
-/* The closed loop's connections begin one after the other within the think time; the open loop begins now. */
+/*
+ * The closed loop's connections begin one after the other within the second think time: in the first, what the
+ * handshakes left in queues leaves them. The open loop begins now.
+ */
 static void begin(struct load *load)
 {
 	const struct settings *settings = load->settings;
-	int64_t start = now_ns();
+	int64_t start = now_ns() + settings->think;
 
 	load->ring_first = 0;
 	for (uint32_t i = 0; i < settings->connections; i++) {

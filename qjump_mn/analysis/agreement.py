@@ -11,7 +11,6 @@ from qjump_mn.errors import LostError
 from qjump_mn.links import registry as link_models
 from qjump_mn.links.base import Wait
 from qjump_mn.model import ports
-from qjump_mn.model.clock import PROCESSOR_NS
 from qjump_mn.programs import pace, registry
 from qjump_mn.programs.base import Flow, WorkloadPlan
 from qjump_mn.programs.measured import Crossed
@@ -21,7 +20,10 @@ from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialTables
 
 CLOCK_US = 1.0
-"""What clocks and the texts of programs round, on the machine's clock."""
+"""What clocks and the texts of programs round, at 10 Mb/s."""
+
+ROUNDED = 0.01
+"""By this share of it a latency may be longer: of pings that print three digits."""
 
 Waits = Mapping[Flow, Mapping[int, Wait]]
 
@@ -132,12 +134,11 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
     if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
         return
     waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in found.way) / 1e3
-    processor_us = (PROCESSOR_NS / 1e3 + pace.LATEST_US) / arm.dilation
-    most_us = found.wire_us + waited_us + processor_us
+    most_us = (found.wire_us + waited_us + pace.hundredth_us(network)) * (1 + ROUNDED)
     if found.longest_us > most_us:
         yield (
-            f"{found.flow} took {found.longest_us:.6g} us, where the wire takes {found.wire_us:.5g} us, "
-            f"ports counted waits of {waited_us:.6g} us, and the processor may take {processor_us:.4g} us"
+            f"{found.flow} took {found.longest_us:.6g} us, where the wire takes {found.wire_us:.5g} us and "
+            f"ports counted waits of {waited_us:.6g} us"
         )
 
 
@@ -150,7 +151,7 @@ def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> 
         if one.ended.longest_ns <= one.began.longest_ns or not _alone(tables, workload, one):
             continue
         least_us = found.wire_us + one.ended.longest_ns / 1e3
-        if found.longest_us < least_us - CLOCK_US / trial.arm.dilation:
+        if found.longest_us < least_us - CLOCK_US / trial.arm.time_scale:
             yield (
                 f"{found.flow} took {found.longest_us:.6g} us at most, and one of its frames waited "
                 f"{one.ended.longest_ns / 1e3:.6g} us at {'>'.join(one.port)}: at least {least_us:.6g} us"

@@ -23,7 +23,7 @@ from qjump_mn.results.outcome import Check, CheckStatus
 from qjump_mn.results.tables import TrialTables
 
 MOST_CPU = 0.70
-"""Above this the one virtual CPU is part of what is measured: queues form in front of it."""
+"""Above this the CPU is part of what is measured: queues form in front of it."""
 
 SIMULATED_US = 0.001
 """The same in the simulator, whose times are whole ps: what floating point numbers round."""
@@ -146,15 +146,15 @@ def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
     for tables in data:
         if tables.facts.cpu_late_us is None:
             continue
-        late_us, latest_us = tables.facts.cpu_late_us["p99"], LATEST_US / tables.trial.arm.dilation
+        late_us = tables.facts.cpu_late_us["p99"]
         lates_us.append(late_us)
-        if late_us >= latest_us:
+        if late_us >= LATEST_US:
             problems.append(
                 f"{tables.trial.name}: one wake-up of a hundred is {late_us / 1e3:.3g} ms late or more, "
-                f"{latest_us / 1e3:g} ms is the most"
+                f"{LATEST_US / 1e3:g} ms is the most"
             )
     if problems:
-        problems[0] += ": raise clock.dilation, or lower link.rate or the load"
+        problems[0] += ": lower link.rate or the load"
     worst = max(busy, key=lambda name: busy[name])
     whose = "the virtual CPU" if manifest.clock == "virtual" else "the CPU"
     latest = f"; 99 wake-ups of a hundred were at most {max(lates_us) / 1e3:.2g} ms late" if lates_us else ""
@@ -180,7 +180,7 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
                 continue
             compared += int(np.count_nonzero(~np.isnan(latencies.measured_us)))
             simulated = manifest.backend == "simulator"
-            rounded_us = SIMULATED_US if simulated else agreement.CLOCK_US / tables.trial.arm.dilation
+            rounded_us = SIMULATED_US if simulated else agreement.CLOCK_US / tables.trial.arm.time_scale
             short = latencies.measured_us < latencies.least_us - rounded_us
             if np.any(short):
                 first = int(np.argmax(short))

@@ -12,7 +12,7 @@ from qjump_mn.programs import registry
 from qjump_mn.results import asbuilt
 
 LEAST_DURATION_NS = 100_000_000
-"""On the machine's own clock, by which it is the time of 81 full-size frames at 10 Mb/s."""
+"""At 10 Mb/s: the time of 81 full-size frames."""
 
 
 def check(plan: Plan) -> None:
@@ -20,7 +20,7 @@ def check(plan: Plan) -> None:
     one file."""
     experiment = f"experiment {plan.experiment!r}"
     check_emulated(experiment, plan.network)
-    least_ns = max(LEAST_DURATION_NS // arm.dilation for arm in plan.arms_run)
+    least_ns = max(LEAST_DURATION_NS // arm.time_scale for arm in plan.arms_run)
     if plan.duration_ns < least_ns:
         raise UsageError(
             f"{experiment}: a duration of {plan.duration_ns / 1e6:g} ms is out of range "
@@ -41,7 +41,9 @@ def check(plan: Plan) -> None:
             )
         written: set[str] = set()
         for workload in trial.arm.workloads:
-            workload.check_emulated(f"{where}: workloads.{workload.name}", trial.arm.dilation)
+            workload.check_emulated(f"{where}: workloads.{workload.name}")
+            if trial.arm.real_time:
+                workload.check_real_time(f"{where}: workloads.{workload.name}")
             for launch in registry.of(workload).launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(

@@ -23,7 +23,7 @@ class Stages:
     """
 
     def __init__(self, trial: Trial, progress: Progress, *, boots: bool = False, unit: str = "s") -> None:
-        self._dilation, self._duration_s = trial.arm.dilation, trial.duration_ns / 1e9
+        self._duration_s = trial.duration_ns / 1e9
         self._progress, self._stage = progress, "boots and sets up" if boots else "sets up"
         self._measures, self._unit = False, unit
         self._now_s = self._since_s = -1.0
@@ -36,9 +36,9 @@ class Stages:
         self._measures, self._since_s = True, self._now_s
         self._tell()
 
-    def clock(self, machine_s: float) -> None:
+    def clock(self, now_s: float) -> None:
         """Its machine's clock says this, whenever that began."""
-        self._now_s = machine_s / self._dilation
+        self._now_s = now_s
         if self._since_s < 0:
             self._since_s = self._now_s
         self._tell()

@@ -8,7 +8,6 @@ import msgspec
 
 from qjump_mn import theory
 from qjump_mn.model import words
-from qjump_mn.model.clock import ClockSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import LinkChange, LinkSpec
@@ -189,7 +188,6 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     question: str = ""
     topology: str
     link: LinkSpec
-    clock: ClockSpec = ClockSpec()
     tcp: Tcp = Tcp()
     warmup: Duration = Duration(0)
     duration: Duration = Duration(0)

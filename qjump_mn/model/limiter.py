@@ -17,7 +17,7 @@ from qjump_mn.theory import LEVELS
 MAX_FACTOR_BYTES = 2**31 - 1
 MOST_OVERHEAD = 2048
 LATENESS_NS = 25_000
-"""So long after it was charged a frame may leave a host, on the machine's clock: docs/qdisc.md, "slack"."""
+"""So long after it was charged a frame may leave a host, at 10 Mb/s: docs/qdisc.md, "slack"."""
 MODES_OF_2015 = ("2015", "drop")
 """Those of sch_qjump2015, which charges a packet as it comes."""
 LONG_EPOCHS = 2
@@ -30,7 +30,7 @@ def of_arm(
     arm: ArmSpec,
     experiment: ExperimentSpec,
     network: Network,
-    dilation: int,
+    time_scale: int,
     remarks: list[str],
 ) -> QJumpPlan | None:
     """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme
@@ -54,7 +54,7 @@ def of_arm(
         raise UsageError(
             f"{where}: arms.{name}: there is no limiter qjump.{key}: {choices.nearest(key, list(limiters))}"
         )
-    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, dilation, remarks)
+    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, time_scale, remarks)
 
 
 def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
@@ -63,7 +63,7 @@ def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
 
 
 def _limiter(
-    where: str, spec: QJumpSpec, mode: Limiter, network: Network, dilation: int, remarks: list[str]
+    where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_scale: int, remarks: list[str]
 ) -> QJumpPlan:
     _check(where, spec, mode)
     hosts = len(network.hosts) if spec.hosts is None else spec.hosts
@@ -89,7 +89,7 @@ def _limiter(
         mode=mode,
         epochs="first-packet" if drops else spec.epochs,
         limit_packets=spec.limit_packets,
-        slack_ns=_slack_ns(spec, mode, dilation),
+        slack_ns=_slack_ns(spec, mode, time_scale),
         overhead=0 if drops else spec.overhead,
         mpu=0 if drops else spec.mpu,
         priomap=spec.priomap,
@@ -103,12 +103,12 @@ def _limiter(
     return limiter
 
 
-def _slack_ns(spec: QJumpSpec, mode: Limiter, dilation: int) -> int:
+def _slack_ns(spec: QJumpSpec, mode: Limiter, time_scale: int) -> int:
     """By how much an epoch is longer for a limiter that counts what leaves, so that no window of an epoch has
     more than a budget on the wire."""
     if mode != "delay" or spec.epochs != "rolling":
         return 0
-    return LATENESS_NS // dilation if spec.slack is None else int(spec.slack)
+    return LATENESS_NS // time_scale if spec.slack is None else int(spec.slack)
 
 
 def _check(where: str, spec: QJumpSpec, mode: Limiter) -> None:

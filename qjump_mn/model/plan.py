@@ -16,7 +16,7 @@ from qjump_mn.programs.registry import AnyPlan
 
 TAIL_NS = 10**9
 """What disturbs goes on for at least this long after the last request is due, and for a whole number of
-these, on the machine's clock."""
+these, at 10 Mb/s."""
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -53,7 +53,7 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels,
-    ``dilated`` by how much the clock is dilated, if it is.
+    ``real_time`` whether code takes time, as on the host: what waits for it is then no shorter on fast links.
 
     An arm of a ``series`` has the value ``x`` of its sweep.
     """
@@ -68,14 +68,14 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     qjump: QJumpPlan | None
     workloads: tuple[AnyPlan, ...]
     tcp: Tcp = Tcp()
-    dilated: int | None = None
+    real_time: bool | None = None
     series: str = ""
     x: float | None = None
 
     @property
-    def dilation(self) -> int:
-        """An instruction takes 1/dilation ns of the network's time."""
-        return self.dilated or 1
+    def time_scale(self) -> int:
+        """How many times shorter times are than on links of 10 Mb/s."""
+        return 1 if self.real_time else self.network.time_scale
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -111,7 +111,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def background_ns(self) -> int:
         """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that
         every request meets it."""
-        tail_ns = TAIL_NS // self.arm.dilation
+        tail_ns = TAIL_NS // self.arm.time_scale
         slowest_ns = max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])
         return -(-(self.warmup_ns + slowest_ns) // tail_ns) * tail_ns + tail_ns
 

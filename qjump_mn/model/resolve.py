@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import axis, choices, clock, guarantee, known, limiter, loading, perturbation, words
+from qjump_mn.model import axis, choices, guarantee, known, limiter, loading, perturbation, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -51,8 +51,6 @@ def plan(
     """
     spec, points = loading.experiment(name, preset, settings, schemes)
     backend = backend or next(iter(spec.backends), "")
-    if backend != clock.BACKEND:
-        spec = msgspec.structs.replace(spec, clock=clock.NONE)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
     if not 1 <= count <= MOST_REPLICATES:
@@ -84,7 +82,8 @@ def plan(
     words.check(words.FILE, where, name, preset)
     networks = _networks(perturbation.nothing)
     network = networks(where, spec.topology, spec.link)
-    arms = tuple(_arms(where, spec, networks, remarks, points))
+    real_time = backend not in known.VIRTUAL or None
+    arms = tuple(_arms(where, spec, networks, remarks, points, real_time))
     words.check_distinct(f"{where}: arms", (arm.name for arm in arms))
     _check_compare(where, spec)
     _check_figure(where, spec, arms)
@@ -103,7 +102,7 @@ def plan(
     seeds, run = tuple(range(seed, seed + count)), tuple(itertools.compress(arms, is_run))
 
     def varied(change: perturbation.Change) -> perturbation.Varied:
-        changed = tuple(_arms(where, spec, _networks(change), [], points))
+        changed = tuple(_arms(where, spec, _networks(change), [], points, real_time))
         own = _networks(change)(where, spec.topology, spec.link)
         constants = known.constants(own, changed, spec.figure.workload, backend)
         return perturbation.Varied(tuple(itertools.compress(changed, is_run)), constants)
@@ -154,14 +153,19 @@ def _networks(change: perturbation.Change) -> Networks:
 
 
 def _arms(
-    where: str, spec: ExperimentSpec, networks: Networks, remarks: list[str], points: loading.Points
+    where: str,
+    spec: ExperimentSpec,
+    networks: Networks,
+    remarks: list[str],
+    points: loading.Points,
+    real_time: bool | None,
 ) -> Iterator[ArmPlan]:
     """Every arm; a series is one for each value of its sweep, of which those with ``points`` have names."""
     network = networks(where, spec.topology, spec.link)
     flows = _all_flows(where, spec, network)
     for key, arm in spec.arms.items():
         if arm.sweep is None:
-            yield _arm(where, key, arm, spec, flows, network, networks, remarks)
+            yield _arm(where, key, arm, spec, flows, network, networks, remarks, real_time)
             continue
         if arm.sweep not in spec.sweeps:
             raise UsageError(
@@ -189,6 +193,7 @@ def _arms(
                 here,
                 networks,
                 remarks,
+                real_time,
             )
             yield msgspec.structs.replace(made, series=key, x=x)
 
@@ -238,6 +243,7 @@ def _arm(
     network: Network,
     networks: Networks,
     remarks: list[str],
+    real_time: bool | None,
 ) -> ArmPlan:
     scheme = experiment.schemes[spec.scheme]
     found_at, where = where, f"{where}: arms.{name}"
@@ -262,12 +268,12 @@ def _arm(
         link = spec.link.over(link)
     if link != experiment.link:
         network = networks(where, experiment.topology, link)
-    dilated = _dilated(where, experiment.clock, network, remarks)
+    time_scale = 1 if real_time else network.time_scale
     workloads = tuple(
-        _workload(key, flows[key], experiment, scheme.levels, window).on_clock(dilated or 1)
+        _workload(key, flows[key], experiment, scheme.levels, window).scaled(time_scale)
         for key in spec.workloads
     )
-    limited = limiter.of_arm(found_at, name, spec, experiment, network, dilated or 1, remarks)
+    limited = limiter.of_arm(found_at, name, spec, experiment, network, time_scale, remarks)
     if limited:
         limiter.check_packets(where, limited, workloads)
     tcp = spec.tcp.over(experiment.tcp)
@@ -289,17 +295,10 @@ def _arm(
         qjump=limited,
         workloads=workloads,
         tcp=tcp,
-        dilated=dilated,
+        real_time=real_time,
     )
     remarks += limiter.long_epoch(spec, experiment, planned)
     return planned
-
-
-def _dilated(where: str, spec: clock.ClockSpec, network: Network, remarks: list[str]) -> int | None:
-    dilated = clock.dilation(where, spec, network)
-    if dilated is not None:
-        remarks.append(clock.remark(dilated, network, given=spec.dilation is not None))
-    return dilated
 
 
 def _workload(

@@ -12,6 +12,11 @@ from qjump_mn.model.units import Duration, Quantiles, Rate, Size, told_rate
 
 FASTEST_BPS = 4 * 10**11
 
+TIME_SCALES = (1, 10, 100, 1000)
+"""How many times shorter times are than on the courses' links of 10 Mb/s: the least that the fastest link is
+not faster by."""
+COURSES_BPS = 10**7
+
 PREFIX_BITS = 24
 """Of the hosts' addresses, which are all in one subnet."""
 
@@ -229,6 +234,12 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def slowest_bps(self) -> int:
         """The rate of the slowest link, in bit/s."""
         return min(self.link.rate_bps, self.trunk.rate_bps)
+
+    @property
+    def time_scale(self) -> int:
+        """How many times shorter times are than on links of 10 Mb/s."""
+        fastest_bps = max(self.link.rate_bps, self.trunk.rate_bps)
+        return next((one for one in TIME_SCALES if one * COURSES_BPS >= fastest_bps), TIME_SCALES[-1])
 
     @property
     def switches(self) -> tuple[str, ...]:

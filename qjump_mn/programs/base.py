@@ -136,23 +136,26 @@ class WorkloadPlan(
         """How many packets it is about for the simulator, as far as the plan says."""
         return 0.0
 
-    def on_clock(self, dilation: int) -> Self:
-        """The plan for a clock that is dilated by this, where an instruction takes 1/dilation ns."""
+    def scaled(self, time_scale: int) -> Self:
+        """The plan where times are so many times shorter than on links of 10 Mb/s."""
         return self
 
-    def check_emulated(self, where: str, dilation: int) -> None:
+    def check_emulated(self, where: str) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do
-        of it, on a clock that is dilated by ``dilation``."""
+        of it."""
         if self.ONLY_SIMULATED:
             raise UsageError(f"{where} is for the simulator: use --backend simulator")
 
-    def sends_every(self, where: str, interval_ns: int, least_ns: int, dilation: int) -> None:
-        """Raise :class:`UsageError` for an ``interval_ns`` shorter than what one processor keeps to,
-        ``least_ns`` on the machine's clock."""
-        if interval_ns < least_ns // dilation:
+    def check_real_time(self, where: str) -> None:
+        """Likewise for what one processor cannot do of it where code takes time."""
+
+    def sends_every(self, where: str, interval_ns: int, least_ns: int) -> None:
+        """Raise :class:`UsageError` for an ``interval_ns`` shorter than ``least_ns``, which one processor
+        keeps to."""
+        if interval_ns < least_ns:
             raise UsageError(
                 f"{where}.interval: {self.__struct_config__.tag} does not send more often than every "
-                f"{Duration(least_ns // dilation)}: use that, or raise clock.dilation"
+                f"{Duration(least_ns)}: use that, or --backend guest"
             )
 
     @property

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.model.topology import Network
 from qjump_mn.programs.measured import Floats
 from qjump_mn.results.tables import TrialFacts
 
 LATEST_US = 5000.0
-"""On the machine's clock, of 99 wake-ups of a hundred, or all but two. Where there is time to spare a program
-waits for the tick of the kernel's scheduler (4 ms) at most: 5.2 ms was the latest of all wake-ups of
-150 trials at 10 Mb/s. Where programs queued for it, at 100 Mb/s, it was 10 ms for one of a hundred."""
+"""At 10 Mb/s, of 99 wake-ups of a hundred, or all but two. Where code takes time, and there is some to spare,
+a program waits for the tick of the kernel's scheduler (4 ms) at most."""
 
 FEW, SHARE = 2, 0.01
 """Of wake-ups, that may be later; never most of them."""
@@ -26,9 +27,8 @@ STEADY, SURE = 0.4, 4.0
 many standard errors. Slopes of 40 valid flows were -0.39 to 0.35, none of more than 3 errors above 0.1."""
 
 FAINT_US = 50.0
-"""On the machine's clock: latencies that change by less, in the root of the mean square, say nothing of
-sends, for what makes a send late may make it slow as well. Those of idle networks changed by 1 to 7 us,
-with slopes up to 9.5; those of busy ones by 300 us and more."""
+"""At 10 Mb/s: latencies that change by less, in the root of the mean square, say nothing of sends, for what
+makes a send late may make it slow as well. Those of busy networks changed by 300 us and more."""
 
 DRAWS = 200
 """Equally likely values that stand for a distribution."""
@@ -49,8 +49,14 @@ def outside(what: str, first_ns: int, last_ns: int, facts: TrialFacts) -> Iterat
 
 
 def latest_ns(trial: Trial) -> float:
-    """How late a program may get the processor, on the network's clock."""
-    return LATEST_US * 1e3 / trial.arm.dilation
+    """How late a program may get the processor."""
+    return LATEST_US * 1e3 / trial.arm.time_scale
+
+
+def hundredth_us(network: Network) -> float:
+    """A hundredth of a full-size frame on the slowest link: by so much at most a latency differs from
+    arithmetic where code takes no time (measured: 8 ns of an idle round trip over eight links of 10 Gb/s)."""
+    return theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps) / 1e5
 
 
 def pauses(pause_ns: npt.NDArray[Any], most_ns: float) -> npt.NDArray[np.bool_]:
@@ -124,11 +130,11 @@ def second_later(points: Sequence[tuple[float, int]], latency_us: Floats) -> flo
     )
 
 
-def follows(sent_us: Floats, latency_us: Floats, expected: float = 0.0, *, dilation: int) -> str:
+def follows(sent_us: Floats, latency_us: Floats, expected: float = 0.0, *, time_scale: int) -> str:
     """A sentence's end for sends that follow their latencies by more than the slope ``expected`` of true
-    ones, where these change by enough to say it; else empty. ``dilation`` is that of the machine's clock."""
+    ones, where these change by enough to say it; else empty. ``time_scale`` is that of the arm."""
     found = slope(sent_us, latency_us)
-    if found is None or found.change_us < FAINT_US / dilation:
+    if found is None or found.change_us < FAINT_US / time_scale:
         return ""
     # Times multiplied by f have the slope (1 + expected) / f - 1.
     found = found._replace(value=(1 + found.value) / (1 + expected) - 1, error=found.error / (1 + expected))

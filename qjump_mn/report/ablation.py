@@ -88,8 +88,6 @@ def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
     yield from _fields("TCP's ", *(msgspec.to_builtins(arm.tcp) for arm in (first, other)))
     if first.network.topology != other.network.topology:
         yield f"topology {other.network.topology} instead of {first.network.topology}"
-    if first.dilation != other.dilation:
-        yield f"clock dilated by {other.dilation} instead of {first.dilation}"
 
 
 def _sides(first: ArmPlan, other: ArmPlan) -> Iterator[tuple[Settings, Settings]]:

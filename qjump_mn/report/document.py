@@ -97,7 +97,6 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "used": [
             verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)
         ],
-        "instruction": wording.instruction(plan.arms),
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
         "workloads": workloads(plan),

@@ -43,8 +43,7 @@ def original(plan: Plan, outcome: Outcome) -> Original:
 def lead(manifest: Manifest, drawing: Drawing) -> str:
     """What a figure is, in 40 words at most; its caption says the rest."""
     plan = manifest.plan
-    linux = f"real Linux {manifest.linux}" if manifest.kernel else "real Linux"
-    how = "the simulator" if manifest.backend == "simulator" else f"{linux} on a {manifest.clock} clock"
+    how = "the simulator" if manifest.backend == "simulator" else f"real Linux on a {manifest.clock} clock"
     seeds = f"{len(plan.seeds)} seeds" if len(plan.seeds) > 1 else f"seed {plan.seeds[0]}"
     shown = any(one.shows for one in _behind(plan) if one)
     published = " What was published is hollow or grey." if shown else ""

@@ -161,14 +161,6 @@ def unit(plan: Plan) -> str:
     return "us" if fine(plan) else "ms"
 
 
-def instruction(arms: Iterable[ArmPlan]) -> str:
-    """How long an instruction takes on the virtual clock."""
-    dilations = sorted({arm.dilation for arm in arms} or {1})
-    if dilations == [1]:
-        return "one nanosecond"
-    return f"{' or '.join(f'{1000 / each:g}' for each in dilations)} ps"
-
-
 def replicates(arm: ArmSummary) -> str:
     """How many of an arm's trials are done."""
     return str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"

@@ -24,17 +24,17 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.launch import Launch
-from qjump_mn.steps import clock, readback
+from qjump_mn.steps import readback
 from qjump_mn.steps.treatment import known, treatment
 
 BACKGROUND_OFFSET_S = 0.1
-"""What disturbs starts at a random instant of this length of the machine's time: another seed is another
-phase of TCP's sawtooth."""
+"""What disturbs starts at a random instant of this length at 10 Mb/s: another seed is another phase of TCP's
+sawtooth."""
 
 LATENESS_EVERY_S = 0.023
-"""Of the machine's time, between two wake-ups that watch the processor: often enough to meet any busy while
-that lasts as long as a full buffer at 10 Mb/s (122 ms), and no multiple of the programs' own intervals, so
-that it meets all their phases."""
+"""At 10 Mb/s, between two wake-ups that watch the processor: often enough to meet any busy while that lasts
+as long as a full buffer (122 ms), and no multiple of the programs' own intervals, so that it meets all their
+phases."""
 
 MARGIN_S = 60.0
 """How much longer than planned a program may take."""
@@ -53,8 +53,8 @@ def trial_steps(trial: Trial) -> Steps:
     it back, start what serves, what disturbs and what measures, end all that, read the counters. The seed
     decides the instants at which programs start."""
     chance = random.Random(trial.seed)
-    dilation = trial.arm.dilation
-    offset_s = chance.uniform(0, BACKGROUND_OFFSET_S) / dilation
+    time_scale = trial.arm.time_scale
+    offset_s = chance.uniform(0, BACKGROUND_OFFSET_S) / time_scale
     phase_s = chance.uniform(0, _phase_s(trial))
     pairs = [
         (workload, launch)
@@ -62,7 +62,6 @@ def trial_steps(trial: Trial) -> Steps:
         for launch in registry.of(workload).launches(workload, trial)
     ]
     return (
-        *clock.dilated(trial.arm),
         *treatment(trial.arm, trial.seed),
         *known(trial.arm),
         *readback.built(trial.arm),
@@ -73,7 +72,7 @@ def trial_steps(trial: Trial) -> Steps:
         # The warm-up is a length of time; a seed moves the start of what is measured, such as a ping's phase.
         Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 9)),
         *readback.counters(trial.network, "began"),
-        Measure(every_s=LATENESS_EVERY_S / dilation),
+        Measure(every_s=LATENESS_EVERY_S / time_scale),
         *_measure(trial, pairs),
         Measured(),
         *readback.counters(trial.network, "ended"),

@@ -186,7 +186,7 @@ def test_a_second_answer(memload: Program, output: Path) -> None:
         words = [
             "--closed",
             "--think",
-            str(60_000 * MS),
+            str(1_000 * MS),
             "--duration",
             str(60_000 * MS),
             "--output",

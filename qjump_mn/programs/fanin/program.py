@@ -68,8 +68,8 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def packets(self, trial: Trial) -> float:
         return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
 
-    def check_emulated(self, where: str, dilation: int) -> None:
-        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS, dilation)
+    def check_real_time(self, where: str) -> None:
+        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
 
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"

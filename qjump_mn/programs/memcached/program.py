@@ -209,7 +209,7 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
                 str(plan.keys),
             ),
         )
-        flow, linger_ns = (source, destination), max(LINGER_NS // trial.arm.dilation, LEAST_LINGER_NS)
+        flow, linger_ns = (source, destination), max(LINGER_NS // trial.arm.time_scale, LEAST_LINGER_NS)
         duration_s = (trial.duration_ns + linger_ns) / 1e9
         # Before anything disturbs: through a full buffer it would take longer than the measurement.
         yield Launch("serve", source, (*sizes, "--store"), output_name(plan, flow, "store"), longest_s=60.0)

@@ -41,8 +41,8 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         """The interval in times that a full buffer takes to drain."""
         return {"drains": self.interval_ns * network.link.rate_bps / (network.link.buffer_bytes * 8e9)}
 
-    def check_emulated(self, where: str, dilation: int) -> None:
-        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS, dilation)
+    def check_real_time(self, where: str) -> None:
+        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
 
     @property
     def answer_bytes(self) -> int:

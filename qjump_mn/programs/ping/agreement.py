@@ -49,8 +49,8 @@ def agrees(said: Said) -> Iterator[str]:
             continue
         # Below that, iputils waits for what is not answered.
         on_time = plan.is_iputils and plan.interval_ns >= theory.PING_UNANSWERED_NS
-        dilation = said.trial.arm.dilation
-        if on_time and (moves := pace.follows(sent_s * 1e6, latency_us, dilation=dilation)):
+        time_scale = said.trial.arm.time_scale
+        if on_time and (moves := pace.follows(sent_s * 1e6, latency_us, time_scale=time_scale)):
             yield f"{flow}: {moves}"
         yield from _ends(said, flow, answered, first_s, window_s - last_s)
 

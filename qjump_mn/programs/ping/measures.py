@@ -11,24 +11,15 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.links import registry as links
-from qjump_mn.model.clock import PROCESSOR_NS
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.pace import hundredth_us
 from qjump_mn.programs.ping.agreement import agrees, crossed, moved
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.programs.statistics import of_latencies, percentile
 from qjump_mn.programs.tracks import Floats, Track, floats, milliseconds, split
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
-
-CPU_TERM_US = (20.0, PROCESSOR_NS / 1e3)
-"""What the guest's CPU adds to an idle round trip over switches of kernel code, on the machine's clock;
-prototypes had 49 to 50 us."""
-
-CPU_TERM_VARIES_US = 20.0
-"""An idle network is nearly the same for every ping: nine of ten lie within this of the quickest (measured: 1
-to 4 us). The kernel's tick delays one in a hundred by 30 us; one that meets a full-size packet of 100 Mb/s
-takes 123 us longer."""
 
 PACE_PERCENT = 2.0
 """How far the interval between two requests may be from the one asked for (measured: 0.2 % at 10 ms)."""
@@ -38,6 +29,9 @@ MODEL_VALUE = "the idle RTT is a model value, not a measurement"
 ROUNDED = 0.005
 """ping prints three digits from 1 ms on: a round trip may be longer than its text says by this share of
 it."""
+
+PRINTED_US = 1.0
+"""The last digit of what ping prints below 1 ms."""
 
 
 def values(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -59,8 +53,7 @@ def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
 
 
 def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
-    """That an idle ping takes what the wire takes and a constant more, and that every request is accounted
-    for."""
+    """That an idle ping takes what the wire takes, and that every request is accounted for."""
     yield _idle(clock, data)
     yield _pings(data)
 
@@ -74,20 +67,22 @@ def _pinged(tables: TrialTables) -> Iterator[tuple[PingPlan, str, pa.Table]]:
 
 
 class _IdleFlow(NamedTuple):
-    """What an idle flow's round trips have above the wire's, in us: the median, and how far nine of ten are
-    apart."""
+    """What an idle flow's round trips have above the wire's, in us: the median, how far nine of ten are
+    apart, and the most that either may be."""
 
     name: str
-    dilation: int
     median_us: float
     varies_us: float
+    most_us: float
 
     def problems(self) -> Iterator[str]:
-        """What is not as the processor alone would make it."""
-        least, most = (term / self.dilation for term in CPU_TERM_US)
-        if not least <= self.median_us <= most:
-            yield f"{self.name}: the CPU adds {self.median_us:.3g} us, outside {least:g} to {most:g} us"
-        if self.varies_us > CPU_TERM_VARIES_US / self.dilation:
+        """What is not as the wire alone would make it."""
+        if abs(self.median_us) > self.most_us:
+            yield (
+                f"{self.name}: round trips differ from the wire's by {self.median_us:.3g} us, more than "
+                f"{self.most_us:.3g} us"
+            )
+        if self.varies_us > self.most_us:
             yield f"idle round trips vary by {self.varies_us:.3g} us: the network was not idle"
 
 
@@ -104,17 +99,19 @@ def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
             excess = np.sort(table["latency_us"].drop_null().to_numpy()) - analytic_us
             if len(excess):
                 varies_us = percentile(excess, 90) - percentile(excess, 0)
-                name = f"{tables.trial.name} {flow}"
-                yield _IdleFlow(name, arm.dilation, percentile(excess, 50), varies_us)
+                printed_us = PRINTED_US if analytic_us < 1e3 else ROUNDED * analytic_us
+                rounded_us = printed_us if ping.is_iputils else 0.0
+                most_us = hundredth_us(arm.network) + rounded_us
+                yield _IdleFlow(f"{tables.trial.name} {flow}", percentile(excess, 50), varies_us, most_us)
 
 
 def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
-    """An idle ping takes what the wire takes, and one constant more; no other model promises a constant."""
+    """An idle ping takes what the wire takes; no other model promises that."""
     flows = list(_idle_flows(data))
     if not flows:
         text = (
-            "no lone ping over links of model wire between hosts of constant time, so the CPU's share of a "
-            "round trip is not known"
+            "no lone ping over links of model wire between hosts of constant time, so nothing is known of an "
+            "idle round trip"
         )
         return Check(name="idle RTT", status="unknown", text=text)
     numbers = (
@@ -122,9 +119,7 @@ def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
         f"the same within {max(flow.varies_us for flow in flows):.2g} us for nine pings of ten"
     )
     if clock != "virtual":
-        return Check(
-            name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises no constant"
-        )
+        return Check(name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises nothing")
     problems = [problem for flow in flows for problem in flow.problems()]
     return Check.of("idle RTT", problems, f"{numbers}; {MODEL_VALUE}")
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 Tool = Literal["", "iputils", "nsping"]
-"""Who sends: without a word iputils on a plain clock, and nsping on a dilated one, where a microsecond, which
-is all that iputils prints, is most of a frame."""
+"""Who sends: without a word iputils, and nsping on links of more than 10 Mb/s, where a microsecond, which is
+all that iputils prints, may be most of a frame. Where code takes time it is iputils."""
 
 
 class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ping"):
@@ -97,11 +97,15 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ]
         ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
         bound = f"the idle round trip + what may be in transmission: {ports.told(constants, self.name)}"
-        return [
+        lines = [
             ("round trip of the idle network", f"2 × {ways}", f"{idle_ms:g} ms"),
             ("bound of an urgent ping", bound, f"{idle_ms + wait_ms:.4g} ms"),
-            ("allowed for the processor", "beside the bound, there and back", f"{processor_ms:g} ms"),
         ]
+        if processor_ms:
+            lines.append(
+                ("allowed for the processor", "beside the bound, there and back", f"{processor_ms:g} ms")
+            )
+        return lines
 
     @property
     def packet_bytes(self) -> int:
@@ -110,12 +114,12 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def packets(self, trial: Trial) -> float:
         return 2 * len(self.flows) * self.count
 
-    def on_clock(self, dilation: int) -> Self:
-        if self.tool or dilation == 1:
+    def scaled(self, time_scale: int) -> Self:
+        if self.tool or time_scale == 1:
             return self
         return msgspec.structs.replace(self, tool="nsping")
 
-    def check_emulated(self, where: str, dilation: int) -> None:
+    def check_emulated(self, where: str) -> None:
         if self.is_iputils and self.interval_ns < theory.PING_SHORTEST_NS:
             raise UsageError(
                 f"{where}.interval: ping does not send more often than every 2 ms: "

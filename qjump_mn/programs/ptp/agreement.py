@@ -28,8 +28,8 @@ def agrees(said: Said) -> Iterator[str]:
         # As a difference first: ns since 1970 are more than a float holds.
         at_us = (syncs["at_ns"].to_numpy() - syncs["at_ns"][0].as_py()) / 1e3
         expected = pace.second_later(drawn.get(slave, ()), latency_us)
-        dilation = said.trial.arm.dilation
-        if moves := pace.follows(at_us - latency_us, latency_us, expected, dilation=dilation):
+        time_scale = said.trial.arm.time_scale
+        if moves := pace.follows(at_us - latency_us, latency_us, expected, time_scale=time_scale):
             yield f"Syncs to {slave}: {moves}"
 
 

@@ -42,16 +42,9 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
     return numbers
 
 
-STAMPED_LATE_US = 100.0
-"""By how much ptpd's time of sending may be late, on the machine's clock: it is that of a copy, and when the
-processor is needed elsewhere the message itself may leave before the copy is stamped (seen: 24 us, once in
-some thousand messages beside a job)."""
-
-
 def wire(table: pa.Table, plan: PtpPlan, trial: Trial) -> OnTheWire:
     """One way of each message; all of them have one length, and both directions the same links."""
-    late_us = STAMPED_LATE_US / trial.arm.dilation if plan.implementation == "ptpd" else 0.0
-    least_us = {">".join(flow): plan.one_way_ns(trial.network, flow) / 1e3 - late_us for flow in plan.flows}
+    least_us = {">".join(flow): plan.one_way_ns(trial.network, flow) / 1e3 for flow in plan.flows}
     return OnTheWire(delays_us(table).to_numpy(), by_flow(table, least_us))
 
 

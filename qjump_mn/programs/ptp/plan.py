@@ -64,7 +64,7 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         frame = theory.frame_bytes(theory.UDP_HEADERS_BYTES + EVENT_BYTES)
         return theory.one_way_ns(frame, network.speeds(*flow))
 
-    def check_emulated(self, where: str, dilation: int) -> None:
+    def check_emulated(self, where: str) -> None:
         if self.interval_ns not in INTERVALS_NS:
             raise UsageError(
                 f"{where}.interval: ptpd and ptp4l send 1, 2, 4, ... or 128 Syncs a second: use "

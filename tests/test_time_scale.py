@@ -1,4 +1,4 @@
-"""The dilation of a clock: what is chosen, what is refused, and what a plan and its steps make of it."""
+"""How much shorter times are on faster links, and what a plan and its steps make of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from qjump_mn import costs, session
 from qjump_mn.backends import emulated
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
-from qjump_mn.executor.steps import Measure, Run, Sleep, Start
-from qjump_mn.model import clock, resolve
+from qjump_mn.executor.steps import Measure, Sleep, Start
+from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.ping import program as ping
 from qjump_mn.steps.compile import trial_steps
@@ -31,77 +31,54 @@ def trial_of(plan: Plan, arm: str) -> Trial:
 
 
 @pytest.mark.parametrize(
-    ("rate", "dilation"),
+    ("rate", "time_scale"),
     [("1Mbit", 1), ("10Mbit", 1), ("11Mbit", 10), ("100Mbit", 10), ("1Gbit", 100), ("2Gbit", 1000), ("10Gbit", 1000)],
 )  # fmt: skip
-def test_the_fastest_link_chooses(rate: str, dilation: int) -> None:
-    assert {arm.dilation for arm in fig3a(f"link.rate={rate}").arms} == {dilation}
+@pytest.mark.parametrize("backend", ["guest", "simulator"])
+def test_the_fastest_link_chooses(rate: str, time_scale: int, backend: str) -> None:
+    plan = fig3a(f"link.rate={rate}", backend=backend)
+    assert {arm.time_scale for arm in plan.arms} == {time_scale}
 
 
 def test_a_trunk_may_be_the_fastest_link() -> None:
-    assert {arm.dilation for arm in fig3a("link.trunk_rate=1Gbit").arms} == {100}
+    assert {arm.time_scale for arm in fig3a("link.trunk_rate=1Gbit").arms} == {100}
 
 
-def test_what_is_given_is_taken_and_said_with_its_reason() -> None:
-    given, chosen = fig3a("clock.dilation=7"), fig3a("link.rate=1Gbit")
-    assert {arm.dilation for arm in given.arms} == {7}
-    assert [remark for remark in given.remarks if "dilated by 7 (as asked for)" in remark]
-    assert [remark for remark in chosen.remarks if "dilated by 100 (chosen for links of 1 Gb/s)" in remark]
-    assert not [remark for remark in fig3a().remarks if "dilated" in remark]
+def test_where_code_takes_time_it_takes_no_less_on_fast_links() -> None:
+    slow, fast = (fig3a(f"link.rate={rate}", backend="host") for rate in ("10Mbit", "10Gbit"))
+    assert {arm.time_scale for plan in (slow, fast) for arm in plan.arms} == {1}
+    assert {arm.qjump.slack_ns for plan in (slow, fast) for arm in plan.arms if arm.qjump} == {25_000, 0}
+    assert {arm.qjump.slack_ns for arm in fig3a("link.rate=10Gbit").arms if arm.qjump} == {25, 0}
 
 
-@pytest.mark.parametrize("dilation", [0, -1, clock.MOST + 1, 10**9])
-def test_other_dilations_are_refused(dilation: int) -> None:
-    with pytest.raises(
-        UsageError, match=rf"clock.dilation = {dilation} is out of range: use 1 \(none\) to 4000"
-    ):
-        fig3a(f"clock.dilation={dilation}")
+def test_guest_and_simulator_have_the_same_plan() -> None:
+    settings = (*GIGABIT, "schemes.qjump.limiter=delay")
+    assert fig3a(*settings).hash == fig3a(*settings, backend="simulator").hash
+    assert fig3a(*settings).hash != fig3a(*settings, backend="host").hash
 
 
-@pytest.mark.parametrize("backend", ["host", "simulator"])
-def test_other_backends_have_no_such_clock(backend: str) -> None:
-    plan = fig3a("clock.dilation=100", backend=backend)
-    assert {arm.dilation for arm in plan.arms} == {1}
-    assert plan.hash == fig3a(backend=backend).hash
-
-
-def test_a_clock_that_is_not_dilated_leaves_a_plan_what_it_was() -> None:
-    assert fig3a("clock.dilation=1").hash == fig3a().hash != fig3a("clock.dilation=2").hash
-    assert trial_steps(fig3a("clock.dilation=1").trials()[0]) == trial_steps(fig3a().trials()[0])
-
-
-def test_the_clock_is_slowed_down_before_anything_else() -> None:
-    plan = fig3a(*GIGABIT)
-    for trial in plan.trials():
-        first, *rest = trial_steps(trial)
-        assert isinstance(first, Run) and "modprobe dilate factor=100" in first.argv[-1]
-        assert not any(isinstance(step, Run) and "dilate" in " ".join(step.argv) for step in rest)
-    assert not any(
-        isinstance(step, Run) and "dilate" in " ".join(step.argv) for step in trial_steps(fig3a().trials()[0])
-    )
-
-
-def test_what_is_of_the_machines_time_is_divided() -> None:
-    plain, dilated = (trial_of(plan, "contended") for plan in (fig3a(), fig3a("clock.dilation=100")))
+def test_times_are_divided() -> None:
+    slow, fast = (trial_of(plan, "contended") for plan in (fig3a(), fig3a("link.rate=1Gbit")))
     offsets, watches = [], []
-    for trial in (plain, dilated):
+    for trial in (slow, fast):
         steps = trial_steps(trial)
         offsets.append(next(step.after_s for step in steps if isinstance(step, Sleep)))
         watches.append(next(step.every_s for step in steps if isinstance(step, Measure)))
     assert offsets[1] == pytest.approx(offsets[0] / 100, abs=1e-9)
     assert watches[1] == watches[0] / 100
-    measured_ns = plain.warmup_ns + plain.duration_ns
-    assert plain.background_ns >= measured_ns + 10**9
-    assert measured_ns + 10**7 <= dilated.background_ns <= measured_ns + 3 * 10**7
+    measured_ns = slow.warmup_ns + slow.duration_ns
+    assert slow.background_ns >= measured_ns + 10**9
+    assert measured_ns + 10**7 <= fast.background_ns <= measured_ns + 3 * 10**7
 
 
-def test_pings_are_ours_on_a_dilated_clock_unless_asked_otherwise() -> None:
+def test_pings_are_ours_on_fast_links_unless_asked_otherwise() -> None:
     def sent_by(plan: Plan) -> str:
         steps = trial_steps(trial_of(plan, "idle"))
         return next(word for step in steps if isinstance(step, Start) for word in step.argv if "ping" in word)
 
     assert sent_by(fig3a()) == "ping"
     assert sent_by(fig3a(*GIGABIT)) == "nsping"
+    assert sent_by(fig3a(*GIGABIT, backend="host")) == "ping"
     assert sent_by(fig3a('workloads.ping.tool="nsping"')) == "nsping"
     assert sent_by(fig3a(*GIGABIT, 'workloads.ping.tool="iputils"')) == "ping"
 
@@ -112,7 +89,7 @@ def test_only_iputils_has_a_shortest_interval() -> None:
         emulated.check(fig3a(*GIGABIT, 'workloads.ping.tool="iputils"'))
 
 
-def test_the_least_duration_is_on_the_machines_clock() -> None:
+def test_the_least_duration_is_as_many_frames() -> None:
     emulated.check(fig3a(*GIGABIT, "duration=1ms"))
     with pytest.raises(UsageError, match="use 1ms and more"):
         emulated.check(fig3a(*GIGABIT, "duration=900us"))
@@ -121,9 +98,7 @@ def test_the_least_duration_is_on_the_machines_clock() -> None:
 
 
 def test_a_run_of_more_than_a_day_is_refused_with_one_that_is_not(tmp_path: Path) -> None:
-    request = session.Request(
-        "fig3a", "smoke", ("link.rate=10Gbit", "duration=600s"), 1, None, "", False, tmp_path
-    )
+    request = session.Request("fig3a", "smoke", ("link.rate=10Gbit", "duration=3600s"), out=tmp_path)
     with pytest.raises(
         UsageError, match=r"it would take about \d+ hours: use a warmup and a duration of at most"
     ) as told:
@@ -160,16 +135,9 @@ def test_linger_and_length_follow_the_links() -> None:
     )
 
 
-def test_a_printed_script_leaves_the_clock_alone(tmp_path: Path) -> None:
-    text = io.StringIO()
-    request = session.Request("fig3a", "smoke", GIGABIT[:3], 1, None, "", False, tmp_path)
-    assert session.show(request, Console(file=text)) == 0
-    assert "rate 1000000000" in text.getvalue() and "dilate" not in text.getvalue()
-
-
-def test_a_script_that_needs_a_slower_clock_says_so(tmp_path: Path) -> None:
-    request = session.Request("fig3a", "paper", (), 1, None, "", False, tmp_path)
+def test_a_script_is_for_a_machine_on_which_code_takes_time(tmp_path: Path) -> None:
+    request = session.Request("fig3a", "paper", (), out=tmp_path)
     with pytest.raises(
-        UsageError, match=r"^--dry-run writes a script for a clock that nobody slows down: .*2 ms"
+        UsageError, match=r"^--dry-run writes a script for a machine on which code takes time: .*2 ms"
     ):
         session.show(request, Console(file=io.StringIO()))
