@@ -21,7 +21,7 @@ from qjump_mn import session
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, loading, tables
 from qjump_mn.model.plan import Plan
-from qjump_mn.options import folder, kernel_named
+from qjump_mn.options import folder
 from qjump_mn.output import Output
 from qjump_mn.results import directory, outcome, wording
 from qjump_mn.results.manifest import Manifest
@@ -40,8 +40,6 @@ def run(
     replicates: int | None = None,
     perturb: int = 0,
     backend: str = "",
-    cold: bool = False,
-    kernel: str = "",
     out: str | Path = "results",
 ) -> Run:
     """Run an experiment as ``qjump-mn run`` does, whose options these are, and return the run, judged.
@@ -64,8 +62,6 @@ def run(
         replicates=None if replicates is None else _whole("replicates", replicates),
         perturb=_whole("perturb", perturb),
         backend=backend,
-        cold=cold,
-        kernel=kernel_named(_text("kernel", kernel or "")),
         out=folder(_path("out", out)),
         arms=_listed("arms", arms),
         schemes=_listed("schemes", schemes),

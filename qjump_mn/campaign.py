@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.text import Text
 
 from qjump_mn import comparison, costs, interrupts, session, uncut
-from qjump_mn.backends import registry
 from qjump_mn.errors import BEGINS, QJumpError, UsageError
 from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
@@ -167,17 +166,11 @@ def _task(request: Request, out: Console) -> Task:
     cannot be run."""
     plan = request.plan()
     backend_name = session.backend_name(plan, request.backend)
-    # What boots no guest gives the same bits anyway, and has no kernel.
-    backend = registry.make(backend_name)
-    kernel = request.kernel if getattr(backend, "takes_kernel", False) else ""
-    request = request._replace(cold=request.cold and backend.takes_cold, kernel=kernel)
     before = next(
         (
             run
             for run in earlier.newest_first(request.out, plan.experiment)
-            if run.manifest.plan_sha256 == plan.hash
-            and (run.manifest.backend, run.manifest.is_cold, run.manifest.kernel)
-            == (backend_name, request.cold, request.kernel)
+            if run.manifest.plan_sha256 == plan.hash and run.manifest.backend == backend_name
         ),
         None,
     )

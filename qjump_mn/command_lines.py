@@ -22,8 +22,6 @@ OPTIONS = {
     "schemes": "--scheme",
     "perturb": "--perturb",
     "backend": "--backend",
-    "kernel": "--kernel",
-    "cold": "--cold",
 }
 """The options of ``run`` that change what is run or where, by their names in the parser."""
 
@@ -74,6 +72,4 @@ def _options(argv: Sequence[str]) -> dict[str, Any]:
 
 
 def _text(option: str, value: object) -> str:
-    if value is True:
-        return option
     return f"{option} {','.join(names(value)) if isinstance(value, list) else value}"

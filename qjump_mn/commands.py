@@ -17,11 +17,9 @@ from qjump_mn.options import (
     LAST,
     NO_SETTINGS,
     Backend,
-    Cold,
     Engine,
     Experiment,
     FindingsTable,
-    Kernel,
     Listed,
     OnlyArms,
     Perturb,
@@ -39,7 +37,6 @@ from qjump_mn.options import (
     Verbose,
     check_added,
     cluster,
-    kernel_named,
     names,
 )
 from qjump_mn.output import out
@@ -112,8 +109,6 @@ def run(
     ] = None,
     perturb: Perturb = 0,
     backend: Backend = "",
-    cold: Cold = False,
-    kernel: Kernel = "",
     engine: Engine = "local",
     scheduler: Scheduler = "",
     output: Runs = Path("results"),
@@ -134,7 +129,7 @@ def run(
     check_added(added, only)
     name, dask = loading.experiment_called(experiment), cluster(engine, scheduler)
     if name != campaign.ALL:
-        # A script is for a machine whose clock nobody slows down, as the backend host.
+        # A script is for a machine on which code takes time, as the backend host.
         preset = preset or loading.usual_preset(name, "host" if dry_run else backend)
     request = session.Request(
         name,
@@ -143,13 +138,11 @@ def run(
         seed,
         replicates,
         backend,
-        cold,
         output,
         only,
         added,
         dask,
         perturb,
-        kernel_named(kernel),
         verbose,
     )
     if name == campaign.ALL:

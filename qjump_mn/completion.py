@@ -55,13 +55,6 @@ def backends(incomplete: str) -> list[str]:
     return _beginning(incomplete, registry.names())
 
 
-def kernels(incomplete: str) -> list[str]:
-    """The guest's other kernels."""
-    from qjump_mn import toolbox
-
-    return _beginning(incomplete, list(toolbox.OTHER_KERNELS))
-
-
 def lists(incomplete: str) -> list[str]:
     """What ``list`` can show."""
     from qjump_mn import listing

@@ -7,7 +7,7 @@ import textwrap
 import msgspec
 from rich.console import Console
 
-from qjump_mn import costs, toolbox
+from qjump_mn import costs
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, sweep, tables, units
@@ -100,12 +100,10 @@ def _trial(plan: Plan) -> str:
 
 
 def _frame(plan: Plan) -> list[str]:
-    guest = "guest" in plan.backends
     return [
         f"network: {_network(plan)}",
         f"trial: {_trial(plan)}; {wording.seeds(plan.seeds)}",
         f"backends: {', '.join(plan.backends)}",
-        *([f"Linux: the guest's own; --kernel {' or '.join(toolbox.OTHER_KERNELS)}"] if guest else []),
         "",
     ]
 

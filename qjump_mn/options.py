@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from qjump_mn import completion, toolbox
+from qjump_mn import completion
 from qjump_mn.errors import UsageError
 from qjump_mn.model import tables
 from qjump_mn.programs import users
@@ -137,15 +137,6 @@ FindingsTable = Annotated[
         show_default=False,
     ),
 ]
-Kernel = Annotated[
-    str,
-    typer.Option(
-        metavar="|".join(toolbox.OTHER_KERNELS),
-        help="run in a guest with another Linux; the first time, root builds it",
-        show_default=False,
-        autocompletion=completion.kernels,
-    ),
-]
 
 
 def _trusted(context: typer.Context, value: bool) -> bool:
@@ -212,16 +203,6 @@ def folder(name: str | Path) -> Path:
     return Path(name)
 
 
-def kernel_named(name: str) -> str:
-    """One of the guest's other kernels; "" is its own. Raise :class:`UsageError` for any other."""
-    if name and name not in toolbox.OTHER_KERNELS:
-        raise UsageError(
-            f"--kernel: there is no kernel {name!r}: known are {', '.join(toolbox.OTHER_KERNELS)}; for "
-            "the guest's own leave it out"
-        )
-    return name
-
-
 def cluster(engine: str, scheduler: str) -> str:
     """The scheduler's address; none for this machine alone."""
     if engine not in ("local", "dask"):
@@ -242,12 +223,6 @@ Perturb = Annotated[
         metavar="N",
         help="run each arm N more times, each with one thing varied that should not matter; verdicts "
         "then say what overturns them",
-    ),
-]
-Cold = Annotated[
-    bool,
-    typer.Option(
-        "--cold", help="boot the guest for every trial: slower, but another machine gives the same bits"
     ),
 ]
 Runs = Annotated[

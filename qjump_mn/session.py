@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, building, cache_holds, costs, interrupts, launcher, own, provenance, toolbox
+from qjump_mn import __version__, building, cache_holds, costs, interrupts, launcher, own, provenance
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
@@ -40,13 +40,11 @@ class Request(NamedTuple):
     seed: int = 1
     replicates: int | None = None
     backend: str = ""
-    cold: bool = False
     out: Path = Path("results")
     arms: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
     scheduler: str = ""
     perturb: int = 0
-    kernel: str = ""
     verbose: bool = False
 
     def plan(self, backend: str = "") -> Plan:
@@ -77,23 +75,20 @@ class Request(NamedTuple):
             ("--arms", ",".join(self.arms)),
             ("--scheme", ",".join(self.schemes)),
             ("--backend", self.backend),
-            ("--kernel", self.kernel),
             ("--perturb", str(self.perturb or "")),
         ):
             argv += [option, value] if value else []
-        if self.cold:
-            argv.append("--cold")
         if self.scheduler:
             argv += ["--engine", "dask", "--scheduler", self.scheduler]
         return argv if self.out == self._field_defaults["out"] else [*argv, "--out", str(self.out)]
 
 
 def show(request: Request, out: Console) -> int:
-    """Print the shell script that the plan stands for; touch nothing. It is for a machine whose clock nobody
-    slows down."""
+    """Print the shell script that the plan stands for; touch nothing. It is for a machine on which code
+    takes time."""
     plan = request.plan("host")
     check_plan(plan)
-    backend = registry.make(backend_name(plan, request.backend), cold=request.cold, kernel=request.kernel)
+    backend = registry.make(backend_name(plan, request.backend))
     if backend.name == "simulator":
         raise UsageError(
             "--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json"
@@ -101,8 +96,10 @@ def show(request: Request, out: Console) -> int:
     try:
         emulated.check(plan)
     except UsageError as error:
-        emulated.check(request.plan("guest"))  # what is wrong on any clock is told as ever
-        raise UsageError(f"--dry-run writes a script for a clock that nobody slows down: {error}") from error
+        emulated.check(request.plan("guest"))  # what is wrong there too is told as ever
+        raise UsageError(
+            f"--dry-run writes a script for a machine on which code takes time: {error}"
+        ) from error
     for line in script.lines(plan):
         out.print(line, markup=False, soft_wrap=True)
     return 0
@@ -120,10 +117,7 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
     """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
     judged or drawn, or that takes too long."""
     check_plan(plan)
-    name = backend_name(plan, request.backend)
-    backend = _remote(
-        registry.make(name, cold=request.cold, kernel=request.kernel), request.scheduler, request.kernel
-    )
+    backend = _remote(registry.make(backend_name(plan, request.backend)), request.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     if backend.name != "simulator":
         _check_length(plan, backend)
@@ -134,15 +128,12 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
     """Say what is about to run and make its run directory."""
     further = f" and {counted(plan.perturbations, 'perturbed run')}" if plan.perturbations else ""
     trials = f"{counted(plan.arms_run, 'arm')} x {counted(plan.seeds, 'seed')}{further}"
-    kernel = f", Linux {request.kernel}" if request.kernel else ""
-    what = f"{trials} on {plan.network.topology}, backend {backend.name}{kernel}"
+    what = f"{trials} on {plan.network.topology}, backend {backend.name}"
     first = ""
     if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
         first = (
             f", after about {building.BUILD_MINUTES} min to build the virtual machine and the simulator, once"
         )
-    elif request.kernel and not toolbox.kernel_is_at_hand(request.kernel):
-        first = ", after some minutes to build the other kernel, once"
     state = provenance.git()
     out.print(provenance.describe(state), markup=False)
     out.print(f"{wording.experiment(plan)}, preset {plan.preset}: {what}", markup=False)
@@ -153,7 +144,6 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         request.out,
         plan,
         backend=backend.name,
-        kernel=request.kernel,
         clock=clock_of(backend),
         argv=tuple(request.argv()),
         git=state,
@@ -203,13 +193,13 @@ def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -
             "experiment anew"
         )
     name = backend_name(plan, manifest.backend)
-    made = registry.make(name, cold=manifest.is_cold, kernel=manifest.kernel)
+    made = registry.make(name)
     if manifest.clock != clock_of(made):
         raise UsageError(
             f"{run_directory.path}: its manifest says clock {manifest.clock}, and the backend {name} has the "
             f"{clock_of(made)} clock: it was edited; run the experiment anew"
         )
-    backend = _remote(made, scheduler, manifest.kernel)
+    backend = _remote(made, scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     return backend
 
@@ -362,12 +352,10 @@ def _check_backends(plan: Plan) -> None:
     registry.check(plan.backends, where)
 
 
-def _remote(backend: Backend, scheduler: str, kernel: str) -> Backend:
+def _remote(backend: Backend, scheduler: str) -> Backend:
     """``backend`` itself, or on the cluster whose scheduler is given."""
     if not scheduler:
         return backend
-    if kernel:
-        raise UsageError("--engine dask is for the guest's own kernel: leave --kernel out")
     if not backend.repeats_anywhere:
         raise UsageError(
             f"--engine dask is for trials that repeat anywhere, not for --backend {backend.name}"

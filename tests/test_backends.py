@@ -19,7 +19,7 @@ FIG3A = Path(qjump_mn.__file__).parents[1] / "experiments" / "fig3a.toml"
 
 CLOUD = """
 class Cloud:
-    name, clock, takes_cold, repeats_anywhere, parallel = "cloud", "real", False, True, 7
+    name, clock, repeats_anywhere, parallel = "cloud", "real", True, 7
 
 class Misnamed(Cloud):
     name = "fog"
@@ -40,8 +40,8 @@ def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(folder))
 
 
-def request_of(experiment: str, *, backend: str = "", cold: bool = False) -> session.Request:
-    return session.Request(experiment, "smoke", (), 1, None, backend, cold, Path("results"))
+def request_of(experiment: str, *, backend: str = "") -> session.Request:
+    return session.Request(experiment, "smoke", backend=backend)
 
 
 def show(request: session.Request) -> None:
@@ -55,23 +55,6 @@ def test_each_backend_of_ours_has_the_name_that_finds_it() -> None:
         "guest",
         "simulator",
     ]
-
-
-def test_only_the_guest_boots_for_every_trial() -> None:
-    assert registry.make("guest", cold=True).name == "guest"
-    for name in ("host", "simulator"):
-        with pytest.raises(UsageError, match=f"--cold boots a guest .* does not go with --backend {name}"):
-            registry.make(name, cold=True)
-
-
-def test_only_the_guest_has_another_kernel() -> None:
-    assert registry.make("guest", cold=True, kernel="7").name == "guest"
-    for name in ("host", "simulator"):
-        with pytest.raises(UsageError, match=f"--kernel chooses the guest's: .* with --backend {name}"):
-            registry.make(name, kernel="7")
-    request = request_of("fig3a")._replace(kernel="7", scheduler="tcp://127.0.0.1:1")
-    with pytest.raises(UsageError, match="--engine dask is for the guest's own kernel"):
-        session.checked(request.plan(), request, Console(file=io.StringIO()))
 
 
 def test_an_unknown_backend_names_the_nearest_and_all() -> None:
@@ -91,7 +74,7 @@ def test_the_backend_of_another_distribution_is_found() -> None:
     ):
         registry.make("mist")
     with pytest.raises(
-        UsageError, match="adds the backend 'silent', which does not say its takes_cold and repeats_"
+        UsageError, match="adds the backend 'silent', which does not say its repeats_anywhere"
     ):
         registry.make("silent")
 

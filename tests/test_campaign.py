@@ -39,10 +39,8 @@ class Made:
     broken: dict[str, BaseException]
     """What the experiments raise when they are prepared."""
 
-    def __init__(self, name: str, *, cold: bool, kernel: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.takes_cold = self.takes_kernel = name == "guest"
-        assert self.takes_cold or not (cold or kernel)
 
     def __enter__(self) -> Self:
         return self
@@ -85,9 +83,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in EXIT_CODES:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    monkeypatch.setattr(
-        registry, "make", lambda name, *, cold=False, kernel="": Made(name, cold=cold, kernel=kernel)
-    )
+    monkeypatch.setattr(registry, "make", Made)
     monkeypatch.setattr(session, "judge", judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)
     monkeypatch.setattr(Made, "verbose", [], raising=False)
@@ -99,16 +95,12 @@ def called(
     folder: Path,
     *,
     seed: int = 1,
-    cold: bool = False,
     preset: str = tiny.PRESET,
-    kernel: str = "",
     verbose: bool = False,
 ) -> tuple[int, str]:
     """The exit code and what is printed."""
     text = io.StringIO()
-    request = session.Request(
-        "all", preset, (), seed, None, "", cold, folder / "out", kernel=kernel, verbose=verbose
-    )
+    request = session.Request("all", preset, seed=seed, out=folder / "out", verbose=verbose)
     return campaign.run(
         request, Console(file=text, width=80, soft_wrap=True, highlight=False)
     ), text.getvalue()
@@ -144,7 +136,7 @@ def test_what_is_done_is_found_again(folder: Path) -> None:
 def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
     def swept() -> tuple[int, str]:
         text = io.StringIO()
-        request = session.Request("alpha", tiny.PRESET, (), 1, None, "", False, folder / "out")
+        request = session.Request("alpha", tiny.PRESET, out=folder / "out")
         settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
         out = Console(file=text, width=80, soft_wrap=True, highlight=False)
         return campaign.sweep(request, settings, out), text.getvalue()
@@ -242,33 +234,12 @@ def test_what_was_judged_before_its_last_trial_is_judged_again(folder: Path) -> 
     assert not outcome.read(only(folder, "alpha")).missing
 
 
-def test_a_run_on_another_kernel_is_another_run(folder: Path) -> None:
-    called(folder)
-    text = called(folder, kernel="7")[1]
-    assert rows(text) == {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["found", "0"]}, (
-        "a simulator has no kernel"
-    )
-    assert "backend guest, Linux 7\n" in text
-    assert rows(called(folder, kernel="7")[1])["alpha"] == ["found", "0"]
-    assert rows(called(folder)[1])["alpha"] == ["found", "0"]
-    runs = earlier.newest_first(folder / "out", "alpha")
-    assert sorted(run.manifest.kernel for run in runs) == ["", "7"]
-    assert next(run for run in runs if run.manifest.kernel).manifest.argv[-4:-2] == ("--kernel", "7")
-
-
-def test_another_seed_and_a_cold_run_are_other_runs(folder: Path) -> None:
+def test_another_seed_is_another_run(folder: Path) -> None:
     called(folder)
     assert rows(called(folder, seed=2)[1])["alpha"] == ["run", "0"]
-    text = called(folder, cold=True)[1]
-    assert rows(text) == {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["found", "0"]}, (
-        "a simulator has nothing to boot"
-    )
-    assert set(rows(called(folder, cold=True)[1])) == set(EXIT_CODES)
-    runs = earlier.newest_first(folder / "out", "alpha")
-    assert sorted(run.manifest.is_cold for run in runs) == [False, False, True]
     argv = ("qjump-mn", "run", "alpha", "--preset", "tiny")
-    assert {run.manifest.argv for run in runs} == {
-        (*argv, *more, "--out", str(folder / "out")) for more in ((), ("--seed", "2"), ("--cold",))
+    assert {run.manifest.argv for run in earlier.newest_first(folder / "out", "alpha")} == {
+        (*argv, *more, "--out", str(folder / "out")) for more in ((), ("--seed", "2"))
     }
 
 
@@ -343,7 +314,7 @@ def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: 
     [
         ("one.ping.p50_ms <", "one.pign.p50_ms <", "'one.pign.p50_ms' names no workload"),
         ('plot = "latency_cdf"', 'plot = "latency"', "there is no figure 'latency'"),
-        ("replicates = 2", 'replicates = 200\nduration = "3600s"', "experiment 'beta': it would take about"),
+        ("replicates = 2", 'replicates = 900\nduration = "3600s"', "experiment 'beta': it would take about"),
         ('title = "', "title = ", "beta.toml is not valid TOML"),
     ],
 )

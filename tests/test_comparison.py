@@ -72,8 +72,8 @@ def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
     """Also those that no plan has."""
     other = shutil.copytree(usual, tmp_path / "other")
     words = ("qjump-mn", "run", "fig3a", "--preset", "smoke", "--replicates", "3", "--arms", "idle,contended")
-    typed(other, *words, "--cold", "-s", "link.rate=10Mbit", "--out", "elsewhere")
-    assert "\nB has --cold, A no --cold\nB has the plan of A\n\narm" in shown(usual, other)
+    typed(other, *words, "--backend", "guest", "-s", "link.rate=10Mbit", "--out", "elsewhere")
+    assert "\nB has --backend guest, A no --backend\nB has the plan of A\n\narm" in shown(usual, other)
     typed(other, *words, "--seed", "2")
     assert "\nB has --seed 2, A --seed 1\nB has the plan of A\n\narm" in shown(usual, other)
 

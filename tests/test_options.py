@@ -106,11 +106,6 @@ def test_the_arm_of_a_scheme_may_be_one_of_those_that_are_run() -> None:
     check_added(("fq-codel",), ())
 
 
-def test_a_kernel_that_there_is_not() -> None:
-    sentence = "--kernel: there is no kernel '5.15': known are 6.1, 7; for the guest's own leave it out\n"
-    assert called("run", "fig3a", "--kernel", "5.15") == (2, "", f"qjump-mn: {sentence}")
-
-
 def test_every_option_may_be_a_variable() -> None:
     code, _, said = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="nosuch")
     assert (code, said) == (
@@ -134,12 +129,9 @@ def test_every_option_may_be_a_variable() -> None:
         ("scheme=ecn", "--scheme ecn"),
         ("perturb = 2", "--perturb 2"),
         ("backend=simulator", "--backend simulator"),
-        ("kernel=7", "--kernel 7"),
         ("engine=dask", "--engine dask"),
         ("scheduler=tcp://10.0.0.1:8786", "--scheduler tcp://10.0.0.1:8786"),
         ("out=my runs", "--out 'my runs'"),
-        ("cold=true", "--cold"),
-        ("cold", "--cold"),
         ("dry-run=yes", "--dry-run"),
         ("dry_run=yes", "--dry-run"),
     ],

@@ -32,7 +32,7 @@ from tests import synthetic
 class Repeating:
     """A backend whose trials leave the same files each time."""
 
-    name, clock, repeats_anywhere, takes_cold, parallel = "guest", "virtual", True, True, 1
+    name, clock, repeats_anywhere, parallel = "guest", "virtual", True, 1
     image = "0"
     loses = ""
     ran: list[str]
@@ -70,7 +70,7 @@ def fill(out: Path, trial: Trial) -> None:
 def backend(monkeypatch: pytest.MonkeyPatch) -> Repeating:
     made = Repeating()
     made.ran = []
-    monkeypatch.setattr(registry, "make", lambda name, *, cold=False, kernel="": made)
+    monkeypatch.setattr(registry, "make", lambda name: made)
     return made
 
 

@@ -36,14 +36,12 @@ class Ended(NamedTuple):
 class Backend(Protocol):
     """A context manager; `parallel` trials may run at a time, each from a thread of its own.
 
-    With `takes_cold`, the class takes ``cold=True``: every trial boots a machine. One that has a true
-    `takes_kernel` takes ``kernel=NAME``: trials run on that one. With `repeats_anywhere`,
-    another machine with the same image gives the same results, so that a cluster may run the trials.
+    With `repeats_anywhere`, another machine with the same image gives the same results, so that a cluster
+    may run the trials.
     """
 
     name: str
     clock: str
-    takes_cold: bool
     repeats_anywhere: bool
     parallel: int
 

@@ -21,7 +21,7 @@ OURS = {
     "host": "qjump_mn.backends.host:HostBackend",
     "simulator": "qjump_mn.backends.simulator:SimulatorBackend",
 }
-FACTS = ("name", "clock", "takes_cold", "repeats_anywhere")
+FACTS = ("name", "clock", "repeats_anywhere")
 """What a class says of itself before there is one of it."""
 
 
@@ -38,17 +38,11 @@ def check(backends: Iterable[str], where: str) -> None:
             raise UsageError(f"{where}: there is no backend {name!r}: {choices.nearest(name, known)}")
 
 
-def make(name: str, *, cold: bool = False, kernel: str = "") -> Backend:
-    """The backend ``name``; raise :class:`UsageError` if there is none that works, or none for ``--cold`` or
-    ``--kernel``."""
+def make(name: str) -> Backend:
+    """The backend ``name``; raise :class:`UsageError` if there is none that works."""
     check([name], "--backend")
     backend: Any = EntryPoint(name, OURS[name], GROUP).load() if name in OURS else _added(name)
-    if cold and not backend.takes_cold:
-        raise UsageError(f"--cold boots a guest for every trial: it does not go with --backend {name}")
-    if kernel and not getattr(backend, "takes_kernel", False):
-        raise UsageError(f"--kernel chooses the guest's: it does not go with --backend {name}")
-    asked = {"cold": True} if cold else {}
-    made: Backend = backend(**asked, kernel=kernel) if kernel else backend(**asked)
+    made: Backend = backend()
     return made
 
 

@@ -30,7 +30,6 @@ CONNECT_S = 10.0
 class RemoteBackend:
     """Runs the trials of ``inner`` on a cluster, as many at a time as it has threads when the run begins."""
 
-    takes_cold = False
     repeats_anywhere = True
 
     def __init__(self, inner: Backend, scheduler: str) -> None:

@@ -29,7 +29,6 @@ class SimulatorBackend:
 
     name = "simulator"
     clock = "virtual"
-    takes_cold = False
     repeats_anywhere = True
 
     def __init__(self) -> None:

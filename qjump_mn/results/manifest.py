@@ -22,7 +22,7 @@ from qjump_mn.model.topology import Network
 from qjump_mn.programs import registry
 
 NAME = "manifest.json"
-SCHEMA = 2
+SCHEMA = 3
 
 _CONTROL = re.compile(rb"\\u00(?:[01][0-9a-f]|7f|[89][0-9a-f])|\x7f|\xc2[\x80-\x9f]", re.IGNORECASE)
 """In JSON; a line's end and a tab, which are written otherwise there, may be."""
@@ -58,21 +58,19 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A run, complete or not; times are UTC in ISO 8601, paths are relative to the run directory.
 
-    ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry
+    ``machine`` holds what decided the bits (SHA-256 of kernel, initrd); its entry
     ``image`` stands for all of them that another machine can have too, and is what a reference run is
-    compared by. ``kernel`` is the other kernel that was asked for, as ``--kernel`` has it; "" for the
-    machine's own. ``order`` is the order the trials were started in.
+    compared by. ``order`` is the order the trials were started in.
 
     ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under
     results. ``files`` has every file that a trial left with its SHA-256.
     """
 
-    schema: Literal[2] = 2
+    schema: Literal[3] = 3
     plan: Plan
     plan_sha256: str
     judged_sha256: str
     backend: str
-    kernel: str = ""
     clock: Clock
     started_utc: str
     ended_utc: str | None = None
@@ -83,16 +81,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     order: tuple[str, ...] = ()
     trials: dict[str, TrialRecord] = {}
     files: dict[str, str] = {}
-
-    @property
-    def linux(self) -> str:
-        """The release of the kernel that the trials ran on, as far as it is known; "" if it is not."""
-        return self.machine.get("kernel") or self.kernel
-
-    @property
-    def is_cold(self) -> bool:
-        """Whether every trial boots a machine of its own."""
-        return "--cold" in self.argv
 
 
 def digest(files: Mapping[str, str]) -> str:

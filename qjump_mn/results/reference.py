@@ -152,8 +152,8 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
 
 
 def _other_images(manifest: Manifest, expected: str) -> str:
-    """Both images in brackets, if they are not the same, another kernel, and what of Debian is otherwise than
-    locked; else ""."""
+    """Both images in brackets, if they are not the same, and what of Debian is otherwise than locked; else
+    ""."""
     machine = manifest.machine
     ours = machine.get("image", "")
     if ours == expected:
@@ -161,8 +161,7 @@ def _other_images(manifest: Manifest, expected: str) -> str:
     first, *others = machine.get("differences", "").split("; ")
     more = f", and {len(others)} more" if others else ""
     packages = f"; {first}{more}" if first else ""
-    kernel = f" with Linux {manifest.linux}" if manifest.kernel else ""
-    return f"(ours {ours[:12] or 'none'}{kernel}, the reference's {expected[:12] or 'none'}{packages})"
+    return f"(ours {ours[:12] or 'none'}, the reference's {expected[:12] or 'none'}{packages})"
 
 
 def _first(names: Sequence[str]) -> str:
