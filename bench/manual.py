@@ -24,7 +24,7 @@ from qjump_mn.results import wording
 
 PAGE = ROOT / "docs/qjump-mn.1"
 COMMANDS = ROOT / "docs/cli.md"
-DATE = "November 28, 2026"
+DATE = "November 29, 2026"
 """Of the last change of what is written here."""
 
 EXIT_CODES = {

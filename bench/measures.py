@@ -27,7 +27,7 @@ CONSTANTS = {
     "frame_ms": "how long a full-size frame keeps the slowest link busy",
     "buffer_ms": "how long a host's link takes to send what a port's buffer holds",
     "link_goodput_mbps": "payload of TCP that a host's link carries at most, in Mb/s",
-    "processor_ms": "what is allowed for the processor on an urgent packet's way; 0 in the simulator",
+    "processor_ms": "what is allowed for the processor on an urgent packet's way; 0 where code takes no time",
     "busy_ports, WORKLOAD_busy_ports": "ports where an urgent packet may find bulk data in transmission",
     "ack_ports, WORKLOAD_ack_ports": "ports where it may find an acknowledgement in transmission",
     "wait_ms, WORKLOAD_wait_ms": "how long all of these keep their links busy",

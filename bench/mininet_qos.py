@@ -24,7 +24,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench import marks
-from qjump_mn.guest import Image, Job, Setup, Snapshot, prepare, run, snapshot
+from qjump_mn.guest import Image, Job, Setup, prepare, run
 from qjump_mn.steps import openvswitch
 
 ROOT = Path(__file__).parent.parent
@@ -37,15 +37,14 @@ Results = dict[str, Any]
 def main() -> None:
     """Measure, print and, if asked, write."""
     image = prepare(print)
-    booted = snapshot(image, Setup(entry="builtins:str", args={"answer": 42}), print)
     with tempfile.TemporaryDirectory() as scratch:
-        text = table(measured("figure3a", image, booted, Path(scratch)))
+        text = table(measured("figure3a", image, Path(scratch)))
     print(text)
     if sys.argv[1:] == ["--write"]:
         marks.write(README, MARKS, text)
 
 
-def measured(job: str, image: Image, booted: Snapshot, out: Path) -> Results:
+def measured(job: str, image: Image, out: Path) -> Results:
     """What a job of ``JOBS`` leaves in ``out``, from a guest that has only booted."""
     with tempfile.TemporaryDirectory() as scratch:
         package = modules(wheel(Path(scratch)))
@@ -58,9 +57,9 @@ def measured(job: str, image: Image, booted: Snapshot, out: Path) -> Results:
     script = (JOBS / f"{job}.py").read_text()
     result = run(
         image,
+        Setup(),
         Job(script=script, files=files, virtual_deadline_s=1000),
         out,
-        snapshot=booted,
         progress=print,
     )
     assert result.exit_code == 0, (out / "stderr").read_text()

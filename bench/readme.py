@@ -123,14 +123,11 @@ def links_table() -> str:
     """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference run of
     `links`."""
     plan, values = resolve.plan("links", "smoke", []), reference_values("links", "smoke")
-    idle_ms, wait_ms, processor_ms = (
-        plan.constants[name] for name in ("ping_analytic_ms", "wait_ms", "processor_ms")
-    )
+    idle_ms, wait_ms = (plan.constants[name] for name in ("ping_analytic_ms", "wait_ms"))
     rows = [
         "| 10 Mb/s, `--preset smoke` | idle median | urgent ping under load: median, p99, slowest |",
         "|---|---|---|",
-        f"| arithmetic | {wording.time(idle_ms)} ms | at most {wording.time(idle_ms + wait_ms)} ms, and "
-        f"{wording.time(processor_ms)} ms are allowed for the processor |",
+        f"| arithmetic | {wording.time(idle_ms)} ms | at most {wording.time(idle_ms + wait_ms)} ms |",
     ]
     for model, idle_arm in (("wire", "idle"), ("tbf", "tbf_idle"), ("htb", "htb_idle")):
         idle, loaded = values[idle_arm]["ping"], values[model]["ping"]

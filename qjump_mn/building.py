@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
-from qjump_mn import cache_read_only, guest, toolbox
-from qjump_mn.backends.guest import setup
-from qjump_mn.errors import UsageError
+from qjump_mn import guest, toolbox
 from qjump_mn.heartbeat import heartbeat
-from qjump_mn.model import resolve
 from qjump_mn.toolbox import machines
 
-BUILD_MINUTES = 5
+BUILD_MINUTES = 9
 """About how long it takes on two cores; bench/first_run.py measures it."""
 
 
 def build(progress: Callable[[str], None]) -> guest.Image:
-    """Build the guest's image with its usual state, and the simulator, or what is missing; return the image.
+    """Build the guest's image, and the simulator, or what is missing; return the image.
 
     The simulator is compiled in a thread of its own, which ends with this process: an interruption need not
     wait for it. Raises MachineError as `guest.prepare` and `machines.simulator_package` do.
@@ -37,19 +33,7 @@ def build(progress: Callable[[str], None]) -> guest.Image:
         beside = threading.Thread(target=compile_simulator, name="simulator", daemon=True)
         beside.start()
         image = guest.prepare(say)
-        usual_state(image, say)
         beside.join()
         if failures:
             raise failures[0]
         return image
-
-
-def usual_state(
-    image: guest.Image, progress: Callable[[str], None] = lambda line: None
-) -> guest.Snapshot | None:
-    """The machine with Figure 3a's network, on which most presets run: from the cache, or brought up. None
-    where the cache is read-only and has none, or where somebody's own fig3a is wrong."""
-    with suppress(cache_read_only.NotBuiltError, UsageError):
-        network = resolve.plan("fig3a", "smoke", []).trials()[0].network
-        return guest.snapshot(image, setup(network.skeleton()), progress)
-    return None

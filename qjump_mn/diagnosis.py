@@ -17,10 +17,9 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import building, cache, cache_read_only, cached_files, environment, guest, scratch, toolbox
+from qjump_mn import cache, cache_read_only, cached_files, environment, guest, scratch
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import LostError, MachineError, QJumpError
-from qjump_mn.guest.advice import advised
 from qjump_mn.guest.cores import BusyError, core
 from qjump_mn.toolbox import machines, making
 
@@ -147,7 +146,6 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
     yield _files()
     say(f"starts a guest, {GUEST_S:.0f} s at most")
     yield from _guest(deadline)
-    yield _other_kernels()
     yield from _host()
 
 
@@ -180,22 +178,8 @@ def _guest(deadline: float) -> Iterator[Finding]:
     yield Finding("guest", state, says, making.refusal() or "as root run  qjump-mn machine build")
 
 
-def _other_kernels() -> Finding:
-    """What ``--kernel`` may name, and whether it would have to be built."""
-    built = [name for name in toolbox.OTHER_KERNELS if toolbox.kernel_is_at_hand(name)]
-    lacking = [name for name in toolbox.OTHER_KERNELS if name not in built]
-    says = [
-        f"{' and '.join(names)} {what}" for names, what in ((built, "here"), (lacking, "not built")) if names
-    ]
-    remedy = making.refusal() or "built by the first run with --kernel"
-    return Finding("other kernels", _state(not lacking), "; ".join(says), remedy, required=False)
-
-
 def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]:
-    """Whether a guest runs a job on this machine, in a sentence. Builds nothing.
-
-    It starts from the state that a run has kept (2 s), or boots (13 to 20 s) where there is none.
-    """
+    """Whether a guest runs a job on this machine, in a sentence. Builds nothing."""
     if not machines.is_at_hand():
         return State.MISSING, machines.damage() or "the guest is not built yet"
     began = time.monotonic()
@@ -204,10 +188,8 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
     try:
         with core(patience_s=CORE_S):  # before work that would be in vain
             pass
-        with cache_read_only.enabled(), advised():
-            image = guest.prepare(progress)
-            snapshot = building.usual_state(image)
-            done = _run_job(image, snapshot, deadline)
+        with cache_read_only.enabled():
+            done = _run_job(guest.prepare(progress), deadline)
     except cache_read_only.NotBuiltError as error:
         return State.MISSING, f"the guest is not built yet: {error}"
     except BusyError as error:
@@ -222,17 +204,17 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
         )
     if done != (0, "hello\n"):
         return State.MISSING, f"a job in the guest ended with exit code {done[0]}"
-    return State.OK, f"{'' if snapshot else 'boots and '}runs a job"
+    return State.OK, "boots and runs a job"
 
 
-def _run_job(image: guest.Image, snapshot: guest.Snapshot | None, deadline: float) -> tuple[int, str]:
+def _run_job(image: guest.Image, deadline: float) -> tuple[int, str]:
     """The exit code and the output of a job in a guest that is ended at the deadline."""
     job, stop = guest.Job(script="print('hello')"), guest.Stop()
     timer = threading.Timer(deadline - time.monotonic(), stop.now)  # also while it waits for a core
     timer.start()
     try:
         with scratch.folder() as folder:
-            result = guest.run(image, job, Path(folder), snapshot=snapshot, stop=stop)
+            result = guest.run(image, guest.Setup(), job, Path(folder), stop=stop)
             return result.exit_code, Path(folder, "stdout").read_text()
     finally:
         timer.cancel()
@@ -265,10 +247,8 @@ def _memory_mib() -> int:
 
 
 def clean(out: Console, *, everything: bool) -> None:
-    """End orphaned guests, remove what dead runs and builds left, on this machine's own kernel too, and, if
+    """Remove what dead runs and builds left, on this machine's own kernel too, and, if
     asked, the whole cache."""
-    for orphan in guest.end_orphans():
-        out.print(f"ended the guest {orphan}, whose harness is gone", markup=False)
     claim.clean(lambda line: out.print(line, markup=False))
     for folder in scratch.remove_left():
         out.print(f"removed {folder}, whose process is gone", markup=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qjump_mn.toolbox.processors import Processor
 
 app = typer.Typer(
-    help="Show, build and renew the machine that experiments run in.\n\nIt is QEMU, a kernel and programs.",
+    help="Show, build and renew the machine that experiments run in.\n\nIt is a kernel and programs.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -192,7 +192,7 @@ def lock(
     The machine file and the reference runs have locks, too: machine and references.
     """
     from qjump_mn import guest, references, toolbox
-    from qjump_mn.toolbox import arm64, machines, processors, renewal, simulator
+    from qjump_mn.toolbox import arm64, machines, processors, renewal, simulator, um
     from qjump_mn.toolbox import lock as locks
 
     known = locks.names()
@@ -204,8 +204,7 @@ def lock(
         if name not in (MACHINE, REFERENCES):
             made = renewal.renewed(name, _say)
             _say(f"{name}: {len(made.have)} packages")
-    if not names or {MACHINE, toolbox.NAME, arm64.LOCK, arm64.COMPILER} & set(names):
-        arm64.check()
+    if not names or {MACHINE, toolbox.NAME, um.LOCK, arm64.COMPILER} & set(names):
         with tempfile.TemporaryDirectory() as folder:
             paths = {one.name: Path(folder, one.name) for one in processors.ALL}
             for processor in processors.ALL:
@@ -220,15 +219,14 @@ def lock(
 
 @app.command("debug-kernel")
 def debug_kernel() -> None:
-    """Build machines whose kernels look for errors; needs root.
+    """Build kernels that look for errors; needs root.
 
     They are for tests of the kernel modules.
     """
-    from qjump_mn import guest
     from qjump_mn.toolbox import debug
 
     for suite in debug.CONFIGS:
-        _say(str(guest.prepare(_say, other_kernel=suite).kernel))
+        _say(str(debug.kernel_tree(suite, _say).kernel))
 
 
 @app.command()
@@ -257,14 +255,12 @@ def _export(file: Path, processor: Processor) -> None:
 
     tree = toolbox.made(toolbox.NAME, _say)
     image = guest.prepare(_say, of_packages=True)
-    host, module, more = tree, simulator.package(_say), list[str]()
-    if processor is processors.AARCH64:
-        host, module, more = arm64.tree(_say), arm64.simulator_package(_say), arm64.packages()
-    parts = machine_file.parts(host, image.kernel, image.initrd, module, tree)
+    module = (arm64.simulator_package if processor is processors.AARCH64 else simulator.package)(_say)
+    parts = machine_file.parts(image.kernel, image.initrd, module)
     facts = machine_file.Facts(
-        packages=[*image.packages, *more],
-        packages_sha256=cache.hash_of(image.packages_sha256, *more) if more else image.packages_sha256,
-        qemu_version=image.qemu_version,
+        packages=image.packages,
+        packages_sha256=image.packages_sha256,
+        release=image.release,
         files={name: cache.hash_of_file(path) for name, path in parts.items()},
     )
     _say("writing the machine file, a minute")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def busy_host() -> Iterator[None]:
-    """Two loops that compete with QEMU for the host's processors."""
+    """Two loops that compete with guests for the host's processors."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         yield

@@ -78,7 +78,6 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("document", "name"),
     [
-        ("emulation.md", "emulation"),
         ("machine.md", "anywhere"),
         ("figures.md", "figures"),
         ("vagrant.md", "vagrant"),
@@ -468,7 +467,7 @@ def test_runs_that_are_there_have_their_own_presets(
     ("words", "told"),
     [
         ("run fig3a --preset smoke --out /tmp/x", ""),
-        ("fig3a -p smoke --out=x --replicates 2 --cold", " --replicates 2 --cold"),
+        ("fig3a -p smoke --out=x --replicates 2 --perturb 3", " --replicates 2 --perturb 3"),
         ("run --engine dask --scheduler tcp://10.0.0.1:8786 -s duration=2s fig3a", " -s duration=2s"),
     ],
 )

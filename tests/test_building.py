@@ -22,14 +22,13 @@ def built(monkeypatch: pytest.MonkeyPatch) -> threading.Barrier:
     monkeypatch.setattr(toolbox, "toolbox", lambda progress: progress("the toolbox"))
     monkeypatch.setattr(guest, "prepare", lambda progress: (both.wait(), "the image")[1])
     monkeypatch.setattr(machines, "simulator_package", lambda progress: (both.wait(), Path("x"))[1])
-    monkeypatch.setattr(building, "usual_state", lambda image, progress: progress(f"a state of {image}"))
     return both
 
 
 def test_image_and_simulator_are_built_side_by_side(built: threading.Barrier) -> None:
     lines: list[str] = []
     assert building.build(lines.append) == "the image"  # type: ignore[comparison-overlap]
-    assert lines == ["the toolbox", "a state of the image"] and not built.broken
+    assert lines == ["the toolbox"] and not built.broken
 
 
 def test_a_simulator_that_cannot_be_compiled_is_an_error(

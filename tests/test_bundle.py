@@ -37,7 +37,7 @@ from qjump_mn.results.manifest import Manifest, TrialRecord
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {
-    "manifest.json": b'{"schema": 2}\n' * 20,
+    "manifest.json": b'{"schema": 3}\n' * 20,
     "trials/idle/1/raw/ping.txt": b"64 bytes from 10.0.0.10: icmp_seq=1 ttl=64 time=8.77 ms\n" * 50,
     "trials/idle/1/DONE": b"0123456789abcdef\n",
     "own/experiments/mine.toml": b'title = "mine"\n',

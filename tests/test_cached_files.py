@@ -17,8 +17,7 @@ import pytest
 from qjump_mn import cache, cache_read_only, cache_verification, cached_files
 from qjump_mn.cache_read_only import NotBuiltError
 from qjump_mn.cached_files import RECORD
-from qjump_mn.errors import LostError, MachineError
-from qjump_mn.guest.advice import ADVICE, advised
+from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import Tree
 from qjump_mn.toolbox.tree import is_vital
 from tests.guest import strangers
@@ -457,20 +456,3 @@ def test_a_file_of_the_cache_that_is_gone_is_one_sentence(root: Path, tmp_path: 
         (path / "bin/none").read_text()
     with pytest.raises(FileNotFoundError), cache.sentences():
         (tmp_path / "none").read_text()
-
-
-@pytest.mark.parametrize(
-    ("error", "is_advised"),
-    [
-        (LostError("the guest's kernel panicked; the end of its console:\n  oops"), True),
-        (MachineError("QEMU does not start: no such file"), True),
-        (MachineError("no room for the image"), False),
-        (LostError("the guest ran out of memory; the end of its console:\n"), False),
-        (LostError("the guest overran its deadline of 3 s; the end of its console:\n"), False),
-    ],
-)
-def test_who_loses_a_guest_is_told_of_verify(error: LostError | MachineError, is_advised: bool) -> None:
-    with pytest.raises(type(error)) as caught, advised():
-        raise error
-    assert caught.value is error
-    assert str(error).endswith(ADVICE) == is_advised

@@ -19,7 +19,7 @@ import pytest
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import cores
 from qjump_mn.guest.cores import BusyError, StoppedError, core
-from qjump_mn.guest.machine import Stop
+from qjump_mn.guest.instance import Stop
 
 HOLD = """
 import sys

@@ -13,7 +13,7 @@ from qjump_mn import costs
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.simulator import SimulatorBackend
-from qjump_mn.costs import FORK_S, QUIET, ArmCost, Costs, Expected, PresetCost
+from qjump_mn.costs import ArmCost, Costs, Expected, PresetCost
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
@@ -43,7 +43,9 @@ def test_only_the_closed_loop_of_memcached_is_busy(of: Trial, busy: dict[str, fl
 def test_the_seconds_of_a_trial_are_those_of_its_programs() -> None:
     contended = trial("fig3a", "smoke", "contended")
     virtual_s = (contended.warmup_ns + contended.duration_ns) / 1e9
-    assert costs.said_s(contended, GuestBackend()) == FORK_S + virtual_s * (QUIET + 0.7)
+    assert costs.said_s(contended, GuestBackend()) == costs.BOOT_S + 12 * costs.HOST_S + virtual_s * (
+        costs.QUIET + costs.BUSY * 0.7
+    )
 
 
 @pytest.fixture
@@ -89,8 +91,8 @@ def test_one_that_nobody_has_measured_is_as_far_from_its_programs_words_as_the_o
         qjump = trial("fig3a", preset, "qjump")
         found = alone_s(resolve.plan("fig3a", preset, []))
         assert found["qjump"] == pytest.approx(factor * costs.said_s(qjump, backend)), preset
-    dilated = trial("fig3a", "paper", "qjump")
-    assert alone_s(resolve.plan("fig3a", "paper", []))["qjump"] == costs.said_s(dilated, backend)
+    fast = trial("fig3a", "paper", "qjump")
+    assert alone_s(resolve.plan("fig3a", "paper", []))["qjump"] == costs.said_s(fast, backend)
 
 
 def test_one_that_another_preset_has_too_takes_what_it_took_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +132,7 @@ def test_a_slower_machine_takes_longer(of_fig3a: Costs, monkeypatch: pytest.Monk
     assert alone_s(plan)["idle"] == pytest.approx(9.0)
     virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
     on_the_host = costs.seconds(plan, HostBackend(), plan.trials())
-    assert set(on_the_host.values()) == {FORK_S + virtual_s}, "whose clock is everybody's"
+    assert set(on_the_host.values()) == {costs.REAL_S + virtual_s}, "whose clock is everybody's"
 
 
 def test_the_fixed_work_is_the_machines_own_whatever_else_it_does(monkeypatch: pytest.MonkeyPatch) -> None:

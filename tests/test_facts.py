@@ -14,7 +14,7 @@ from qjump_mn.guest import Image
 from qjump_mn.remembered import VARIABLE
 from tests import facts
 
-IMAGE = Image(Path(), Path(), Path(), {"qemu": "1", "kernel": "2", "initrd": "3"}, "10.0", [], "4", [], "5")
+IMAGE = Image(Path(), Path(), {"kernel": "2", "initrd": "3"}, [], "4", [], "5", "7.3")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def shown(sessions: list[str]) -> facts.Test:
 def test_a_fact_of_the_guest_is_shown_for_each_image_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[str] = []
     test = shown(sessions)
-    other = msgspec.structs.replace(IMAGE, sha256=IMAGE.sha256 | {"qemu": "5"})
+    other = msgspec.structs.replace(IMAGE, sha256=IMAGE.sha256 | {"kernel": "5"})
     for image in (IMAGE, IMAGE, other, other):
         test(image=image, number=1)
     assert len(sessions) == 2

@@ -150,7 +150,7 @@ def test_doubled_round_trips_are_found(arm: str, run: RunDirectory) -> None:
 def test_a_round_trip_is_no_longer_than_its_frames_waited(run: RunDirectory) -> None:
     edit(run, f"contended/1/raw/{PING}", scaled_pings(2.0, stamps=True))
     assert re.search(
-        r"contended/1: ping: h8>h10 took 2\d+ us, where the wire takes \S+ us, ports counted waits of \d+",
+        r"contended/1: ping: h8>h10 took 2\d+ us, where the wire takes \S+ us and ports counted waits of \d+",
         failed(run)["waits"],
     )
 

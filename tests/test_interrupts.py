@@ -18,7 +18,6 @@ import pytest
 
 from qjump_mn import scratch
 from qjump_mn.guest.cores import core
-from qjump_mn.guest.machine import _tagged
 from qjump_mn.processes import is_alive, tag
 from qjump_mn.results import directory
 from qjump_mn.toolbox import simulator
@@ -48,7 +47,7 @@ class Started:
                 start_new_session=True,
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # else ignored
             )  # fmt: skip
-        self.tag = tag(self.process.pid)
+        self._guests: set[str] = set()
 
     @property
     def out(self) -> str:
@@ -71,8 +70,10 @@ class Started:
                 pids.append(int(folder.name))
         return pids
 
-    def guests(self) -> list[int]:
-        return [pid for pid, harness in _tagged() if harness == self.tag]
+    def guests(self) -> list[str]:
+        """The instances that it has started, and that have not ended."""
+        self._guests |= {tag(pid) for pid in self.children("initrd=fd:")}
+        return [guest for guest in self._guests if guest and is_alive(guest)]
 
     def until(self, condition: Callable[[], Answer], limit_s: float = 600) -> Answer:
         """What the condition answers at last, which is not false."""

@@ -225,11 +225,11 @@ def test_no_run_directory_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(UsageError, match="is no manifest"):
         directory.existing(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": 1}')
-    with pytest.raises(UsageError, match="has schema 1, this qjump-mn reads schema 2"):
+    (tmp_path / "manifest.json").write_text('{"schema": 2}')
+    with pytest.raises(UsageError, match="has schema 2, this qjump-mn reads schema 3"):
         directory.existing(tmp_path)
     made_by = '"versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}'
-    (tmp_path / "manifest.json").write_text(f'{{"schema": 2, {made_by}}}')
+    (tmp_path / "manifest.json").write_text(f'{{"schema": 3, {made_by}}}')
     with pytest.raises(
         UsageError,
         match=r"is no manifest of this version: .*: use the one that made it, 0\.0\.9, commit abc$",

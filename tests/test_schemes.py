@@ -240,10 +240,11 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
     undone = made.undo
     assert undone is not None and placed.undo is not None
     for step, queues, below in ((made, " numtxqueues 8", 1), (undone, "", 8)):
-        lines = step.argv[-1].splitlines()
-        assert lines[:2] == [f"ethtool -L h8-eth0 tx {below}", "ip link del h8-eth0.2"]
-        assert lines[2].startswith(f"ip link add link h8-eth0 name h8-eth0.2{queues} type vlan id 2 ")
-        assert "ip addr add 10.0.0.8/24 dev h8-eth0.2" in lines and lines[-1] == "ip -batch -"
+        lines = step.stdin.splitlines()
+        assert step.argv[-1].splitlines()[:2] == [f"ethtool -L h8-eth0 tx {below}", "ip -batch -"]
+        assert lines[0] == "link del h8-eth0.2"
+        assert lines[1].startswith(f"link add link h8-eth0 name h8-eth0.2{queues} type vlan id 2 ")
+        assert "addr add 10.0.0.8/24 dev h8-eth0.2" in lines
         assert step.stdin.count("nud permanent") == len(etf.network.hosts) - 1
     first, *queues_below = placed.stdin.splitlines()
     assert first.startswith("qdisc add dev h8-eth0.2 root handle 100: taprio num_tc 8 ")

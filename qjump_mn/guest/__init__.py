@@ -1,139 +1,125 @@
-"""The guest: a machine with its own clock, in which an entry point runs. It knows nothing of networks or
+"""The guest: Linux with a clock of its own, in which an entry point runs. It knows nothing of networks or
 experiments.
 
     image = prepare(print)
-    base = snapshot(image, Setup(entry="package.module:bring_up", args={...}), print)
-    result = run(image, Job(entry="package.module:measure", args={...}, seed=7), Path("out"), snapshot=base)
+    setup = Setup(entry="package.module:bring_up", args={...})
+    result = run(image, setup, Job(entry="package.module:measure", args={...}, seed=7), Path("out"))
 
-`run` with a setup instead of a snapshot boots, sets up and measures in one go ("cold") and gives the same
-bits. Measured on two cores: image 121 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs
-after 0.07 s and is done with an empty job after 0.8 s; 2 MB of results take 0.1 s.
+Each job has an instance of its own: Linux as a program, whose time stands still while code runs
+(instance.py). It boots, sets up, does the job, hands its files out and powers off.
 """
 
 from __future__ import annotations
 
 import hashlib
-import shutil
+import re
 import time
 from pathlib import Path
 
 from qjump_mn import cache, scratch
-from qjump_mn.errors import LostError, UsageError
-from qjump_mn.guest import snapshots, store
+from qjump_mn.errors import LostError
+from qjump_mn.guest import instance, store
 from qjump_mn.guest.cores import core
-from qjump_mn.guest.images import prepare
-from qjump_mn.guest.job import Clock, Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
-from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, qemu_argv
-from qjump_mn.guest.result import Trailer, unpack
+from qjump_mn.guest.images import check_processor, prepare
+from qjump_mn.guest.instance import Stop
+from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Told, encode_job, encode_setup
+from qjump_mn.guest.result import unpack
 
-__all__ = [
-    "Image",
-    "Job",
-    "Progress",
-    "Result",
-    "Setup",
-    "Snapshot",
-    "Stop",
-    "end_orphans",
-    "prepare",
-    "run",
-    "snapshot",
-]
+__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Stop", "check_processor", "prepare", "run"]
 
 MEMORY_MB = 1024
-
-
-def snapshot(
-    image: Image,
-    setup: Setup,
-    progress: Progress = lambda line: None,
-    *,
-    memory_mb: int = MEMORY_MB,
-    wall_deadline_s: float = 900.0,
-    stop: Stop | None = None,
-) -> Snapshot:
-    """The machine after `setup`, from the cache or brought up now. Needs no root.
-
-    Raises LostError with the console's last lines when the setup fails, the guest dies or a deadline passes,
-    and when `stop` ends it.
-    """
-    return snapshots.take(
-        image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s, stop=stop
-    )
+_MARK, _TICK = "qjump-mn: ", "qjump-mn-clock: "  # the executor's and the agent's constants
+_CLOCK = re.compile(rb"^qjump-mn-clock: .*\n", re.MULTILINE)
+_OVERRAN = "overran its virtual deadline"
 
 
 @store.kept
 def run(
     image: Image,
+    setup: Setup,
     job: Job,
     out: Path,
     *,
-    snapshot: Snapshot | None = None,
-    setup: Setup | None = None,
     wall_deadline_s: float = 1800.0,
     progress: Progress = lambda line: None,
-    clock: Clock | None = None,
+    clock: Told | None = None,
     memory_mb: int = MEMORY_MB,
     stop: Stop | None = None,
 ) -> Result:
-    """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made
-    if absent).
+    """Boot an instance, set up, and do the job. Its files are unpacked into ``out`` (made if absent), with
+    the console's text as `console.log`.
 
-    The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on
-    the console. May be called from several threads at once: each waits for a core of its own. The deadline
-    begins when the core is there. Raises LostError, which says how long was waited, when there is no complete
-    result: panic, out of memory, deadline, or `stop` ended it; the console is kept then too.
+    An exception in the job's entry is exit code 5 with its traceback on the console. May be called from
+    several threads at once: each waits for a core of its own. The deadline begins when the core is there.
+    ``clock`` is called with the seconds that the job has taken on the guest's clock, each ``job.tick_s`` of
+    them. Raises LostError, which says how long was waited, when there is no complete result: panic, out of
+    memory, deadline, or ``stop`` ended it; the console is kept then too.
     """
-    if snapshot and setup:
-        raise UsageError("a run has a snapshot or a setup, not both")
-    encoded = encode_job(job)
-    stop, console, asked = stop or Stop(), out / "console.log", time.monotonic()
+    encoded, asked = (encode_setup(setup), encode_job(job)), time.monotonic()
+    stop, lines = stop or Stop(), _Lines(progress, clock)
 
     def waiting(line: str) -> None:
-        _keep(image, snapshot)  # whenever the line changes; a session holds them anyway (cache_holds.py)
+        cache.used(image.initrd.parent)  # whenever the line changes, whatever else is pruned
         progress(line)
 
     with core(waiting, stop.event) as number, scratch.folder() as folder:
         started = time.monotonic()
-        _keep(image, snapshot)
+        cache.used(image.initrd.parent)
         out.mkdir(parents=True, exist_ok=True)
-        files = Files(Path(folder))
-        files.setup.write_bytes(encode_setup(snapshot.setup if snapshot else setup or Setup()))
-        files.job.write_bytes(encoded)
-        memory = snapshots.private_memory(snapshot) if snapshot else snapshots.own_memory(memory_mb)
-        if snapshot:
-            snapshots.copy_state(snapshot, files)
-        argv = qemu_argv(image, files, memory, stopping=False, state=snapshot is not None)
+        log = Path(folder, "log")
         try:
-            with machine(argv, files, number, stop) as guest:
-                if snapshot:
-                    snapshots.restore(guest, snapshot)
-                guest.wait_ended(wall_deadline_s, progress, clock)
-                trailer = _unpacked(guest, out)
+            left = instance.run(
+                image.kernel,
+                image.initrd,
+                b"".join(encoded),
+                Path(folder),
+                memory_mb=memory_mb,
+                wall_deadline_s=wall_deadline_s,
+                line=lines,
+                core=number,
+                stop=stop,
+            )
+            trailer = unpack(Path(folder, "out"), out)
+            if trailer is None:
+                raise _lost("the guest ended without a result", log)
         except LostError as error:
             error.waited_s = started - asked
             raise
         finally:
-            if files.console.exists():
-                shutil.copyfile(files.console, console)
+            if log.exists():
+                (out / "console.log").write_bytes(_CLOCK.sub(b"", log.read_bytes()))
         wall_s = time.monotonic() - started
-    sha256 = dict(image.sha256) | {"job": hashlib.sha256(encoded).hexdigest(), "result": trailer.sha256}
-    if snapshot:
-        sha256["snapshot"] = snapshot.sha256
-    virtual_s, waited_s = trailer.virtual_ns / 1e9, started - asked
-    exit_code, version = trailer.exit_code, image.qemu_version
-    return Result(exit_code, virtual_s, wall_s, waited_s, console, sha256, argv, version, guest.used)
+    sha256 = {
+        **image.sha256,
+        "setup": hashlib.sha256(encoded[0]).hexdigest(),
+        "job": hashlib.sha256(encoded[1]).hexdigest(),
+        "result": trailer.sha256,
+    }
+    return Result(
+        exit_code=trailer.exit_code,
+        virtual_s=trailer.virtual_ns / 1e9,
+        wall_s=wall_s,
+        waited_s=started - asked,
+        console=out / "console.log",
+        sha256=sha256,
+        used=left.used,
+    )
 
 
-def _unpacked(guest: Machine, out: Path) -> Trailer:
-    """What an ended machine left; its files are in ``out`` then."""
-    trailer = unpack(guest.files.result, out)
-    if trailer is None:
-        raise guest.lost("the guest ended without a result")
-    return trailer
+class _Lines:
+    """What the guest says on its console, line by line."""
+
+    def __init__(self, progress: Progress, clock: Told | None) -> None:
+        self._progress, self._clock = progress, clock
+
+    def __call__(self, line: str) -> None:
+        if line.startswith(_MARK):
+            self._progress(line.removeprefix(_MARK).strip())
+        elif line.startswith(_TICK) and self._clock:
+            self._clock(float(line.removeprefix(_TICK)))
 
 
-def _keep(image: Image, snapshot: Snapshot | None) -> None:
-    """Keep what a run starts from in the cache, whatever else is pruned."""
-    for path in (image.initrd.parent, *([snapshot.path] if snapshot else [])):
-        cache.used(path)
+def _lost(what: str, log: Path) -> LostError:
+    """The error for a guest that powered off without a result, with the end of its console."""
+    text = log.read_text(errors="replace")
+    return instance.lost("the guest overran its deadline in virtual time" if _OVERRAN in text else what, text)

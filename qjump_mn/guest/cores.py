@@ -1,8 +1,4 @@
-"""One core for each guest: main loop and processor of a QEMU that records take turns, and handing over
-between cores costs more.
-
-Measured with wire links, which set 7,700 timers a virtual second: a guest that may use both cores of a
-machine takes 20 to 25 % longer than one that is kept on one, and two at once take twice as long.
+"""One core for each guest: its kernel and its programs take turns, and two at once would share what there is.
 
 Who asks first is served first, among all processes and threads of a user. A folder holds a file for each
 core, which its holder locks, and a file for each thread that waits, which that thread locks and whose name is

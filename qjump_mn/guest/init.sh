@@ -16,5 +16,7 @@ mkdir -p /run/lock /run/netns
 hostname guest
 ip link set lo up
 echo 1 >/proc/sys/vm/panic_on_oom # a run that lost a program to the lack of memory must not look like a result
+ln -sf host-log /dev/console
+exec >/dev/host-log 2>&1
 cd /root || exit 1
 exec python3 -P /opt/qjump-mn/executor/agent.py

@@ -14,14 +14,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from qjump_mn.errors import LostError
 from qjump_mn.guest import starter
+from qjump_mn.guest.cores import StoppedError
 from qjump_mn.leash import leashed
 from qjump_mn.processes import Used, wait
 
@@ -40,11 +42,14 @@ _WORDS = (
     "panic=-1",
     "oops=panic",
     "noreboot",
+    "ifb.numifbs=0",  # by itself it makes two that nobody asked for
     "quiet",
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/"}
+_POLL_S = 0.1
 _TAIL_LINES = 15
 _PANIC = "Kernel panic - not syncing: "
+_NO_MEMORY = "panic_on_oom"
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -56,6 +61,39 @@ class Outcome(msgspec.Struct, frozen=True):
     used: Used | None
 
 
+class Stop:
+    """Ends all instances that were started under it, now and for good; used from several threads."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+
+    def now(self) -> None:
+        """Kill what runs: whoever waits for it gets a LostError. A later start raises StoppedError."""
+        with self._lock:  # so that none is between its start and its entry
+            self.event.set()
+            for process in self._running:
+                process.kill()
+
+    @contextlib.contextmanager
+    def running(self, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
+        """The process that ``start`` starts, killed with the block, and all of its session."""
+        with self._lock:
+            if self.event.is_set():
+                raise StoppedError("it was ended before its guest had started")
+            process = start()
+            self._running.add(process)
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # programs of the guest are processes, too
+            process.wait()
+            with self._lock:
+                self._running.discard(process)
+
+
 def run(
     kernel: Path,
     initrd: Path,
@@ -65,12 +103,16 @@ def run(
     memory_mb: int = 1024,
     wall_deadline_s: float = 900.0,
     words: Sequence[str] = (),
+    line: Callable[[str], None] = lambda line: None,
+    core: int | None = None,
+    stop: Stop | None = None,
 ) -> Outcome:
     """Run one to its end in an empty ``folder``, which keeps `out` and `log`; ``words`` are added to the
-    kernel's command line.
+    kernel's command line. ``line`` is called with each line of the console, ``core`` is the one that it is
+    kept on.
 
     Raises LostError, with the last lines of the console, for a panic, where it ends otherwise than by
-    powering off, and after the deadline.
+    powering off, and after the deadline; StoppedError where ``stop`` does not let it start.
     """
     (folder / "in").write_bytes(data)
     out, log = folder / "out", folder / "log"
@@ -80,6 +122,7 @@ def run(
         initrd.open("rb") as image,
         out.open("wb") as result,
         log.open("ab") as console,  # the kernel's messages and a program's may come at once
+        log.open("rb") as said,
     ):
         given = [file.fileno() for file in (into, image, result, console)]
         into_fd, image_fd, out_fd, log_fd = range(starter.FIRST, starter.FIRST + len(given))
@@ -87,37 +130,43 @@ def run(
         files = f"host_files=in:{into_fd},out:{out_fd},log:{log_fd}"
         argv = [str(kernel), f"mem={memory_mb}M", f"initrd=fd:{image_fd}", files, *_WORDS, *words]
         fenced = [sys.executable, "-I", "-S", str(starter.__file__), ",".join(map(str, given)), *argv]
-        process = subprocess.Popen(
-            leashed(fenced),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=console,
-            env=_ENVIRONMENT,
-            pass_fds=given,
-            start_new_session=True,
-        )
-        try:
-            used = wait(process, wall_deadline_s)
-        except subprocess.TimeoutExpired:
-            raise _lost(f"the guest took more than {wall_deadline_s:g} s", log) from None
-        finally:
-            _end(process)
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                leashed(fenced, core),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                env=_ENVIRONMENT,
+                pass_fds=given,
+                start_new_session=True,
+            )
+
+        with (stop or Stop()).running(start) as process:
+            while process.returncode is None:
+                try:
+                    used = wait(process, _POLL_S)
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() - began > wall_deadline_s:
+                        what = f"the guest overran its deadline of {wall_deadline_s:g} s"
+                        raise lost(what, log.read_text(errors="replace")) from None
+                for one in said:
+                    line(one.decode(errors="replace").rstrip("\n"))
+    text, took_s = log.read_text(errors="replace"), time.monotonic() - began
     if process.returncode:
-        raise _lost(f"the guest ended with status {process.returncode}", log)
-    return Outcome(out.read_bytes(), log.read_text(errors="replace"), time.monotonic() - began, used)
+        raise lost(f"the guest ended with status {process.returncode}", text)
+    return Outcome(out.read_bytes(), text, took_s, used)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of it: programs of the guest are processes of its session."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _lost(what: str, log: Path) -> LostError:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+def lost(what: str, log: str) -> LostError:
+    """The error for a guest that did not get through: ``what``, or the reason that its console gives, and the
+    console's last lines."""
+    lines = [line for line in log.splitlines() if line.strip()]
     panics = [line.partition(_PANIC)[2] for line in lines if _PANIC in line]
-    return LostError(
-        "\n".join([f"the guest's kernel panicked: {panics[0]}" if panics else what, *lines[-_TAIL_LINES:]])
-    )
+    if panics:
+        what = f"the guest's kernel panicked: {panics[0]}"
+    if any(_NO_MEMORY in line for line in lines):
+        what = "the guest ran out of memory"
+    tail = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
+    return LostError(f"{what}; the end of its console:\n{tail}")

@@ -16,17 +16,13 @@ from qjump_mn.processes import Used
 Progress = Callable[[str], None]
 """Called with one short line, without a newline; may be called from the thread that called us only."""
 
-Clock = Callable[[float], None]
-"""Called every second or so with the seconds that the machine's clock has run, to whole seconds; may be
-called from the thread that called us only."""
-
-JOB_BYTES = 65536
-"""Every job is padded to this, so that all forks of a snapshot and a cold run start alike; only its own bytes
-are read, 20 kB in 4 virtual ms. Data belong into the image (`prepare(extra=…)`), not into the job."""
+Told = Callable[[float], None]
+"""Called with the seconds that a job has taken on the guest's clock; may be called from the thread that
+called us only."""
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is brought up before the stopping point and shared by every fork.
+    """What is brought up before the job.
 
     `entry` names a function `module:function` taking `args` (a dict) and returning any object, the context;
     None means that nothing is set up and the context is None. It runs in the agent's process, as root.
@@ -38,15 +34,15 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one fork, or one cold run, does: an entry point or a script, a seed and a deadline in virtual
-    seconds.
+    """What is done: an entry point or a script, a seed and a deadline in seconds of the guest's clock.
 
     `entry` names a function `module:function` called as `function(context, args, outdir)`: `context` is what
     the setup returned, `args` the dict below, `outdir` an empty folder whose files become the result. It
     returns the exit code (None is 0). `script` is Python source instead, run as a program of its own in
     `outdir` (its output is kept there as `stdout` and `stderr`), and `files` are texts, by name, that it
     finds beside it and can import. A line on the console (an entry's standard output, /dev/console) that
-    starts with "qjump-mn: " reaches the host's progress callback.
+    starts with "qjump-mn: " reaches the host's progress callback. With ``tick_s`` the agent says on the
+    console, each so many seconds of the guest's clock, how many the job has taken.
     """
 
     entry: str | None = None
@@ -55,44 +51,26 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, str] = msgspec.field(default_factory=dict)
     seed: int = 0
     virtual_deadline_s: float = 600.0
+    tick_s: float = 0.0
 
 
 class Image(msgspec.Struct, frozen=True):
-    """Kernel, initramfs and the tree that QEMU runs from.
+    """Kernel and initramfs.
 
-    `sha256` has the keys `qemu`, `kernel` and `initrd`; `packages` is the complete list `name=version` of the
-    tree, and `differences` says in one sentence each how it differs from the locked reference (empty: it is
-    the reference). `identity` is what runs are compared by: the same for every host's QEMU of the same
-    version, with the same kernel and initramfs. `release` is the kernel's, such as 6.12.107+deb13-amd64.
+    `sha256` has the keys `kernel` and `initrd`; `packages` is the complete list `name=version` of what the
+    initramfs is made of, and `differences` says in one sentence each how it differs from the locked reference
+    (empty: it is the reference). `packages_sha256` covers what the kernel is compiled by, too. `identity` is
+    what runs are compared by. `release` is the kernel's, such as 7.3.4.
     """
 
-    tree: Path
     kernel: Path
     initrd: Path
     sha256: dict[str, str]
-    qemu_version: str
     packages: list[str]
     packages_sha256: str
     differences: list[str]
     identity: str
-    release: str = ""
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """A machine stopped after its setup: `path` is a folder of the cache.
-
-    `sha256` is that of its memory, the same wherever the same image was brought up by the same QEMU;
-    `reproducible` is false when the machine was not idle at the stopping point and that may not hold.
-    `wall_s` is what bringing it up took.
-    """
-
-    path: Path
-    image: Image
-    setup: Setup
-    memory_mb: int
-    sha256: str
-    reproducible: bool
-    wall_s: float
+    release: str
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -100,9 +78,8 @@ class Result(msgspec.Struct, frozen=True):
 
     `exit_code` is the job's own; `virtual_s` and `wall_s` are the job's duration on the guest's clock and the
     whole run's on ours, without `waited_s`, the time before until there was a core. `console` is the
-    console's full text. `sha256` has the keys qemu, kernel, initrd, snapshot (absent when cold), job and
-    result (the stream of files as it left the guest); `argv` is QEMU's command line, and `used` the host's
-    processor and memory.
+    console's full text. `sha256` has the keys kernel, initrd, setup, job and result (the stream of files as
+    it left the guest), and `used` the host's processor and memory.
     """
 
     exit_code: int
@@ -111,8 +88,6 @@ class Result(msgspec.Struct, frozen=True):
     waited_s: float
     console: Path
     sha256: dict[str, str]
-    argv: list[str]
-    qemu_version: str
     used: Used | None = None
 
 
@@ -132,10 +107,6 @@ def encode_job(job: Job) -> bytes:
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
+    """Four bytes with the length, and so many of compressed JSON."""
     packed = zlib.compress(msgspec.json.encode(fields, order="sorted"), 9)
-    framed = len(packed).to_bytes(4, "big") + packed
-    if len(framed) > JOB_BYTES:
-        raise UsageError(
-            f"a guest job of {len(framed)} bytes is too long, {JOB_BYTES} fit: put its data into the image"
-        )
-    return framed.ljust(JOB_BYTES, b"\0")
+    return len(packed).to_bytes(4, "big") + packed

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import signal
 import struct
 import sys
 
@@ -27,6 +28,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 _ADDR_NO_RANDOMIZE = 0x40000  # include/uapi/linux/personality.h
 # include/uapi/linux/prctl.h and landlock.h; the numbers of the system calls are every processor's
+_PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
@@ -71,15 +73,24 @@ _CALLS = {
 def main(descriptors: list[int], argv: list[str]) -> None:
     """Become the program. Raises OSError where the host refuses a part of the fence that it has."""
     _hand_on(descriptors)
-    kernel = os.open(argv[0], os.O_PATH | os.O_CLOEXEC)
-    # Else the kernel would do so, and start itself anew by a path that is out of its reach.
-    _checked(_LIBC.personality(_ADDR_NO_RANDOMIZE), "personality(ADDR_NO_RANDOMIZE)")
+    try:
+        kernel = os.open(argv[0], os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        sys.exit(f"{argv[0]} cannot be started: {os.strerror(error.errno or 0).lower()}")
+    # Else the kernel would do so, and start itself anew by a path that is out of its reach. Where a
+    # container's profile forbids it, it cannot either, and addresses are random, which moves nothing.
+    _LIBC.personality(_ADDR_NO_RANDOMIZE)
     for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _FILE_BYTES)):
         resource.setrlimit(limit, (most, most))
     if os.geteuid() == 0:
+        parent = os.getppid()
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        # Another user's process is off its leash (leash.py): put it on again.
+        _checked(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+        if os.getppid() != parent:
+            os._exit(1)
     _checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
     _restrict(kernel)
     _filter()

@@ -12,10 +12,10 @@ from typing import ParamSpec
 import msgspec
 
 from qjump_mn import cache, remembered
-from qjump_mn.guest.job import Image, Job, Result, Setup, Snapshot, encode_job, encode_setup
+from qjump_mn.guest.job import Image, Job, Result, Setup, encode_job, encode_setup
 from qjump_mn.remembered import Kind
 
-_SOURCES = ("__init__", "job", "machine", "qmp", "result", "snapshots", "store")
+_SOURCES = ("__init__", "instance", "job", "result", "starter", "store")
 """The modules of this package on which a result depends. What runs in the guest is in the image's hashes."""
 
 _P = ParamSpec("_P")
@@ -53,22 +53,15 @@ def kept(run: Callable[_P, Result]) -> Callable[_P, Result]:
 
 def _key(arguments: dict[str, object]) -> str:
     """The hash of everything that a result depends on: `arguments` are those of `run`, by name."""
-    image, job, snapshot, setup = (arguments[name] for name in ("image", "job", "snapshot", "setup"))
-    assert isinstance(image, Image) and isinstance(job, Job)
-    parts: list[str | bytes] = [
-        *described(image),
-        encode_job(job),
-        encode_setup(setup) if isinstance(setup, Setup) else b"",
-        str(arguments["memory_mb"]),
-    ]
-    if isinstance(snapshot, Snapshot):
-        parts += [snapshot.sha256, encode_setup(snapshot.setup), str(snapshot.memory_mb)]
-    return cache.hash_of(*parts, *code())
+    image, setup, job = (arguments[name] for name in ("image", "setup", "job"))
+    assert isinstance(image, Image) and isinstance(setup, Setup) and isinstance(job, Job)
+    memory = str(arguments["memory_mb"])
+    return cache.hash_of(*described(image), encode_setup(setup), encode_job(job), memory, *code())
 
 
 def described(image: Image) -> list[str]:
-    """All that an image decides of a result; the packages are QEMU's firmware and libraries."""
-    return [*(f"{name} {value}" for name, value in sorted(image.sha256.items())), image.packages_sha256]
+    """All that an image decides of a result."""
+    return [f"{name} {value}" for name, value in sorted(image.sha256.items())]
 
 
 def code() -> list[str]:

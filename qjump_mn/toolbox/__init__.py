@@ -1,7 +1,7 @@
-"""Debian trees: the toolbox, which holds QEMU, the compilers and everything the guest is made of, and others
-that tests need.
+"""Debian trees: the toolbox, which holds the compilers and the programs of the guest, one in which its
+kernel is built, and others that tests need.
 
-Results depend on the exact QEMU, kernel, compiler and programs, so none of them comes from the host. Each
+Results depend on the exact kernel, compiler and programs, so none of them comes from the host. Each
 tree is made of the packages of its lock (lock.py) by mmdebstrap; 54 s and 1.2 GB here. Where a locked package
 can be had nowhere any more, or with ``newest``, the toolbox is made of what the mirror has now: that is
 another machine, kept under another key, which every run says. `qjump-mn machine lock` rewrites the locks.
@@ -29,7 +29,6 @@ __all__ = [
     "damage",
     "differences",
     "found",
-    "kernel_is_at_hand",
     "kernel_source",
     "made",
     "newest",
@@ -96,11 +95,6 @@ def made(name: str, progress: Progress = lambda line: None) -> Tree:
     and as :func:`toolbox` does."""
     lock = locks.read(name)
     return Tree(_kept(lock, _key(lock), making.locked, progress))
-
-
-def kernel_is_at_hand(name: str) -> bool:
-    """Whether the tree of one of :data:`OTHER_KERNELS` is in the cache."""
-    return cache.find("toolbox", _key(locks.read(f"kernel-{name}"))) is not None
 
 
 def style_tools(progress: Progress = lambda line: None) -> Tree:

@@ -1,27 +1,17 @@
-"""The machine's half that runs on the host, for arm64: Debian's QEMU of the same version, and the simulator
-compiled for it here. The guest's half, firmware, kernel and initramfs, is the same bytes."""
+"""The simulator for arm64, compiled here."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 from qjump_mn import cache, toolbox
-from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import build, simulator
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.build import Recipe
-from qjump_mn.toolbox.tree import Tree
-
-LOCK = "arm64"
-"""The lock of Debian's packages for arm64."""
 
 COMPILER = "arm64-compiler"
 """The lock of a tree of this machine's programs that compile for arm64."""
-
-_SAME_SOURCES = ("qemu-system-x86", "qemu-system-data", "seabios")
-"""What decides a result, and must be of the toolbox's versions: QEMU, and firmware for the guest."""
 
 _MODULE = """
 export PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
@@ -33,29 +23,6 @@ mkdir out
 cp -r python/src/qjump_sim out/
 mv $module out/qjump_sim/_native.abi3.so
 """
-
-
-def tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
-    """Debian's packages for arm64, unpacked. Raises MachineError as the toolbox does, and as :func:`check`
-    does."""
-    check()
-    return toolbox.made(LOCK, progress)
-
-
-def check() -> None:
-    """Raise MachineError where the lock has another version than the toolbox's of what decides results."""
-    ours, theirs = (_versions(name) for name in (LOCK, toolbox.NAME))
-    for name in _SAME_SOURCES:
-        if ours.get(name) != theirs.get(name):
-            raise MachineError(
-                f"the lock {LOCK!r} has {name} {ours.get(name)}, {toolbox.NAME!r} has {theirs.get(name)}: "
-                f"run `qjump-mn machine lock {toolbox.NAME} {LOCK}`"
-            )
-
-
-def packages() -> list[str]:
-    """Debian's packages for arm64, as a machine file names them."""
-    return [f"{one.package.name}:{LOCK}={one.package.version}" for one in locks.read(LOCK).have]
 
 
 def simulator_package(progress: Callable[[str], None] = lambda line: None) -> Path:
@@ -71,13 +38,6 @@ def recipe() -> Recipe:
 
 
 def made_of() -> dict[str, str]:
-    """The hashes of what this half is made of, beside the machine's own sources."""
-    found = {f"the lock {name}": cache.hash_of(locks.read(name).identity) for name in (LOCK, COMPILER)}
-    return {**found, "the simulator for arm64": cache.hash_of(_MODULE)}
-
-
-def _versions(lock: str) -> dict[str, str]:
-    """The version of each package's source, for one that is only compiled again (+b1) is of the same."""
-    return {
-        name: re.sub(r"\+b\d+$", "", version) for name, version in locks.versions(locks.read(lock)).items()
-    }
+    """The hashes of what it is made of, beside the machine's own sources."""
+    compiler = cache.hash_of(locks.read(COMPILER).identity)
+    return {f"the lock {COMPILER}": compiler, "the simulator for arm64": cache.hash_of(_MODULE)}

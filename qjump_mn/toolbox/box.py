@@ -1,5 +1,5 @@
 """The machine as a computer: a Debian 12 on a bootable disk, with the checkout in it, the Python environment,
-the machine file and a first snapshot. It is a box of Vagrant for libvirt; its `box.img` boots in any QEMU.
+and the machine file. It is a box of Vagrant for libvirt; its `box.img` boots in any QEMU.
 
 It is made of the packages of the lock `box`, and then asks for nothing: no package, no index, no network. Its
 key lies in it, as in every box; each computer makes its sshd's keys when it first boots.
@@ -33,7 +33,7 @@ GIB = 20
 """The disk, of which a tenth is used."""
 
 FIRST = ("fig3a", "--preset", "smoke", "--arms", "idle")
-"""What is run in it once, so that it is known to work and has a snapshot."""
+"""What is run in it once, so that it is known to work."""
 
 _NEEDS_BYTES = 8 << 30
 _VAGRANTFILE = """\

@@ -37,18 +37,20 @@ _OWN = {
 }
 
 
-def base(tree: Tree, kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> Path:
+def base(tree: Tree, kernel: Tree | None, progress: Callable[[str], None] = lambda line: None) -> Path:
     """The folder with `base.cpio`, made from a tree, and `modules/`, to which an overlay adds its kernel
     modules.
 
-    `kernel` is the tree that the kernel comes from, the same one but in tests.
+    `kernel` is the tree that the kernel and its modules come from; None for one without modules.
     """
 
     def build(folder: Path) -> None:
         progress("building the base of the guest's image, about 20 s")
         chosen = selection.files(tree)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            _write(selection.modules(kernel), folder / "modules")
+            (folder / "modules").mkdir()
+            if kernel is not None:
+                _write(selection.modules(kernel), folder / "modules")
             python = {
                 name: node
                 for name, node in chosen.items()
@@ -63,12 +65,15 @@ def base(tree: Tree, kernel: Tree, progress: Callable[[str], None] = lambda line
                 file.writelines(cpio.archive(nodes))
 
     code = [cache.hash_of_code(Path(str(name))) for name in (__file__, selection.__file__, cpio.__file__)]
-    key = cache.hash_of(tree.packages_sha256, kernel.packages_sha256, *code)
+    key = cache.hash_of(tree.packages_sha256, kernel.packages_sha256 if kernel else "", *code)
     return cache.artefact("image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress)
 
 
 def initramfs(
-    tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: Callable[[str], None] = lambda line: None
+    tree: Tree,
+    kernel: Tree | None,
+    overlay: Mapping[str, Node],
+    progress: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """The file `initrd`: the base, and the overlay, whose names are relative to / and win over the base's.
 
@@ -78,7 +83,9 @@ def initramfs(
 
     def build(folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            lists = _module_lists(tree, kernel, foundation / "modules", overlay, Path(scratch))
+            lists: dict[str, Node] = {}
+            if kernel is not None:
+                lists = _module_lists(tree, kernel, foundation / "modules", overlay, Path(scratch))
             with (folder / "initrd").open("wb") as file, (foundation / "base.cpio").open("rb") as below:
                 shutil.copyfileobj(below, file, 1 << 20)
                 file.writelines(cpio.archive({**overlay, **lists}))

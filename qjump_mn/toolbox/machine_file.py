@@ -1,4 +1,4 @@
-"""The machine as one file: QEMU with its libraries and firmware, kernel, initramfs and simulator.
+"""The machine as one file: kernel, initramfs and simulator.
 
 It is a tar archive, compressed by the toolbox's own xz, whose members stand in the order of their names and
 have neither times nor owners: the same machine is the same file, bit for bit. `machine.json` comes first and
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import lzma
-import re
 import subprocess
 import tarfile
 from collections.abc import Mapping
@@ -23,18 +22,10 @@ from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox.tree import Tree
 
-TREE, KERNEL, INITRD, SIMULATOR = "tree", "kernel", "initrd", "simulator"
+KERNEL, INITRD, SIMULATOR = "kernel", "initrd", "simulator"
 """What the members lie in, or are."""
 
 FACTS = "machine.json"
-QEMU = "usr/bin/qemu-system-x86_64"
-_FIRMWARE = (
-    "usr/share/seabios/bios-256k.bin",
-    "usr/share/qemu/kvmvapic.bin",
-    "usr/share/qemu/linuxboot_dma.bin",
-)
-"""What QEMU loads of the machine that we ask for, beside what it has in itself."""
-
 _MOST_BYTES = 1 << 30
 """Of one member: whoever says more is no machine of ours."""
 
@@ -47,41 +38,21 @@ with lzma.open(sys.stdout.buffer, "w") as file:
 
 class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is said of a machine in itself: Debian's ``packages``, name=version, that it is made of, and the
-    SHA-256 of each of its ``files``."""
+    SHA-256 of each of its ``files``; ``release`` is the kernel's."""
 
     packages: list[str]
     packages_sha256: str
-    qemu_version: str
+    release: str
     files: dict[str, str]
 
 
-def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path, toolbox: Tree) -> dict[str, Path]:
-    """The files of a machine by the names of its members. `tree` has QEMU and its libraries, for whatever
-    host; the firmware, which the guest executes, is the toolbox's."""
-    found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, tree.processor.loader)}
-    found |= {f"{TREE}/{name}": tree.root / name for name in _libraries(tree, toolbox)}
-    found |= {f"{TREE}/{name}": toolbox.root / name for name in _FIRMWARE}
-    found |= {KERNEL: kernel, INITRD: initrd}
+def parts(kernel: Path, initrd: Path, simulator: Path) -> dict[str, Path]:
+    """The files of a machine by the names of its members."""
+    found = {KERNEL: kernel, INITRD: initrd}
     for path in simulator.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"{SIMULATOR}/{path.relative_to(simulator)}"] = path
     return found
-
-
-def _libraries(tree: Tree, toolbox: Tree) -> list[str]:
-    """All that QEMU loads at its start, but for the loader itself: as the files say, for this host may not be
-    able to run them."""
-    folder = tree.processor.libraries
-    found: dict[str, None] = {}
-    todo = [QEMU]
-    while todo:
-        files = (str(tree.root / one) for one in todo)
-        said = toolbox.output("usr/bin/readelf", "--dynamic", "--wide", *files)
-        needed = dict.fromkeys(re.findall(r"\(NEEDED\).*\[(.+)\]", said))
-        needed.pop(Path(tree.processor.loader).name, None)
-        todo = [name for one in needed if (name := f"{folder}/{one}") not in found]
-        found |= dict.fromkeys(todo)
-    return list(found)
 
 
 def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> None:

@@ -1,6 +1,6 @@
 """The reference machine by its name, which is the hash of its file; and where that may come from.
 
-There is a file for each processor that a host may have: the guest's half is the same in all. machine.lock
+There is a file for each processor that a host may have, of which the simulator is for that one. machine.lock
 says their names, what Debian's packages and our sources were when they were made, and where a file may be
 had. Where these are otherwise now, the machine is another one, and is made of packages.
 """
@@ -29,6 +29,7 @@ from qjump_mn.toolbox import (
     processors,
     selection,
     simulator,
+    um,
 )
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.machine_file import FACTS, Facts
@@ -40,7 +41,7 @@ VARIABLE = "QJUMP_MN_MACHINE"
 BESIDE = "qjump-mn-machine*.tar.xz"
 """What a machine file is called that lies in the checkout, or beside it."""
 
-_PACKAGES = "Debian's packages"
+_LOCKS = {"Debian's packages": toolbox.NAME, "Debian's packages for the kernel": um.LOCK}
 _NEEDS_BYTES = 300 << 20
 Progress = Callable[[str], None]
 
@@ -92,7 +93,7 @@ def read() -> MachineLock:
 def made_of() -> dict[str, str]:
     """The hashes of what a machine is made of now."""
     package = Path(qjump_mn.__file__).parent
-    recipes = [build.Recipe(build.folder(name), "") for name in overlay.MODULE_FOLDERS]
+    recipes = [build.Recipe(build.folder("kmod-patches"), "")]
     recipes += [build.program(path.parent.name) for path in build.folder("native").glob("*/Makefile")]
     recipes.append(simulator.recipe())
     found = {
@@ -100,12 +101,13 @@ def made_of() -> dict[str, str]:
         for recipe in recipes
         for path in recipe.sources()
     }
+    found |= {name: cache.hash_of_file(path) for name, path in um.sources().items()}
     travels = [package / "guest/init.sh", *sorted((package / "executor").glob("*.py"))]
     found |= {str(path.relative_to(package)): cache.hash_of_file(path) for path in travels}
-    for module in (build, cpio, image, overlay, selection, simulator):
+    for module in (build, cpio, image, overlay, selection, simulator, um):
         name = Path(str(module.__file__))
         found[str(name.relative_to(package))] = cache.hash_of_code(name)
-    return {**found, _PACKAGES: cache.hash_of(locks.read("toolbox").identity)}
+    return found | {what: cache.hash_of(locks.read(lock).identity) for what, lock in _LOCKS.items()}
 
 
 def differences(lock: MachineLock) -> list[str]:

@@ -1,5 +1,4 @@
-"""The processors of hosts. The guest's is always an x86-64; QEMU, its libraries and the simulator are built
-for each of these."""
+"""The processors of hosts. The guest needs an x86-64; the simulator is built for each of these."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What of the toolbox goes into the guest: files by dpkg's own account, kernel modules by depmod's.
 
-Left out is what a machine without a screen, a disk, users or services has no use for: boot time and the
-snapshot's size follow the image's size.
+Left out is what a machine without a screen, a disk, users or services has no use for: boot time follows the
+image's size.
 """
 
 from __future__ import annotations

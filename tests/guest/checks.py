@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from qjump_mn import toolbox
-from qjump_mn.guest import Image, Job, Setup, prepare, run
 from qjump_mn.toolbox import build, debug
+from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.selection import MODULES, QDISCS
 from tests.guest import trees
+from tests.guest.vm import Image, Job, Setup, prepare, run
 from tests.nights import nightly
 
 QDISC = Path(__file__).parent / "qdisc"
@@ -78,14 +79,14 @@ OTHER_TC = {
 
 
 def kernel_image(kernel: str) -> Image:
-    """A bare image: what is checked is the kernel."""
+    """What is checked is the kernel."""
     suite = SUITES[kernel]
     usr = trees.kernel_tree(suite).root / "usr"
-    extra: dict[str, bytes | Path] = {}
+    extra: dict[str, Node] = {}
     if suite == "6.1":
         folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
-        extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
-    return prepare(print, extra=extra, other_kernel=suite, bare=True)
+        extra = {name: Node.file((folder["/" in path] / path).resolve()) for name, path in OTHER_TC.items()}
+    return prepare(print, extra=extra, other_kernel=suite)
 
 
 def outside(image: Image, name: str) -> bytes:
@@ -146,7 +147,7 @@ def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
         data["pktgen.ko"] = outside(image, "net/core/pktgen")
     if {name for name, *_ in checks} & WITH_BPF:
         data |= {"cls_bpf.ko": outside(image, "net/sched/cls_bpf"), **bpf_programs()}
-    result = run(image, job_of(checks, data, 2000, OF_DEBIAN), folder, setup=Setup())
+    result = run(image, Setup(), job_of(checks, data, 2000, OF_DEBIAN), folder)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     results = json.loads((folder / "results.json").read_text())
     results["log"] = of_note(results["log"])

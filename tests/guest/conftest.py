@@ -1,5 +1,5 @@
-"""One image, one snapshot and one laboratory for all tests that run in the guest, and another user; image and
-snapshot come from the cache when they are there."""
+"""One image and one laboratory for all tests that run in the guest, and another user; the image comes from the
+cache when it is there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from qjump_mn.guest import Image, Setup, Snapshot, prepare, snapshot
+from qjump_mn.guest import Image, Setup, prepare
 from tests.guest import strangers, trees
 from tests.guest.laboratory import Laboratory
 from tests.guest.patched import patches, source, tc, tc_patches, tc_source, tools
@@ -24,9 +24,9 @@ def image() -> Image:
 
 
 @pytest.fixture(scope="session")
-def booted(image: Image) -> Snapshot:
-    """A machine that has booted and done nothing else; its context is the text "{'answer': 42}"."""
-    return snapshot(image, Setup(entry="builtins:str", args={"answer": 42}), print)
+def booted() -> Setup:
+    """A guest that has booted and done nothing else; its context is the text "{'answer': 42}"."""
+    return Setup(entry="builtins:str", args={"answer": 42})
 
 
 @pytest.fixture(scope="session")

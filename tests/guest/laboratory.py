@@ -1,4 +1,4 @@
-"""Trials of Figure 3a's plan, and of others, in forks of the guest."""
+"""Trials of Figure 3a's plan, and of others, in the guest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qjump_mn.model.resolve import plan
 
 
 class Laboratory:
-    """Runs trials of plans in forks; what they leave lies in a folder each."""
+    """Runs trials of plans; what they leave lies in a folder each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

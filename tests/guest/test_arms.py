@@ -4,7 +4,6 @@ and limiter, and what it shows is what was planned."""
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from qjump_mn.guest import Image, Job, Snapshot, run
-from qjump_mn.guest.job import JOB_BYTES
+from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
@@ -65,35 +63,20 @@ def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
     ]
 
 
-def batches(networks: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """So many networks at a time as fit into a job."""
-    batch: list[dict[str, Any]] = []
-    for network in networks:
-        if batch and len(zlib.compress(json.dumps([*batch, network]).encode())) > JOB_BYTES - 8192:
-            yield batch
-            batch = []
-        batch.append(network)
-    yield batch
-
-
 @pytest.mark.nightly
-def test_every_other_treatment_is_taken(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_every_other_treatment_is_taken(image: Image, booted: Setup, tmp_path: Path) -> None:
     chosen = untried()
     assert len(chosen) >= 30
     are_taken(chosen, image, booted, tmp_path)
 
 
-def are_taken(chosen: dict[str, ArmPlan], image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    script = Path(__file__).with_name("arms_job.py").read_text()
-    sentences: dict[str, str] = {}
-    for number, networks in enumerate(batches(work(chosen))):
-        todo = {"openvswitch": msgspec.to_builtins(openvswitch.start()), "networks": networks}
-        job = Job(script=script, files={"work.json": json.dumps(todo)}, virtual_deadline_s=4000)
-        out = tmp_path / str(number)
-        result = run(image, job, out, snapshot=booted, progress=print)
-        assert result.exit_code == 0, (out / "stderr").read_text()
-        print(f"{len(networks)} networks: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
-        sentences |= json.loads((out / "sentences.json").read_text())
-        for name in {name for network in networks for name in network["arms"]}:
-            assert asbuilt.differences(out / name / readback.BEFORE, chosen[name]) == [], name
+def are_taken(chosen: dict[str, ArmPlan], image: Image, booted: Setup, out: Path) -> None:
+    todo = {"openvswitch": msgspec.to_builtins(openvswitch.start()), "networks": work(chosen)}
+    script, files = Path(__file__).with_name("arms_job.py").read_text(), {"work.json": json.dumps(todo)}
+    result = run(image, booted, Job(script=script, files=files, virtual_deadline_s=4000), out, progress=print)
+    assert result.exit_code == 0, (out / "stderr").read_text()
+    print(f"{len(todo['networks'])} networks: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
+    for name, arm in chosen.items():
+        assert asbuilt.differences(out / name / readback.BEFORE, arm) == [], name
+    sentences = json.loads((out / "sentences.json").read_text())
     assert {name: sentences[name] for name in chosen} == dict.fromkeys(chosen, "")

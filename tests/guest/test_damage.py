@@ -18,18 +18,16 @@ from rich.console import Console
 
 from qjump_mn import cache, cache_verification, diagnosis, guest, toolbox
 from qjump_mn.cached_files import RECORD
-from qjump_mn.errors import LostError, MachineError
-from qjump_mn.guest import Job, Result, Setup, Snapshot
-from qjump_mn.guest.advice import ADVICE, advised
-from qjump_mn.toolbox import making
+from qjump_mn.errors import MachineError
+from qjump_mn.guest import Image, Job, Result, Setup
+from qjump_mn.toolbox import making, um
 from qjump_mn.toolbox.processors import X86_64
-from tests.nights import nightly
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
 
 SETUP = Setup(entry="builtins:str", args={"answer": 42})
 JOB = Job(script="import os\nprint(os.urandom(4).hex())", seed=5)
-QEMU = "usr/bin/qemu-system-x86_64"
+PROGRAM = "usr/bin/kmod"
 BIG_BYTES = 20 << 20  # compilers' libraries: nothing is compiled here
 PARTS = (
     "usr/bin usr/sbin usr/lib64 usr/share/seabios usr/share/qemu boot usr/lib/python3 usr/lib/python3.13 "
@@ -41,7 +39,7 @@ def copied(source: Path, target: Path) -> None:
     """What of the toolbox runs a guest and writes its image."""
 
     def too_big(folder: str, names: list[str]) -> list[str]:
-        paths = (Path(folder, name) for name in names if name != Path(QEMU).name)
+        paths = (Path(folder, name) for name in names)
         return [path.name for path in paths if path.is_file() and path.stat().st_size > BIG_BYTES]
 
     libraries = [
@@ -63,8 +61,8 @@ def copied(source: Path, target: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def used(booted: Snapshot) -> list[Path]:
-    """What the image of packages is made of, in the session's cache, and a snapshot of it."""
+def used(image: Image) -> list[Path]:
+    """What the image of packages is made of, in the session's cache."""
     if toolbox.found() is None:
         pytest.skip("the toolbox is not built")
     found: list[Path] = []
@@ -76,8 +74,8 @@ def used(booted: Snapshot) -> list[Path]:
             return found[-1]
 
         patch.setattr(cache, "artefact", noted)
-        image = guest.prepare(print, of_packages=True)
-    return [*found, guest.snapshot(image, SETUP, print).path]
+        guest.prepare(print, of_packages=True)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +87,16 @@ def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
     def made(lock: object, root: Path, progress: Callable[[str], None]) -> None:
         copied(tree.root, root)
 
-    folder = tmp_path_factory.mktemp("cache")
+    def compiled(self: toolbox.Tree, argv: object, target: Path) -> str:
+        """Linux as a program, which takes minutes."""
+        (target / "source").mkdir()
+        shutil.copy2(kernel, target / "source/linux")
+        return ""
+
+    folder, kernel = tmp_path_factory.mktemp("cache"), um.kernel()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "locked", made)
+        patch.setattr(toolbox.Tree, "run", compiled)
         patch.setenv("QJUMP_MN_CACHE", str(folder))
         patch.delenv("QJUMP_MN_MACHINE", raising=False)
         toolbox.made(toolbox.NAME)
@@ -103,17 +108,13 @@ def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def filled(source: Path, target: Path) -> None:
-    """A copy that keeps the holes of a memory image."""
-    os.system(f"cp -a --sparse=always '{source}'/. '{target}'")
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     (target / RECORD).unlink(missing_ok=True)
 
 
 def run(out: Path, said: list[str]) -> Result:
     """A small job as a backend runs it."""
-    image = guest.prepare(said.append)
-    with advised():
-        snapshot = guest.snapshot(image, SETUP, said.append)
-        return guest.run(image, JOB, out, snapshot=snapshot)
+    return guest.run(guest.prepare(said.append), SETUP, JOB, out)
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +128,6 @@ def right(private: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 def only(private: Path, pattern: str) -> Path:
     (path,) = private.glob(pattern)
     return path
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, 4096)
 
 
 def empty(path: Path) -> None:
@@ -158,23 +155,10 @@ def same(one: Result, other: Result) -> bool:
     return one.sha256 == other.sha256 and one.virtual_s == other.virtual_s
 
 
-@pytest.mark.parametrize("name", nightly(["memory", "state"], but=["memory"]))
-def test_a_cut_snapshot_is_made_again(private: Path, right: Result, tmp_path: Path, name: str) -> None:
-    path = only(private, f"snapshot/*/{name}")
-    cut(path)
-    sentence = f"snapshot {path.parent} is damaged, {name} is cut to 4096 of "
-    code, words = doctor(boots=False)
-    assert code == 0 and f"no       cached files: {sentence}" in words
-    said: list[str] = []
-    assert same(run(tmp_path, said), right)
-    assert said[0].startswith(sentence) and said[0].endswith("it is made again")
-    assert "as they were made" in doctor(boots=False)[1]
-
-
 @pytest.mark.parametrize(
     ("pattern", "damage", "how"),
-    [(QEMU, Path.unlink, "is missing"), ("boot/vmlinuz-*", empty, "is empty")],
-    ids=["no QEMU", "empty kernel"],
+    [(PROGRAM, Path.unlink, "is missing"), (f"{X86_64.libraries}/libc.so.6", empty, "is empty")],
+    ids=["no program", "empty library"],
 )
 def test_a_damaged_toolbox_is_made_again(
     private: Path, right: Result, tmp_path: Path, pattern: str, damage: Callable[[Path], None], how: str
@@ -198,7 +182,7 @@ def test_a_toolbox_that_cannot_be_made_again_is_one_sentence(
     def refused(lock: object, root: Path, progress: Callable[[str], None]) -> None:
         raise MachineError("the machine must be built once by root")
 
-    only(private, f"toolbox/*/root/{QEMU}").unlink()
+    only(private, f"toolbox/*/root/{PROGRAM}").unlink()
     with monkeypatch.context() as patch:
         patch.setattr(making, "locked", refused)
         said: list[str] = []
@@ -210,51 +194,23 @@ def test_a_toolbox_that_cannot_be_made_again_is_one_sentence(
     assert guest.prepare(said.append).sha256.items() <= right.sha256.items()
 
 
-def test_a_flipped_byte_of_the_initrd_is_found_before_it_boots(
-    private: Path, right: Result, tmp_path: Path
+@pytest.mark.parametrize(("kind", "name"), [("image", "initrd"), ("um-kernel", "linux")])
+def test_a_flipped_byte_is_found_before_it_boots(
+    private: Path, right: Result, tmp_path: Path, kind: str, name: str
 ) -> None:
-    path = only(private, "image/*/initrd")
-    sentence = f"image {path.parent} is damaged, initrd has other content: it is made again"
+    path = only(private, f"{kind}/*/{name}")
+    sentence = f"{kind} {path.parent} is damaged, {name} has other content: it is made again"
     flip(path, 1 << 20)
     said: list[str] = []
-    assert same(run(tmp_path, said), right) and said == [sentence]
+    assert same(run(tmp_path, said), right) and said[0] == sentence
     flip(path, 1 << 20)
+    assert "as they were made" in doctor(boots=False)[1]  # no glance shows it
     code, words = doctor()
     assert code == 3 and path.is_file()
-    assert (
-        f"missing  guest: the guest is not built yet: {sentence.removesuffix(': it is made again')}\n"
-        in words
-    )
+    damage = sentence.removesuffix(": it is made again")
+    assert f"missing  guest: the guest is not built yet: {damage}\n" in words
+    assert cache_verification.verify(said.append).damaged == 1
+    assert f"damaged       {path.parent}: {name} has other content" in said
     assert guest.prepare(said.append).sha256.items() <= right.sha256.items()
     assert "missing" not in doctor(boots=False)[1]
-
-
-def test_a_flipped_byte_of_a_snapshot_loses_the_run_and_verify_finds_it(
-    private: Path, right: Result, tmp_path: Path
-) -> None:
-    path = only(private, "snapshot/*/state")
-    flip(path, 1)
-    with pytest.raises((LostError, MachineError)) as caught:
-        run(tmp_path, [])
-    assert str(caught.value).endswith(ADVICE) and "Traceback" not in str(caught.value)
-    assert "as they were made" in doctor(boots=False)[1]  # no glance shows it
-    said: list[str] = []
-    assert cache_verification.verify(said.append).damaged == 1
-    assert f"damaged       {path.parent}: state has other content" in said
-    assert same(run(tmp_path, said), right)
     assert not cache_verification.verify(said.append).damaged
-
-
-def test_of_an_older_toolbox_what_is_missing_is_one_sentence_too(private: Path, tmp_path: Path) -> None:
-    folder = only(private, "toolbox/*/root").parent
-    (folder / RECORD).unlink()
-    for name in ("usr/lib64/ld-linux-x86-64.so.2", QEMU):
-        (folder / "root" / name).rename(folder / "away")
-        sentence = f"{name} cannot be "
-        with pytest.raises(MachineError, match=sentence):
-            run(tmp_path, [])
-        code, words = doctor()
-        assert code == 3 and sentence in words and cache.VERIFY in words
-        (folder / "away").rename(folder / "root" / name)
-    cache.remove(cache.Entry("toolbox", folder.name, folder, 0, 0.0))
-    toolbox.made(toolbox.NAME)

@@ -20,16 +20,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Image, Job, Setup, run
-from qjump_mn.toolbox import cpio, debian, overlay, selection
+from qjump_mn.toolbox import cpio, debian, selection
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
-from tests.guest.checks import kernel_image
+from tests.guest.vm import Image, Job, Setup, first_programs, of_files, run
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
@@ -234,15 +232,14 @@ def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
                     yield full, node
 
 
-def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -> Image:
+def guest_image(kernel: str, packages: list[Path], initrd: Path) -> Image:
     tree = Debian(toolbox.made(f"dkms-{kernel}", print).root)
     nodes = dict(everything(tree)) | {name: Node.folder() for name in NOT_IN_GUEST}
-    nodes |= overlay.first_programs()
+    nodes |= first_programs()
     nodes |= {f"root/dkms/{path.name}": Node.file(path) for path in packages}
     with initrd.open("wb") as file:
         file.writelines(cpio.archive(nodes))
-    sha256 = image.sha256 | {"kernel": cache.hash_of_file(tree.kernel), "initrd": cache.hash_of_file(initrd)}
-    return msgspec.structs.replace(image, kernel=tree.kernel, initrd=initrd, sha256=sha256)
+    return of_files(tree.kernel, initrd, tree.kernel_release)
 
 
 @pytest.fixture(scope="module", params=KERNELS)
@@ -256,16 +253,15 @@ def life(
         pytest.skip(
             "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour per kernel"
         )
-    folder, qemu = tmp_path_factory.mktemp("life"), kernel_image("6.12")
+    trees.kernel_tree(None)
+    folder = tmp_path_factory.mktemp("life")
     job = Job(script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600)
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            machine = guest_image(qemu, request.param, [*packages, *newer], Path(scratch, "initrd"))
+            machine = guest_image(request.param, [*packages, *newer], Path(scratch, "initrd"))
         except MachineError as error:
             pytest.skip(str(error))
-        result = run(
-            machine, job, folder, setup=Setup(), memory_mb=MEMORY_MB, wall_deadline_s=3000, progress=print
-        )
+        result = run(machine, Setup(), job, folder, memory_mb=MEMORY_MB, wall_deadline_s=3000)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     manuals = [f"/usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")]
     return Life(request.param, json.loads((folder / "results.json").read_text()), manuals)

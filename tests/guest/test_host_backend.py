@@ -1,5 +1,6 @@
-"""The host backend on a machine that others use too, which is a guest here: to its end, and killed at random
-moments; what is others' is there byte for byte afterwards."""
+"""The host backend on a machine that others use too: to its end, and killed at random moments; what is others'
+is there byte for byte afterwards. The machine is a virtual one with Debian's kernel, which has modules, and on
+whose clock the harness's own work takes time."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ import msgspec
 import pytest
 
 import qjump_mn
-from qjump_mn import toolbox
-from qjump_mn.guest import Image, Job, Setup, prepare, run, snapshot
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.steps import asbuilt, openvswitch, readback
+from qjump_mn.toolbox import build
 from qjump_mn.toolbox.image import python_package
 from tests.guest import trees
+from tests.guest.vm import Image, Job, Setup, prepare, run
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -80,11 +81,11 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
 
 @pytest.fixture(scope="module")
 def machine() -> Image:
-    """The guest as a machine that somebody has installed the harness on."""
-    trees.kernel_tree(None)
-    harness = python_package(toolbox.toolbox(), Path(qjump_mn.__file__).parent, "opt/harness")
-    files = {name: node.content for name, node in harness.items() if node.content is not None}
-    return prepare(print, extra=files)
+    """A machine that somebody has installed the harness on."""
+    tree, package = trees.kernel_tree(None), Path(qjump_mn.__file__).parent
+    nodes = build.native_programs(tree, print) | python_package(tree, package, "opt/harness")
+    nodes |= python_package(tree, package / "executor", "opt/qjump-mn")
+    return prepare(print, extra=nodes)
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +104,11 @@ def out(
     files = {f"{name}.json": msgspec.json.encode(each).decode() for name, each in plans.items()}
     files |= {"work.json": json.dumps(work), "carry_out.py": (JOBS / "carry_out.py").read_text()}
     script = (JOBS / "beside_strangers.py").read_text()
-    booted = snapshot(machine, Setup(entry="builtins:str", args={"answer": 42}), print)
     result = run(
         machine,
+        Setup(),
         Job(script=script, files=files, virtual_deadline_s=3000),
         folder,
-        snapshot=booted,
-        progress=print,
     )
     assert result.exit_code == 0, (folder / "stderr").read_text()
     print(f"{result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from qjump_mn.guest import Image, Setup, prepare, run
 from qjump_mn.toolbox import debug
 from tests.guest import test_qdisc as quick
 from tests.guest import test_qdisc_pause as pause
 from tests.guest.checks import Guest, debug_module, job_of
+from tests.guest.vm import Image, Setup, prepare, run
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -71,16 +71,16 @@ for name, check in (vars(quick) | vars(pause)).items():
 def image(request: pytest.FixtureRequest) -> Image:
     if "slow" not in request.config.option.markexpr:
         pytest.skip("the debug kernel is for `pytest -m slow`")
-    return prepare(print, other_kernel=debug.SUITE, bare=True)
+    return prepare(print, other_kernel=debug.SUITE)
 
 
 def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], folder: Path) -> Guest:
     """Boot the debug kernel, load `data` and run the checks."""
     result = run(
         image,
+        Setup(),
         job_of(checks, data, 3000),
         folder,
-        setup=Setup(),
         memory_mb=debug.MEMORY_MB,
         wall_deadline_s=7000,
     )

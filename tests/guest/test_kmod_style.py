@@ -25,7 +25,7 @@ pytestmark = pytest.mark.guest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "kmod-patches"
-SOURCE_FILES = {"kmod-patches": 7, "kmod-clock": 1}
+SOURCE_FILES = {"kmod-patches": 7}
 """The folders with kernel modules, and how many C files each has."""
 COMPILERS = {"6.12": "gcc-14", "6.1": "gcc-12", "7": "gcc-14"}
 # How make is told to check. Debian's headers of 7.3 lack scripts/checker-valid.sh, without which C=2 checks

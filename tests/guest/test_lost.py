@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from qjump_mn.errors import LostError
-from qjump_mn.guest import Image, Job, Snapshot, run
+from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, outcome, tables
@@ -130,7 +130,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def out(image: Image, booted: Snapshot, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(image: Image, booted: Setup, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What lost_job.py leaves, from one guest for all cases."""
     folder = tmp_path_factory.mktemp("out")
     cases = {
@@ -147,7 +147,7 @@ def out(image: Image, booted: Snapshot, plan: Plan, tmp_path_factory: pytest.Tem
     job = Job(
         script=Path(__file__).with_name("lost_job.py").read_text(), files=files, virtual_deadline_s=2000
     )
-    result = run(image, job, folder, snapshot=booted, progress=print)
+    result = run(image, booted, job, folder, progress=print)
     assert result.exit_code == 0, (folder / "stderr").read_text()
     print(f"{len(CASES)} trials: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
     return folder

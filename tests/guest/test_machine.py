@@ -1,199 +1,232 @@
 """The guest as a machine: what goes in, what comes out, and what ends it. That it does the same thing twice
-is in test_same_bits.py."""
+is in test_same_bits.py, what it can reach in test_fence.py, its clock in test_standstill.py."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from qjump_mn.errors import LostError, MachineError, UsageError
-from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
-from qjump_mn.guest.machine import TAG, orphans
-from tests.guest.checks import OF_DEBIAN
+from qjump_mn.errors import LostError, UsageError
+from qjump_mn.guest import Image, Job, Setup, Stop, run
+from qjump_mn.guest.cores import WAITS, StoppedError, core
+from qjump_mn.processes import stat
 from tests.guest.strangers import Stranger
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]
 
-# Most of the memory goes at once, as huge pages; touching a gigabyte page by page would take half a minute.
+SPIN = Job(script="while True: pass", virtual_deadline_s=10_000)
+SMALL_MB = 640
+"""Little more than what the initramfs takes, so that it is soon full."""
 EAT = """
-open("/proc/sys/vm/nr_hugepages", "w").write("350")
 eaten = []
 while True:
     eaten.append(bytearray(1 << 20))
 """
+# Process 1 finds its stack empty when its child, the agent, has ended.
+PANIC = r"""
+import os, re
+maps = open("/proc/1/maps").read()
+start, end = (int(word, 16) for word in re.search(r"(\w+)-(\w+) .*\[stack\]", maps).groups())
+with open("/proc/1/mem", "r+b", buffering=0) as memory:
+    memory.seek(start)
+    memory.write(bytes(end - start))
+os.kill(os.getppid(), 9)
+"""
 
 
-def ours(pid: int) -> list[int]:
-    """The QEMUs of one harness."""
-    wanted = f"{TAG}={pid}.".encode()
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if wanted in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
+def sessions(parent: int) -> set[str]:
+    """Those of the processes that ``parent`` has started in sessions of their own: of guests, here."""
+    fields = {folder.name: stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*")}
+    return {pid for pid, (_, ppid, _, session, *_) in all_of(fields) if (ppid, session) == (str(parent), pid)}
+
+
+def members(wanted: set[str]) -> list[str]:
+    """The processes of these sessions that run."""
+    fields = {folder.name: stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*")}
+    return [pid for pid, (state, _, _, session, *_) in all_of(fields) if session in wanted and state != "Z"]
+
+
+def all_of(fields: dict[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Without the processes that ended while they were looked at."""
+    return ((pid, found) for pid, found in fields.items() if found)
 
 
 def test_a_script_comes_back_with_its_files_and_exit_code(
-    image: Image, booted: Snapshot, tmp_path: Path
+    image: Image, booted: Setup, tmp_path: Path
 ) -> None:
-    script = "import os, helper\nos.makedirs('a/b')\nopen('a/b/c', 'wb').write(bytes(range(256)) * 8192)\nprint(helper.word)\nraise SystemExit(3)"
+    script = """import os, helper
+print("qjump-mn: half way", file=open("/dev/console", "w"))
+os.makedirs("a/b")
+open("a/b/c", "wb").write(bytes(range(256)) * 8192)
+print(helper.word)
+raise SystemExit(3)
+"""
     seen: list[str] = []
-    script = "print('qjump-mn: half way', file=open('/dev/console', 'w'))\n" + script
-    result = run(
-        image,
-        Job(script=script, files={"helper.py": "word = 'hello'"}),
-        tmp_path / "out",
-        snapshot=booted,
-        progress=seen.append,
-    )
+    job = Job(script=script, files={"helper.py": "word = 'hello'"})
+    result = run(image, booted, job, tmp_path / "out", progress=seen.append)
     assert result.exit_code == 3
     assert (tmp_path / "out/stdout").read_text() == "hello\n"
     assert (tmp_path / "out/a/b/c").read_bytes() == bytes(range(256)) * 8192
     # On a busy machine it says, too, for which core it waits.
-    assert [line for line in seen if not line.startswith("waits for a core")] == ["half way"]
+    assert [line for line in seen if not line.startswith(WAITS)] == ["half way"]
     assert 0 < result.virtual_s < 5
-    assert set(result.sha256) == {"qemu", "kernel", "initrd", "snapshot", "job", "result"}
+    assert set(result.sha256) == {"kernel", "initrd", "setup", "job", "result"}
 
 
-def test_every_kernel_module_and_every_program_loads(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_every_program_is_there_and_no_module_is_to_be_loaded(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     programs = (
         "ovs-vswitchd ovs-vsctl ovs-ofctl iperf3 ping tc ip ethtool tcpdump mnexec qjau ps pkill".split()
     )
     script = f"""
 import shutil, subprocess, mininet.net, msgspec
-subprocess.run(["modprobe", "-a", *{[*OF_DEBIAN, "sch_qjump", "sch_wire"]!r}], check=True)
+subprocess.run(["modprobe", "-a", "sch_qjump", "openvswitch"], check=True)
 raise SystemExit(" ".join(name for name in {programs!r} if not shutil.which(name)) or 0)
 """
-    result = run(image, Job(script=script), tmp_path, snapshot=booted)
+    result = run(image, booted, Job(script=script), tmp_path)
     assert (tmp_path / "stderr").read_text().strip() == ""
     assert result.exit_code == 0
 
 
-def test_an_entry_gets_context_arguments_and_folder(image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    result = run(image, Job(entry="builtins:print", args={"n": 1}), tmp_path, snapshot=booted)
+def test_an_entry_gets_context_arguments_and_folder(image: Image, booted: Setup, tmp_path: Path) -> None:
+    result = run(image, booted, Job(entry="builtins:print", args={"n": 1}), tmp_path)
     assert result.exit_code == 0
     assert "{'answer': 42} {'n': 1} /tmp/out" in result.console.read_text()
 
 
 def test_an_entry_that_raises_is_code_5_with_its_traceback(
-    image: Image, booted: Snapshot, tmp_path: Path
+    image: Image, booted: Setup, tmp_path: Path
 ) -> None:
-    result = run(image, Job(entry="operator:truediv"), tmp_path, snapshot=booted)
+    result = run(image, booted, Job(entry="operator:truediv"), tmp_path)
     assert result.exit_code == 5
     assert "TypeError: truediv expected 2 arguments, got 3" in result.console.read_text()
 
 
-def test_another_user_may_use_what_root_built(image: Image, booted: Snapshot, stranger: Stranger) -> None:
+def test_it_tells_how_long_a_job_takes(image: Image, booted: Setup, tmp_path: Path) -> None:
+    told: list[float] = []
+    job = Job(script="import time\ntime.sleep(1)", tick_s=0.3)
+    assert run(image, booted, job, tmp_path, clock=told.append).exit_code == 0
+    assert told == [0.3, 0.6, 0.9]
+
+
+def test_another_user_may_use_what_root_built(image: Image, stranger: Stranger) -> None:
     code = (
-        "import pickle, sys; from pathlib import Path; from qjump_mn.guest import *\n"
-        "image = prepare(print); base = snapshot(image, Setup(entry='builtins:str', args={'answer': 42}), "
-        "print)\n"
-        "run(image, Job(script='pass'), Path(sys.stdin.readline()), snapshot=base); print(base.sha256)"
+        "import sys; from pathlib import Path; from qjump_mn.guest import *\n"
+        "image = prepare(print)\n"
+        "run(image, Setup(), Job(script='pass'), Path(sys.stdin.readline())); print(image.identity)"
     )
-    # It must find both in the cache: it may build neither.
-    assert stranger.run(code, str(stranger.home / "out").encode()).strip().splitlines() == [booted.sha256]
+    # It must find all in the cache: it may build nothing.
+    assert stranger.run(code, str(stranger.home / "out").encode()).strip().splitlines() == [image.identity]
 
 
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
         ("import time; time.sleep(1000)", "overran its deadline in virtual time"),
-        ("open('/proc/sysrq-trigger', 'w').write('c')", "kernel panicked"),
+        (PANIC, "kernel panicked: Attempted to kill init"),
         (EAT, "ran out of memory"),
         ("import os; os.kill(os.getppid(), 9)", "ended without a result"),
     ],
 )
 def test_a_guest_that_does_not_get_through_is_lost(
-    image: Image, booted: Snapshot, tmp_path: Path, script: str, reason: str
+    image: Image, booted: Setup, tmp_path: Path, script: str, reason: str
 ) -> None:
+    job = Job(script=script, virtual_deadline_s=20)
     with pytest.raises(LostError, match=reason) as caught:
-        run(image, Job(script=script, virtual_deadline_s=20), tmp_path, snapshot=booted)
-    last = (tmp_path / "console.log").read_text().replace("\r", "").rstrip().splitlines()[-1]
-    assert last in str(caught.value)
-    assert not ours(os.getpid())
+        run(image, booted, job, tmp_path, memory_mb=SMALL_MB)
+    assert (tmp_path / "console.log").read_text().rstrip().splitlines()[-1] in str(caught.value)
+    assert not sessions(os.getpid())
 
 
-def test_the_wall_deadline_holds_when_virtual_time_crawls(
-    image: Image, booted: Snapshot, tmp_path: Path
-) -> None:
+def test_the_wall_deadline_holds_while_time_stands_still(image: Image, booted: Setup, tmp_path: Path) -> None:
     with pytest.raises(LostError, match="deadline of 3 s"):
-        run(
-            image,
-            Job(script="while True: pass", virtual_deadline_s=10_000),
-            tmp_path,
-            snapshot=booted,
-            wall_deadline_s=3,
-        )
-    assert not ours(os.getpid())
+        run(image, booted, SPIN, tmp_path, wall_deadline_s=3)
+    assert not sessions(os.getpid())
 
 
-@pytest.mark.slow
-def test_a_setup_that_fails_is_lost_and_leaves_no_snapshot(image: Image) -> None:
+def test_a_setup_that_fails_is_lost(image: Image, tmp_path: Path) -> None:
     with pytest.raises(LostError, match="No module named 'nowhere'"):
-        snapshots.take(image, Setup(entry="nowhere:nothing"), print, memory_mb=512, wall_deadline_s=300)
+        run(image, Setup(entry="nowhere:nothing"), Job(script="pass"), tmp_path)
 
 
-def test_no_qemu_survives_a_harness_that_is_killed(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_what_is_stopped_is_lost_at_once_and_nothing_starts_any_more(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
+    stop = Stop()
+    timer = threading.Timer(3, stop.now)
+    timer.start()
+    with pytest.raises(LostError):
+        run(image, booted, SPIN, tmp_path, stop=stop)
+    timer.join()
+    assert not sessions(os.getpid())
+    with pytest.raises(StoppedError):
+        run(image, booted, SPIN, tmp_path, stop=stop)
+
+
+@contextmanager
+def taken_cores() -> Iterator[None]:
+    with ExitStack() as stack:
+        for _ in os.sched_getaffinity(0):
+            stack.enter_context(core())
+        yield
+
+
+def test_it_waits_for_a_core_and_says_how_long(image: Image, booted: Setup, tmp_path: Path) -> None:
+    seen: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        with taken_cores():
+            running = pool.submit(run, image, booted, Job(script="pass"), tmp_path, progress=seen.append)
+            time.sleep(3)
+            assert not running.done()
+        result = running.result()
+    assert result.waited_s >= 2 and seen[0].startswith(WAITS)
+
+
+def test_nothing_of_a_guest_survives_a_harness_that_is_killed(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     code = (
         "import pickle, sys, threading; from pathlib import Path; from qjump_mn.guest import run\n"
-        "image, job, base, out = pickle.load(sys.stdin.buffer)\n"
-        "threading.Thread(target=run, args=(image, job, Path(out)), kwargs={'snapshot': base}).start()"
+        "image, setup, job, out = pickle.load(sys.stdin.buffer)\n"
+        "threading.Thread(target=run, args=(image, setup, job, Path(out))).start()"
     )
-    job = Job(script="while True: pass", virtual_deadline_s=10_000)
-    harness = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    job = Job(script="import time\nprint('qjump-mn: here')\n" + "while True: time.monotonic()\n")
+    job = msgspec.structs.replace(job, virtual_deadline_s=10_000)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    harness = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment)
     assert harness.stdin is not None
-    harness.stdin.write(pickle.dumps((image, job, booted, str(tmp_path))))
+    harness.stdin.write(pickle.dumps((image, booted, job, str(tmp_path))))
     harness.stdin.close()
-    until = time.monotonic() + 30
-    while not ours(harness.pid) and time.monotonic() < until:
+    until = time.monotonic() + 60
+    # The leash, the kernel, and what the kernel has for programs.
+    while len(members(started := sessions(harness.pid))) < 3 and time.monotonic() < until:
         time.sleep(0.05)
-    assert ours(harness.pid)
+    assert len(members(started)) >= 3
     harness.send_signal(signal.SIGKILL)
     harness.wait()
     until = time.monotonic() + 30
-    while ours(harness.pid) and time.monotonic() < until:
+    while members(started) and time.monotonic() < until:
         time.sleep(0.01)
-    assert not ours(harness.pid)
+    assert not members(started)
 
 
-def test_an_orphan_is_known_by_its_tag_alone() -> None:
-    stray = subprocess.Popen(
-        ["sleep", "60"], env={TAG: f"{os.getpid()}.1"}
-    )  # a harness of our pid that started at boot
-    try:
-        until = time.monotonic() + 30
-        while stray.pid not in orphans() and time.monotonic() < until:
-            time.sleep(0.01)  # between fork and exec it still has our environment
-        assert stray.pid in orphans()
-    finally:
-        stray.kill()
-        stray.wait()
-
-
-def test_bad_jobs_and_a_missing_qemu_are_one_sentence(image: Image, tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        run(image, Job(), tmp_path)
-    with pytest.raises(UsageError, match="too long"):
-        run(image, Job(script=os.urandom(100_000).hex()), tmp_path)
-    shutil.rmtree(tmp_path)
-    with pytest.raises(MachineError, match="QEMU does not start"):
-        run(
-            Image(Path("/nonexistent"), image.kernel, image.initrd, {}, "", [], "", [], ""),
-            Job(script="pass"),
-            tmp_path,
-        )
+def test_bad_jobs_and_a_missing_kernel_are_one_sentence(image: Image, tmp_path: Path) -> None:
+    for job in (Job(), Job(script="pass", entry="builtins:str"), Job(script="pass", virtual_deadline_s=0)):
+        with pytest.raises(UsageError):
+            run(image, Setup(), job, tmp_path)
+    missing = msgspec.structs.replace(image, kernel=tmp_path / "linux")
+    with pytest.raises(LostError, match="linux cannot be started: no such file or directory"):
+        run(missing, Setup(), Job(script="pass"), tmp_path)

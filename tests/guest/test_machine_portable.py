@@ -62,7 +62,7 @@ def test_another_user_has_the_reference_results_with_nothing_but_the_file(export
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"takes the machine from {file}" in done.stdout + done.stderr
         assert "the results are those of the reference run in the 1 trial that both have" in done.stdout
-        assert {path.name for path in (someone.home / "cache").iterdir()} == {"machine", "snapshot"}
+        assert {path.name for path in (someone.home / "cache").iterdir()} == {"machine"}
 
 
 KILLED = 8

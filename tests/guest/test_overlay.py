@@ -1,5 +1,6 @@
-"""What an image holds of ours, and so which changes make another: of a bare image's only those of kernel
-modules, tc's plugins, the agent and /init. Nothing is built: the keys of the builds are compared."""
+"""What a guest is made of that is ours, and so which changes make another; of the virtual machine's image (vm/)
+only those of kernel modules, tc's plugins, the agent and /init. Nothing is built: the keys of the builds are
+compared."""
 
 from __future__ import annotations
 
@@ -7,15 +8,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from qjump_mn import cache, environment
-from qjump_mn.toolbox import Tree, build, cpio, image, overlay
+from qjump_mn.toolbox import Tree, build, cpio, image, overlay, um
 from qjump_mn.toolbox.build import Recipe
 from qjump_mn.toolbox.cpio import Node
+from tests.guest import vm
 
 NOT_COPIED = shutil.ignore_patterns(
     ".*", "__pycache__", "build", "target", "docs", "tests", "results", "*.egg-info"
@@ -35,12 +37,17 @@ def own_tree(folder: Path) -> Tree:
 
 
 def keys(folder: Path) -> list[str]:
-    """That of a whole image, and of a bare one, of the package that is imported; run in copies of it, too."""
+    """That of the guest, and of the virtual machine, of the package that is imported; run in copies of it,
+    too."""
     tree = own_tree(folder)
-    return [key(tree, bare=bare) for bare in (False, True)]
+    kernel = [f"{name} {cache.hash_of_file(path)}" for name, path in um.sources().items()]
+    return [
+        cache.hash_of(key(tree, lambda: overlay.nodes(tree)), *kernel),
+        key(tree, lambda: vm.nodes(tree, tree)),
+    ]
 
 
-def key(tree: Tree, *, bare: bool) -> str:
+def key(tree: Tree, nodes: Callable[[], dict[str, Node]]) -> str:
     """A hash of all that an image holds of ours: of what is built the key, of any other file the content."""
     parts: list[str] = []
     empty = tree.root / "empty"
@@ -56,8 +63,8 @@ def key(tree: Tree, *, bare: bool) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "built", built)
         patch.setattr(overlay, "python_package", python_package)
-        nodes = overlay.nodes(tree, tree, bare=bare)
-    return cache.hash_of(*sorted(parts), *cpio.archive(nodes))
+        made = nodes()
+    return cache.hash_of(*sorted(parts), *cpio.archive(made))
 
 
 def keys_of(checkout: Path, folder: Path) -> list[str]:
@@ -109,11 +116,11 @@ def changed(checkout: Path) -> Iterator[list[Path]]:
 def differences(
     checkout: Path, before: list[str], changed: list[Path], patterns: str, folder: Path
 ) -> tuple[bool, bool]:
-    """Whether a comment in all files that match changes the whole image, and the bare one."""
+    """Whether a comment in all files that match changes the guest, and the virtual machine."""
     changed += [path for pattern in patterns.split() for path in checkout.glob(pattern)]
     comment(changed)
-    whole, bare = (one != other for one, other in zip(before, keys_of(checkout, folder), strict=True))
-    return whole, bare
+    guest, machine = (one != other for one, other in zip(before, keys_of(checkout, folder), strict=True))
+    return guest, machine
 
 
 def test_the_same_sources_have_the_same_keys(checkout: Path, before: list[str], tmp_path: Path) -> None:
@@ -124,7 +131,7 @@ def test_the_same_sources_have_the_same_keys(checkout: Path, before: list[str], 
 @pytest.mark.parametrize(
     "patterns",
     [
-        *(f"{folder}/*.c" for folder in overlay.MODULE_FOLDERS),
+        *(f"{folder}/*.c" for folder in vm.MODULE_FOLDERS),
         "kmod-patches/tc/*.c",
         f"{EXECUTOR}/agent.py",
         "*/guest/init.sh",
@@ -137,9 +144,16 @@ def test_what_a_kernel_test_needs_changes_both(
 
 
 @pytest.mark.parametrize(
-    "patterns", [f"{EXECUTOR}/[!a]*.py", "native/*/*.c native/*/*.h", "native/*/src/*.rs"]
+    "patterns",
+    [
+        f"{EXECUTOR}/[!a]*.py",
+        "native/*/*.c native/*/*.h",
+        "native/*/src/*.rs",
+        "kernel/*.patch",
+        "kernel/config",
+    ],
 )
-def test_the_executor_and_each_program_change_the_whole_one_alone(
+def test_the_executor_and_each_program_and_the_kernel_change_the_guest_alone(
     patterns: str, checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
 ) -> None:
     assert differences(checkout, before, changed, patterns, tmp_path / "tree") == (True, False)
@@ -152,13 +166,15 @@ def test_nothing_else_changes_either(
     assert differences(checkout, before, changed, patterns, tmp_path / "tree") == (False, False)
 
 
-def test_a_whole_image_holds_what_a_bare_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guest_has_programs_and_the_virtual_machine_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = own_tree(tmp_path / "tree")
     contents = {"kernel_modules": "module", "tc_plugins": "plugin", "native_programs": "program"}
     for function, name in contents.items():
         monkeypatch.setattr(build, function, lambda *_, name=name: {name: Node.file(b"")})
     monkeypatch.setattr(image, "_compile", lambda *_: None)
-    whole, bare = (overlay.nodes(tree, tree, bare=bare) for bare in (False, True))
-    assert set(bare) == {"init", "opt/qjump-mn/executor/agent.py", "module", "plugin"}
-    assert set(whole) > set(bare) and "program" in whole
-    assert whole["init"] == bare["init"]
+    agent = "opt/qjump-mn/executor/agent.py"
+    guest = set(overlay.nodes(tree))
+    assert guest > {"init", "plugin", "program", "usr/sbin/modprobe", agent} and "module" not in guest
+    assert set(vm.nodes(tree, tree)) == {"init", "plugin", "module", agent}

@@ -12,7 +12,7 @@ import pytest
 
 from qjump_mn.executor.shell import inside
 from qjump_mn.executor.steps import Read, Run, Start
-from qjump_mn.guest import Image, Job, Snapshot, run
+from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.results import tables
@@ -38,7 +38,7 @@ TRIALS = {(name, trial.arm.name): trial for name, resolved in PLANS.items() for 
 
 
 @pytest.fixture(scope="module")
-def out(image: Image, booted: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(image: Image, booted: Setup, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What script_job.py leaves, from one guest for all scripts."""
     folder = tmp_path_factory.mktemp("scripts")
     files = {f"{name}.sh": "\n".join([*script.lines(resolved), ""]) for name, resolved in PLANS.items()}
@@ -46,7 +46,7 @@ def out(image: Image, booted: Snapshot, tmp_path_factory: pytest.TempPathFactory
     job = Job(
         script=Path(__file__).with_name("script_job.py").read_text(), files=files, virtual_deadline_s=1000
     )
-    result = run(image, job, folder, snapshot=booted, progress=print)
+    result = run(image, booted, job, folder, progress=print)
     assert result.exit_code == 0, (folder / "stderr").read_text()
     return folder
 

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from upstream import kernel
 
-from qjump_mn.guest import Job, Setup, prepare, run
 from qjump_mn.toolbox import Tree
+from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.selection import MODULES
 from tests.guest import trees
 from tests.guest.checks import EXPECTED_LOG, QDISC, Guest
 from tests.guest.patched import AUTHOR, SOURCES
+from tests.guest.vm import Job, Setup, prepare, run
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -56,14 +57,14 @@ def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPath
     folder, checks = tmp_path_factory.mktemp("guest"), QDISC / "checks"
     packed = archive(tools, source, tc, tmp_path_factory.mktemp("archive"))
     trees.kernel_tree(None)
-    image = prepare(print, extra={"opt/series.tar": packed}, bare=True)
+    image = prepare(print, extra={"opt/series.tar": Node.file(packed)})
     files = {
         f"{name}.py": (checks / f"{name}.py").read_text() for name in ("rig", "series_tools", "tdc_cases")
     }
     plan = {"checks": [["series_tools", "qjump.json"]], "data": {}, "others": MODULES}
     files |= {"plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=900)
-    result = run(image, job, folder, setup=Setup())
+    result = run(image, Setup(), job, folder)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
 

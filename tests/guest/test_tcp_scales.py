@@ -1,5 +1,5 @@
-"""TCP at 10 Mb/s on the machine's own clock, and at 10 Gb/s on one that is dilated a thousandfold: what is the
-same in full-size frames, and which timers of the kernel are behind what is not.
+"""TCP at 10 Mb/s and at 10 Gb/s: what is the same in full-size frames, and which timers of the kernel are behind what is
+not.
 
 A bulk flow of iperf3 with a window and one without; and transfers of 4 to 43 segments, one after the other,
 through a link of 0.505 of the rate whose port holds four frames, so that the longer ones lose packets. At half
@@ -222,7 +222,7 @@ class Arm:
         preset = "slow" if faster == SLOW else "fast"
         trial, self.out = laboratory.run(plan("tcp", preset, []), name, name=f"tcp-{preset}-{name}")
         self.frame_ms = FRAME_MS / faster
-        assert trial.arm.dilation == faster
+        assert trial.arm.time_scale == faster
         tap = next(workload for workload in trial.arm.workloads if isinstance(workload, TapPlan))
         table = tables.table(tap, trial, self.out / "raw")
         sent_ns = np.array(table["arrival_ns"].to_pylist()) - theory.delivery_ns(

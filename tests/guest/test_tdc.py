@@ -16,8 +16,8 @@ import pytest
 
 from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Job, Setup, run
 from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
+from tests.guest.vm import Job, Setup, run
 from tests.nights import nightly
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
@@ -76,7 +76,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             absent = str(error)
     files["plan.json"] = json.dumps({"checks": checks, "data": {}, "others": ["dummy"]})
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=600)
-    result = run(kernel_image(request.param), job, folder, setup=Setup())
+    result = run(kernel_image(request.param), Setup(), job, folder)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest(request.param, folder, json.loads((folder / "results.json").read_text()) | {"tdc": absent})
 

@@ -1,5 +1,4 @@
-"""sch_qjump and sch_wire on several processors at once (several.py): tests/guest/qdisc/checks/smp_torture.py, for a
-moment on the kernels of the guest, and long on those that look for errors and races (docs/debug-kernel.md).
+"""sch_qjump and sch_wire on several processors at once: tests/guest/qdisc/checks/smp_torture.py, for a moment on the kernels of the guest, and long on those that look for errors and races (docs/debug-kernel.md).
 
 The clock is the host's, so that nothing of it is asserted: only that nothing breaks, hangs, or stays.
 """
@@ -12,14 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn.guest import Image, prepare
 from qjump_mn.toolbox import debug
-from tests.guest import several
 from tests.guest.checks import EXPECTED_LOG, Guest, debug_module, job_of, kernel_image, of_note
 from tests.guest.races import Races, races
+from tests.guest.vm import Image, Job, Result, Setup, machine, prepare
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(10_800)]
 
+PROCESSORS = 4
 MODULES = ["sch_qjump", "sch_qjump2015", "sch_wire"]
 SHORT = {"packets": 20_000, "operations": 300, "lines": 16}
 LONG = {"packets": 1_000_000, "operations": 10_000, "lines": 60}
@@ -30,6 +29,13 @@ LIMIT = "LIMIT_S = 1200.0"
 """How long a check may take on the virtual clock: on the host's it may take as long as the guest."""
 
 
+def on_several(image: Image, job: Job, folder: Path, deadline_s: float) -> Result:
+    memory_mb = debug.MEMORY_MB
+    return machine.run(
+        image, Setup(), job, folder, memory_mb=memory_mb, wall_deadline_s=deadline_s, processors=PROCESSORS
+    )
+
+
 def tortured(
     image: Image, kernel: str, size: dict[str, int], folder: Path, *after: list[str], deadline_s: float
 ) -> Guest:
@@ -38,9 +44,10 @@ def tortured(
     job = job_of([check, *after], {}, deadline_s)
     assert job.script and LIMIT in job.script
     job = msgspec.structs.replace(job, script=job.script.replace(LIMIT, f"LIMIT_S = {deadline_s}"))
-    code, cpu_s = several.run(image, job, folder, memory_mb=debug.MEMORY_MB, wall_deadline_s=deadline_s)
-    print(f"{cpu_s:.0f} s of a processor")
-    assert (code, (folder / "stderr").read_text()) == (0, "")
+    result = on_several(image, job, folder, deadline_s)
+    assert result.used
+    print(f"{result.used.cpu_s:.0f} s of a processor")
+    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     results = json.loads((folder / "results.json").read_text())
     results["log"] = of_note(results["log"])
     return Guest(kernel, folder, results)
@@ -49,7 +56,7 @@ def tortured(
 def debug_image(request: pytest.FixtureRequest, kernel: str) -> Image:
     if "slow" not in request.config.option.markexpr:
         pytest.skip("the debug kernels are for `pytest -m slow`")
-    return prepare(print, other_kernel=kernel, bare=True)
+    return prepare(print, other_kernel=kernel)
 
 
 def check_torture(guest: Guest, size: dict[str, int]) -> None:
@@ -119,8 +126,7 @@ def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("planted")
     files = {"racing.ko": debug_module("racing", debug.RACES, folder)}
     job = job_of([["kcsan", "racing_add"]], files, 1800)
-    code, _ = several.run(image, job, folder, memory_mb=debug.MEMORY_MB, wall_deadline_s=1800)
-    assert code == 0
+    assert on_several(image, job, folder, 1800).exit_code == 0
     guest = Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
     assert guest.values("kcsan")["found"]
     return races(guest.results["log"], {"racing"})

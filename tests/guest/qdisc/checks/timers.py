@@ -1,7 +1,5 @@
-"""What a clock that is dilated by the factor given does to the kernel's timers, stamps and sockets.
+"""The kernel's timers, stamps and sockets, and a wire of the rate given in Mb/s. Times are ns."""
 
-Times are ns of the network's clock.
-"""
 import ctypes
 import itertools
 import select
@@ -12,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rig import SO_TIMESTAMPNS, Receiver, Sender, build, enter, offloads_off, report, run, tc
+from rig import SO_TIMESTAMPNS, Receiver, Sender, build, enter, offloads_off, report, tc
 
 SLEEPS_NS = [100_000, 1_000_000, 10_000_000, 700_000_000]
 FRAME, FRAMES = 1518 - 4, 100
@@ -52,16 +50,8 @@ def timer(interval_ns: int = 250_000, count: int = 40) -> list[int]:
         return [(file.read(8), time.monotonic_ns() - began)[1] for _ in range(count)]
 
 
-def busy(machine_s: float, factor: int) -> dict[str, int]:
-    """Keep the processor for so long on the machine's clock, far beyond the kernel's next tick."""
-    began, thread = time.monotonic_ns(), time.thread_time_ns()
-    while time.monotonic_ns() - began < machine_s * 1e9 / factor:
-        sum(range(100_000))
-    return {"network_ns": time.monotonic_ns() - began, "thread_ns": time.thread_time_ns() - thread}
-
-
 def serialised() -> list[int]:
-    """Between the arrivals of full-size frames over a wire of 10 Mb/s times the factor, in ns."""
+    """Between the arrivals of full-size frames over the wire."""
     receiver = Receiver()
     sender = Sender()
     for number in range(FRAMES):
@@ -130,7 +120,7 @@ def connected() -> tuple[socket.socket, socket.socket]:
 
 def payload(frame: bytes) -> int:
     """How many bytes of data a TCP segment carries."""
-    total, = struct.unpack("!H", frame[16:18])
+    (total,) = struct.unpack("!H", frame[16:18])
     return int(total - 20 - (frame[46] >> 4) * 4)
 
 
@@ -177,7 +167,6 @@ def retransmissions() -> list[int]:
     return [at - sent[0] for at in sent[1:]]
 
 
-factor = int(sys.argv[1])
 build()
 offloads_off()
 Path("/proc/self/timerslack_ns").write_text("1")
@@ -185,14 +174,11 @@ for namespace in "ab":
     enter(namespace)
     Path("/proc/sys/net/ipv4/tcp_early_retrans").write_text("0")  # no loss probe before the timeout
 enter()
-run(f"modprobe dilate factor={factor}")
-current = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip()
 values: dict[str, object] = {
     check.__name__: check()
     for check in (sleeps, clocks, timer, stamped, tcp_info, delayed_ack, retransmissions)
 }
-tc(f"qdisc add dev a0 root wire rate {10_000_000 * factor}bit")
+tc(f"qdisc add dev a0 root wire rate {sys.argv[1]}mbit")
 values["gaps"] = serialised()
-values["busy"] = busy(10.0, factor)
 values["after"] = sleeps()
-report(clocksource=current, **values)
+report(**values)
