@@ -28,8 +28,16 @@ from qjump_mn.model.plan import Plan, Trial
 
 FILE = Path(__file__).with_suffix(".json")
 
-FORK_S, QUIET = 4.0, 0.25
-"""Seconds of a fork, and of a quiet virtual second, on the machine that has measured."""
+BOOT_S, HOST_S = 1.5, 0.13
+"""Seconds of a guest until it measures and after: of itself, and of each host in its network, which is made,
+read back and read again."""
+
+QUIET, BUSY, FASTER = 0.04, 0.15, 0.8
+"""Seconds of a quiet second at 10 Mb/s, and of one with a program that is ``busy``, and how these grow with
+the links' rate: by less than it, for the kernel's own timers and programs' waits stay what they are."""
+
+REAL_S = 4.0
+"""Seconds of a network on this machine's kernel, until it measures and after."""
 
 START_S, PACKET_S = 0.4, 0.6e-6
 """Of a simulated trial: until it begins, and of each packet on its way."""
@@ -152,12 +160,10 @@ def said_s(trial: Trial, backend: Backend) -> float:
     if backend.name == "simulator":
         return START_S + PACKET_S * backend.cost(trial)
     if backend.clock == "real":
-        return FORK_S + virtual_s
-    # By the frame; where links are fast and the clock is not dilated, several are handled at a time. On a
-    # dilated clock the kernel's own timers are few, and programs wait for each other as long as ever.
-    rates = trial.network.link.rate_bps / 1e7
-    faster: float = max(1.0, 0.4 * rates) if trial.arm.dilated else rates**0.85
-    return FORK_S + virtual_s * (QUIET + faster * sum(workload.busy for workload in trial.arm.workloads))
+        return REAL_S + virtual_s
+    faster: float = (trial.network.link.rate_bps / 1e7) ** FASTER
+    busy = sum(workload.busy for workload in trial.arm.workloads)
+    return BOOT_S + HOST_S * len(trial.network.hosts) + virtual_s * faster * (QUIET + BUSY * busy)
 
 
 def told(expected: Expected) -> str:
@@ -189,7 +195,7 @@ class _Took(NamedTuple):
 class Factors:
     """How many times longer trials took than their programs say: one of the same arm of the preset as it
     comes; else the very same one of another preset; else all of the preset together; else all of its
-    experiment on such a clock; else nobody knows, and it is once."""
+    experiment on links as fast; else nobody knows, and it is once."""
 
     def __init__(self, plan: Plan, backend: Backend, found: Costs) -> None:
         self._plan, self._backend, self._found = plan, backend, found
@@ -249,9 +255,9 @@ class Factors:
     def _alike(self, trial: Trial) -> list[_Took]:
         if like := self._of_arm(trial):
             return [like]
-        dilated = bool(trial.arm.dilated)
+        fast = trial.arm.time_scale > 1
         every = list(self._own.values()) or self._others
-        return [one for one in every if bool(one.trial.arm.dilated) == dilated]
+        return [one for one in every if (one.trial.arm.time_scale > 1) == fast]
 
 
 @functools.lru_cache(maxsize=64)
