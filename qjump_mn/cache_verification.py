@@ -34,7 +34,7 @@ class Found(NamedTuple):
 def verify(say: Callable[[str], None]) -> Found:
     """Check the whole cache, all roots that can be read; `say` gets a line for each kind and each damage.
 
-    Measured: a toolbox takes 3 s when its files are in memory and 9 s from the disk, a snapshot 1 to 6 s.
+    Measured: a toolbox takes 3 s when its files are in memory and 9 s from the disk.
     """
     paths = [path for path in cache.folders() if path.parent.name != _NO_ARTEFACTS]
     paths.sort(key=lambda path: (path.parent.name, path))

@@ -86,7 +86,7 @@ def show(runs: Sequence[Run], out: Console) -> None:
 def _otherwise(first: Run, other: Run) -> Iterator[str]:
     """What differs in the other run: options and settings as they were typed, and settings of the plans where
     these do not explain all of it."""
-    linux = first.manifest.linux, other.manifest.linux
+    linux = first.manifest.machine.get("kernel"), other.manifest.machine.get("kernel")
     if all(linux) and linux[0] != linux[1]:
         yield f"{other.letter} ran on Linux {linux[1]}, {first.letter} on {linux[0]}"
     found = [

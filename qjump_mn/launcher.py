@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 EXIT_MACHINE = 3
-CODE = ("qjump_mn", "native", "simulator", "kernel", "kmod-clock", "kmod-patches")
+CODE = ("qjump_mn", "native", "simulator", "kernel", "kmod-patches")
 """The folders of a checkout with code that runs, or is compiled, on this machine."""
 BUILT = ("target", "build")
 """Folders in them that cargo and make leave; nothing is run from there."""

@@ -94,7 +94,6 @@ def _empty(folder: Path, manifest: Manifest) -> RunDirectory:
         folder,
         manifest.plan,
         backend=manifest.backend,
-        kernel=manifest.kernel,
         clock=manifest.clock,
         argv=manifest.argv,
         git=manifest.git,
