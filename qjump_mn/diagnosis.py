@@ -247,8 +247,8 @@ def _memory_mib() -> int:
 
 
 def clean(out: Console, *, everything: bool) -> None:
-    """Remove what dead runs and builds left, on this machine's own kernel too, and, if
-    asked, the whole cache."""
+    """Remove what dead runs and builds left, on this machine's own kernel too, and, if asked, the whole
+    cache."""
     claim.clean(lambda line: out.print(line, markup=False))
     for folder in scratch.remove_left():
         out.print(f"removed {folder}, whose process is gone", markup=False)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def busy_host() -> Iterator[None]:
-    """Two loops that compete with guests for the host's processors."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+def busy_host(count: int = 2) -> Iterator[None]:
+    """So many loops that compete with guests for the host's processors."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
     finally:

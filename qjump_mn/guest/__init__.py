@@ -21,15 +21,14 @@ from qjump_mn.errors import LostError
 from qjump_mn.guest import instance, store
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.images import check_processor, prepare
-from qjump_mn.guest.instance import Stop
+from qjump_mn.guest.instance import MEMORY_MB, Stop
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Told, encode_job, encode_setup
 from qjump_mn.guest.result import unpack
 
 __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Stop", "check_processor", "prepare", "run"]
 
-MEMORY_MB = 1024
 _MARK, _TICK = "qjump-mn: ", "qjump-mn-clock: "  # the executor's and the agent's constants
-_CLOCK = re.compile(rb"^qjump-mn-clock: .*\n", re.MULTILINE)
+_TICKS = re.compile(b"^%b.*\n" % _TICK.encode(), re.MULTILINE)
 _OVERRAN = "overran its virtual deadline"
 
 
@@ -56,11 +55,17 @@ def run(
     memory, deadline, or ``stop`` ended it; the console is kept then too.
     """
     encoded, asked = (encode_setup(setup), encode_job(job)), time.monotonic()
-    stop, lines = stop or Stop(), _Lines(progress, clock)
+    stop = stop or Stop()
 
     def waiting(line: str) -> None:
         cache.used(image.initrd.parent)  # whenever the line changes, whatever else is pruned
         progress(line)
+
+    def said(line: str) -> None:
+        if line.startswith(_MARK):
+            progress(line.removeprefix(_MARK).strip())
+        elif line.startswith(_TICK) and clock:
+            clock(float(line.removeprefix(_TICK)))
 
     with core(waiting, stop.event) as number, scratch.folder() as folder:
         started = time.monotonic()
@@ -75,11 +80,11 @@ def run(
                 Path(folder),
                 memory_mb=memory_mb,
                 wall_deadline_s=wall_deadline_s,
-                line=lines,
+                line=said,
                 core=number,
                 stop=stop,
             )
-            trailer = unpack(Path(folder, "out"), out)
+            trailer = unpack(left.out, out)
             if trailer is None:
                 raise _lost("the guest ended without a result", log)
         except LostError as error:
@@ -87,7 +92,7 @@ def run(
             raise
         finally:
             if log.exists():
-                (out / "console.log").write_bytes(_CLOCK.sub(b"", log.read_bytes()))
+                (out / "console.log").write_bytes(_TICKS.sub(b"", log.read_bytes()))
         wall_s = time.monotonic() - started
     sha256 = {
         **image.sha256,
@@ -104,19 +109,6 @@ def run(
         sha256=sha256,
         used=left.used,
     )
-
-
-class _Lines:
-    """What the guest says on its console, line by line."""
-
-    def __init__(self, progress: Progress, clock: Told | None) -> None:
-        self._progress, self._clock = progress, clock
-
-    def __call__(self, line: str) -> None:
-        if line.startswith(_MARK):
-            self._progress(line.removeprefix(_MARK).strip())
-        elif line.startswith(_TICK) and self._clock:
-            self._clock(float(line.removeprefix(_TICK)))
 
 
 def _lost(what: str, log: Path) -> LostError:

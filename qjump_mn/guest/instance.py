@@ -16,8 +16,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -52,12 +54,14 @@ _PANIC = "Kernel panic - not syncing: "
 _NO_MEMORY = "panic_on_oom"
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What an instance left: the bytes that it wrote, its console, and what it took of the host."""
+MEMORY_MB = 1024
 
-    out: bytes
-    log: str
-    wall_s: float
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What an instance left: the files of what it wrote and of its console, and what it took of the host."""
+
+    out: Path
+    log: Path
     used: Used | None
 
 
@@ -100,7 +104,7 @@ def run(
     data: bytes,
     folder: Path,
     *,
-    memory_mb: int = 1024,
+    memory_mb: int = MEMORY_MB,
     wall_deadline_s: float = 900.0,
     words: Sequence[str] = (),
     line: Callable[[str], None] = lambda line: None,
@@ -130,20 +134,8 @@ def run(
         files = f"host_files=in:{into_fd},out:{out_fd},log:{log_fd}"
         argv = [str(kernel), f"mem={memory_mb}M", f"initrd=fd:{image_fd}", files, *_WORDS, *words]
         fenced = [sys.executable, "-I", "-S", str(starter.__file__), ",".join(map(str, given)), *argv]
-
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                leashed(fenced, core),
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=console,
-                stderr=console,
-                env=_ENVIRONMENT,
-                pass_fds=given,
-                start_new_session=True,
-            )
-
-        with (stop or Stop()).running(start) as process:
+        begin = partial(start, fenced, core, console, _ENVIRONMENT, given)
+        with (stop or Stop()).running(begin) as process:
             while process.returncode is None:
                 try:
                     used = wait(process, _POLL_S)
@@ -153,10 +145,30 @@ def run(
                         raise lost(what, log.read_text(errors="replace")) from None
                 for one in said:
                     line(one.decode(errors="replace").rstrip("\n"))
-    text, took_s = log.read_text(errors="replace"), time.monotonic() - began
     if process.returncode:
-        raise lost(f"the guest ended with status {process.returncode}", text)
-    return Outcome(out.read_bytes(), text, took_s, used)
+        raise lost(f"the guest ended with status {process.returncode}", log.read_text(errors="replace"))
+    return Outcome(out, log, used)
+
+
+def start(
+    argv: Sequence[str],
+    core: int | None,
+    output: BinaryIO,
+    environment: Mapping[str, str],
+    given: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a program on a leash (leash.py), in a session of its own: on that core, with nothing to read but
+    the descriptors ``given``; what it prints goes to ``output``."""
+    return subprocess.Popen(
+        leashed(argv, core),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env=environment,
+        pass_fds=given,
+        start_new_session=True,
+    )
 
 
 def lost(what: str, log: str) -> LostError:

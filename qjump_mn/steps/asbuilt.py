@@ -82,9 +82,9 @@ def _interface_differences(interface: Mapping[str, Any], network: Network) -> li
     wrong = []
     if interface.get("mtu") != network.mtu_bytes:
         wrong.append(f"its MTU is {interface.get('mtu')}, not {network.mtu_bytes}")
-    for key in ("num_tx_queues", "num_rx_queues"):
-        # A kernel for one processor alone says nothing of receive queues (CONFIG_RPS).
-        if interface.get(key, QUEUES if key == "num_rx_queues" else 0) < QUEUES:
+    # A kernel for one processor alone says nothing of receive queues (CONFIG_RPS).
+    for key, unsaid in (("num_tx_queues", 0), ("num_rx_queues", QUEUES)):
+        if interface.get(key, unsaid) < QUEUES:
             wrong.append(f"it has {interface.get(key)} {key[4:6]} queues, not {QUEUES}")
     if "UP" not in interface.get("flags", []):
         wrong.append("it is down")

@@ -43,7 +43,7 @@ NAME = "toolbox"
 """The lock of the toolbox."""
 
 OTHER_KERNELS = ("6.1", "7")
-"""Kernels that a guest may have instead of the toolbox's own, each by its lock's name, kernel-NAME."""
+"""Kernels of Debian's that our modules are tested on, too, each by its lock's name, kernel-NAME."""
 
 _RECIPE = "4"  # counts up when what is made of one lock changes
 _NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while it is made, and some air

@@ -44,7 +44,7 @@ def aims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 def test_an_intruder_reaches_nothing(intruder: Path, aims: list[str], tmp_path: Path) -> None:
     outcome = instance.run(intruder, intruder, b"", tmp_path, words=aims)
-    assert outcome.out.decode() == ALL, outcome.log
+    assert outcome.out.read_text() == ALL, outcome.log.read_text()
 
 
 def test_nor_where_an_ordinary_user_runs_it(
@@ -58,7 +58,7 @@ from qjump_mn.guest import instance
 folder = Path({str(stranger.home)!r}, "instance")
 folder.mkdir()
 program = Path({str(program)!r})
-print(instance.run(program, program, b"", folder, words={aims!r}).out.decode(), end="")
+print(instance.run(program, program, b"", folder, words={aims!r}).out.read_text(), end="")
 """
     assert stranger.run(code, b"") == ALL
 

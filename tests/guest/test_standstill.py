@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from qjump_mn.processes import Used, wait
 from qjump_mn.toolbox import cpio, image, um
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
+from tests.load import busy_host
 
 _INIT = b"""#!/bin/sh
 export PATH=/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
@@ -84,23 +83,9 @@ def run(initrd: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def values(outcome: instance.Outcome) -> Any:
-    assert outcome.out, outcome.log
-    return json.loads(outcome.out)
-
-
-@contextmanager
-def busy() -> Iterator[None]:
-    """A busy loop for each processor, and one more."""
-    loops = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(len(os.sched_getaffinity(0)) + 1)
-    ]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
+    data = outcome.out.read_bytes()
+    assert data, outcome.log.read_text()
+    return json.loads(data)
 
 
 def test_code_takes_no_time(run: Run) -> None:
@@ -150,7 +135,7 @@ for _ in range(10):
     time.sleep(0.001)
 print(before, time.monotonic_ns() - began)
 """
-    one, same, other = (run(job % seed).out.split() for seed in (1, 1, 2))
+    one, same, other = (run(job % seed).out.read_bytes().split() for seed in (1, 1, 2))
     assert one == same
     assert one[0] == other[0] and one[1] != other[1]
 
@@ -181,9 +166,9 @@ print(subprocess.run(["ip", "link", "add", "type", "veth"]), time.monotonic_ns()
 print(open("/sys/class/net/veth0/address").read(), open("/proc/meminfo").read(), open("/proc/stat").read())
 """
     quiet = run(job)
-    with busy():
+    with busy_host(len(os.sched_getaffinity(0)) + 1):
         loaded = run(job)
-    assert quiet.out and quiet.out == loaded.out
+    assert quiet.out.read_bytes() and quiet.out.read_bytes() == loaded.out.read_bytes()
 
 
 def test_a_program_that_spins_ends_the_run_by_name(run: Run) -> None:
@@ -214,7 +199,7 @@ while not done:
     os.read(empty, 1)
 print(done[0] - began)
 """
-    assert 1_000_000 < int(run(job).out) < 10_000_000
+    assert 1_000_000 < int(run(job).out.read_bytes()) < 10_000_000
 
 
 def test_a_deadline_ends_it_and_all_its_processes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 from qjump_mn import scratch, toolbox
 from qjump_mn.guest import Image, Job, Result, Setup, Stop
 from qjump_mn.guest.cores import core
-from qjump_mn.guest.instance import lost
+from qjump_mn.guest.instance import MEMORY_MB, lost, start
 from qjump_mn.guest.job import encode_job, encode_setup
 from qjump_mn.guest.result import unpack
-from qjump_mn.leash import leashed
 from qjump_mn.processes import wait
 
 _COMMAND_LINE = (
@@ -30,6 +30,7 @@ _COMMAND_LINE = (
     # to protect from.
     " mitigations=off audit=0 apparmor=0 cryptomgr.notests init_on_alloc=0"
 )
+_ENVIRONMENT = {"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent"}  # not the host's modules
 # A host that is busy elsewhere stops a processor for a while, which is no stall of the guest's. Reports of a
 # debug kernel are long.
 _SEVERAL = " rcupdate.rcu_cpu_stall_timeout=300 log_buf_len=16M"
@@ -67,7 +68,7 @@ def run(
     out: Path,
     *,
     wall_deadline_s: float = 1800.0,
-    memory_mb: int = 1024,
+    memory_mb: int = MEMORY_MB,
     processors: int = 1,
 ) -> Result:
     """Boot, set up, and do the job; its files are unpacked into ``out``, with the console's text as
@@ -78,18 +79,12 @@ def run(
         folder, began = Path(name), time.monotonic()
         (folder / "in").write_bytes(encode_setup(setup) + encode_job(job))
         out.mkdir(parents=True, exist_ok=True)
-
-        def start() -> subprocess.Popen[bytes]:
-            with (folder / "stderr").open("wb") as stderr:
-                return subprocess.Popen(
-                    leashed(_argv(image, folder, memory_mb, processors), None if processors > 1 else number),
-                    env={"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent"},  # not the host's modules
-                    stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
-                    start_new_session=True,
-                )  # fmt: skip
-
+        argv, pinned = _argv(image, folder, memory_mb, processors), None if processors > 1 else number
         what = "the guest ended without a result"
-        with Stop().running(start) as process:
+        with (
+            (folder / "stderr").open("wb") as stderr,
+            Stop().running(partial(start, argv, pinned, stderr, _ENVIRONMENT)) as process,
+        ):
             try:
                 used = wait(process, wall_deadline_s)
             except subprocess.TimeoutExpired:
