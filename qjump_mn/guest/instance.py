@@ -136,6 +136,7 @@ def run(
         fenced = [sys.executable, "-I", "-S", str(starter.__file__), ",".join(map(str, given)), *argv]
         begin = partial(start, fenced, core, console, _ENVIRONMENT, given)
         with (stop or Stop()).running(begin) as process:
+            partly = b""
             while process.returncode is None:
                 try:
                     used = wait(process, _POLL_S)
@@ -144,7 +145,10 @@ def run(
                         what = f"the guest overran its deadline of {wall_deadline_s:g} s"
                         raise lost(what, log.read_text(errors="replace")) from None
                 for one in said:
-                    line(one.decode(errors="replace").rstrip("\n"))
+                    partly += one
+                    if partly.endswith(b"\n"):
+                        line(partly.decode(errors="replace").rstrip("\n"))
+                        partly = b""
     if process.returncode:
         raise lost(f"the guest ended with status {process.returncode}", log.read_text(errors="replace"))
     return Outcome(out, log, used)
