@@ -129,20 +129,21 @@ def test_a_fabric_has_no_tree_beside_it() -> None:
         resolve_network("single", spec, "mine", spec.link)
 
 
-@pytest.mark.parametrize("end", ["link", "trunk"])
-def test_what_only_the_simulator_has_is_refused_by_the_emulation(end: str) -> None:
+def test_what_only_the_simulator_has_is_refused_by_the_emulation() -> None:
     with pytest.raises(UsageError, match="a fabric is for the simulator"):
         check_emulated("mine", fabric())
     tree = msgspec.structs.replace(fabric(), fabric=None)
-    allowed = msgspec.structs.replace(tree.link, rate_bps=10**10)
-    check_emulated("mine", msgspec.structs.replace(tree, link=allowed, trunk=allowed))
-    fast = msgspec.structs.replace(allowed, rate_bps=2 * 10**10)
+    check_emulated("mine", tree)
+
+
+@pytest.mark.parametrize("end", ["", "trunk_"])
+def test_a_hosts_own_kernel_is_asked_for_10_gbit_at_most(end: str) -> None:
+    asked = [f"link.{end}rate=20Gbit", "link.buffer=1MB"]
+    emulated.check(resolve.plan("fig3a", "smoke", asked))
     with pytest.raises(
-        UsageError, match="a link rate of 20Gbit is out of range for the emulation: use at most 10Gbit"
+        UsageError, match="20Gbit is out of range for a host's own kernel: use at most 10Gbit"
     ):
-        check_emulated(
-            "mine", msgspec.structs.replace(tree, **{"link": allowed, "trunk": allowed, end: fast})
-        )
+        emulated.check(resolve.plan("fig3a", "smoke", asked, backend="host"))
 
 
 def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:

@@ -6,10 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from qjump_mn.errors import InvalidRunError, UsageError
-from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.model.units import Rate
 from qjump_mn.model.wiring import check_emulated
 from qjump_mn.programs import registry
 from qjump_mn.results import asbuilt
+
+FASTEST_ON_HOST = Rate(10**10)
 
 LEAST_DURATION_NS = 100_000_000
 """At 10 Mb/s: the time of 81 full-size frames."""
@@ -33,6 +36,8 @@ def check(plan: Plan) -> None:
             raise UsageError(
                 f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator"
             )
+        if trial.arm.real_time:
+            _check_real_time(where, trial.arm)
         qjump = trial.arm.qjump
         if qjump is not None and qjump.mode == "delay" and qjump.epochs != "rolling":
             raise UsageError(
@@ -42,8 +47,6 @@ def check(plan: Plan) -> None:
         written: set[str] = set()
         for workload in trial.arm.workloads:
             workload.check_emulated(f"{where}: workloads.{workload.name}")
-            if trial.arm.real_time:
-                workload.check_real_time(f"{where}: workloads.{workload.name}")
             for launch in registry.of(workload).launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(
@@ -52,6 +55,18 @@ def check(plan: Plan) -> None:
                         f"give each of its flows from {launch.host} a workload of its own"
                     )
                 written.add(launch.output)
+
+
+def _check_real_time(where: str, arm: ArmPlan) -> None:
+    """Raise :class:`UsageError` for what a host's own clock cannot have."""
+    fastest = Rate(max(arm.network.link.rate_bps, arm.network.trunk.rate_bps))
+    if fastest > FASTEST_ON_HOST:
+        raise UsageError(
+            f"{where}: a link rate of {fastest} is out of range for a host's own kernel: use at most "
+            f"{FASTEST_ON_HOST}, or --backend guest"
+        )
+    for workload in arm.workloads:
+        workload.check_real_time(f"{where}: workloads.{workload.name}")
 
 
 def check_built(out: Path, trial: Trial) -> None:

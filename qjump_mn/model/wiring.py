@@ -67,11 +67,6 @@ def check_emulated(place: str, network: Network) -> None:
             f"{where}: loops and failing cables are for the simulator, the emulation has trees: use "
             "--backend simulator or another topology"
         )
-    fastest = Rate(max(network.link.rate_bps, network.trunk.rate_bps))
-    if fastest > 10**10:
-        raise UsageError(
-            f"{place}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit"
-        )
     if len(network.hosts) > 250:
         raise UsageError(
             f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250"
