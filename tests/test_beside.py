@@ -73,9 +73,7 @@ def test_an_emulated_run_stands_beside_the_simulators_reference(
     assert found["ping + iperf, median"] == (None, 100.0, None, 2.0, 0.9)
     assert found["QJump, median"] == (None, None, None, 0.0025, 0.003)
     # Three ports with data, 1542 B each, and three with acknowledgements of up to 122 B.
-    bound = found[
-        "QJump, slowest; theory: idle and what is in transmission on each port, without the processor"
-    ]
+    bound = found["QJump, slowest; theory: idle and what is in transmission on each port"]
     wait_ms = 3 * 1.2336 + 3 * 0.0976
     assert bound == pytest.approx((0.7296 + wait_ms, None, 0.000728 + wait_ms / 1000, None, None), abs=1e-6)
     assert found["median without QJump over that with it"] == (None, None, None, 800.0, 300)

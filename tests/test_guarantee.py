@@ -13,7 +13,7 @@ import pytest
 from qjump_mn import theory
 from qjump_mn.analysis import fidelity
 from qjump_mn.model import guarantee
-from qjump_mn.model.plan import ArmPlan, Trial
+from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.ports import Port
 from qjump_mn.model.resolve import plan
 from qjump_mn.results.directory import RunDirectory
@@ -80,6 +80,33 @@ def test_no_host_offers_more_than_its_link_carries() -> None:
     arm = trial("qjump", "fig3a", "paper").arm
     (none,) = guarantee.worst(guarantee.of_arm(arm).unknown.values())
     assert none.text == "levels 0 and 7 may offer 30 Gb/s to s3>s0, which carries 10 Gb/s"
+
+
+def test_links_that_are_faster_than_their_rate_change_no_bound() -> None:
+    exact, within = (plan("bound", "course", [f"link.tolerance={ppm}ppm"]) for ppm in (0, 200))
+    for one, other in zip(exact.arms, within.arms, strict=True):
+        assert guarantee.of_arm(one).waits_ns == guarantee.of_arm(other).waits_ns
+    for drawn in within.trials():
+        bounds, most = (
+            guarantee.of_arm(drawn.arm).waits_ns,
+            guarantee.of_arm(exact_arm(exact, drawn)).waits_ns,
+        )
+        assert bounds.keys() == most.keys()
+        assert all(most[key] * (1 - 4e-4) <= wait <= most[key] for key, wait in bounds.items())
+
+
+def exact_arm(resolved: Plan, drawn: Trial) -> ArmPlan:
+    return next(arm for arm in resolved.arms if arm.name == drawn.arm.name)
+
+
+def test_a_host_may_send_faster_than_the_port_that_it_meets() -> None:
+    """A level whose budget is more than a link is bounded where one host's frames come by only if that
+    host's link is not the faster one."""
+    exact, within = (plan("fig3a", "paper", [f"link.tolerance={ppm}ppm"]) for ppm in (0, 200))
+    found = [
+        len(guarantee.of_arm(next(arm for arm in one.arms if arm.qjump)).unknown) for one in (exact, within)
+    ]
+    assert found[0] < found[1]
 
 
 def test_a_bound_that_is_not_known_is_a_remark_of_the_plan() -> None:

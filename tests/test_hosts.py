@@ -58,9 +58,9 @@ def test_a_host_may_draw_from_something_else() -> None:
         "link.host_jitter_of.h4=",
     ]
     network = plan("fig3a", "smoke", settings).arms[0].network
-    assert network.link_of("h3").host_jitter == ((0, 3_000), (100, 9_000))
-    assert network.link_of("h4").host_jitter == ()
-    assert network.link_of("h5").host_jitter == Quantiles.parse(JITTER).points
+    assert network.by_device()["h3-eth0"].host_jitter == ((0, 3_000), (100, 9_000))
+    assert network.by_device()["h4-eth0"].host_jitter == ()
+    assert network.by_device()["h5-eth0"].host_jitter == Quantiles.parse(JITTER).points
     others = "h1, h2, h5, h6, h7, h8, h9, h10, h11, h12"
     assert network.told_hosts == (
         f"hosts take 0ns in and out, and in at {others} 0:0ns{JITTER[5:]} more, and in at h3 0:3us,100:9us more"

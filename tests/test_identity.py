@@ -41,7 +41,7 @@ def plans() -> Iterator[Plan]:
     for name in loading.names("experiments"):
         yield resolve.plan(name, "smoke" if "smoke" in loading.presets(name) else "course", [])
     yield resolve.plan("fig3b", "memaslap", [])
-    yield resolve.plan("fig3a", "paper", [])
+    yield resolve.plan("fig3a", "paper", ["clock.wakeup=2us", "link.tolerance=200ppm"])
     yield fig3a(only=["idle", "contended"], perturb=2)
     yield resolve.plan("fig3a", "smoke", ["topology=two-ways"])
 

@@ -293,6 +293,22 @@ def test_a_seed_changes_only_instants_and_what_programs_draw_from_it(experiment:
         assert [without_seed(step) for step in pair[0]] == [without_seed(step) for step in pair[1]]
 
 
+def test_a_seed_draws_the_rates_of_all_links_and_moves_nothing_of_the_bring_up() -> None:
+    within = ["link.tolerance=200ppm"]
+    first, second = plan("fig3a", "paper", within, only=["idle"], replicates=2).trials()
+    rates = [
+        {
+            int(rate)
+            for lines in batches(steps, "tc").values()
+            for rate in re.findall(r"wire rate (\d+)", str(lines))
+        }
+        for steps in map(trial_steps, (first, second))
+    ]
+    assert rates[0] != rates[1] and all(len(one) == 15 for one in rates), "both ends of a link have one"
+    assert all(10**10 <= rate <= 10**10 + 2 * 10**6 for one in rates for rate in one)
+    assert bring_up(first.network.skeleton()) == bring_up(second.network.skeleton())
+
+
 def instants(steps: Sequence[AnyStep]) -> list[float]:
     return [step.after_s for step in steps if isinstance(step, Sleep)]
 

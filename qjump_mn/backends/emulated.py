@@ -65,6 +65,11 @@ def _check_real_time(where: str, arm: ArmPlan) -> None:
             f"{where}: a link rate of {fastest} is out of range for a host's own kernel: use at most "
             f"{FASTEST_ON_HOST}, or --backend guest"
         )
+    if arm.clock:
+        raise UsageError(
+            f"{where}: clock: a host's own kernel takes the time that it takes: leave the table out, or use "
+            "--backend guest"
+        )
     for workload in arm.workloads:
         workload.check_real_time(f"{where}: workloads.{workload.name}")
 

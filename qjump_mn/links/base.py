@@ -90,6 +90,10 @@ class LinkModel:
             raise UsageError(
                 f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause"
             )
+        if link.tolerance_ppb and not self.exact:
+            raise UsageError(
+                f"{where}: link.tolerance is for links of model wire: {self.name} sends at no exact rate"
+            )
         if (link.host_ns or link.host_jitter) and not self.has_hosts:
             raise UsageError(
                 f"{where}: host_time and host_jitter are for links of model wire: {self.name} has no hosts "

@@ -8,6 +8,7 @@ import msgspec
 
 from qjump_mn import theory
 from qjump_mn.model import words
+from qjump_mn.model.clock import Clock
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import LinkChange, LinkSpec
@@ -189,6 +190,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     topology: str
     link: LinkSpec
     tcp: Tcp = Tcp()
+    clock: Clock = Clock()
     warmup: Duration = Duration(0)
     duration: Duration = Duration(0)
     replicates: int = 1

@@ -130,11 +130,9 @@ class _Calculus:
                     path = network.path(source, destination)
                     before = {port: path[:index] for index, port in enumerate(path)}
                     senders.setdefault(source, {}).update(before)
-        shapes = network.by_device()
-        self._bytes_per_ns = {
-            port: Fraction(shapes[device].rate_bps, 8 * theory.NS_PER_S)
-            for port, device in network.interfaces().items()
-        }
+        # No link is slower than its rate. A drawn network's have the rates that they have.
+        self._bytes_per_ns = _rates(network)
+        self._most = 1 if network.faster_ppb else 1 + Fraction(network.link.tolerance_ppb or 0, 10**9)
         self._waits: dict[tuple[Port, int], Fraction | None] = {}
         self.unknown: dict[tuple[Port, int], Unknown] = {}
 
@@ -180,8 +178,10 @@ class _Calculus:
         return None
 
     def _sum(self, rates: dict[Port, Fraction]) -> Fraction:
-        """What hosts send together, by their own ports: each no more than its link carries."""
-        return sum((min(rate, self._bytes_per_ns[port]) for port, rate in rates.items()), Fraction(0))
+        """What hosts send together, by their own ports: each no more than its link carries at its fastest."""
+        return sum(
+            (min(rate, self._most * self._bytes_per_ns[port]) for port, rate in rates.items()), Fraction(0)
+        )
 
     def _late_ns(self, before: tuple[Port, ...], level: int, of: tuple[Port, int]) -> Fraction | None:
         """By how much two frames may come closer together on their way through the ports ``before``; the
@@ -208,3 +208,12 @@ class _Calculus:
     def _wire_bytes(self, level: int) -> list[int]:
         """What a level's packets keep a link for, in ascending order."""
         return sorted(theory.wire_bytes(size) for size in self.sizes[level])
+
+
+def _rates(network: Network) -> dict[Port, Fraction]:
+    """What each port sends, in bytes per ns."""
+    links = network.by_device()
+    return {
+        port: Fraction(links[device].rate_bps, 8 * theory.NS_PER_S)
+        for port, device in network.interfaces().items()
+    }

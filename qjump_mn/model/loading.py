@@ -38,7 +38,7 @@ SINGULAR = {
 """The folders of files, and what one file of them is."""
 
 Point = dict[str, int | float | str | bool | list[str]]
-SWEPT = ("workloads", "link", "topology", "schemes", "qjump", "tcp")
+SWEPT = ("workloads", "link", "topology", "schemes", "qjump", "tcp", "clock")
 """What of an experiment a sweep may set: what arms are made of."""
 
 Points = dict[str, dict[str, Point]]

@@ -8,6 +8,7 @@ import msgspec
 
 from qjump_mn import theory
 from qjump_mn.model import identity
+from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.tcp import Tcp
@@ -54,6 +55,7 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels,
     ``real_time`` whether code takes time, as on the host: what waits for it is then no shorter on fast links.
+    ``clock`` is what hosts are declared to take.
 
     An arm of a ``series`` has the value ``x`` of its sweep.
     """
@@ -69,6 +71,7 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     workloads: tuple[AnyPlan, ...]
     tcp: Tcp = Tcp()
     real_time: bool | None = None
+    clock: ClockPlan | None = None
     series: str = ""
     x: float | None = None
 
@@ -79,7 +82,8 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One arm with one seed: what a backend runs at a time, and what travels into the guest. ``perturbation``
+    """One arm with one seed, which decides the rates of its links: what a backend runs at a time, and what
+    travels into the guest. ``perturbation``
     is its number where it is of a perturbed run, from 1; it decides where the trial lies, and nothing of what
     it does."""
 
@@ -205,7 +209,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def _trial(self, arm: ArmPlan, seed: int, perturbation: int = 0) -> Trial:
         return Trial(
-            arm=arm,
+            arm=msgspec.structs.replace(arm, network=arm.network.drawn(seed)),
             seed=seed,
             warmup_ns=self.warmup_ns,
             duration_ns=self.duration_ns,

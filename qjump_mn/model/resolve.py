@@ -72,6 +72,7 @@ def plan(
         raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s")
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
+    spec.clock.check(where)
     remarks = list(spec.remarks)
     for key, workload in spec.workloads.items():
         remarks += workload.remarks(f"workloads.{key}")
@@ -296,6 +297,7 @@ def _arm(
         workloads=workloads,
         tcp=tcp,
         real_time=real_time,
+        clock=experiment.clock.plan(),
     )
     remarks += limiter.long_epoch(spec, experiment, planned)
     return planned

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import ClassVar
 
 import msgspec
 
 from qjump_mn.model import changes, graph, words
-from qjump_mn.model.units import Duration, Quantiles, Rate, Size, told_rate
+from qjump_mn.model.units import Duration, Quantiles, Rate, Size, Tolerance, told_rate
 
 FASTEST_BPS = 4 * 10**11
 
@@ -38,6 +39,10 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switch, and resumes it when as few are left; 0 is off. ``pfc`` counts and pauses each level by itself
     (802.1Qbb). All are for model wire only.
 
+    ``tolerance`` is by how much a link may be faster than its rate, as no two oscillators are equal: what
+    each link has is drawn evenly by the trial's seed, and none is slower. Two links of Ethernet may differ by
+    200 ppm (IEEE 802.3: 100 ppm each). It is for model wire, and 0 unless an experiment says it.
+
     ``host_time`` is what a host takes for each frame between its program and its link, each way, and
     ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed;
     ``host_jitter_of`` has those hosts that draw from something else, or, as the only ones, draw at all.
@@ -57,6 +62,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xoff: Size = Size(0)
     xon: Size = Size(0)
     pfc: bool = False
+    tolerance: Tolerance = Tolerance(0)
     host_time: Duration = Duration(0)
     host_jitter: Quantiles = Quantiles()
     host_jitter_of: dict[str, Quantiles] = {}
@@ -76,6 +82,7 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xoff: Size | None = None
     xon: Size | None = None
     pfc: bool | None = None
+    tolerance: Tolerance | None = None
     host_time: Duration | None = None
     host_jitter: Quantiles | None = None
     host_jitter_of: dict[str, Quantiles] | None = None
@@ -131,8 +138,8 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its
     propagation, one way. The others are as in :class:`LinkSpec`, 0 where a link is never paused, and where
-    there is no host; ``host_jitter`` has (per cent, ns). ``pfc`` is None where it is off, for what is not
-    there has no part in a plan's identity."""
+    there is no host; ``host_jitter`` has (per cent, ns). ``pfc`` and ``tolerance_ppb`` are None where they
+    are off, for what is not there has no part in a plan's identity."""
 
     model: str
     rate_bps: int
@@ -143,8 +150,14 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     xoff_bytes: int
     xon_bytes: int
     pfc: bool | None = None
+    tolerance_ppb: int | None = None
     host_ns: int = 0
     host_jitter: tuple[tuple[float, int], ...] = ()
+
+
+def told_tolerance(link: Link) -> str:
+    """Behind a link's rate, how much faster it may be, in words; empty for an exact one."""
+    return f" (up to {link.tolerance_ppb / 1e3:g} ppm more)" if link.tolerance_ppb else ""
 
 
 class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -159,7 +172,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
     a ``fabric`` has none. ``cables`` are more links between switches, of a network that is no tree. ``link``
     is that of every host, ``trunk`` every one between switches; ``jittery``
-    are the hosts that draw a part of their time, each with its (per cent, ns)."""
+    are the hosts that draw a part of their time, each with its (per cent, ns). ``faster_ppb`` is
+    by how much each of ``joined`` is faster than its rate, in billionths; empty before that is drawn."""
 
     NOT_RUN: ClassVar = ("topology",)
 
@@ -174,6 +188,16 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     fabric: FabricSpec | None = None
     cables: tuple[tuple[str, str], ...] = ()
     failures: tuple[Failure, ...] = ()
+    faster_ppb: tuple[int, ...] = ()
+
+    def drawn(self, seed: int) -> Network:
+        """The network with the rates that its links have in a trial of this seed. A fabric's are equal."""
+        most_ppb = self.link.tolerance_ppb
+        if not most_ppb or self.fabric is not None:
+            return self
+        chance = random.Random(f"links {seed}")
+        faster_ppb = tuple(chance.randint(0, most_ppb) for _ in self.joined)
+        return msgspec.structs.replace(self, faster_ppb=faster_ppb)
 
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
@@ -187,24 +211,39 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             xoff_bytes=0,
             xon_bytes=0,
             pfc=None,
+            tolerance_ppb=None,
             host_ns=0,
         )
-        return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=())
+        return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=(), faster_ppb=())
 
     @property
     def model(self) -> str:
         """The model of all links."""
         return self.link.model
 
-    def links(self) -> tuple[Link, ...]:
-        """The link of each of ``edges``."""
-        return tuple(self.link_of(below) for _, below in self.edges)
+    @property
+    def joined(self) -> tuple[tuple[str, str], ...]:
+        """What links join: ``edges``, then ``cables``."""
+        return (*self.edges, *self.cables)
 
-    def link_of(self, below: str) -> Link:
-        """The link above a host or switch."""
-        if below in self.switches:
-            return self.trunk
-        return msgspec.structs.replace(self.link, host_jitter=dict(self.jittery).get(below, ()))
+    def links(self) -> tuple[Link, ...]:
+        """The link of each of ``joined``."""
+        switches, jittery = set(self.switches), dict(self.jittery)
+        nominal = [
+            *(
+                self.trunk
+                if below in switches
+                else msgspec.structs.replace(self.link, host_jitter=jittery.get(below, ()))
+                for _, below in self.edges
+            ),
+            *(self.trunk for _ in self.cables),
+        ]
+        if not self.faster_ppb:
+            return tuple(nominal)
+        return tuple(
+            msgspec.structs.replace(link, rate_bps=link.rate_bps + link.rate_bps * ppb // 10**9)
+            for link, ppb in zip(nominal, self.faster_ppb, strict=True)
+        )
 
     @property
     def told_hosts(self) -> str:
@@ -228,7 +267,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             if self.trunk.rate_bps == self.link.rate_bps
             else f" ({told_rate(self.trunk.rate_bps)} between switches)"
         )
-        return f"{told_rate(self.link.rate_bps)}{between} links"
+        off = "" if self.fabric is not None else told_tolerance(self.link)
+        return f"{told_rate(self.link.rate_bps)}{between} links{off}"
 
     @property
     def slowest_bps(self) -> int:
@@ -298,9 +338,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def by_device(self) -> dict[str, Link]:
         """The link of the interface at each of its ends."""
-        return {
-            device: link for link, ends in zip(self.links(), self.ports(), strict=True) for _, device in ends
-        }
+        links = self.links()[: len(self.edges)]
+        return {device: link for link, ends in zip(links, self.ports(), strict=True) for _, device in ends}
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
         """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in
@@ -332,8 +371,12 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def speeds(self, source: str, destination: str) -> tuple[tuple[int, int], ...]:
         """Rate in bit/s and least delay in ns of each link from host ``source`` to host ``destination``, with
         what these two take."""
-        hosts = {source, destination}
-        links = [self.link if hosts & set(ends) else self.trunk for ends in self.path(source, destination)]
+        hosts, path = {source, destination}, self.path(source, destination)
+        if self.faster_ppb:
+            joined = {frozenset(ends): link for ends, link in zip(self.joined, self.links(), strict=True)}
+            links = [joined[frozenset(ends)] for ends in path]
+        else:
+            links = [self.link if hosts & set(ends) else self.trunk for ends in path]
         least = [link.delay_ns + link.host_ns for link in links]
         if points := dict(self.jittery).get(destination):
             least[-1] += points[0][1]

@@ -73,6 +73,14 @@ class Size(Quantity):
     sample = "1500B"
 
 
+class Tolerance(Quantity):
+    """A share, in billionths."""
+
+    base = "ppb"
+    units: ClassVar[dict[str, int]] = {"ppb": 1, "ppm": 10**3}
+    sample = "100ppm"
+
+
 def told_rate(bps: float) -> str:
     """A rate in a sentence: "10 Mb/s", "10 Gb/s"."""
     return f"{bps / 1e9:.4g} Gb/s" if bps >= 1e9 else f"{bps / 1e6:.4g} Mb/s"

@@ -10,7 +10,10 @@ from qjump_mn.links import registry
 from qjump_mn.model import graph, words
 from qjump_mn.model.graph import Pairs
 from qjump_mn.model.topology import FASTEST_BPS, FabricSpec, Failure, Link, LinkSpec, Network, TopologySpec
-from qjump_mn.model.units import Duration, Rate
+from qjump_mn.model.units import Duration, Rate, Tolerance
+
+MOST_OFF_PPB = 10**6
+"""Ten times what IEEE 802.3 allows."""
 
 MOST_FABRIC_HOSTS = 131_072
 """Names and tables of each are kept; the simulator itself numbers more."""
@@ -153,6 +156,7 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         xoff_bytes=int(spec.xoff),
         xon_bytes=int(spec.xon),
         pfc=spec.pfc or None,
+        tolerance_ppb=int(spec.tolerance) or None,
         host_ns=int(spec.host_time),
     )
     trunk = msgspec.structs.replace(
@@ -178,6 +182,9 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
     if link.delay_ns > 10**9:
         wrong = f"link.{prefix}delay = {Duration(link.delay_ns)}"
         raise UsageError(f"{where}: {wrong} is out of range: use at most 1s")
+    if (link.tolerance_ppb or 0) > MOST_OFF_PPB:
+        wrong = f"link.tolerance = {Tolerance(link.tolerance_ppb or 0)}"
+        raise UsageError(f"{where}: {wrong} is out of range: use at most {Tolerance(MOST_OFF_PPB)}")
     slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
     if slowest > 10**9:
         raise UsageError(f"{where}: a host that takes {Duration(slowest)} is out of range: use at most 1s")
@@ -215,8 +222,7 @@ def _check_flow_control(where: str, network: Network) -> None:
         raise UsageError(f"{where}: xoff = {xoff}B and xon = {xon}B do not fit: use {full}B <= xon < xoff")
     every = network.links()
     for switch in network.switches:
-        links = [link for edge, link in zip(network.edges, every, strict=True) if switch in edge]
-        links += [network.trunk for cable in network.cables if switch in cable]
+        links = [link for ends, link in zip(network.joined, every, strict=True) if switch in ends]
         rooms = [4 * full + 2 * link.delay_ns * link.rate_bps // (8 * theory.NS_PER_S) for link in links]
         for link, room in zip(links, rooms, strict=True):
             others, behind = len(links) - 1, sum(rooms) - room

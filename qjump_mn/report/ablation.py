@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qjump_mn import theory
+from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.units import Duration, told_rate
 from qjump_mn.programs.base import WorkloadPlan
@@ -86,6 +87,7 @@ def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
     yield from (f"links' {told}" for told in links)
     yield from (f"{told} between switches" for told in trunks if told not in links)
     yield from _fields("TCP's ", *(msgspec.to_builtins(arm.tcp) for arm in (first, other)))
+    yield from _fields("hosts' ", *(msgspec.to_builtins(arm.clock or ClockPlan()) for arm in (first, other)))
     if first.network.topology != other.network.topology:
         yield f"topology {other.network.topology} instead of {first.network.topology}"
 

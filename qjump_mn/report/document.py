@@ -14,7 +14,7 @@ import markupsafe
 
 from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
-from qjump_mn.model.topology import Link
+from qjump_mn.model.topology import Link, told_tolerance
 from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
@@ -227,6 +227,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         *_links("", net.link),
         *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
         *((name, told) for name, told in (("hosts", net.told_hosts), ("TCP", plan.tcp.told)) if told),
+        *(("programs", arm.clock.told) for arm in plan.arms_run[:1] if arm.clock),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
         *runs,
@@ -236,7 +237,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
 def _links(which: str, link: Link) -> list[tuple[str, str]]:
     delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
-        (f"links{which}", f"{told_rate(link.rate_bps)}, model {link.model}{delay}"),
+        (f"links{which}", f"{told_rate(link.rate_bps)}{told_tolerance(link)}, model {link.model}{delay}"),
         (
             f"buffer of a level and port{which}",
             f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",

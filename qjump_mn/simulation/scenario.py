@@ -20,10 +20,9 @@ def topology(network: Network) -> qjump_sim.network.Topology:
     fabric = network.fabric
     drawn = [(host, quantiles(points)) for host, points in network.jittery]
     if fabric is None:
-        cables = [(*edge, cable(link)) for edge, link in zip(network.edges, network.links(), strict=True)]
+        cables = [(*ends, cable(link)) for ends, link in zip(network.joined, network.links(), strict=True)]
         if not network.cables and not network.failures:
             return qjump_sim.Tree(network.switches, network.hosts, cables, drawn)
-        cables += [(*ends, cable(network.trunk)) for ends in network.cables]
         failures = [
             qjump_sim.Failure(
                 *failure.between,

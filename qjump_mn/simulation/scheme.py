@@ -77,6 +77,11 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
             "[simulator], such as  like = 'linux', or use --backend guest"
         )
     _check_transport(arm, where)
+    if arm.clock:
+        raise UsageError(
+            "clock: the simulator has no programs that make system calls or wake up: leave the table out "
+            "(link.host_time and link.host_jitter are for it, too), or use --backend guest"
+        )
     try:
         made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
     except ValueError as error:

@@ -14,6 +14,7 @@ from qjump_mn.executor.steps import (
     Mark,
     Measure,
     Measured,
+    Run,
     Sleep,
     Start,
     Steps,
@@ -38,6 +39,9 @@ phases."""
 
 MARGIN_S = 60.0
 """How much longer than planned a program may take."""
+
+CLOCK = "/sys/module/time_travel/parameters"
+"""Of the guest's kernel."""
 
 LIBRARIES = "/usr/lib/qjump-mn"
 
@@ -65,6 +69,7 @@ def trial_steps(trial: Trial) -> Steps:
         *treatment(trial.arm, trial.seed),
         *known(trial.arm),
         *readback.built(trial.arm),
+        *_clock(trial),
         *_serve(pairs),
         Sleep(after_s=round(offset_s, 9)),
         Mark(name=LOAD),
@@ -79,6 +84,15 @@ def trial_steps(trial: Trial) -> Steps:
         *_end([launch for _, launch in pairs if launch.phase != "probe"]),
         *readback.counters(trial.network, "after"),
     )
+
+
+def _clock(trial: Trial) -> Iterator[Run]:
+    """Let system calls and wake-ups take what is declared (kernel/0008-*.patch), from here on."""
+    if clock := trial.arm.clock:
+        # The seed is the last: with it the sequence begins.
+        values = {"syscall_ns": clock.syscall_ns, "wake_ns": clock.wakeup_ns, "seed": trial.seed}
+        lines = (f"echo {value} >{CLOCK}/{name}" for name, value in values.items())
+        yield Run(argv=("sh", "-e", "-c", "\n".join(lines)))
 
 
 def _phase_s(trial: Trial) -> float:

@@ -206,6 +206,16 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
     assert {check.status for check in fidelity.checks(few, few.manifest, data, {})} == {"pass"}
 
 
+def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(tmp_path / "out", *FEW[:3], "-s", "clock.wakeup=2us"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "clock: the simulator has no programs" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

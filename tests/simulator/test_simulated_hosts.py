@@ -32,7 +32,7 @@ from qjump_mn.model.topology import Network
 from qjump_mn.simulation.scenario import topology
 
 made = topology(msgspec.json.decode(sys.stdin.buffer.read(), type=Network))
-cables = {below: cable.delay for _, below, cable in getattr(made, "cables", ())}
+cables = {below: (cable.delay, cable.rate) for _, below, cable in getattr(made, "cables", ())}
 print(json.dumps([{host: by.points for host, by in made.jitter}, cables]))
 """
 POINT = re.compile(r"([0-9.]+):([0-9]+)ns")
@@ -57,24 +57,26 @@ def python(package: Path, arguments: list[str], text: msgspec.Struct) -> bytes:
     return done.stdout
 
 
-def told(package: Path, network: Network) -> tuple[dict[str, Any], dict[str, int]]:
-    """What the simulator gets: by host the (per cent, ps) that it draws, by node the ps of the cable above
-    it."""
+def told(package: Path, network: Network) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the simulator gets: by host the (per cent, ps) that it draws, by node the ps and the rate of the
+    cable above it."""
     drawn, cables = msgspec.json.decode(python(package, ["-c", TOLD], network))
-    return {host: [tuple(point) for point in points] for host, points in drawn.items()}, cables
+    points_of = {host: [tuple(point) for point in points] for host, points in drawn.items()}
+    return points_of, {node: tuple(cable) for node, cable in cables.items()}
 
 
-def wires(network: Network) -> tuple[dict[str, Any], dict[str, int]]:
+def wires(network: Network) -> tuple[dict[str, Any], dict[str, Any]]:
     """The same of the lines by which the emulation makes its wires, from ns."""
-    drawn, delays = {}, {}
+    drawn: dict[str, Any] = {}
+    cables: dict[str, Any] = {}
     for (_, port), (below, _) in network.ports():
         (line,) = registry.of("wire").shape(network.by_device()[port], port, on_switch=True, seed=1).tc
-        delay = re.search(r" delay ([0-9]+)ns ", line)
-        assert delay is not None
-        delays[below] = int(delay[1]) * 1000
+        wire = re.search(r" rate ([0-9]+)bit .* delay ([0-9]+)ns ", line)
+        assert wire is not None
+        cables[below] = int(wire[2]) * 1000, int(wire[1])
         if jitter := re.search(r" jitter (\S+) seed 1$", line):
             drawn[below] = [(float(percent), int(ns) * 1000) for percent, ns in POINT.findall(jitter[1])]
-    return drawn, delays
+    return drawn, cables
 
 
 def papers(experiment: str, *settings: str, only: tuple[str, ...] = (), backend: str = "simulator") -> Plan:
@@ -86,9 +88,11 @@ def papers(experiment: str, *settings: str, only: tuple[str, ...] = (), backend:
     [("table1", {"h1"}), ("fig3b", {"h3"}), ("fig3c", set()), ("fig5", {"h3", "h6", "h9"})],
 )
 def test_both_backends_are_told_the_same_of_hosts(experiment: str, drawing: set[str], package: Path) -> None:
-    emulated, simulated = (papers(experiment, backend=backend) for backend in ("guest", "simulator"))
-    network = emulated.arms[0].network
-    assert network == simulated.arms[0].network
+    emulated, simulated = (
+        papers(experiment, "link.tolerance=200ppm", backend=backend) for backend in ("guest", "simulator")
+    )
+    network, other = (plan.trials()[0].network for plan in (emulated, simulated))
+    assert network == other and network.faster_ppb
     assert network.link.host_ns > 0 and wires(network)[0].keys() == drawing
     assert told(package, network) == wires(network)
 
@@ -111,7 +115,7 @@ def test_idle_pings_take_the_wire_and_what_was_published(package: Path, tmp_path
     latencies_us = np.sort(tables.table(ping, trial, tmp_path / "raw")["latency_us"].to_numpy())
     assert len(latencies_us) == 20_000
     network = trial.network
-    points = np.array(network.link_of("h1").host_jitter)
+    points = np.array(network.by_device()["h1-eth0"].host_jitter)
     frame = theory.frame_bytes(theory.PING_HEADERS_BYTES + 56)
     ways = (network.speeds("h1", "h4"), network.speeds("h4", "h1"))
     constant_us = sum(theory.one_way_ns(frame, way) for way in ways) / 1e3 - points[0, 1] / 1e3

@@ -37,7 +37,8 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     epoch_text = joined.join(f"{epoch / 1e6 * per_ms:g} {unit}" for epoch in epochs)
     epoch_text = f", epoch {epoch_text}" if epochs else ""
     clock = "simulated" if manifest.backend == "simulator" else _clock(manifest)
-    hosts = "".join(f", {told}" for told in (plan.network.told_hosts, plan.tcp.told) if told)
+    declared = next((arm.clock.told for arm in arms if arm.clock), "")
+    hosts = "".join(f", {told}" for told in (plan.network.told_hosts, declared, plan.tcp.told) if told)
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
