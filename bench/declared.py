@@ -1,0 +1,99 @@
+"""What declared tolerances and times do: Figure 3a's contended arm at 10 Gb/s for longer than the preset, run
+by run.
+
+    python3 bench/declared.py RUN... [--write]
+
+Each RUN is the directory of a run of fig3a with the arm `contended`, with several seeds:
+
+    qjump-mn run fig3a --preset paper --arms contended --replicates 8 -s duration=1s -s link.tolerance=0ppm
+
+Without `--write` the table goes to standard output, with it to docs/emulation.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench import marks
+from qjump_mn.model.units import Duration, Tolerance
+from qjump_mn.results.manifest import Manifest, read
+
+PAGE = Path(__file__).parent.parent / "docs/emulation.md"
+ARM = "contended"
+LOCKED_OUT = 0.2
+"""Of what is the host's by right: with less it is locked out."""
+
+
+COLUMNS = (
+    "links",
+    "wake-ups take",
+    "seeds",
+    "median round trip, us",
+    "least share of a host (fair: a third)",
+    "hosts locked out",
+)
+
+
+class Seed(NamedTuple):
+    """Of a trial: the median round trip in us, and the share of all bulk data that each host sent."""
+
+    median_us: float
+    shares: tuple[float, ...]
+
+
+def main(arguments: list[str]) -> None:
+    """Print or write."""
+    runs = [Path(word) for word in arguments if word != "--write"]
+    text = "\n".join(table(runs))
+    if "--write" in arguments:
+        marks.write(PAGE, "declared", text)
+    else:
+        print(text)
+
+
+def table(runs: list[Path]) -> list[str]:
+    """The lines of the table, a run each."""
+    rows = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    for run in runs:
+        manifest = read(run)
+        seeds = [seed(run / "trials" / ARM / str(number)) for number in manifest.plan.seeds]
+        medians = sorted(one.median_us for one in seeds)
+        least = sorted(min(one.shares) for one in seeds)
+        hosts = [share * len(one.shares) for one in seeds for share in one.shares]
+        out = sum(share < LOCKED_OUT for share in hosts)
+        rows.append(
+            f"| {' | '.join(declared(manifest))} | {len(seeds)} | {medians[0]:.0f} to {medians[-1]:.0f} "
+            f"| {least[0]:.3f} to {least[-1]:.3f} | {out} of {len(hosts)} |"
+        )
+    return rows
+
+
+def declared(manifest: Manifest) -> tuple[str, str]:
+    """The run's tolerance and wake-ups, in words."""
+    (arm,) = manifest.plan.arms_run
+    ppb, clock = arm.network.link.tolerance_ppb, arm.clock
+    faster = f"{Tolerance(ppb)} faster" if ppb else "exact"
+    return faster, f"{Duration(clock.wakeup_ns)} on average" if clock else "no time"
+
+
+def seed(trial: Path) -> Seed:
+    """What a trial's tables say."""
+    sent: Counter[str] = Counter()
+    for row in pq.read_table(trial / "data/bulk.parquet").to_pylist():
+        if row["side"] == "receiver":
+            sent[row["flow"]] += row["bytes"]
+    latencies = pq.read_table(trial / "data/ping.parquet")["latency_us"].drop_null().to_numpy()
+    total = sum(sent.values())
+    median_us = sorted(latencies)[len(latencies) // 2]
+    return Seed(float(median_us), tuple(count / total for count in sent.values()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
