@@ -1,0 +1,143 @@
+"""Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the hash of its
+result.
+
+    python3 bench/same_bits.py [--kernel NAME=PATH]... [--write]
+
+The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's kernel, such
+as by another compiler. Without `--write` the table goes to standard output, with it to docs/emulation.md.
+Needs root, for other users.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import machine, marks
+from qjump_mn import guest
+from qjump_mn.backends.guest import RUN_TRIAL, setup
+from qjump_mn.model.resolve import plan
+from qjump_mn.steps.compile import trial_steps
+
+PAGE = ROOT / "docs/emulation.md"
+LOADED = ["warmup=5ms", "duration=10ms"]
+NOBODY = 65534
+
+RUN = """
+import pickle, sys
+from pathlib import Path
+{first}
+from qjump_mn.guest import run
+image, setup, job, out = pickle.load(sys.stdin.buffer)
+print(run(image, setup, job, Path(out)).sha256["result"])
+"""
+RANDOM_ADDRESSES = """
+from qjump_mn.guest import starter
+text = Path(starter.__file__).read_text()
+kept = [line for line in text.splitlines() if "personality(" not in line]
+assert len(kept) == len(text.splitlines()) - 1
+Path(sys.argv[1], "starter.py").write_text("\\n".join(kept))
+starter.__file__ = sys.argv[1] + "/starter.py"
+"""
+
+
+class Way(NamedTuple):
+    """How it is run: other code before, other environment, another user."""
+
+    first: str = ""
+    environment: Mapping[str, str] = MappingProxyType({})
+    user: int | None = None
+    loops: int = 0
+
+
+WAYS = {
+    "as it is": Way(),
+    "once more": Way(),
+    "beside two busy loops a core": Way(loops=2 * len(os.sched_getaffinity(0))),
+    "addresses of the host's at random (ASLR)": Way(first=RANDOM_ADDRESSES),
+    "another user, locale, time zone, folder and environment": Way(
+        user=NOBODY, environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "MALLOC_PERTURB_": "85"}
+    ),
+}
+
+
+def main() -> None:
+    """Run, and print or write."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    arguments.add_argument("--kernel", action="append", default=[], metavar="NAME=PATH")
+    arguments.add_argument("--write", action="store_true")
+    asked = arguments.parse_args()
+    image = guest.prepare(lambda line: print(line, file=sys.stderr))
+    ran = {name: one(image, way) for name, way in WAYS.items()}
+    for name, _, path in (text.partition("=") for text in asked.kernel):
+        ran[f"kernel: {name}"] = one(msgspec.structs.replace(image, kernel=Path(path)), Way())
+    text = table(ran)
+    if asked.write:
+        marks.write(PAGE, "same-bits", text)
+    else:
+        print(text)
+
+
+def table(ran: dict[str, str]) -> str:
+    """A row for each way."""
+    first = next(iter(ran.values()))
+    rows = [f"{machine.told()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
+    for name, digest in ran.items():
+        rows.append(f"| {name} | `{digest[:16]}` | {'the same' if digest == first else '**differs**'} |")
+    return "\n".join(rows)
+
+
+def one(image: guest.Image, way: Way) -> str:
+    """The hash of what the arm left."""
+    (trial,) = plan("fig3a", "paper", LOADED, only=["contended"], replicates=1).trials()
+    job = guest.Job(entry=RUN_TRIAL, args={"steps": msgspec.to_builtins(trial_steps(trial))}, seed=trial.seed)
+    with tempfile.TemporaryDirectory() as folder, busy(way.loops):
+        if way.user is not None:
+            os.chown(folder, way.user, way.user)
+        environment = {
+            **os.environ,
+            "HOME": folder,
+            "TMPDIR": folder,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", RUN.format(first=way.first), folder],
+            input=pickle.dumps((image, setup(trial.network.skeleton()), job, f"{folder}/out")),
+            env={**environment, **way.environment},
+            stdout=subprocess.PIPE,
+            user=way.user,
+            cwd=folder,
+            extra_groups=None if way.user is None else [],
+            check=True,
+        )
+    return done.stdout.decode().strip()
+
+
+@contextmanager
+def busy(loops: int) -> Iterator[None]:
+    """So many processes that do nothing but that."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()
