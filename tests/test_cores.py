@@ -212,6 +212,32 @@ def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
     assert tickets(slots) == []
 
 
+def test_a_short_one_passes_a_long_one_that_waits_but_not_for_ever(
+    slots: Path, only: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def one(name: str, long: bool) -> None:
+        with core(long=long):
+            order.append(name)
+
+    def asked(yields_s: float) -> list[str]:
+        monkeypatch.setattr(cores, "YIELDS_S", yields_s)
+        order.clear()
+        with core():
+            threads = []
+            for name, long in (("long", True), ("short", False)):
+                threads.append(threading.Thread(target=one, args=(name, long)))
+                threads[-1].start()
+                until(lambda: len(tickets(slots)) == len(threads))
+        for thread in threads:
+            thread.join()
+        return list(order)
+
+    assert asked(600) == ["short", "long"]
+    assert asked(0) == ["long", "short"], "it has waited long enough"
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_who_is_killed_or_stopped_in_the_queue_is_passed(slots: Path, only: int, how: signal.Signals) -> None:
     got: list[int] = []

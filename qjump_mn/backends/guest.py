@@ -11,7 +11,7 @@ from typing import Self
 
 import msgspec
 
-from qjump_mn import guest
+from qjump_mn import costs, guest
 from qjump_mn.backends import emulated
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages
@@ -33,6 +33,9 @@ WALL_S = 3600.0
 WALL_PER_VIRTUAL = 3600.0
 """A trial is given up after so many seconds, and so many more for each that it measures: a virtual second of
 bulk flows at 10 Gb/s takes 40 here."""
+
+SHORT_S = 20.0
+"""A trial that is expected to take longer waits for shorter ones where cores are taken."""
 
 _TICKS = 100
 """So often a trial tells how far it is."""
@@ -96,6 +99,7 @@ class GuestBackend:
                 progress=stages.line,
                 clock=stages.clock,
                 stop=self._stop,
+                long=costs.said_s(trial, self) > SHORT_S,
             )
         except LostError as error:
             took = time.monotonic() - began - error.waited_s

@@ -44,13 +44,15 @@ def run(
     clock: Told | None = None,
     memory_mb: int = MEMORY_MB,
     stop: Stop | None = None,
+    long: bool = False,
 ) -> Result:
     """Boot an instance, set up, and do the job. Its files are unpacked into ``out`` (made if absent), with
     the console's text as `console.log`.
 
     An exception in the job's entry is exit code 5 with its traceback on the console. May be called from
-    several threads at once: each waits for a core of its own. The deadline begins when the core is there.
-    ``clock`` is called with the seconds that the job has taken on the guest's clock, each ``job.tick_s`` of
+    several threads at once: each waits for a core of its own, and a ``long`` one lets others pass (cores.py).
+    The deadline begins when the core is there. ``clock`` is called with the seconds that the job has taken on
+    the guest's clock, each ``job.tick_s`` of
     them. Raises LostError, which says how long was waited, when there is no complete result: panic, out of
     memory, deadline, or ``stop`` ended it; the console is kept then too.
     """
@@ -67,7 +69,7 @@ def run(
         elif line.startswith(_TICK) and clock:
             clock(float(line.removeprefix(_TICK)))
 
-    with core(waiting, stop.event) as number, scratch.folder() as folder:
+    with core(waiting, stop.event, long=long) as number, scratch.folder() as folder:
         started = time.monotonic()
         cache.used(image.initrd.parent)
         out.mkdir(parents=True, exist_ok=True)

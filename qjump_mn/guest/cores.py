@@ -1,10 +1,11 @@
 """One core for each guest: its kernel and its programs take turns, and two at once would share what there is.
 
-Who asks first is served first, among all processes and threads of a user. A folder holds a file for each
-core, which its holder locks, and a file for each thread that waits, which that thread locks and whose name is
-the time since boot (no change of the clock matters). The kernel drops the locks of whoever dies; a file of
-the dead is removed by the next who looks. No lock is ever waited for, so that a process that is stopped stops
-nobody else.
+Who asks first is served first, among all processes and threads of a user; but one that is long lets those
+pass that come within ten minutes and are short. A folder holds a file for each core, which its holder locks,
+and a file for each thread that waits, which that thread locks and whose name is the time since boot when it
+asked, ten minutes later for a long one (no change of the clock matters). The kernel drops the locks of
+whoever dies; a file of the dead is removed by the next who looks. No lock is ever waited for, so that a
+process that is stopped stops nobody else.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ Progress = Callable[[str], None]
 WAITS = "waits for a core"
 """Every line about waiting begins so."""
 
+YIELDS_S = 600
+"""So long a long guest that waits lets short ones pass."""
+
 _POLL_S = 0.05
 _SILENT_S = 1.0
 _NAME = "qjump-mn-cores"
@@ -48,8 +52,10 @@ def core(
     stop: threading.Event | None = None,
     *,
     patience_s: float = math.inf,
+    long: bool = False,
 ) -> Iterator[int]:
-    """Take a core that no other guest of this user has, waiting until there is one; its number.
+    """Take a core that no other guest of this user has, waiting until there is one; its number. A ``long``
+    one lets others pass for a while.
 
     It is free again with the block, or when this process ends, whatever ends it. After a second of waiting,
     ``progress`` is told which other processes have the cores and how many threads of theirs are ahead, and
@@ -57,7 +63,7 @@ def core(
     once ``stop`` is set.
     """
     folder = _folder()
-    with _ticket(folder) as ticket:
+    with _ticket(folder, YIELDS_S * 10**9 if long else 0) as ticket:
         number, slot = _wait(folder, ticket, progress, stop or threading.Event(), patience_s)
     try:
         yield number
@@ -110,10 +116,10 @@ def _taken(holders: Collection[int]) -> str:
 
 
 @contextmanager
-def _ticket(folder: Path) -> Iterator[str]:
-    """The name of a locked file that stands in the queue for this thread."""
+def _ticket(folder: Path, later_ns: int) -> Iterator[str]:
+    """The name of a locked file that stands in the queue for this thread, as if it asked so much later."""
     while True:
-        path = folder / f"wait-{_since_boot_ns():020d}-{threading.get_native_id()}"
+        path = folder / f"wait-{_since_boot_ns() + later_ns:020d}-{threading.get_native_id()}"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         # Before we have the lock, another may take the file for one of the dead and remove it.
         if _lock(handle) and os.fstat(handle).st_nlink:
@@ -127,7 +133,7 @@ def _ticket(folder: Path) -> Iterator[str]:
 
 
 def _before(folder: Path, ticket: str) -> dict[int, set[int]]:
-    """For each thread that asked before and still waits: the cores that it may use. Files of the dead are
+    """For each thread that comes before and still waits: the cores that it may use. Files of the dead are
     removed."""
     waiting = {}
     for path in sorted(folder.glob("wait-*")):
