@@ -157,9 +157,9 @@ class Sleep(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="sl
 
 class Measure(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measure"):
     """The measurement begins: from here on it is noted how busy the processor is, and, ``every_s``, how late
-    it comes to whom it is due."""
+    it comes to whom it is due; without ``every_s``, where nothing can be late, the latter is not."""
 
-    every_s: float
+    every_s: float | None = None
 
 
 class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measured"):

@@ -175,18 +175,19 @@ class Block:
             "began_ns": round(self._marks_s[steps.MEASUREMENT] * NS),
             "began_utc_ns": time.time_ns(),
         }
-        self._lateness = self._exits.enter_context(Lateness(step.every_s))
+        self._lateness = self._exits.enter_context(Lateness(step.every_s)) if step.every_s else None
 
     def _measured(self, step: steps.Measured) -> None:
         load_s, ended_s = self._marks_s[steps.LOAD], time.monotonic()
-        self._lateness.end()
+        if self._lateness is not None:
+            self._lateness.end()
+            self._facts["cpu_late_us"] = self._lateness.quantiles_us()
         self._facts |= {
             "window_s": [
                 round(self._marks_s[steps.MEASUREMENT] - load_s, 9),
                 round(ended_s - load_s, 9),
             ],
             "cpu_busy": round(_busy_share(self._ticks, _cpu_ticks()), 4),
-            "cpu_late_us": self._lateness.quantiles_us(),
         }
 
     def _checked(
