@@ -176,8 +176,11 @@ def _offload_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
     features = dict(re.findall(told, path.read_text(), re.DOTALL | re.MULTILINE))
     wrong = []
     for device in devices:
+        if device not in features:
+            wrong.append(f"{device}: ethtool does not tell of it")
+            continue
         for name in OFFLOADS:
             planned, other = ("on", "off") if name in on else ("off", "on")
-            if not re.search(rf"^\s*{name}: {planned}", features.get(device, ""), re.MULTILINE):
+            if not re.search(rf"^\s*{name}: {planned}", features[device], re.MULTILINE):
                 wrong.append(f"{device}: {name} is {other}")
     return wrong
