@@ -10,32 +10,73 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from qjump_mn import scratch, unprivileged
-from qjump_mn.errors import BEGINS, LostError, command, error_of
+from qjump_mn.errors import BEGINS, LostError, MachineError, command, error_of
 from qjump_mn.leash import of_ours
 from qjump_mn.results import directory, outcome
 
 
 def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
     """Judge the run directory and print its summary, with ``verbose`` everything; return the exit code of
-    the verdicts. With ``pdf`` a browser prints the report. Raises :class:`MachineError` where its user cannot
-    read this checkout, :class:`LostError` if the process died before it had judged the run, and what ended it
-    as an error of its kind."""
-    if owner := directory.owner_of(run):
-        unprivileged.check_checkout(owner)
-    before = _written(run)
-    words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
-    # A notebook, or a test, has another sys.stdout than the descriptor that a child inherits.
-    output = None if _is_descriptor_1(sys.stdout) else subprocess.PIPE
-    with judging(run, *words, stdout=output, stderr=subprocess.PIPE) as process:
-        printed, said = process.communicate()
+    the verdicts. With ``pdf`` a browser prints the report. Raises what :meth:`Judge.judge` raises."""
+    with Judge(run, pdf=pdf, verbose=verbose) as judge:
+        return judge.judge()
+
+
+class Judge:
+    """Judges a run directory, as :func:`judge` does: a context manager. :meth:`call_in` while the last trials
+    run, so that what it needs is loaded by the time that they have ended."""
+
+    def __init__(self, run: Path, *, pdf: bool = False, verbose: bool = False) -> None:
+        self._run = run
+        self._words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
+        self._exits = ExitStack()
+        self._waits: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._exits.__exit__(*error)
+
+    def call_in(self) -> None:
+        """Start the process, unless that was done: it reads nothing of the run yet. What is in the way is an
+        error of :meth:`judge`."""
+        if self._waits is None:
+            with suppress(MachineError, OSError):
+                self._waits = self._start("--told", stdin=subprocess.PIPE)
+
+    def judge(self) -> int:
+        """The exit code of the verdicts. Raises :class:`MachineError` where its user cannot read this
+        checkout, :class:`LostError` if the process died before it had judged the run, and what ended it as an
+        error of its kind."""
+        before = _written(self._run)
+        process = self._waits or self._start()
+        printed, said = process.communicate(_TOLD if self._waits else None)
+        return _ended(self._run, process.returncode, before, printed, said)
+
+    def _start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
+        if owner := directory.owner_of(self._run):
+            unprivileged.check_checkout(owner)
+        # A notebook, or a test, has another sys.stdout than the descriptor that a child inherits.
+        options |= {"stdout": None if _is_descriptor_1(sys.stdout) else subprocess.PIPE}
+        process = judging(self._run, *words, *self._words, stderr=subprocess.PIPE, **options)
+        return self._exits.enter_context(process)
+
+
+_TOLD = b"\n"
+"""A process that was started with --told begins with this."""
+
+
+def _ended(run: Path, status: int, before: tuple[int, int] | None, printed: bytes | None, said: bytes) -> int:
+    """Pass on what the process said; its exit status, if that is its verdicts'."""
     if printed and sys.stdout:
         sys.stdout.write(printed.decode(errors="replace"))
-    status, errors = process.returncode, said.decode(errors="replace")
+    errors = said.decode(errors="replace")
     last = re.search(rf"^{BEGINS}(.*)\Z", errors, re.MULTILINE | re.DOTALL)
     sys.stderr.write(errors[: last.start()] if last else errors)
     if status < 0:

@@ -19,7 +19,7 @@ from qjump_mn.backends.execute import execute
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
 from qjump_mn.heartbeat import heartbeat
-from qjump_mn.judging import judge
+from qjump_mn.judging import Judge
 from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
@@ -235,15 +235,15 @@ def carry_out(
     backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console, *, verbose: bool = False
 ) -> int:
     """Run every trial that is not done, and judge all; return the exit code."""
-    with interrupts.resumable(run_directory.path):
+    with interrupts.resumable(run_directory.path), Judge(run_directory.path, verbose=verbose) as judge:
         try:
             with run_directory.held(), backend:
                 trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
                 expected, began = costs.expected(plan, backend, trials), time.monotonic()
-                run_trials(backend, run_directory, trials, out)
+                run_trials(backend, run_directory, trials, out, spare=judge.call_in)
         finally:
             directory.hand_over(run_directory.path, directory.owner_of(run_directory.path))
-        exit_code = judge(run_directory.path, verbose=verbose)
+        exit_code = judge.judge()
         took_s = round(time.monotonic() - began, 1)
         run_directory.log("took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s)
         return exit_code
@@ -256,13 +256,12 @@ def run_trials(
     out: Console,
     *,
     medians: bool = True,
+    spare: Callable[[], None] = lambda: None,
 ) -> None:
     """Run the trials, and say of each what it does and how it ends; without ``medians``, which may be a
-    stranger's to compute, not what it measured. Raises :class:`UsageError` where others of the run were done
-    with another image."""
-    # It imports pyarrow, which a plan alone does not need.
-    from qjump_mn.analysis.measures import first_median
-
+    stranger's to compute, not what it measured. ``spare`` is called, again and again, where the trials that
+    are left need not all the room that the backend has. Raises :class:`UsageError` where others of the run
+    were done with another image."""
     plan = run_directory.manifest.plan
     with cache_holds.holding(), Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
 
@@ -272,14 +271,19 @@ def run_trials(
 
         def ended(trial: Trial, how: Ended) -> None:
             has_median = medians and not how.exit_code
-            board.ended(
-                trial, how, first_median(run_directory, trial, wording.unit(plan)) if has_median else ""
-            )
+            board.ended(trial, how, _median(run_directory, trial, plan) if has_median else "")
 
         machine = prepare(backend, plan, board.tell)
         _check_same(run_directory, machine)
         run_directory.enter_machine(machine)
-        execute(backend, trials, run_directory, progress, ended, board.tick)
+        execute(backend, trials, run_directory, progress, ended, board.tick, spare)
+
+
+def _median(run_directory: RunDirectory, trial: Trial, plan: Plan) -> str:
+    # It imports pyarrow, which takes half a second: other trials run meanwhile.
+    from qjump_mn.analysis.measures import first_median
+
+    return first_median(run_directory, trial, wording.unit(plan))
 
 
 def prepare(backend: Backend, plan: Plan, tell: Callable[[str], None]) -> dict[str, str]:

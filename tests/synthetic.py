@@ -244,7 +244,9 @@ def write_rest(folder: Path, trial: Trial) -> None:
         (folder / f"flows-{switch}.txt").write_text(" cookie=0x0, table=0, priority=0 actions=NORMAL\n")
     if settings := transport(trial.arm):
         for host in network.hosts:
-            (folder / f"tcp-{host}.txt").write_text("".join(f"{line}\n" for line in settings))
+            (folder / f"tcp-{host}.txt").write_text(
+                "".join(f"{key} = {value}\n" for key, value in settings.items())
+            )
 
 
 def write_links(folder: Path, trial: Trial) -> None:
@@ -256,7 +258,7 @@ def write_links(folder: Path, trial: Trial) -> None:
         on = asbuilt.SEGMENTATION if offloading and node != SWITCHES else ()
         vlan = [] if node == SWITCHES else [network.vlan_device(node)]
         offloads = (
-            f"Device {device}:\n"
+            f"Features for {device}:\n"
             + "".join(f"{name}: {'on' if name in on else 'off'}\n" for name in asbuilt.OFFLOADS)
             for device in (*devices, *vlan)
         )

@@ -317,6 +317,18 @@ def test_a_cpu_that_programs_wait_for_fails(tmp_path: Path, p99_us: float, statu
     )
 
 
+def test_in_the_guest_nothing_is_late_and_on_a_host_that_is_told(tmp_path: Path) -> None:
+    check = checked(small(tmp_path))["CPU"]
+    assert (check.status, check.text.endswith("; nothing was late, by construction")) == ("pass", True)
+    (tmp_path / "host").mkdir()
+    plan = resolve.plan("fig3a", "smoke", [], only=["idle"], backend="host")
+    run = synthetic.create(tmp_path / "host", plan, clock="real")
+    synthetic.add(run)
+    check = checked(run)["CPU"]
+    untold = "idle/1: trial.json does not say how late programs got the CPU"
+    assert (check.status, check.text) == ("fail", untold)
+
+
 def test_bulk_that_ends_early_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
     rewrite(run, "contended", alter_facts(run, window_s=[4.0, 9.0]))

@@ -122,3 +122,5 @@ def test_an_offload_that_is_on_is_found(tmp_path: Path) -> None:
     path = built(tmp_path, resolved, arm) / "ethtool-h3.txt"
     path.write_text(path.read_text().replace("segmentation-offload: off", "segmentation-offload: on", 1))
     assert asbuilt.differences(tmp_path, arm) == ["h3-eth0: tcp-segmentation-offload is on"]
+    path.write_text(path.read_text().replace("Features for h3-eth0:", "Features for lo:"))
+    assert asbuilt.differences(tmp_path, arm) == ["h3-eth0: ethtool does not tell of it"]

@@ -66,6 +66,25 @@ class Made:
     def stop(self) -> None: ...
 
 
+class Judged:
+    """Stands for the process that judges a run."""
+
+    def __init__(self, run: Path, *, verbose: bool = False) -> None:
+        self.run, self.verbose = run, verbose
+
+    def __enter__(self) -> Judged:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was started."""
+
+    def call_in(self) -> None:
+        """It needs no time."""
+
+    def judge(self) -> int:
+        return judged(self.run, verbose=self.verbose)
+
+
 def judged(path: Path, *, verbose: bool) -> int:
     """Stands for the analysis: the exit code is that of the experiment, or 5 where trials are missing."""
     found = directory.existing(path)
@@ -84,7 +103,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     monkeypatch.setattr(registry, "make", Made)
-    monkeypatch.setattr(session, "judge", judged)
+    monkeypatch.setattr(session, "Judge", Judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)
     monkeypatch.setattr(Made, "verbose", [], raising=False)
     monkeypatch.setattr(Made, "broken", {}, raising=False)
@@ -270,7 +289,7 @@ def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.C
 
 
 def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "judge", judging.judge)
+    monkeypatch.setattr(session, "Judge", judging.Judge)
     monkeypatch.setattr(judging, "of_ours", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
     code, text = called(folder)
     assert (code, rows(text)["beta"]) == (5, ["run", "5"])

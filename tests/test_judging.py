@@ -7,11 +7,12 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from qjump_mn.judging import judging
+from qjump_mn.judging import Judge, judging
 from qjump_mn.results import outcome
 from tests import synthetic
 
@@ -29,6 +30,28 @@ def test_under_sudo_it_is_the_callers(tmp_path: Path, monkeypatch: pytest.Monkey
     said = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     assert (said["Uid"].split(), said["Gid"].split()) == (["12345"] * 4, ["12346"] * 4)
     assert said["Groups"].split() == []
+
+
+def test_one_that_is_called_in_early_judges_what_is_there_when_it_is_told(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path, only=["idle"])
+    done = run.trial("idle/1") / "DONE"
+    mark = done.read_bytes()
+    done.unlink()
+    with Judge(run.path) as judge:
+        judge.call_in()
+        time.sleep(0.1)
+        assert not (run.path / outcome.NAME).exists()
+        done.write_bytes(mark)
+        judge.call_in()
+        assert judge.judge() == 0
+    assert outcome.read(run.path).missing == {}
+
+
+def test_one_that_is_never_told_leaves_nothing(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path, only=["idle"])
+    with Judge(run.path) as judge:
+        judge.call_in()
+    assert not (run.path / outcome.NAME).exists()
 
 
 def test_it_ends_with_what_waits_for_it(tmp_path: Path) -> None:

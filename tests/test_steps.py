@@ -20,8 +20,11 @@ from qjump_mn.executor.steps import (
     Mark,
     Measure,
     Measured,
+    Offloads,
     Read,
+    ReadSettings,
     Run,
+    Settings,
     Sleep,
     Start,
     Stop,
@@ -36,6 +39,7 @@ from qjump_mn.programs import registry as programs
 from qjump_mn.steps import script
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
+from qjump_mn.steps.script import Script
 from qjump_mn.steps.treatment import known, qjump, treatment
 from tests import distributions
 
@@ -132,6 +136,9 @@ def test_a_treatment_says_how_all_of_it_is_taken_back(
         steps = tuple(treatment(arm, 1))
         assert steps
         for step in steps:
+            if isinstance(step, Settings | Offloads):
+                assert step.restored if isinstance(step, Settings) else step.on
+                continue
             assert isinstance(step, Run) and step.undo is not None
             assert step.undo.node == step.node and step.undo.undo is None
             # What was saved is what the undo is given; else it says itself what to do.
@@ -164,37 +171,43 @@ def removals(lines: Sequence[str]) -> Iterator[str]:
 
 def test_what_is_saved_is_what_is_set() -> None:
     arm = arm_of(plan("fig3a", "smoke", [], schemes=("dctcp",)), "dctcp")
-    setting = [
-        step for step in treatment(arm, 1) if isinstance(step, Run) and step.argv == ("sysctl", "-qp", "-")
-    ]
+    setting = [step for step in treatment(arm, 1) if isinstance(step, Settings)]
     assert [step.node for step in setting] == list(arm.network.hosts)
     for step in setting:
-        assert step.stdin == "net.ipv4.tcp_congestion_control = dctcp\nnet.ipv4.tcp_ecn = 1\n"
-        assert step.saves == ("sysctl", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_ecn")
-        assert step.undo == Run(node=step.node, argv=("sysctl", "-qp", "-"))
+        assert step.values == {"net.ipv4.tcp_congestion_control": "dctcp", "net.ipv4.tcp_ecn": "1"}
+        assert step.restored
+        printed = Script()
+        text = "net.ipv4.tcp_congestion_control = dctcp\nnet.ipv4.tcp_ecn = 1\n"
+        node = f"ip netns exec {step.node} sysctl"
+        assert list(printed.lines((step,))) == [
+            f"saved1=$({node} net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn)",
+            f"{node} -qp - << 'END'\n{text}END",
+        ]
+        assert list(printed.undo()) == [f"printf '%s\\n' \"$saved1\" | {node} -qp - || true"]
 
 
 def test_an_experiment_changes_tcp_and_an_arm_changes_it_back() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.tail_loss_probe=false", "arms.qjump.tcp.tail_loss_probe=true"])
     for name, value in (("contended", 0), ("qjump", 3)):
         arm = arm_of(resolved, name)
-        texts = [
-            step.stdin for step in treatment(arm, 1) if isinstance(step, Run) and step.argv[:1] == ("sysctl",)
-        ]
-        assert texts == [f"net.ipv4.tcp_early_retrans = {value}\n"] * len(arm.network.hosts)
+        values = [step.values for step in treatment(arm, 1) if isinstance(step, Settings)]
+        assert values == [{"net.ipv4.tcp_early_retrans": str(value)}] * len(arm.network.hosts)
     assert resolved.tcp.told == "TCP without a tail-loss probe"
 
 
 def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
-    steps = [
-        step
-        for step in treatment(arm_of(resolved, "idle"), 1)
-        if isinstance(step, Run) and "ethtool" in step.argv[-1]
-    ]
+    steps = [step for step in treatment(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
     assert [step.node for step in steps] == list(resolved.network.hosts)
-    assert steps[0].argv[-1] == "ethtool -K h1-eth0 tso on gso on; ethtool -K h1-eth0.2 tso on gso on"
-    assert steps[0].undo is not None and steps[0].undo.argv[-1] == steps[0].argv[-1].replace(" on", " off")
+    printed, node = Script(), "ip netns exec h1 ethtool -K"
+    assert list(printed.lines((steps[0],))) == [
+        f"{node} h1-eth0 tso on gso on",
+        f"{node} h1-eth0.2 tso on gso on",
+    ]
+    assert list(printed.undo()) == [
+        f"{node} h1-eth0.2 tso off gso off || true",
+        f"{node} h1-eth0 tso off gso off || true",
+    ]
     with pytest.raises(UsageError, match=r"tcp\.segmentation_offload: only links of model wire .* model htb"):
         plan("fig3b", "smoke", ["tcp.segmentation_offload=true", "link.model=htb"])
 
@@ -228,12 +241,12 @@ ORDER = re.compile("T+" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" 
 measures, to its end, or the trial's duration; counters; what disturbs is stopped or ends, what is under
 way arrives, what serves is stopped; counters."""
 LETTERS: dict[type[Any], str] = {
-    Run: "T", Start: "s", Wait: "w", Finish: "f", Stop: "x", Mark: "M", Measure: "(", Measured: ")",
+    Run: "T", Settings: "T", Offloads: "T", Start: "s", Wait: "w", Finish: "f", Stop: "x", Mark: "M", Measure: "(", Measured: ")",
 }  # fmt: skip
 
 
 def letter(step: AnyStep) -> str:
-    if isinstance(step, Read):
+    if isinstance(step, Read | ReadSettings):
         return {"before": "b", "began": "c", "ended": "d", "after": "a"}[step.output.split("/")[1]]
     if isinstance(step, Sleep):
         return {"": "z", "load": "l", "measurement": "m"}[step.mark]

@@ -17,7 +17,7 @@ from qjump_mn.executor.steps import Measure, Sleep, Start
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.ping import program as ping
-from qjump_mn.steps.compile import trial_steps
+from qjump_mn.steps.compile import LATENESS_EVERY_S, trial_steps
 
 GIGABIT = ("link.rate=1Gbit", "warmup=100ms", "duration=200ms", "workloads.ping.interval=1ms")
 
@@ -59,16 +59,19 @@ def test_guest_and_simulator_have_the_same_plan() -> None:
 
 def test_times_are_divided() -> None:
     slow, fast = (trial_of(plan, "contended") for plan in (fig3a(), fig3a("link.rate=1Gbit")))
-    offsets, watches = [], []
-    for trial in (slow, fast):
-        steps = trial_steps(trial)
-        offsets.append(next(step.after_s for step in steps if isinstance(step, Sleep)))
-        watches.append(next(step.every_s for step in steps if isinstance(step, Measure)))
+    offsets = [
+        next(step.after_s for step in trial_steps(trial) if isinstance(step, Sleep)) for trial in (slow, fast)
+    ]
     assert offsets[1] == pytest.approx(offsets[0] / 100, abs=1e-9)
-    assert watches[1] == watches[0] / 100
     measured_ns = slow.warmup_ns + slow.duration_ns
     assert slow.background_ns >= measured_ns + 10**9
     assert measured_ns + 10**7 <= fast.background_ns <= measured_ns + 3 * 10**7
+
+
+@pytest.mark.parametrize(("backend", "every_s"), [("guest", None), ("host", LATENESS_EVERY_S)])
+def test_a_processor_is_watched_where_code_takes_time(backend: str, every_s: float | None) -> None:
+    steps = trial_steps(trial_of(fig3a(backend=backend), "contended"))
+    assert [step.every_s for step in steps if isinstance(step, Measure)] == [every_s]
 
 
 def test_pings_are_ours_on_fast_links_unless_asked_otherwise() -> None:

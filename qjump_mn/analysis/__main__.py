@@ -14,7 +14,7 @@ if __name__ == "__main__":
     environment.ensure("qjump_mn.analysis")
 
 with environment.intact():
-    from qjump_mn.analysis import pipeline, terminal
+    from qjump_mn.analysis import pipeline, ready, terminal
     from qjump_mn.errors import BEGINS, last_words
     from qjump_mn.output import Output, accept_everything
     from qjump_mn.report import pdf
@@ -40,9 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="make the run the reference of its experiment and preset, in this folder",
     )
+    parser.add_argument("--told", action="store_true", help="begin when told so by a line of standard input")
     options = parser.parse_args(arguments)
     accept_everything()
     try:
+        if options.told and not _is_told():
+            return 0
         if options.pdf:
             pdf.browser()  # if there is none, that is said at once
         analysed = pipeline.analyse(options.run)
@@ -59,6 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
         sentence, code = environment.damage_behind(error) or last_words(error)
         print(f"{BEGINS}{sentence}", file=sys.stderr)
         return code
+
+
+def _is_told() -> bool:
+    """Get ready, and wait; False when whoever was to tell has ended."""
+    ready.load()
+    return bool(sys.stdin.readline())
 
 
 if __name__ == "__main__":

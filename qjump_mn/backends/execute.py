@@ -25,11 +25,13 @@ def execute(
     began: Reporter,
     ended: Callable[[Trial, Ended], None],
     tick: Callable[[], None] = lambda: None,
+    spare: Callable[[], None] = lambda: None,
 ) -> None:
     """Run the ``trials``, ``backend.parallel`` at a time, the longest first.
 
-    ``ended`` is called from this thread, and ``tick`` every second or so. Whatever is raised here, an
-    interrupt too, ends the trials that run, and none starts any more."""
+    ``ended`` is called from this thread, ``tick`` every second or so, and ``spare`` as often, when fewer
+    trials are left than may run at a time. Whatever is raised here, an interrupt too, ends the trials that
+    run, and none starts any more."""
 
     def one(trial: Trial) -> Ended:
         began(trial, "starts")
@@ -42,6 +44,8 @@ def execute(
                 waiting[pool.submit(one, trial)] = trial
             while waiting:
                 tick()
+                if len(waiting) < backend.parallel:
+                    spare()
                 for future in wait(waiting, TICK_S, return_when=FIRST_COMPLETED).done:
                     trial = waiting.pop(future)
                     how = future.result()

@@ -1,5 +1,6 @@
-"""How late a program gets the processor that it waits for: one virtual processor carries all hosts, and what
-waits for it did not wait in the network.
+"""How late a program gets the processor that it waits for, where code takes time: all hosts share a machine,
+and what waits for its processors did not wait in the network. In the guest time stands still while code runs,
+so that nothing is late there, and nobody watches.
 
 The mean share of the time that the processor is busy does not tell: half busy may be all busy for a while,
 such as a round of a MapReduce job, and then idle.

@@ -8,8 +8,10 @@ import fnmatch
 import socket
 import struct
 
-CUTTING = ("tx-tcp*-segmentation", "tx-generic-segmentation", "rx-gro")
-"""What ``tso``, ``gso`` and ``gro`` stand for."""
+CUTTING = ("tx-tcp*-segmentation", "tx-generic-segmentation")
+"""What ``tso`` and ``gso`` stand for."""
+JOINING = "rx-gro"
+"""What ``gro`` stands for."""
 
 # include/uapi/linux/sockios.h, ethtool.h
 _SIOCETHTOOL = 0x8946
@@ -17,8 +19,10 @@ _GSTRINGS, _SFEATURES, _SS_FEATURES = 0x1B, 0x3B, 4
 _NAME_BYTES, _MOST_NAMES = 32, 512
 
 
-def stop(device: str) -> None:
-    """Have what is queued be frames, not TCP's 64 kB at once."""
+def turn(device: str, *, on: bool) -> None:
+    """Off, what is queued is frames, not TCP's 64 kB at once, and what comes in stays frames; on, the first
+    is no longer so."""
+    patterns = CUTTING if on else (*CUTTING, JOINING)
     names = array.array("I", [_GSTRINGS, _SS_FEATURES, 0, *[0] * (_MOST_NAMES * _NAME_BYTES // 4)])
     with socket.socket(type=socket.SOCK_DGRAM) as handle:
 
@@ -29,6 +33,7 @@ def stop(device: str) -> None:
         call(names)
         words = [0] * ((names[2] + 31) // 32)
         for number, (name,) in enumerate(struct.iter_unpack(f"{_NAME_BYTES}s", names[3:].tobytes())):
-            if any(fnmatch.fnmatch(name.rstrip(b"\0").decode(), pattern) for pattern in CUTTING):
+            if any(fnmatch.fnmatch(name.rstrip(b"\0").decode(), pattern) for pattern in patterns):
                 words[number // 32] |= 1 << number % 32
-        call(array.array("I", [_SFEATURES, len(words), *(value for valid in words for value in (valid, 0))]))
+        blocks = (value for valid in words for value in (valid, valid if on else 0))
+        call(array.array("I", [_SFEATURES, len(words), *blocks]))

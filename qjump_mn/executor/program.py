@@ -18,7 +18,7 @@ SETTLE_S = 0.1
 """Others hear that a process is gone before its parent does; this is long enough for both."""
 
 FIRST_NAP_S, LONGEST_NAP_S = 0.005, 0.1
-"""Between two tries of a condition, each of which takes the processor 3 ms of the guest's clock."""
+"""Between two tries of a condition, each of which starts a program."""
 
 
 class Program:

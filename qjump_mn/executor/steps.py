@@ -53,17 +53,29 @@ class Topology(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 class Settings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="settings"):
-    """Settings of a node's kernel by sysctl's names, but for those that it does not have."""
+    """Settings of a node's kernel by sysctl's names, but for those that it does not have. Where they are to
+    be ``restored``, it must have them, and they are as before when the block of steps has ended."""
 
     values: dict[str, str]
     node: str = MACHINE
+    restored: bool = False
+
+
+class ReadSettings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="read_settings"):
+    """Settings of a node's kernel are kept in the file ``output``, as sysctl prints them."""
+
+    keys: tuple[str, ...]
+    node: str = MACHINE
+    output: str
 
 
 class Offloads(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="offloads"):
-    """Interfaces of a node no longer cut and join packets: their tso, gso and gro are off."""
+    """Interfaces of a node no longer cut and join packets: their tso, gso and gro are off. With ``on``, tso
+    and gso are on until the block of steps has ended."""
 
     devices: tuple[str, ...]
     node: str = MACHINE
+    on: bool = False
 
 
 class Announce(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="announce"):
@@ -157,9 +169,9 @@ class Sleep(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="sl
 
 class Measure(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measure"):
     """The measurement begins: from here on it is noted how busy the processor is, and, ``every_s``, how late
-    it comes to whom it is due."""
+    it comes to whom it is due; without ``every_s``, where nothing can be late, the latter is not."""
 
-    every_s: float
+    every_s: float | None = None
 
 
 class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measured"):
@@ -167,8 +179,8 @@ class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 AnyStep = (
-    Topology | Settings | Offloads | Announce | Run | Read | Start | Wait | Finish | Stop | Mark | Sleep
-    | Measure | Measured
+    Topology | Settings | ReadSettings | Offloads | Announce | Run | Read | Start | Wait | Finish | Stop
+    | Mark | Sleep | Measure | Measured
 )  # fmt: skip
 Steps = tuple[AnyStep, ...]
 

@@ -121,13 +121,29 @@ class Block:
     def _settings(self, step: steps.Settings) -> None:
         with entered(step.node):
             for key, value in step.values.items():
-                with contextlib.suppress(FileNotFoundError):
-                    Path("/proc/sys", key.replace(".", "/")).write_text(value)
+                try:
+                    before = _setting(key).read_text() if step.restored else ""
+                    _setting(key).write_text(value)
+                except OSError as error:
+                    if step.restored or not isinstance(error, FileNotFoundError):
+                        where = step.node or "this machine"
+                        raise MachineError(f"{key} = {value} was refused on {where}: {error}") from None
+                else:
+                    if step.restored:
+                        self._later(self._settings, steps.Settings(node=step.node, values={key: before}))
+
+    def _read_settings(self, step: steps.ReadSettings) -> None:
+        began_ns = time.monotonic_ns()
+        with entered(step.node):
+            text = "".join(f"{key} = {_setting(key).read_text()}" for key in step.keys)
+        self._keep(step.output, text, began_ns)
 
     def _offloads(self, step: steps.Offloads) -> None:
+        if step.on:
+            self._later(self._offloads, steps.Offloads(node=step.node, devices=step.devices))
         with entered(step.node):
             for device in step.devices:
-                offloads.stop(device)
+                offloads.turn(device, on=step.on)
 
     def _announce(self, step: steps.Announce) -> None:
         with entered(step.node), socket.socket(type=socket.SOCK_DGRAM) as sender:
@@ -143,9 +159,12 @@ class Block:
 
     def _read(self, step: steps.Read) -> None:
         began_ns = time.monotonic_ns()
-        text = self._checked(step.node, step.argv, "", step.deadline_s)
-        self._read_ns[step.output] = (began_ns + time.monotonic_ns()) // 2
-        path = self._out / step.output
+        self._keep(step.output, self._checked(step.node, step.argv, "", step.deadline_s), began_ns)
+
+    def _keep(self, output: str, text: str, began_ns: int) -> None:
+        """Keep what was read from ``began_ns`` until now."""
+        self._read_ns[output] = (began_ns + time.monotonic_ns()) // 2
+        path = self._out / output
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
@@ -175,18 +194,19 @@ class Block:
             "began_ns": round(self._marks_s[steps.MEASUREMENT] * NS),
             "began_utc_ns": time.time_ns(),
         }
-        self._lateness = self._exits.enter_context(Lateness(step.every_s))
+        self._lateness = self._exits.enter_context(Lateness(step.every_s)) if step.every_s else None
 
     def _measured(self, step: steps.Measured) -> None:
         load_s, ended_s = self._marks_s[steps.LOAD], time.monotonic()
-        self._lateness.end()
+        if self._lateness is not None:
+            self._lateness.end()
+            self._facts["cpu_late_us"] = self._lateness.quantiles_us()
         self._facts |= {
             "window_s": [
                 round(self._marks_s[steps.MEASUREMENT] - load_s, 9),
                 round(ended_s - load_s, 9),
             ],
             "cpu_busy": round(_busy_share(self._ticks, _cpu_ticks()), 4),
-            "cpu_late_us": self._lateness.quantiles_us(),
         }
 
     def _checked(
@@ -203,6 +223,16 @@ class Block:
             words = " ".join((done.stderr.strip() or done.stdout.strip())[:400].split())
             raise MachineError(f"{refusal or ' '.join(argv) + ' failed on ' + where}: {words}")
         return done.stdout
+
+    def _later(self, undo: Callable[[Any], None], step: steps.Step) -> None:
+        """Carry the step out at the end, if anything is undone, as far as it can be."""
+
+        def carry_out() -> None:
+            with contextlib.suppress(OSError, MachineError):
+                undo(step)
+
+        if self._network.undo:
+            self._exits.callback(carry_out)
 
     def _undo(self, step: steps.Run, stdin: str) -> None:
         # What was never done cannot be undone, and what comes after it still can.
@@ -226,6 +256,11 @@ def run(network: Network, args: dict[str, Any], out: Path) -> int:
         (out / MESSAGE).write_text(f"{error}\n")
         return error.exit_code
     return 0
+
+
+def _setting(key: str) -> Path:
+    """The file of a setting."""
+    return Path("/proc/sys", key.replace(".", "/"))
 
 
 def _cpu_ticks() -> list[int]:

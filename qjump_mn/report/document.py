@@ -277,7 +277,7 @@ def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
 
 def _set(arm: ArmPlan) -> list[str]:
     """What an arm's scheme set, as a shell or a link has it."""
-    done = [line.removeprefix("net.ipv4.") for line in transport(arm)]
+    done = [f"{key.removeprefix('net.ipv4.')} = {value}" for key, value in transport(arm).items()]
     done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
     done += [
         f"port to another switch: tc {line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,13 @@ def _code(words: object) -> markupsafe.Markup:
     return markupsafe.Markup(str(words).replace("`", "'"))
 
 
+def load() -> None:
+    """Compile every template now."""
+    for name in _environment(autoescape=False).list_templates():
+        _environment(autoescape=".html." in name).get_template(name)
+
+
+@functools.cache
 def _environment(*, autoescape: bool) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),

@@ -28,8 +28,8 @@ class TrialFacts(msgspec.Struct, frozen=True):
     after the background started, ``began_ns`` that start on the clock that our programs' logs have
     (CLOCK_MONOTONIC), and ``began_utc_ns`` on that of other people's (CLOCK_REALTIME), which nobody sets
     while a trial runs. ``cpu_late_us`` is how late a waiting program got the processor: "p50", "p99" and
-    "max", in us; None in the simulator. ``read_ns`` is when what lies in each file of asbuilt/ was read, on
-    the clock of ``began_ns``; None in the simulator."""
+    "max", in us; None in guest and simulator, where nothing is late. ``read_ns`` is when what lies in each
+    file of asbuilt/ was read, on the clock of ``began_ns``; None in the simulator."""
 
     cpu_busy: float
     window_s: tuple[float, float]

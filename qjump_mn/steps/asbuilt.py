@@ -56,9 +56,7 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
         wrong = _scheme_differences(of_vlan, vlan_lines(arm, node))
         sentences += [f"{network.vlan_device(node)}: {text}" for text in wrong]
         sentences += _transport_differences(folder, arm, node)
-    offloads = folder / f"ethtool-{node}.txt"
-    on = () if on_switch or not arm.tcp.segmentation_offload else SEGMENTATION
-    return sentences + (_offload_differences(offloads.read_text(), on) if offloads.exists() else [])
+    return sentences + _offload_differences(folder, arm, node)
 
 
 def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on_switch: bool) -> list[str]:
@@ -75,7 +73,8 @@ def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on
 def _transport_differences(folder: Path, arm: ArmPlan, host: str) -> list[str]:
     planned = transport(arm)
     read = (folder / f"tcp-{host}.txt").read_text().splitlines() if planned else []
-    return [f"{host}: its TCP has not {line}" for line in planned if line not in read]
+    lines = (f"{key} = {value}" for key, value in planned.items())
+    return [f"{host}: its TCP has not {line}" for line in lines if line not in read]
 
 
 def _interface_differences(interface: Mapping[str, Any], network: Network) -> list[str]:
@@ -167,12 +166,21 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
     return wrong
 
 
-def _offload_differences(text: str, on: Sequence[str]) -> list[str]:
-    """Of the offloads those in ``on`` are on, and no others."""
+def _offload_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
+    """Which of a node's interfaces have not the offloads that they should have, and no others."""
+    if not (path := folder / f"ethtool-{node}.txt").exists():
+        return []
+    network, on = arm.network, SEGMENTATION if arm.tcp.segmentation_offload and node != SWITCHES else ()
+    devices = network.switch_ports() if node == SWITCHES else [f"{node}-eth0", network.vlan_device(node)]
+    told = r"^Features for (\S+):\n(.*?)(?=^Features for |\Z)"
+    features = dict(re.findall(told, path.read_text(), re.DOTALL | re.MULTILINE))
     wrong = []
-    for device, features in re.findall(r"Device (\S+):\n(.*?)(?=\nDevice |\Z)", text, re.DOTALL):
+    for device in devices:
+        if device not in features:
+            wrong.append(f"{device}: ethtool does not tell of it")
+            continue
         for name in OFFLOADS:
             planned, other = ("on", "off") if name in on else ("off", "on")
-            if not re.search(rf"^\s*{name}: {planned}", features, re.MULTILINE):
+            if not re.search(rf"^\s*{name}: {planned}", features[device], re.MULTILINE):
                 wrong.append(f"{device}: {name} is {other}")
     return wrong

@@ -33,9 +33,9 @@ BACKGROUND_OFFSET_S = 0.1
 sawtooth."""
 
 LATENESS_EVERY_S = 0.023
-"""At 10 Mb/s, between two wake-ups that watch the processor: often enough to meet any busy while that lasts
-as long as a full buffer (122 ms), and no multiple of the programs' own intervals, so that it meets all their
-phases."""
+"""Between two wake-ups that watch a processor on which code takes time: often enough to meet any busy while
+that lasts as long as a full buffer at 10 Mb/s (122 ms), and no multiple of the programs' own intervals, so
+that it meets all their phases."""
 
 MARGIN_S = 60.0
 """How much longer than planned a program may take."""
@@ -77,7 +77,7 @@ def trial_steps(trial: Trial) -> Steps:
         # The warm-up is a length of time; a seed moves the start of what is measured, such as a ping's phase.
         Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 9)),
         *readback.counters(trial.network, "began"),
-        Measure(every_s=LATENESS_EVERY_S / time_scale),
+        Measure(every_s=LATENESS_EVERY_S if trial.arm.real_time else None),
         *_measure(trial, pairs),
         Measured(),
         *readback.counters(trial.network, "ended"),

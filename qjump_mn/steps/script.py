@@ -15,6 +15,7 @@ from qjump_mn.executor.steps import (
     Measured,
     Offloads,
     Read,
+    ReadSettings,
     Run,
     Settings,
     Sleep,
@@ -80,10 +81,11 @@ class Script:
             case Topology():
                 yield from self._topology(step)
             case Settings():
-                lines = "".join(f"{key} = {value}\n" for key, value in step.values.items())
-                yield _given(_command(step.node, ("sysctl", "-eqp", "-")), lines)
+                yield from self._settings(step)
+            case ReadSettings():
+                yield from self._step(Read(node=step.node, argv=("sysctl", *step.keys), output=step.output))
             case Offloads():
-                yield from (_command(step.node, tuple(offloads(device))) for device in step.devices)
+                yield from self._offloads(step)
             case Announce():
                 ping = ("ping", "-bnq", "-c1", "-W1", step.address)
                 yield f"{_command(step.node, ping)} > /dev/null 2>&1 || :"
@@ -139,6 +141,25 @@ class Script:
         yield from (
             shlex.join(("ovs-vsctl", "add-port", port.node, port.device)) for pair in pairs for port in pair
         )
+
+    def _settings(self, step: Settings) -> Iterator[str]:
+        lines = "".join(f"{key} = {value}\n" for key, value in step.values.items())
+        if step.restored:
+            argv = ("sysctl", "-qp", "-")
+            undo = Run(node=step.node, argv=argv)
+            saves = ("sysctl", *step.values)
+            yield from self._run(Run(node=step.node, argv=argv, stdin=lines, saves=saves, undo=undo))
+        else:
+            yield _given(_command(step.node, ("sysctl", "-eqp", "-")), lines)
+
+    def _offloads(self, step: Offloads) -> Iterator[str]:
+        for device in step.devices:
+            if step.on:
+                turn = ("ethtool", "-K", device)
+                self._undo.append((_command(step.node, (*turn, "tso", "off", "gso", "off")), ""))
+                yield _command(step.node, (*turn, "tso", "on", "gso", "on"))
+            else:
+                yield _command(step.node, tuple(offloads(device)))
 
     def _run(self, step: Run) -> Iterator[str]:
         saved = ""

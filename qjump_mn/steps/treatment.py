@@ -5,12 +5,11 @@ One process does all that is to be done in a namespace with one program.
 
 from __future__ import annotations
 
-import shlex
 import zlib
 from collections.abc import Iterator, Sequence
 
 from qjump_mn import theory
-from qjump_mn.executor.steps import MACHINE, AnyStep, Run
+from qjump_mn.executor.steps import MACHINE, AnyStep, Offloads, Run, Settings
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model import words
@@ -47,9 +46,11 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     for host in network.hosts:
         if arm.scheme.vlan:
             yield vlan_queues(host, network)
-        yield from _transport(host, arm)
+        if settings := transport(arm):
+            yield Settings(node=host, values=settings, restored=True)
         if arm.tcp.segmentation_offload:
-            yield _segmentation_offload(host, network)
+            # Packets of up to 64 kB from TCP down to the host's wire, which cuts them.
+            yield Offloads(node=host, devices=(f"{host}-eth0", network.vlan_device(host)), on=True)
     for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
     if arm.scheme.vlan:
@@ -142,8 +143,8 @@ def _level_priorities(devices: Sequence[str]) -> Run:
     return _batch("tc", MACHINE, lines, [f"qdisc del dev {device} clsact" for device in devices])
 
 
-def transport(arm: ArmPlan) -> list[str]:
-    """What an arm asks of a host's TCP, as sysctl has it: "key = value"."""
+def transport(arm: ArmPlan) -> dict[str, str]:
+    """What an arm asks of a host's TCP, by sysctl's names."""
     scheme, tcp = arm.scheme, arm.tcp
     values = {
         "net.ipv4.tcp_congestion_control": scheme.congestion_control,
@@ -151,7 +152,7 @@ def transport(arm: ArmPlan) -> list[str]:
         "net.ipv4.tcp_early_retrans": None if tcp.tail_loss_probe is None else 3 * tcp.tail_loss_probe,
         "net.ipv4.tcp_tso_rtt_log": LINUX_TSO_RTT_LOG if tcp.segmentation_offload else None,
     }
-    return [f"{key} = {value}" for key, value in values.items() if value is not None]
+    return {key: str(value) for key, value in values.items() if value is not None}
 
 
 def _above_wire(host: str, arm: ArmPlan) -> Run:
@@ -172,23 +173,6 @@ def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
         undo=Run(argv=SYSCTL),
         refusal=f"this kernel has no congestion control {scheme.congestion_control!r}",
     )
-
-
-def _transport(host: str, arm: ArmPlan) -> Iterator[Run]:
-    if lines := transport(arm):
-        saves = ("sysctl", *(line.partition(" = ")[0] for line in lines))
-        yield Run(node=host, argv=SYSCTL, stdin=_text(lines), saves=saves, undo=Run(node=host, argv=SYSCTL))
-
-
-def _segmentation_offload(host: str, network: Network) -> Run:
-    """Packets of up to 64 kB from TCP down to the host's wire, which cuts them."""
-    devices = (f"{host}-eth0", network.vlan_device(host))
-
-    def turn(state: str) -> tuple[str, ...]:
-        lines = (f"ethtool -K {shlex.quote(device)} tso {state} gso {state}" for device in devices)
-        return ("sh", "-e", "-c", "; ".join(lines))
-
-    return Run(node=host, argv=turn("on"), undo=Run(node=host, argv=turn("off")))
 
 
 def host_priorities(device: str, network: Network) -> list[str]:
