@@ -62,7 +62,7 @@ def status(context: typer.Context) -> None:
     if tree is None:
         _say(f"here       nothing yet: {making.refusal() or 'as root run  qjump-mn machine build'}")
         return
-    _say(f"here       made of packages, in {tree.root}; Linux {tree.kernel_release}")
+    _say(f"here       made of packages, in {tree.root}")
     _say(f"           from {origins.told(tree.root.parent)}")
     _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
 

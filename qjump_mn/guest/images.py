@@ -61,7 +61,7 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     kernel = um.kernel(progress)
     more = {name: Node.file(content) for name, content in extra.items()}
-    initrd = initramfs(tree, None, overlay.nodes(tree, progress) | more, progress)
+    initrd = initramfs(tree, overlay.nodes(tree, progress) | more, progress)
     sha256 = {"kernel": cache.checked_hash(kernel), "initrd": cache.checked_hash(initrd)}
     packages = [f"{package.name}={package.version}" for package in tree.packages]
     return Image(
