@@ -23,6 +23,7 @@ import msgspec
 
 from qjump_mn.backends.protocol import Backend
 from qjump_mn.errors import UsageError
+from qjump_mn.guest import outer
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 
@@ -150,6 +151,8 @@ def seconds(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, 
     """What each of the trials takes by itself on this machine, by name."""
     factors = Factors(plan, backend, measured())
     pace = 1.0 if backend.clock == "real" else slowness()
+    if backend.name == "guest" and outer.is_wanted():
+        pace *= outer.SLOWER
     return {trial.name: pace * factors.of(trial) * said_s(trial, backend) for trial in trials}
 
 
