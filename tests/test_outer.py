@@ -14,7 +14,7 @@ import pytest
 
 from qjump_mn import guest
 from qjump_mn.errors import LostError, MachineError
-from qjump_mn.guest import instance, outer
+from qjump_mn.guest import images, instance, outer
 from qjump_mn.toolbox import machine_file, processors
 from qjump_mn.toolbox import outer as around
 
@@ -80,6 +80,19 @@ def test_without_qemu_a_sentence_says_what_to_install(
         MachineError, match=r"here, on aarch64, in .*not installed: `apt-get install qemu-sys"
     ):
         guest.check_processor()
+
+
+def test_a_machine_file_brings_its_own_where_it_has_one(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(around, "machine", lambda progress: tmp_path / "made")
+    monkeypatch.setattr(outer, "is_wanted", lambda: False)
+    assert images._around(machine, said.append) is None and not said
+    monkeypatch.setattr(outer, "is_wanted", lambda: True)
+    assert images._around(machine, said.append) == machine and outer.QEMU in said[0]
+    assert images._around(tmp_path / "none", said.append) == tmp_path / "made"
+    assert images._around(None, said.append) == tmp_path / "made"
 
 
 def test_an_instance_is_told_and_given_what_it_is_anywhere(
