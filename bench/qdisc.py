@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench import marks
-from tests.guest.checks import COMPARED, COST, SUITES, measured
+from tests.guest.checks import COMPARED, COST, KERNELS, measured
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
@@ -35,7 +35,7 @@ Figures = dict[str, dict[str, Any]]
 
 def main() -> None:
     """Measure, print and, if asked, write."""
-    figures = {kernel: measure(kernel) for kernel in SUITES}
+    figures = {kernel: measure(kernel) for kernel in KERNELS}
     compared = comparison()
     slack, parents = slack_table(cases("qjump_slack")), parents_table(cases("qjump_parents"))
     text = "\n\n".join(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -27,12 +26,11 @@ import msgspec
 
 from bench import marks
 from bench.readme import reference_values
-from qjump_mn import toolbox
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import style
 from qjump_mn.results import manifest, outcome, reference, wording
-from qjump_mn.toolbox import lock
+from qjump_mn.toolbox import lock, um
 
 PAGE = ROOT / "docs/schemes.md"
 FILE = Path(__file__).with_suffix(".json")
@@ -300,8 +298,9 @@ def draw(found: Kept) -> None:
 
 def linux() -> str:
     """The release of the guest's own kernel, by its lock."""
-    names = (one.package.name for one in lock.read(toolbox.NAME).have)
-    return next(match[1] for name in names if (match := re.fullmatch(r"linux-image-(\d.*)", name)))
+    versions = lock.versions(lock.read(um.LOCK))
+    (version,) = (version for name, version in versions.items() if name.startswith("linux-source-"))
+    return version.partition("-")[0]
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import msgspec
 
 from qjump_mn.backends.protocol import Backend
 from qjump_mn.errors import UsageError
+from qjump_mn.guest import outer
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 
@@ -128,8 +129,14 @@ def expected(plan: Plan, backend: Backend, trials: Sequence[Trial] | None = None
         heapq.heapreplace(ends, ends[0] + alone_s[trial.name])
     memory_mb = _memory_mb(plan, backend)
     if memory_mb is not None:
+        memory_mb += outer.MORE_MB if _is_around(backend) else 0
         memory_mb = HARNESS_MB + max(memory_mb * len(ends), JUDGED_MB)
     return Expected(max(ends) + JUDGED_S * slowness(), memory_mb)
+
+
+def _is_around(backend: Backend) -> bool:
+    """Whether each trial has a machine around it."""
+    return backend.name == "guest" and outer.is_wanted()
 
 
 def _memory_mb(plan: Plan, backend: Backend) -> float | None:
@@ -150,6 +157,7 @@ def seconds(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, 
     """What each of the trials takes by itself on this machine, by name."""
     factors = Factors(plan, backend, measured())
     pace = 1.0 if backend.clock == "real" else slowness()
+    pace *= outer.SLOWER if _is_around(backend) else 1
     return {trial.name: pace * factors.of(trial) * said_s(trial, backend) for trial in trials}
 
 

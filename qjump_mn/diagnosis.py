@@ -20,6 +20,7 @@ from rich.console import Console
 from qjump_mn import cache, cache_read_only, cached_files, environment, guest, scratch
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import LostError, MachineError, QJumpError
+from qjump_mn.guest import outer
 from qjump_mn.guest.cores import BusyError, core
 from qjump_mn.toolbox import machines, making
 
@@ -130,7 +131,7 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
     yield Finding(
         "memory",
         _state(memory >= 1500 * cores),
-        f"{memory} MiB free, a guest takes up to 1100",
+        f"{memory} MiB free, a guest takes up to {1100 + outer.MORE_MB * outer.is_wanted()}",
         "end other programs, or run with fewer processors: taskset -c 0",
     )
     for root in cache.roots():
@@ -144,7 +145,8 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
                 "make room: the first build takes 3 GiB",
             )
     yield _files()
-    say(f"starts a guest, {GUEST_S:.0f} s at most")
+    if not outer.is_wanted():
+        say(f"starts a guest, {GUEST_S:.0f} s at most")
     yield from _guest(deadline)
     yield from _host()
 
@@ -169,6 +171,11 @@ def _files() -> Finding:
 def _guest(deadline: float) -> Iterator[Finding]:
     progress: list[str] = []
     try:
+        guest.check_processor()
+    except MachineError as error:
+        yield Finding("guest", State.MISSING, str(error))
+        return
+    try:
         state, says = _boot(progress.append, deadline)
     except QJumpError as error:
         state, says = State.MISSING, str(error)
@@ -186,6 +193,11 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
     if deadline - began < START_S:
         return State.UNKNOWN, "not tried, this machine is busy; try again later"
     try:
+        if outer.is_wanted():
+            with cache_read_only.enabled():
+                guest.prepare(progress)
+            slower = f"which takes some {outer.SLOWER} times as long"
+            return State.OK, f"is here, and runs in {outer.qemu()}, {slower}; not tried, it takes a minute"
         with core(patience_s=CORE_S):  # before work that would be in vain
             pass
         with cache_read_only.enabled():

@@ -62,7 +62,7 @@ def status(context: typer.Context) -> None:
     if tree is None:
         _say(f"here       nothing yet: {making.refusal() or 'as root run  qjump-mn machine build'}")
         return
-    _say(f"here       made of packages, in {tree.root}; Linux {tree.kernel_release}")
+    _say(f"here       made of packages, in {tree.root}")
     _say(f"           from {origins.told(tree.root.parent)}")
     _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
 
@@ -192,7 +192,7 @@ def lock(
     The machine file and the reference runs have locks, too: machine and references.
     """
     from qjump_mn import guest, references, toolbox
-    from qjump_mn.toolbox import arm64, machines, processors, renewal, simulator, um
+    from qjump_mn.toolbox import arm64, machines, outer, processors, renewal, simulator, um
     from qjump_mn.toolbox import lock as locks
 
     known = locks.names()
@@ -204,7 +204,7 @@ def lock(
         if name not in (MACHINE, REFERENCES):
             made = renewal.renewed(name, _say)
             _say(f"{name}: {len(made.have)} packages")
-    if not names or {MACHINE, toolbox.NAME, um.LOCK, arm64.COMPILER} & set(names):
+    if not names or {MACHINE, toolbox.NAME, um.LOCK, arm64.COMPILER, outer.LOCK} & set(names):
         with tempfile.TemporaryDirectory() as folder:
             paths = {one.name: Path(folder, one.name) for one in processors.ALL}
             for processor in processors.ALL:
@@ -251,12 +251,13 @@ def _export(file: Path, processor: Processor) -> None:
     """Write the machine file, for hosts with that processor, of what the locks and the sources make; it is
     there whole or not at all."""
     from qjump_mn import guest, toolbox
-    from qjump_mn.toolbox import arm64, machine_file, processors, simulator
+    from qjump_mn.toolbox import arm64, machine_file, outer, processors, simulator
 
     tree = toolbox.made(toolbox.NAME, _say)
     image = guest.prepare(_say, of_packages=True)
     module = (arm64.simulator_package if processor is processors.AARCH64 else simulator.package)(_say)
-    parts = machine_file.parts(image.kernel, image.initrd, module)
+    around = outer.machine(_say) if processor is processors.AARCH64 else None
+    parts = machine_file.parts(image.kernel, image.initrd, module, around)
     facts = machine_file.Facts(
         packages=image.packages,
         packages_sha256=image.packages_sha256,

@@ -14,6 +14,7 @@ from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.costs import ArmCost, Costs, Expected, PresetCost
+from qjump_mn.guest import outer
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
@@ -46,6 +47,18 @@ def test_the_seconds_of_a_trial_are_those_of_its_programs() -> None:
     assert costs.said_s(contended, GuestBackend()) == costs.BOOT_S + 12 * costs.HOST_S + virtual_s * (
         costs.QUIET + costs.BUSY * 0.7
     )
+
+
+def test_in_a_machine_around_it_a_guest_takes_longer_and_no_simulator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(costs, "slowness", lambda: 1.0)
+    plan = resolve.plan("fig3a", "smoke", [])
+    backends = GuestBackend(), SimulatorBackend()
+    took = [list(costs.seconds(plan, one, plan.trials()).values()) for one in backends]
+    monkeypatch.setenv(outer.VARIABLE, "1")
+    again = [list(costs.seconds(plan, one, plan.trials()).values()) for one in backends]
+    assert again == [pytest.approx([outer.SLOWER * seconds for seconds in took[0]]), took[1]]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,7 +14,8 @@ from rich.console import Console
 from qjump_mn import diagnosis, guest
 from qjump_mn.diagnosis import Finding, State
 from qjump_mn.errors import LostError, MachineError
-from qjump_mn.toolbox import machines
+from qjump_mn.guest import outer
+from qjump_mn.toolbox import machines, processors
 
 _boot = diagnosis._boot
 
@@ -82,6 +84,25 @@ def test_a_guest_that_dies_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest, "run", runs)
     code, text = said()
     assert code == MachineError.exit_code and "\nmissing  guest: the guest's kernel panicked\n" in text
+
+
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_a_machine_around_the_guest_is_told_and_not_tried(
+    is_installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_installed:
+        (tmp_path / outer.QEMU).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(processors, "here", lambda: "aarch64")
+    monkeypatch.setattr(diagnosis, "_boot", _boot)
+    monkeypatch.setattr(machines, "is_at_hand", lambda: True)
+    monkeypatch.setattr(guest, "prepare", lambda progress: None)
+    code, text = said()
+    assert code == (0 if is_installed else MachineError.exit_code) and "starts a guest" not in text
+    if is_installed:
+        assert f"\nok       guest: is here, and runs in {tmp_path}/{outer.QEMU}, which takes some" in text
+    else:
+        assert re.search(r"\nmissing  guest: .* on aarch64, .* not installed: `apt-get install .*\nno", text)
 
 
 def test_without_a_guest_another_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

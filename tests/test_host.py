@@ -89,7 +89,7 @@ def test_a_kernel_without_any_module_is_told(tmp_path: Path, monkeypatch: pytest
 
 def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By Debian's own tc, which has none of ours, and has them."""
-    tree = trees.kernel_tree(None)
+    tree = trees.toolbox()
     (tmp_path / "tc").write_text(f'#!/bin/sh\nexec {shlex.join(tree.program("usr/sbin/tc"))} "$@"\n')
     (tmp_path / "modprobe").write_text("#!/bin/sh\n")  # a kernel that has every module
     for name in ("tc", "modprobe"):

@@ -131,7 +131,7 @@ def resumed(start: Callable[..., Started], run: str) -> Started:
 @pytest.mark.guest
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_while_it_waits_for_a_core(start: Callable[..., Started], number: signal.Signals) -> None:
-    trees.kernel_tree(None)
+    trees.toolbox()
     with ExitStack() as cores:
         for _ in os.sched_getaffinity(0):
             cores.enter_context(core())
@@ -146,7 +146,7 @@ def test_while_it_waits_for_a_core(start: Callable[..., Started], number: signal
 
 @pytest.mark.guest
 def test_while_a_guest_runs(start: Callable[..., Started]) -> None:
-    trees.kernel_tree(None)
+    trees.toolbox()
     running = start(*GUEST)
     running.until(running.guests)
     time.sleep(0.3)
@@ -155,7 +155,7 @@ def test_while_a_guest_runs(start: Callable[..., Started]) -> None:
 
 @pytest.mark.guest
 def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., Started]) -> None:
-    trees.kernel_tree(None)
+    trees.toolbox()
     simulator.package(print)
     running = start(*SIMULATOR)
     # A trial's, which leaves its files in a scratch folder; a check of the plan leaves none.

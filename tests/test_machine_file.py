@@ -67,6 +67,11 @@ def test_a_machine_is_kernel_initramfs_and_simulator(tmp_path: Path) -> None:
         "initrd": tmp_path / "cpio",
         "simulator/module.py": tmp_path / "module.py",
     }
+    more = machine_file.parts(tmp_path / "linux", tmp_path / "cpio", tmp_path, tmp_path / "around").items()
+    assert dict(more - found.items()) == {
+        "outer/kernel": tmp_path / "around/kernel",
+        "outer/initrd": tmp_path / "around/initrd",
+    }
 
 
 def test_a_machine_file_is_unpacked_to_what_it_was_made_of(

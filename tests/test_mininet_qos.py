@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def debians_mininet() -> str:
     """A folder of Python's that has Debian's Mininet."""
-    return str(trees.kernel_tree(None).root / MININET)
+    return str(trees.toolbox().root / MININET)
 
 
 @pytest.mark.slow

@@ -6,7 +6,8 @@ experiments.
     result = run(image, setup, Job(entry="package.module:measure", args={...}, seed=7), Path("out"))
 
 Each job has an instance of its own: Linux as a program, whose time stands still while code runs
-(instance.py). It boots, sets up, does the job, hands its files out and powers off.
+(instance.py), and on a host that is no x86-64 Linux a machine around that (outer.py). It boots, sets up, does
+the job, hands its files out and powers off.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 from qjump_mn import cache, scratch
 from qjump_mn.errors import LostError
-from qjump_mn.guest import instance, store
+from qjump_mn.guest import instance, outer, store
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.images import check_processor, prepare
 from qjump_mn.guest.instance import MEMORY_MB, Stop
@@ -75,7 +77,7 @@ def run(
         out.mkdir(parents=True, exist_ok=True)
         log = Path(folder, "log")
         try:
-            left = instance.run(
+            left = (partial(outer.run, image.outer) if image.outer else instance.run)(
                 image.kernel,
                 image.initrd,
                 b"".join(encoded),

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
+from qjump_mn.guest import outer
 from qjump_mn.guest.job import Image, Progress
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import machines, overlay, processors, um
+from qjump_mn.toolbox import machines, overlay, um
+from qjump_mn.toolbox import outer as toolbox_outer
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
-from qjump_mn.toolbox.machine_file import INITRD, KERNEL
+from qjump_mn.toolbox.machine_file import INITRD, KERNEL, OUTER
 
 _ARTEFACTS = 3
 """A guest's files are in so many, each of which may be damaged: two trees and the image."""
@@ -43,25 +45,22 @@ def prepare(
 
 
 def check_processor() -> None:
-    """Raise MachineError where this computer's processor is none that a guest runs on."""
-    if processors.here() != processors.X86_64.name:
-        raise MachineError(
-            f"the guest needs an x86-64 Linux, and this is {processors.here()}: run it in a computer of "
-            "x86-64, see docs/machine.md, or take --backend simulator"
-        )
+    """Raise MachineError where this computer lacks what guests run in on its processor."""
+    if outer.is_wanted():
+        outer.qemu()
 
 
 @cache.sentences()
 def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages: bool) -> Image:
     if not (extra or of_packages) and (machine := machines.reference(progress)):
-        return _of_machine(machine)
+        return _of_machine(machine, progress)
     tree = toolbox.toolbox(progress)
     differences = toolbox.differences(tree)
     if differences:
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     kernel = um.kernel(progress)
     more = {name: Node.file(content) for name, content in extra.items()}
-    initrd = initramfs(tree, None, overlay.nodes(tree, progress) | more, progress)
+    initrd = initramfs(tree, overlay.nodes(tree, progress) | more, progress)
     sha256 = {"kernel": cache.checked_hash(kernel), "initrd": cache.checked_hash(initrd)}
     packages = [f"{package.name}={package.version}" for package in tree.packages]
     return Image(
@@ -73,10 +72,11 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
         differences=differences,
         identity=hashlib.sha256("".join(sorted(sha256.values())).encode()).hexdigest(),
         release=_release(kernel),
+        outer=_around(None, progress),
     )
 
 
-def _of_machine(folder: Path) -> Image:
+def _of_machine(folder: Path, progress: Progress) -> Image:
     facts = machines.facts(folder)
     return Image(
         kernel=folder / KERNEL,
@@ -87,7 +87,16 @@ def _of_machine(folder: Path) -> Image:
         differences=[],
         identity=machines.read().image,
         release=facts.release,
+        outer=_around(folder / OUTER, progress),
     )
+
+
+def _around(given: Path | None, progress: Progress) -> Path | None:
+    """The machine around each guest, that of a machine file if it has one; None where there is no need."""
+    if not outer.is_wanted():
+        return None
+    progress(f"guests run in {outer.QEMU}, which takes some {outer.SLOWER} times as long: docs/machine.md")
+    return given if given and given.is_dir() else toolbox_outer.machine(progress)
 
 
 def _release(kernel: Path) -> str:

@@ -120,38 +120,54 @@ def run(
     """
     (folder / "in").write_bytes(data)
     out, log = folder / "out", folder / "log"
-    began = time.monotonic()
     with (
         (folder / "in").open("rb") as into,
         initrd.open("rb") as image,
         out.open("wb") as result,
         log.open("ab") as console,  # the kernel's messages and a program's may come at once
-        log.open("rb") as said,
     ):
         given = [file.fileno() for file in (into, image, result, console)]
-        into_fd, image_fd, out_fd, log_fd = range(starter.FIRST, starter.FIRST + len(given))
-        # The same numbers in each run, for the command line goes into the pool of random numbers.
-        files = f"host_files=in:{into_fd},out:{out_fd},log:{log_fd}"
-        argv = [str(kernel), f"mem={memory_mb}M", f"initrd=fd:{image_fd}", files, *_WORDS, *words]
+        argv = [str(kernel), *command_line(memory_mb, words)]
         fenced = [sys.executable, "-I", "-S", str(starter.__file__), ",".join(map(str, given)), *argv]
         begin = partial(start, fenced, core, console, _ENVIRONMENT, given)
-        with (stop or Stop()).running(begin) as process:
-            partly = b""
-            while process.returncode is None:
-                try:
-                    used = wait(process, _POLL_S)
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() - began > wall_deadline_s:
-                        what = f"the guest overran its deadline of {wall_deadline_s:g} s"
-                        raise lost(what, log.read_text(errors="replace")) from None
-                for one in said:
-                    partly += one
-                    if partly.endswith(b"\n"):
-                        line(partly.decode(errors="replace").rstrip("\n"))
-                        partly = b""
-    if process.returncode:
-        raise lost(f"the guest ended with status {process.returncode}", log.read_text(errors="replace"))
+        status, used = followed(begin, log, wall_deadline_s, line, stop)
+    if status:
+        raise lost(f"the guest ended with status {status}", log.read_text(errors="replace"))
     return Outcome(out, log, used)
+
+
+def command_line(memory_mb: int, words: Sequence[str] = ()) -> list[str]:
+    """What the kernel is told, with the same descriptors in each run, for it goes into the pool of random
+    numbers: from the first on, what it reads, its initramfs, what it writes, and its console."""
+    into, image, out, log = range(starter.FIRST, starter.FIRST + 4)
+    files = f"host_files=in:{into},out:{out},log:{log}"
+    return [f"mem={memory_mb}M", f"initrd=fd:{image}", files, *_WORDS, *words]
+
+
+def followed(
+    begin: Callable[[], subprocess.Popen[bytes]],
+    log: Path,
+    wall_deadline_s: float,
+    line: Callable[[str], None],
+    stop: Stop | None,
+) -> tuple[int, Used | None]:
+    """Wait for the end of what ``begin`` starts, whose console is ``log``: its status, and what it used.
+    Raises LostError after the deadline."""
+    began, partly, used = time.monotonic(), b"", None
+    with log.open("rb") as said, (stop or Stop()).running(begin) as process:
+        while process.returncode is None:
+            try:
+                used = wait(process, _POLL_S)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() - began > wall_deadline_s:
+                    what = f"the guest overran its deadline of {wall_deadline_s:g} s"
+                    raise lost(what, log.read_text(errors="replace")) from None
+            for one in said:
+                partly += one
+                if partly.endswith(b"\n"):
+                    line(partly.decode(errors="replace").rstrip("\n"))
+                    partly = b""
+        return process.returncode, used
 
 
 def start(

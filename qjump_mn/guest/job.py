@@ -60,7 +60,8 @@ class Image(msgspec.Struct, frozen=True):
     `sha256` has the keys `kernel` and `initrd`; `packages` is the complete list `name=version` of what the
     initramfs is made of, and `differences` says in one sentence each how it differs from the locked reference
     (empty: it is the reference). `packages_sha256` covers what the kernel is compiled by, too. `identity` is
-    what runs are compared by. `release` is the kernel's, such as 7.3.4.
+    what runs are compared by. `release` is the kernel's, such as 7.3.4. `outer` is the folder of the machine
+    that guests run in where the host cannot run them (outer.py), which moves no result.
     """
 
     kernel: Path
@@ -71,6 +72,7 @@ class Image(msgspec.Struct, frozen=True):
     differences: list[str]
     identity: str
     release: str
+    outer: Path | None = None
 
 
 class Result(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 kernel is built, and others that tests need.
 
 Results depend on the exact kernel, compiler and programs, so none of them comes from the host. Each
-tree is made of the packages of its lock (lock.py) by mmdebstrap; 54 s and 1.2 GB here. Where a locked package
+tree is made of the packages of its lock (lock.py) by mmdebstrap; 0.9 GB here. Where a locked package
 can be had nowhere any more, or with ``newest``, the toolbox is made of what the mirror has now: that is
 another machine, kept under another key, which every run says. `qjump-mn machine lock` rewrites the locks.
 """
@@ -24,7 +24,6 @@ from qjump_mn.toolbox.tree import Tree, is_vital
 
 __all__ = [
     "NAME",
-    "OTHER_KERNELS",
     "Tree",
     "damage",
     "differences",
@@ -42,11 +41,8 @@ Progress = Callable[[str], None]
 NAME = "toolbox"
 """The lock of the toolbox."""
 
-OTHER_KERNELS = ("6.1", "7")
-"""Kernels of Debian's that our modules are tested on, too, each by its lock's name, kernel-NAME."""
-
 _RECIPE = "4"  # counts up when what is made of one lock changes
-_NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while it is made, and some air
+_NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while one is made, and some air
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 
 

@@ -1,5 +1,5 @@
-"""What is compiled, in trees and into the cache: for the guest kernel modules, tc plugins, programs; and
-whatever `built` is told.
+"""What is compiled, in trees and into the cache: for the guest tc plugins and programs; and whatever `built`
+is told.
 
 Each is kept under the hash of its sources and of the toolbox. The checkout is only read.
 """
@@ -26,11 +26,6 @@ SOURCES = ("*.c", "*.h", "*.rs", "Cargo.toml", "Cargo.lock", "Makefile", "*.mk",
 _MADE = {"build", "target", "qjump-dkms", "qjump-tc"}  # folders that builds by hand leave in a checkout
 _NEEDS_BYTES = 200 << 20  # what cargo leaves on its way, 100 MB
 
-_MODULES = """
-make --no-print-directory KDIR=/usr/lib/modules/{release}/build modules
-strip --strip-debug *.ko
-install -D -m 644 -t out/usr/lib/modules/{release}/updates *.ko
-"""
 _PLUGINS = "make --no-print-directory -C tc install DESTDIR=/build/out LIBDIR=/usr/lib/x86_64-linux-gnu"
 _PROGRAM = "make --no-print-directory -C {name} install DESTDIR=/build/out PREFIX=/usr"
 
@@ -60,16 +55,6 @@ class Recipe:
         if not files:
             raise MachineError(f"{self.source} holds no sources: get a complete checkout")
         return sorted(files)
-
-
-def kernel_modules(
-    kernel: Tree, name: str, progress: Callable[[str], None] = lambda line: None
-) -> dict[str, Node]:
-    """The modules of the checkout's folder `name`, for a tree's kernel, by their names in the guest. Raises
-    MachineError with the compiler's words."""
-    what = f"the kernel modules of {name} for {kernel.kernel_release}"
-    recipe = Recipe(folder(name), _MODULES.format(release=kernel.kernel_release))
-    return dropped_in(built(kernel, what, recipe, progress))
 
 
 def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:

@@ -18,6 +18,7 @@ from qjump_mn.toolbox.tree import Tree
 
 _BASE_NEEDS_BYTES = 300 << 20
 _IMAGE_NEEDS_BYTES = 200 << 20
+_BASE = "base.cpio"
 _KEPT = 6  # of 121 MB each: the tests have four bare ones, one a kernel, and a whole one
 
 # The base's own files, besides those of packages. /run and /dev are mounted over by /init.
@@ -37,20 +38,13 @@ _OWN = {
 }
 
 
-def base(tree: Tree, kernel: Tree | None, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder with `base.cpio`, made from a tree, and `modules/`, to which an overlay adds its kernel
-    modules.
-
-    `kernel` is the tree that the kernel and its modules come from; None for one without modules.
-    """
+def base(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The file `base.cpio`, made from a tree."""
 
     def build(folder: Path) -> None:
         progress("building the base of the guest's image, about 20 s")
         chosen = selection.files(tree)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            (folder / "modules").mkdir()
-            if kernel is not None:
-                _write(selection.modules(kernel), folder / "modules")
             python = {
                 name: node
                 for name, node in chosen.items()
@@ -58,42 +52,31 @@ def base(tree: Tree, kernel: Tree | None, progress: Callable[[str], None] = lamb
             }
             _write(python, Path(scratch))
             _compile(tree, Path(scratch), Path(scratch))
-            nodes = (
-                chosen | selection.dropped_in(Path(scratch)) | selection.dropped_in(folder / "modules") | _OWN
-            )
-            with (folder / "base.cpio").open("wb") as file:
+            nodes = chosen | selection.dropped_in(Path(scratch)) | _OWN
+            with (folder / _BASE).open("wb") as file:
                 file.writelines(cpio.archive(nodes))
 
     code = [cache.hash_of_code(Path(str(name))) for name in (__file__, selection.__file__, cpio.__file__)]
-    key = cache.hash_of(tree.packages_sha256, kernel.packages_sha256 if kernel else "", *code)
-    return cache.artefact("image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress)
+    key = cache.hash_of(tree.packages_sha256, *code)
+    made = cache.artefact("image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress)
+    return made / _BASE
 
 
 def initramfs(
-    tree: Tree,
-    kernel: Tree | None,
-    overlay: Mapping[str, Node],
-    progress: Callable[[str], None] = lambda line: None,
+    tree: Tree, overlay: Mapping[str, Node], progress: Callable[[str], None] = lambda line: None
 ) -> Path:
-    """The file `initrd`: the base, and the overlay, whose names are relative to / and win over the base's.
-
-    Kernel modules (`*.ko`) below usr/lib/modules in the overlay become loadable by name.
-    """
-    foundation = base(tree, kernel, progress)
+    """The file `initrd`: the base, and the overlay, whose names are relative to / and win over the base's."""
+    foundation = base(tree, progress)
 
     def build(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            lists: dict[str, Node] = {}
-            if kernel is not None:
-                lists = _module_lists(tree, kernel, foundation / "modules", overlay, Path(scratch))
-            with (folder / "initrd").open("wb") as file, (foundation / "base.cpio").open("rb") as below:
-                shutil.copyfileobj(below, file, 1 << 20)
-                file.writelines(cpio.archive({**overlay, **lists}))
+        with (folder / "initrd").open("wb") as file, foundation.open("rb") as below:
+            shutil.copyfileobj(below, file, 1 << 20)
+            file.writelines(cpio.archive(dict(overlay)))
 
     contents = [
         f"{name} {node.mode} {cache.hash_of(_content(node))}" for name, node in sorted(overlay.items())
     ]
-    key = cache.hash_of(foundation.name, *contents)
+    key = cache.hash_of(foundation.parent.name, *contents)
     fresh = cache.find("image", key) is None
     path = cache.artefact("image", key, build, needs_bytes=_IMAGE_NEEDS_BYTES, progress=progress)
     if fresh:
@@ -133,24 +116,6 @@ def _compile(tree: Tree, folder: Path, top: Path) -> None:
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, errors="replace")
     if done.returncode:
         raise MachineError(f"Python files for the guest do not compile:\n{done.stdout}{done.stderr}")
-
-
-def _module_lists(
-    tree: Tree, kernel: Tree, modules: Path, overlay: Mapping[str, Node], scratch: Path
-) -> dict[str, Node]:
-    """What depmod writes (modules.dep.bin and its like) for the base's modules and the overlay's together."""
-    shutil.copytree(modules, scratch, dirs_exist_ok=True)
-    _write({name: node for name, node in overlay.items() if name.endswith(".ko")}, scratch)
-    (scratch / "lib").symlink_to("usr/lib")
-    before = set(selection.dropped_in(scratch))
-    loader, *rest = tree.program("usr/bin/kmod", "-b", str(scratch), kernel.kernel_release)
-    done = subprocess.run(
-        [loader, "--argv0", "depmod", *rest], capture_output=True, text=True, errors="replace"
-    )
-    if done.returncode:
-        raise MachineError(f"depmod failed for the guest's modules:\n{done.stderr}")
-    made = {name: node for name, node in selection.dropped_in(scratch).items() if name not in before}
-    return {name: Node.file(_content(node)) for name, node in made.items()}
 
 
 def _write(nodes: Mapping[str, Node], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The machine as one file: kernel, initramfs and simulator.
+"""The machine as one file: kernel, initramfs and simulator; for arm64 the machine around guests, too.
 
 It is a tar archive, compressed by the toolbox's own xz, whose members stand in the order of their names and
 have neither times nor owners: the same machine is the same file, bit for bit. `machine.json` comes first and
@@ -22,7 +22,7 @@ from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox.tree import Tree
 
-KERNEL, INITRD, SIMULATOR = "kernel", "initrd", "simulator"
+KERNEL, INITRD, SIMULATOR, OUTER = "kernel", "initrd", "simulator", "outer"
 """What the members lie in, or are."""
 
 FACTS = "machine.json"
@@ -46,9 +46,12 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     files: dict[str, str]
 
 
-def parts(kernel: Path, initrd: Path, simulator: Path) -> dict[str, Path]:
-    """The files of a machine by the names of its members."""
+def parts(kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None) -> dict[str, Path]:
+    """The files of a machine by the names of its members; ``outer`` is the folder of the machine around its
+    guests, where that is needed."""
     found = {KERNEL: kernel, INITRD: initrd}
+    if outer:
+        found |= {f"{OUTER}/{name}": outer / name for name in (KERNEL, INITRD)}
     for path in simulator.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"{SIMULATOR}/{path.relative_to(simulator)}"] = path

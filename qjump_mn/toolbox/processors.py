@@ -1,4 +1,5 @@
-"""The processors of hosts. The guest needs an x86-64; the simulator is built for each of these."""
+"""The processors of hosts. The guest needs an x86-64, which elsewhere QEMU is; the simulator is built for
+each of these."""
 
 from __future__ import annotations
 

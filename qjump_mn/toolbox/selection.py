@@ -1,4 +1,4 @@
-"""What of the toolbox goes into the guest: files by dpkg's own account, kernel modules by depmod's.
+"""What of the toolbox goes into the guest: files, by dpkg's own account.
 
 Left out is what a machine without a screen, a disk, users or services has no use for: boot time follows the
 image's size.
@@ -6,7 +6,6 @@ image's size.
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
 import stat
@@ -44,27 +43,6 @@ _NO_PATH = re.compile(
     r"|usr/s?bin/(vtep-ctl|ovs-(bugtool|docker|l3ping|parse-backtrace|pcap|pki|tcpdump|tcpundump|test|testcontroller|vlan-test)))"
 )
 
-# What a network may be built of, what reads the job, and what carries the result (built into 6.12, modules in
-# 6.1). What these need comes by modules.dep and _SOFT.
-MODULES = (
-    "qemu_fw_cfg virtio_pci virtio_console openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem "
-    "sch_tbf sch_red "
-    "sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower cls_matchall cls_u32 cls_fw cls_basic "
-    "act_skbedit act_mirred "
-    "act_police act_gact act_vlan tcp_dctcp tcp_bbr"
-).split()
-
-# What a scheme may use besides, as far as the kernel has it: Debian's have all but dualpi2 (Linux 6.17, not
-# built), the debug kernel has none.
-QDISCS = (
-    "sch_cake sch_cbs sch_drr sch_dualpi2 sch_etf sch_ets sch_fq_pie sch_hfsc sch_mqprio sch_pie sch_plug "
-    "sch_qfq sch_sfq sch_taprio"
-).split()
-
-# What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from libcrc32c,
-# until 6.14.
-_SOFT = {"libcrc32c": "crc32c_generic"}
-
 # Made by the packages' scripts, so that no package owns them; users and groups are those the services run as.
 _MADE = "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cache etc/os-release".split()
 
@@ -82,36 +60,6 @@ def files(tree: Tree) -> dict[str, Node]:
             if path.is_symlink() and os.readlink(path).startswith("/etc/alternatives/"):
                 names.update((f"{folder}/{path.name}", f"etc/alternatives/{path.name}"))
     return {name: node for name in sorted(names) if (node := node_of(tree.root / name))}
-
-
-def modules(tree: Tree) -> dict[str, Node]:
-    """The kernel modules that the guest may load, unpacked, and the lists that depmod reads, by their names
-    relative to /."""
-    source = tree.root / "usr/lib/modules" / tree.kernel_release
-    needs: dict[str, list[str]] = {}
-    for line in (source / "modules.dep").read_text().splitlines():
-        path, _, others = line.partition(":")
-        needs[path] = others.split()
-    by_name = {_module_name(path): path for path in needs}
-    builtin = {_module_name(path) for path in (source / "modules.builtin").read_text().split()}
-    paths: set[str] = set()
-    for name in MODULES:
-        if name in by_name:
-            paths.update((by_name[name], *needs[by_name[name]]))
-        elif name not in builtin:
-            raise MachineError(f"kernel {tree.kernel_release} has no module {name}")
-    for name in QDISCS:
-        if name in by_name:
-            paths.update((by_name[name], *needs[by_name[name]]))
-    paths.update(
-        by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in paths and soft in by_name
-    )
-    top = f"usr/lib/modules/{tree.kernel_release}"
-    # modprobe of packed modules would unpack them in the guest, at its pace.
-    nodes = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in paths}
-    for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
-        nodes[f"{top}/{name}"] = Node.file(source / name)
-    return nodes
 
 
 def node_of(path: Path) -> Node | None:
@@ -181,12 +129,3 @@ def _owned(tree: Tree, package: str) -> Iterable[str]:
             "again"
         )
     return (line[1:] for line in listed.read_text().splitlines() if line != "/.")
-
-
-def _module_name(path: str) -> str:
-    return os.path.basename(path).split(".ko")[0].replace("-", "_")
-
-
-def _unpacked(path: Path) -> bytes:
-    data = path.read_bytes()
-    return lzma.decompress(data) if path.suffix == ".xz" else data

@@ -16,15 +16,16 @@ from typing import Any
 from qjump_mn import toolbox
 from qjump_mn.toolbox import build, debug
 from qjump_mn.toolbox.cpio import Node
-from qjump_mn.toolbox.selection import MODULES, QDISCS
 from tests.guest import trees
 from tests.guest.vm import Image, Job, Setup, prepare, run
+from tests.guest.vm.modules import MODULES, QDISCS
 from tests.nights import nightly
 
 QDISC = Path(__file__).parent / "qdisc"
-SUITES = {"6.12": None, "6.1": "6.1", "7": "7"}
-OTHERS_NIGHTLY = nightly(SUITES, but=["6.12"])
-"""For what takes a minute of a core on each: the guest's own kernel always, the others every night."""
+KERNELS = ("6.12", "6.1", "7")
+"""Debian's kernels that our modules are tested on, each by its lock's name, kernel-NAME."""
+OTHERS_NIGHTLY = nightly(KERNELS, but=["6.12"])
+"""For what takes a minute of a core on each: Debian 13's kernel always, the others every night."""
 OF_DEBIAN = [*MODULES, *(name for name in QDISCS if name != "sch_dualpi2")]
 COST = ["qdisc_cost"]
 COMPARED = {"6.12": ["qdisc_compare"], "7": ["qdisc_compare", "bpf qdisc"]}
@@ -56,7 +57,7 @@ def of_note(log: Iterable[str]) -> list[str]:
 
 @dataclass
 class Guest:
-    """What a guest has left: `kernel` is our name of it, a key of SUITES."""
+    """What a guest has left: `kernel` is our name of it, one of KERNELS."""
 
     kernel: str
     folder: Path
@@ -80,13 +81,12 @@ OTHER_TC = {
 
 def kernel_image(kernel: str) -> Image:
     """What is checked is the kernel."""
-    suite = SUITES[kernel]
-    usr = trees.kernel_tree(suite).root / "usr"
+    usr = trees.kernel_tree(kernel).root / "usr"
     extra: dict[str, Node] = {}
-    if suite == "6.1":
+    if kernel == "6.1":
         folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
         extra = {name: Node.file((folder["/" in path] / path).resolve()) for name, path in OTHER_TC.items()}
-    return prepare(print, extra=extra, other_kernel=suite)
+    return prepare(print, extra=extra, kernel=kernel)
 
 
 def outside(image: Image, name: str) -> bytes:

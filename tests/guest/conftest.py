@@ -19,7 +19,7 @@ __all__ = ["patches", "source", "tc", "tc_patches", "tc_source", "tools"]  # fix
 @pytest.fixture(scope="session")
 def image() -> Image:
     """The guest's image; skips where there is no tree to build it of."""
-    trees.kernel_tree(None)
+    trees.toolbox()
     return prepare(print)
 
 

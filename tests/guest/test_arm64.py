@@ -1,5 +1,5 @@
-"""The machine file for arm64 hosts: it is the locked one, has the guest of the one for x86-64, and a simulator
-whose module is for arm64. With -rP pytest shows the processor's time of what the simulator leaves there: its
+"""The machine file for arm64 hosts: it is the locked one, has the guest of the one for x86-64, the machine in
+which that runs there (test_outer.py), and a simulator whose module is for arm64. With -rP pytest shows the processor's time of what the simulator leaves there: its
 programs are run here by a translator of processors (qemu-user)."""
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from qjump_mn import cache, toolbox
 from qjump_mn.guest import Image, store
 from qjump_mn.model import resolve
 from qjump_mn.toolbox import arm64, machine_file, machines, processors, simulator
+from qjump_mn.toolbox import outer as around
 from qjump_mn.toolbox.machine_file import SIMULATOR
 from tests import facts
 from tests.guest import trees
@@ -56,6 +57,9 @@ def test_the_file_for_arm64_is_the_locked_one_with_the_same_guest(image: Image, 
     assert done.returncode == 0, done.stderr
     described = machine_file.unpack(file, tmp_path / "unpacked")
     assert {name: described.files[name] for name in image.sha256} == image.sha256
+    machine = around.machine(print)
+    for name in (machine_file.KERNEL, machine_file.INITRD):
+        assert described.files[f"{machine_file.OUTER}/{name}"] == cache.hash_of_file(machine / name)
     (module,) = (tmp_path / "unpacked" / SIMULATOR).rglob("*.so")
     header = module.read_bytes()[:20]
     assert header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == EM_AARCH64

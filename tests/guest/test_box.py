@@ -16,6 +16,7 @@ from qjump_mn import toolbox
 from qjump_mn.leash import leashed
 from qjump_mn.toolbox import box, disk
 from qjump_mn.toolbox.tree import Tree
+from tests.guest import trees
 
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(5400)]
 
@@ -61,7 +62,7 @@ def test_it_boots_and_has_the_reference_results_without_a_network(unpacked: Path
 @contextmanager
 def booted(image: Path) -> Iterator[int]:
     """A computer with that disk; the port of this machine that leads to its sshd."""
-    tree = toolbox.toolbox()
+    tree = trees.qemu()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]

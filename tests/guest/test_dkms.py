@@ -27,7 +27,7 @@ from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import cpio, debian, selection
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
-from tests.guest.vm import Image, Job, Setup, first_programs, of_files, run
+from tests.guest.vm import Image, Job, Setup, first_programs, modules, of_files, run
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
@@ -219,7 +219,7 @@ def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
     """The tree as the guest sees it: without the kernel modules that it has no use for. Each kernel keeps
     some, as DKMS takes one without any for removed, and removes its lists."""
     top = f"usr/lib/modules/{tree.kernel_release}/"
-    used = {name.removeprefix(top).removesuffix(".ko") for name in selection.modules(tree)}
+    used = {name.removeprefix(top).removesuffix(".ko") for name in modules.of_debian(tree)}
     for base, folders, names in os.walk(tree.root):
         inside = Path(base).relative_to(tree.root)
         folders[:] = [name for name in folders if str(inside / name) not in NOT_IN_GUEST]
@@ -253,7 +253,7 @@ def life(
         pytest.skip(
             "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour per kernel"
         )
-    trees.kernel_tree(None)
+    trees.toolbox()
     folder = tmp_path_factory.mktemp("life")
     job = Job(script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600)
     with tempfile.TemporaryDirectory() as scratch:

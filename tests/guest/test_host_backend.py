@@ -82,7 +82,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
 @pytest.fixture(scope="module")
 def machine() -> Image:
     """A machine that somebody has installed the harness on."""
-    tree, package = trees.kernel_tree(None), Path(qjump_mn.__file__).parent
+    tree, package = trees.toolbox(), Path(qjump_mn.__file__).parent
     nodes = build.native_programs(tree, print) | python_package(tree, package, "opt/harness")
     nodes |= python_package(tree, package / "executor", "opt/qjump-mn")
     return prepare(print, extra=nodes)

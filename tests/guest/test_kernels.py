@@ -71,7 +71,7 @@ for name, check in (vars(quick) | vars(pause)).items():
 def image(request: pytest.FixtureRequest) -> Image:
     if "slow" not in request.config.option.markexpr:
         pytest.skip("the debug kernel is for `pytest -m slow`")
-    return prepare(print, other_kernel=debug.SUITE)
+    return prepare(print, kernel=debug.SUITE)
 
 
 def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], folder: Path) -> Guest:

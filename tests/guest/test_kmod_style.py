@@ -19,7 +19,7 @@ from qjump_mn.toolbox import Tree
 from qjump_mn.toolbox.build import Recipe
 from tests import facts
 from tests.guest import trees
-from tests.guest.checks import OTHERS_NIGHTLY, SUITES
+from tests.guest.checks import OTHERS_NIGHTLY
 
 pytestmark = pytest.mark.guest
 
@@ -61,7 +61,7 @@ def read(
     kernel: str = "6.12", name: str = "kmod-patches", style: Tree | None = None, **_: object
 ) -> list[str]:
     """All that the tools are, and read."""
-    used = [trees.kernel_tree(SUITES[kernel]), *filter(None, [style])]
+    used = [trees.kernel_tree(kernel), *filter(None, [style])]
     folder = CHECKOUT / name
     files = [
         f"{path.relative_to(folder)} {cache.hash_of_file(path)}" for path in Recipe(folder, "").sources()
@@ -78,7 +78,7 @@ def complaints(text: str) -> list[str]:
 
 def modules(kernel: str, folder: Path) -> str:
     """What the compiler and sparse say."""
-    tree = trees.kernel_tree(SUITES[kernel])
+    tree = trees.kernel_tree(kernel)
     assert tree.kernel_release.startswith(f"{kernel}.")
     kdir = f"KDIR=/usr/lib/modules/{tree.kernel_release}/build"
     said = tree.run(["make", "--no-print-directory", kdir, "W=1", *CHECKED[kernel], "modules"], folder)
@@ -103,16 +103,14 @@ def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
 
 @pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 def test_the_plugins_compile_without_a_warning(kernel: str, copy: Path) -> None:
-    trees.kernel_tree(SUITES[kernel]).run(
-        ["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy
-    )
+    trees.kernel_tree(kernel).run(["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy)
     assert (copy / "tc/q_qjump.so").exists() and (copy / "tc/q_wire.so").exists()
 
 
 def checkpatch(style: Tree, folder: Path) -> list[str]:
     """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side has the
     types of C."""
-    tree = trees.kernel_tree(None)
+    tree = trees.kernel_tree("6.12")
     shutil.copytree(style.root / "scripts", folder / "scripts")
     headers = next((tree.root / "usr/src").glob("linux-headers-*-common"))
     files = sorted(
@@ -140,7 +138,7 @@ def test_checkpatch_finds_nothing_in_the_patches_of_linux(style: Tree, tmp_path:
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(path, target)
     script = "perl scripts/checkpatch.pl --no-tree --no-signoff --terse --no-summary --ignore FILE_PATH_CHANGES *.patch || true"
-    assert trees.kernel_tree(None).run(["sh", "-c", script], tmp_path) == ""
+    assert trees.toolbox().run(["sh", "-c", script], tmp_path) == ""
 
 
 @of_the_sources

@@ -18,6 +18,7 @@ from qjump_mn.toolbox import Tree, build, cpio, image, overlay, um
 from qjump_mn.toolbox.build import Recipe
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import vm
+from tests.guest.vm import modules
 
 NOT_COPIED = shutil.ignore_patterns(
     ".*", "__pycache__", "build", "target", "docs", "tests", "results", "*.egg-info"
@@ -170,9 +171,10 @@ def test_the_guest_has_programs_and_the_virtual_machine_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = own_tree(tmp_path / "tree")
-    contents = {"kernel_modules": "module", "tc_plugins": "plugin", "native_programs": "program"}
+    contents = {"tc_plugins": "plugin", "native_programs": "program"}
     for function, name in contents.items():
         monkeypatch.setattr(build, function, lambda *_, name=name: {name: Node.file(b"")})
+    monkeypatch.setattr(modules, "ours", lambda *_: {"module": Node.file(b"")})
     monkeypatch.setattr(image, "_compile", lambda *_: None)
     agent = "opt/qjump-mn/executor/agent.py"
     guest = set(overlay.nodes(tree))

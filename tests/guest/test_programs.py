@@ -32,7 +32,7 @@ def out(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What it leaves of ptpd on a virtual machine, on whose clock programs take time."""
     folder = tmp_path_factory.mktemp("timed")
-    image = vm.prepare(print, extra=build.native_programs(trees.kernel_tree(None), print))
+    image = vm.prepare(print, extra=build.native_programs(trees.toolbox(), print))
     script = Path(__file__).with_name("programs_job.py").read_text()
     result = vm.run(image, Setup(), Job(script=script, files={"ptp alone": ""}), folder)
     assert result.exit_code == 0, (folder / "stderr").read_text()

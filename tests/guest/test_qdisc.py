@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bench import marks, qdisc
-from tests.guest.checks import EXPECTED_LOG, OTHERS_NIGHTLY, SUITES, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, KERNELS, OTHERS_NIGHTLY, Guest, measured
 
 pytestmark = pytest.mark.guest
 
@@ -56,7 +56,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return measured(request.param, QUICK, tmp_path_factory.mktemp("qdisc"))
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=KERNELS)
 def sweep(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     if "slow" not in request.config.option.markexpr:
         pytest.skip("the sweep is for `pytest -m slow`")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import marks, qdisc
-from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, KERNELS, Guest, measured
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -25,7 +25,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs/qdisc.md"
 Cases = dict[str, dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=KERNELS)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(request.param, [["qjump_parents"]], tmp_path_factory.mktemp("parents"))
 

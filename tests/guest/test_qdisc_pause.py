@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, KERNELS, Guest, measured
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -17,7 +17,7 @@ ALONE = f"{ON} pfc 0"
 XOFF = 20 * 1518
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=KERNELS)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(request.param, CHECKS, tmp_path_factory.mktemp("pause"))
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import pytest
 
-from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, KERNELS, Guest, measured
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -151,6 +151,6 @@ def test_2500_sets_of_options(guest: Guest) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kernel", SUITES)
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_10000_sets_of_options(kernel: str, tmp_path: Path) -> None:
     check_sets(measured(kernel, [fuzz("full", FULL_SETS)], tmp_path), FULL_SETS)

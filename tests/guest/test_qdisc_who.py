@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.guest.checks import SUITES, measured
+from tests.guest.checks import KERNELS, measured
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -20,7 +20,7 @@ PRIORITIES = {"igmp": 7, "mld": 7, "lowdelay": 6, "both": 4, "ef": 4, "throughpu
 PRIORITIES |= dict.fromkeys(("arp", "ping", "none", "cs6", "cs7"), 0)
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=KERNELS)
 def values(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     maps = [priomap.replace(" ", ",") for priomap in (DEFAULT, SHIPPED, FOR_QJAU)]
     guest = measured(request.param, [["qjump_who", *maps]], tmp_path_factory.mktemp("who"))

@@ -15,11 +15,11 @@ from upstream import kernel
 
 from qjump_mn.toolbox import Tree
 from qjump_mn.toolbox.cpio import Node
-from qjump_mn.toolbox.selection import MODULES
 from tests.guest import trees
 from tests.guest.checks import EXPECTED_LOG, QDISC, Guest
 from tests.guest.patched import AUTHOR, SOURCES
 from tests.guest.vm import Job, Setup, prepare, run
+from tests.guest.vm.modules import MODULES
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -56,7 +56,7 @@ def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
 def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     folder, checks = tmp_path_factory.mktemp("guest"), QDISC / "checks"
     packed = archive(tools, source, tc, tmp_path_factory.mktemp("archive"))
-    trees.kernel_tree(None)
+    trees.toolbox()
     image = prepare(print, extra={"opt/series.tar": Node.file(packed)})
     files = {
         f"{name}.py": (checks / f"{name}.py").read_text() for name in ("rig", "series_tools", "tdc_cases")

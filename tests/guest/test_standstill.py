@@ -63,7 +63,7 @@ Run = Callable[..., instance.Outcome]
 def initrd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = trees.needed(toolbox.toolbox)
     path = tmp_path_factory.mktemp("standstill") / "initrd"
-    with path.open("wb") as file, (image.base(tree, tree, print) / "base.cpio").open("rb") as base:
+    with path.open("wb") as file, image.base(tree, print).open("rb") as base:
         file.writelines(iter(lambda: base.read(1 << 20), b""))
         file.writelines(cpio.archive({"init": Node.file(_INIT, 0o755)}))
     return path

@@ -16,7 +16,7 @@ import pytest
 
 from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
-from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
+from tests.guest.checks import EXPECTED_LOG, KERNELS, QDISC, Guest, kernel_image
 from tests.guest.vm import Job, Setup, run
 from tests.nights import nightly
 
@@ -55,7 +55,7 @@ def runner() -> dict[str, str]:
     return {f"tdc:{name.replace('/', ':')}": (folder / name).read_text() for name in PARTS}
 
 
-@pytest.fixture(scope="module", params=nightly(SUITES, but=[]))
+@pytest.fixture(scope="module", params=nightly(KERNELS, but=[]))
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """What both runners left; tdc runs on its own kernel only, and not where its files cannot be had: `tdc`
     of the results says why."""

@@ -56,7 +56,7 @@ def tortured(
 def debug_image(request: pytest.FixtureRequest, kernel: str) -> Image:
     if "slow" not in request.config.option.markexpr:
         pytest.skip("the debug kernels are for `pytest -m slow`")
-    return prepare(print, other_kernel=kernel)
+    return prepare(print, kernel=kernel)
 
 
 def check_torture(guest: Guest, size: dict[str, int]) -> None:

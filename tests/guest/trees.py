@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import pytest
 
-from qjump_mn import toolbox
+from qjump_mn import toolbox as product
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import Tree
+from tests.guest.vm import machine
 
 Made = TypeVar("Made")
 
@@ -26,8 +27,16 @@ def needed(make: Callable[[Callable[[str], None]], Made]) -> Made:
         pytest.skip(str(error))
 
 
-def kernel_tree(suite: str | None) -> Tree:
-    """The tree with another kernel that is locked, or with the guest's own."""
-    return needed(
-        lambda progress: toolbox.made(f"kernel-{suite}", progress) if suite else toolbox.toolbox(progress)
-    )
+def toolbox() -> Tree:
+    """The toolbox, which has the compilers and the programs of the guest."""
+    return needed(product.toolbox)
+
+
+def kernel_tree(name: str) -> Tree:
+    """The tree with one of Debian's kernels, such as 6.12, and what modules for it are built with."""
+    return needed(lambda progress: product.made(f"kernel-{name}", progress))
+
+
+def qemu() -> Tree:
+    """The tree with QEMU for x86-64."""
+    return needed(lambda progress: product.made(machine.QEMU, progress))

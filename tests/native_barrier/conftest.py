@@ -11,7 +11,7 @@ from tests.native_barrier.barrier import Program
 
 @pytest.fixture(scope="session")
 def tree() -> Tree:
-    return trees.kernel_tree(None)
+    return trees.toolbox()
 
 
 @pytest.fixture(scope="session")

@@ -76,7 +76,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    trees.kernel_tree(None)
+    trees.toolbox()
     simulator.package(print)
     folder = tmp_path / "cluster"
     folder.mkdir()
@@ -137,7 +137,7 @@ def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> No
 def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path
 ) -> None:
-    trees.kernel_tree(None)
+    trees.toolbox()
     done = subprocess.run(
         command(tmp_path / "out", *FEW, *arguments), capture_output=True, text=True, check=False
     )

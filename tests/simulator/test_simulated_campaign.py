@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.guest, pytest.mark.fresh]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's folder with three experiments, the last of which has a claim that does not hold."""
-    trees.kernel_tree(None)
+    trees.toolbox()
     simulator.package(print)
     for name, limit_ms, replicates in (("first", 1.0, 1), ("second", 1.0, 12), ("third", 1e-6, 1)):
         tiny.write(tmp_path, name, limit_ms=limit_ms, replicates=replicates)

@@ -36,7 +36,7 @@ ONE_CPU = {min(os.sched_getaffinity(0))}
 
 @pytest.fixture(scope="module", autouse=True)
 def package() -> Path:
-    trees.kernel_tree(None)
+    trees.toolbox()
     return simulator.package(print)
 
 

@@ -40,7 +40,7 @@ POINT = re.compile(r"([0-9.]+):([0-9]+)ns")
 
 @pytest.fixture(scope="module")
 def package() -> Path:
-    trees.kernel_tree(None)
+    trees.toolbox()
     return simulator.package(print)
 
 

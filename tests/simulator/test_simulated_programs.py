@@ -45,7 +45,7 @@ FRAME_US = 1542 * 8e-4
 
 @pytest.fixture(scope="module")
 def package() -> Path:
-    trees.kernel_tree(None)
+    trees.toolbox()
     return simulator.package(print)
 
 

@@ -21,7 +21,7 @@ RIVALS = ("swift", "bbr", "dcqcn", "dcqcn_pfc", "homa", "aequitas")
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    trees.kernel_tree(None)
+    trees.toolbox()
     simulator.package(print)
     out = tmp_path_factory.mktemp("rivals")
     done = subprocess.run(

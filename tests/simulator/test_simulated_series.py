@@ -27,7 +27,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
-    trees.kernel_tree(None)
+    trees.toolbox()
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(simulator.package(print)), str(CHECKOUT)])}
 
 

@@ -26,7 +26,7 @@ _OWN_TESTS = "cargo test --quiet --locked\nmkdir out"
 
 @pytest.fixture(scope="module")
 def tree() -> Tree:
-    return trees.kernel_tree(None)
+    return trees.toolbox()
 
 
 def test_the_crates_own_tests_pass(tree: Tree, tmp_path: Path) -> None:

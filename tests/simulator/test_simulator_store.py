@@ -38,7 +38,7 @@ print(json.dumps(files))
 
 @pytest.fixture(scope="module")
 def package() -> Path:
-    trees.kernel_tree(None)
+    trees.toolbox()
     return simulator.package(print)
 
 

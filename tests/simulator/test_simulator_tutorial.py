@@ -25,7 +25,7 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
 
 
 def test_its_cells_run_and_show_what_its_text_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    trees.kernel_tree(None)
+    trees.toolbox()
     simulator.package(print)
     monkeypatch.setattr(sys, "path", list(sys.path))
     cells = [

@@ -26,7 +26,7 @@ SHORT = {
 
 @pytest.fixture(scope="module", autouse=True)
 def package() -> None:
-    trees.kernel_tree(None)
+    trees.toolbox()
     simulator.package(print)
 
 

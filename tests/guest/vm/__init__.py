@@ -1,7 +1,7 @@
 """A virtual machine with a kernel of Debian's, or a debug kernel, and our modules of kmod-patches: QEMU, for
 tests of the kernel modules alone. Nothing of it is in the product, whose guest is qjump_mn/guest.
 
-    image = prepare(print, other_kernel="6.1")
+    image = prepare(print, kernel="6.1")
     result = run(image, Setup(), Job(script="print(1)"), Path("out"))
 
 Image, job and result are those of the product's guest, and so is the agent that does the job.
@@ -18,7 +18,7 @@ from qjump_mn.guest import Image, Job, Result, Setup, store
 from qjump_mn.toolbox import Tree, build, debug
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
-from tests.guest.vm import machine
+from tests.guest.vm import machine, modules
 
 __all__ = [
     "MODULE_FOLDERS",
@@ -54,24 +54,22 @@ def prepare(
     progress: Progress = lambda line: None,
     *,
     extra: Mapping[str, Node] | None = None,
-    other_kernel: str | None = None,
+    kernel: str = "6.12",
 ) -> Image:
     """An image that runs scripts, built now or found in the cache.
 
-    `extra` are more files, by names relative to /. `other_kernel` takes another kernel than Debian 13's: one
-    of :data:`qjump_mn.toolbox.OTHER_KERNELS` or, as "debug" or "races", one that debug.py builds. Raises
-    MachineError with what is missing.
+    `extra` are more files, by names relative to /. `kernel` is one of Debian's, by its lock's name,
+    kernel-NAME, or, as "debug" or "races", one that debug.py builds. Raises MachineError with what is
+    missing.
     """
     tree = toolbox.toolbox(progress)
-    match other_kernel:
-        case None:
-            kernel = tree
-        case debug.SUITE | debug.RACES:
-            kernel = debug.kernel_tree(other_kernel, progress)
-        case suite:
-            kernel = toolbox.made(f"kernel-{suite}", progress)
-    own = nodes(tree, kernel, progress) | dict(extra or {})
-    return of_files(kernel.kernel, initramfs(tree, kernel, own, progress), kernel.kernel_release)
+    if kernel in debug.CONFIGS:
+        other = debug.kernel_tree(kernel, progress)
+    else:
+        other = toolbox.made(f"kernel-{kernel}", progress)
+    own = nodes(tree, other, progress) | modules.of_debian(other) | dict(extra or {})
+    own |= modules.lists(tree, other, own)
+    return of_files(other.kernel, initramfs(tree, own, progress), other.kernel_release)
 
 
 def nodes(tree: Tree, kernel: Tree, progress: Progress = lambda line: None) -> dict[str, Node]:
@@ -79,7 +77,7 @@ def nodes(tree: Tree, kernel: Tree, progress: Progress = lambda line: None) -> d
     else does not run them again."""
     made = build.tc_plugins(tree, progress) | first_programs()
     for folder in MODULE_FOLDERS:
-        made |= build.kernel_modules(kernel, folder, progress)
+        made |= modules.ours(kernel, folder, progress)
     return made
 
 
@@ -87,7 +85,7 @@ def of_files(kernel: Path, initrd: Path, release: str) -> Image:
     """The image of these files. Among its hashes is all else that decides of a result: QEMU, with its
     libraries and firmware, and how it is started."""
     sha256 = {name: cache.hash_of_file(path) for name, path in (("kernel", kernel), ("initrd", initrd))}
-    sha256["qemu"] = toolbox.toolbox().packages_sha256
+    sha256["qemu"] = toolbox.made(machine.QEMU).packages_sha256
     sha256["machine"] = cache.hash_of_code(Path(machine.__file__))
     return Image(
         kernel=kernel,

@@ -20,6 +20,9 @@ from qjump_mn.guest.job import encode_job, encode_setup
 from qjump_mn.guest.result import unpack
 from qjump_mn.processes import wait
 
+QEMU = "qemu"
+"""The lock of the tree with QEMU."""
+
 _COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic rdinit=/init"
     # No instruction or address may depend on chance: no random layout, no seed from CPU or loader.
@@ -39,7 +42,7 @@ _SEVERAL = " rcupdate.rcu_cpu_stall_timeout=300 log_buf_len=16M"
 def _argv(image: Image, folder: Path, memory_mb: int, processors: int) -> list[str]:
     """QEMU's command line. rr=record makes main loop and vCPU alternate: without it they race for the clock
     when the guest goes idle, and two runs differ by microseconds."""
-    tree = toolbox.toolbox()
+    tree = toolbox.made(QEMU)
     clock = ["tcg", "-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null"]
     several = ["tcg,thread=multi", "-smp", str(processors)]
     return [
