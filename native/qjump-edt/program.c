@@ -18,7 +18,7 @@
 #include "../common/common.h"
 
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
-enum { TCX_NEXT = -1, DROP = 2 }; /* verdicts; the first lets other programs, clsact and the packet go on */
+enum { PASSED_ON = -1, SHOT = 2 }; /* verdicts; the first lets other programs, clsact and the packet go on */
 enum { DELIVERY_MONO = 1 };
 enum label { PASS, DROPPED, OVERSIZE, FULL, FITTING, FITS, OPEN, FRESH, JOIN, GIVEN, LABELS };
 
@@ -302,7 +302,7 @@ static void give_time(struct code *code)
 	jump_if_value(code, R0, BPF_JEQ, 0, PASS);
 	store(code, R6, OF_PACKET(tstamp), R9);
 	here(code, PASS);
-	leave(code, TCX_NEXT);
+	leave(code, PASSED_ON);
 }
 
 static void drops(struct code *code)
@@ -315,7 +315,7 @@ static void drops(struct code *code)
 	set(code, R2, 1);
 	emit(code, BPF_STX | BPF_ATOMIC | BPF_DW, R7, R2, OF_LEVEL(oversize), BPF_ADD);
 	here(code, DROPPED);
-	leave(code, DROP);
+	leave(code, SHOT);
 }
 
 size_t assemble(struct bpf_insn *to, int map, const struct layout *layout)
