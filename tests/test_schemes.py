@@ -96,6 +96,27 @@ def test_token_buckets_have_the_limiters_rates() -> None:
     )
 
 
+def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
+    """The command of the host, what takes it back, and an fq that neither paces nor lets go early."""
+    of_plan = arm(with_schemes("qjump-edt"), "qjump_edt")
+    assert of_plan.qjump is not None
+    lines = limiter(of_plan.qjump, "h1-eth0", of_plan.network)
+    kept = "fq limit 2000 flow_limit 2000 nopacing horizon 4000s timer_slack 0"
+    assert f"qdisc add dev h1-eth0 parent 6:2 handle 67: {kept}" in lines
+    assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines
+    (given,) = (
+        step
+        for step in treatment(of_plan, 1)
+        if isinstance(step, Run) and (step.node, step.argv[0]) == ("h1", "qjump-edt")
+    )
+    assert " ".join(given.argv) == (
+        "qjump-edt add h1-eth0 epoch 28800000 slack 25000 limit 1000 level 7 1550 level 6 1550 level 4 46500 "
+        "level 3 232500 level 0 465000 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 overhead 28 mpu 84"
+    )
+    assert given.undo is not None
+    assert given.undo.argv == ("qjump-edt", "del", "h1-eth0")
+
+
 def test_only_switch_ports_pause() -> None:
     network = arm(with_schemes("pause"), "pause").network
     wire = links.of("wire")
