@@ -154,7 +154,8 @@ def _folder(name: str) -> str:
     """The folder of native/ that makes this program or library; empty where none does."""
     native = build.folder("native")
     for makefile in sorted(native.glob("*/Makefile")):
-        if re.search(rf"/{re.escape(Path(name).name)}\s", makefile.read_text()):
+        named = re.escape(Path(name).name)
+        if re.search(rf"/{named}\s|^PROGRAM = {named}$", makefile.read_text(), re.MULTILINE):
             return os.path.relpath(makefile.parent)
     return ""
 

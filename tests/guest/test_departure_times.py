@@ -3,32 +3,28 @@ of all sizes, as root and below a busy link."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from qjump_mn.guest import Image, Job, Setup, run
+from bench import marks, qdisc
+from qjump_mn.guest import Image
+from tests.guest.departures import measured
 
 pytestmark = pytest.mark.guest
 
-CHECKS = Path(__file__).parent / "qdisc/checks"
+DOCUMENT = Path(__file__).parents[2] / "docs/qdisc.md"
 LEVELS = ("7", "4")
 
 
 @pytest.fixture(scope="module")
 def found(image: Image, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("departure")
-    job = Job(
-        script=(CHECKS / "edt_window.py").read_text(),
-        files={"rig.py": (CHECKS / "rig.py").read_text()},
-        virtual_deadline_s=1000,
-    )
-    result = run(image, Setup(), job, folder)
-    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    values: dict[str, Any] = json.loads((folder / "stdout").read_text())
-    return values
+    return measured(image, tmp_path_factory.mktemp("departures"))
+
+
+def test_the_page_has_the_table(found: dict[str, Any]) -> None:
+    assert marks.read(DOCUMENT, "edt") == qdisc.edt_table(found), "python bench/qdisc.py --write"
 
 
 def test_nothing_is_lost_and_levels_keep_their_order(found: dict[str, Any]) -> None:
