@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,13 @@ def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
     )
     assert given.undo is not None
     assert given.undo.argv == ("qjump-edt", "del", "h1-eth0")
+
+
+def test_where_packets_are_not_cut_before_they_are_charged_tcp_makes_single_frames() -> None:
+    for preset, lines in (("course", set()), ("paper", {"h1-eth0", "h1-eth0.2"})):
+        steps = treatment(arm(with_schemes("qjump-edt", preset=preset), "qjump_edt"), 1)
+        of_host = "".join(step.stdin for step in steps if isinstance(step, Run) and step.node == "h1")
+        assert {*re.findall(r"link set dev (\S+) gso_max_segs 1\n", of_host)} == lines
 
 
 def test_only_switch_ports_pause() -> None:

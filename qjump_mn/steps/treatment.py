@@ -26,6 +26,8 @@ SYSCTL = ("sysctl", "-qp", "-")
 FQ_HORIZON_S = 4000
 """The longest that fq keeps a packet, about as long as its field can say: qjump-edt has a limit of its
 own."""
+MOST_SEGMENTS = 65535
+"""Of a packet, by default (GSO_MAX_SEGS)."""
 LINUX_TSO_RTT_LOG = 9
 """As Linux has it: a packet for a near host may be as long as it can."""
 
@@ -55,6 +57,8 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
         yield from _transport(host, arm)
         if arm.tcp.segmentation_offload:
             yield _segmentation_offload(host, network)
+            if arm.qjump is not None and arm.qjump.mode == "edt":
+                yield _single_frames(host, network)
     for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
     if arm.scheme.vlan:
@@ -194,6 +198,17 @@ def _segmentation_offload(host: str, network: Network) -> Run:
         return ("sh", "-e", "-c", "; ".join(lines))
 
     return Run(node=host, argv=turn("on"), undo=Run(node=host, argv=turn("off")))
+
+
+def _single_frames(host: str, network: Network) -> Run:
+    """TCP makes no packets of several frames: nobody cuts them before they are charged, so that one which is
+    dearer than a budget would never leave."""
+    devices = (f"{host}-eth0", network.vlan_device(host))
+
+    def lines(segments: int) -> list[str]:
+        return [f"link set dev {device} gso_max_segs {segments}" for device in devices]
+
+    return _batch("ip", host, lines(1), lines(MOST_SEGMENTS))
 
 
 def host_priorities(device: str, network: Network) -> list[str]:

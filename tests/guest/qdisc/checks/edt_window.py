@@ -53,7 +53,8 @@ class Bulk:
 
 def bursts(bulk: Bulk, draw: random.Random) -> dict[int, tuple[int, int]]:
     """Level and size of each frame, by its number."""
-    senders, sent = {level: (rig.Sender(level), rig.Sender(level)) for level in BUDGETS}, {}
+    senders = {level: (rig.Sender(level), rig.Sender(level)) for level in BUDGETS}
+    sent: dict[int, tuple[int, int]] = {}
     for _ in range(60):
         for level, most in ((7, 5), (4, 30)):
             for _ in range(draw.randint(1, most)):
@@ -66,7 +67,8 @@ def bursts(bulk: Bulk, draw: random.Random) -> dict[int, tuple[int, int]]:
 
 
 def alone(bulk: Bulk, receiver: rig.Receiver) -> int:
-    sender, sent, size = rig.Sender(7), {}, 60
+    sender, size = rig.Sender(7), 60
+    sent: dict[int, int] = {}
     for number in range(1, 41):
         bulk.feed()
         sent[number] = rig.now()
