@@ -5,8 +5,8 @@ limits a level. Prints Markdown tables.
 
 `--write` replaces the tables between their marks in docs/qdisc-cost.md and docs/qdisc.md, and
 bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of
-qdisc_cost.py, qdisc_compare.py, qjump_slack.py and qjump_parents.py in tests/guest/qdisc/checks: exact for an
-image, so they are measured once.
+qdisc_cost.py, qdisc_compare.py, qjump_slack.py, qjump_parents.py and edt_window.py in
+tests/guest/qdisc/checks: exact for an image, so they are measured once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench import marks
+from qjump_mn.guest import prepare
 from tests.guest.checks import COMPARED, COST, KERNELS, measured
+from tests.guest.departures import measured as edt_measured
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
@@ -38,19 +40,21 @@ def main() -> None:
     figures = {kernel: measure(kernel) for kernel in KERNELS}
     compared = comparison()
     slack, parents = slack_table(cases("qjump_slack")), parents_table(cases("qjump_parents"))
+    edt = edt_table(departures())
     text = "\n\n".join(
         [
             ", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures),
             *tables(figures),
         ]
     )
-    print(text, compared, slack, parents, sep="\n\n")
+    print(text, compared, slack, parents, edt, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
         for path, name, table in (
             (DOCUMENT, "qdisc", text),
             (COMPARISON, "qdisc", compared),
             (COMPARISON, "slack", slack),
             (COMPARISON, "parents", parents),
+            (COMPARISON, "edt", edt),
         ):
             marks.write(path, name, table)
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
@@ -67,6 +71,12 @@ def cases(check: str) -> Any:
     """The cases of a check on the guest's own kernel, in a boot of its own."""
     with tempfile.TemporaryDirectory() as scratch:
         return measured("6.12", [[check]], Path(scratch)).values(check)["cases"]
+
+
+def departures() -> dict[str, Any]:
+    """What departure times let through, in the guest."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return edt_measured(prepare(print), Path(scratch))
 
 
 def comparison() -> str:
@@ -131,6 +141,30 @@ def parents_table(cases: dict[str, dict[str, Any]]) -> str:
     for name, case in cases.items():
         beside = f"{case['beside']['passed']} | {case['blocked']:.1f} T" if "beside" in case else "– | –"
         rows.append(f"| {name} | {case['late']['most']:g} B | {case['alone']['passed']} | {beside} |")
+    return "\n".join(rows)
+
+
+EDT = {
+    "qjump root": ("qjump", "as root"),
+    "qjump wire": ("qjump", "below a busy link"),
+    "qjump-edt root": ("departure times", "as root"),
+    "qjump-edt wire": ("departure times", "below a busy link"),
+    "slack": ("departure times, slack of level 7's W", "below a busy link"),
+}
+
+
+def edt_table(values: dict[str, Any]) -> str:
+    """A row for each limiter and place."""
+    rows = [
+        "| what limits levels 7 and 4 | stands | most in any T: level 7 | level 4 | "
+        "in any T - W: level 7 | level 4 | an urgent frame waits |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, (limiter, place) in EDT.items():
+        case = values["cases"][name]
+        most = [f"{case[level][window]:.3g} B" for window in ("exact", "less") for level in ("7", "4")]
+        wait = f"{case['wait_ns'] / values['frame_ns']:.2f} frames" if "wait_ns" in case else "–"
+        rows.append(f"| {limiter} | {place} | {' | '.join(most)} | {wait} |")
     return "\n".join(rows)
 
 

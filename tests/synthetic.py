@@ -242,6 +242,9 @@ def write_rest(folder: Path, trial: Trial) -> None:
     (folder / "ovs.txt").write_text("    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n")
     for switch in network.switches:
         (folder / f"flows-{switch}.txt").write_text(" cookie=0x0, table=0, priority=0 actions=NORMAL\n")
+    if trial.arm.qjump is not None and trial.arm.qjump.mode == "edt":
+        for host in network.hosts:
+            (folder / f"edt-{host}.json").write_text(json.dumps(rule(trial.arm.qjump)))
     if settings := transport(trial.arm):
         for host in network.hosts:
             (folder / f"tcp-{host}.txt").write_text(
@@ -284,18 +287,37 @@ def qdiscs(arm: ArmPlan, node: str, devices: Sequence[str]) -> list[dict[str, An
             kind, options = limiter(arm.qjump)
             place = {"kind": kind, "handle": "6:", "dev": device, "parent": "5:1"}
             found.append({**place, "options": options, **counters})
+            if arm.qjump.mode == "edt":
+                found += [
+                    {
+                        "kind": "fq",
+                        "handle": f"6{level + 1}:",
+                        "dev": device,
+                        "parent": f"6:{8 - level}",
+                        **counters,
+                    }
+                    for level, budget in enumerate(arm.qjump.budget_bytes)
+                    if budget
+                ]
     return found
 
 
 def limiter(plan: QJumpPlan) -> tuple[str, dict[str, Any]]:
     """The kind of a host's limiter, and what tc prints of its options."""
+    if plan.mode == "edt":
+        return "prio", {"bands": 8}
     if plan.mode != "delay":
         none = asbuilt.UNLIMITED if plan.mode == "drop" else 0
         return "qjump2015", {
             "epoch_ns": plan.epoch_ns,
             "budgets": [budget or none for budget in plan.budget_bytes],
         }
-    return "qjump", {
+    return "qjump", rule(plan)
+
+
+def rule(plan: QJumpPlan) -> dict[str, Any]:
+    """What tc prints of qjump's options, and qjump-edt of its rule."""
+    return {
         "epoch_ns": plan.epoch_ns,
         "slack_ns": plan.slack_ns,
         "budgets": list(plan.budget_bytes),

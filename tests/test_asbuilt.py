@@ -109,6 +109,32 @@ def test_each_difference_is_found_and_named(
     assert any(sentence in difference for difference in asbuilt.differences(folder, arm))
 
 
+@pytest.mark.parametrize(
+    ("file", "change", "sentence"),
+    [
+        ("edt-h3.json", lambda rule: rule.update(slack_ns=0), "h3-eth0: its slack_ns is 0, not 25000"),
+        (
+            "edt-h3.json",
+            lambda rule: rule["budgets"].__setitem__(7, 0),
+            "level 7 has a budget of 0, not 1550",
+        ),
+        ("tc-h3.json", lambda qdiscs: qdiscs.pop(), "h3-eth0: it has 4 fq qdiscs, not 5"),
+    ],
+)
+def test_departure_times_are_read_back(
+    tmp_path: Path, file: str, change: Callable[[Any], object], sentence: str
+) -> None:
+    resolved = plan("fig3a", "course", [], schemes=("qjump-edt",))
+    arm = arm_of(resolved, "qjump_edt")
+    folder = built(tmp_path, resolved, arm)
+    assert asbuilt.differences(folder, arm) == []
+    content = json.loads((folder / file).read_text())
+    change(content)
+    (folder / file).write_text(json.dumps(content))
+    (found,) = asbuilt.differences(folder, arm)
+    assert found.endswith(sentence)
+
+
 def test_a_limiter_in_an_arm_without_one_is_found(tmp_path: Path) -> None:
     resolved = fig3a()
     folder = built(tmp_path, resolved, arm_of(resolved, "qjump"))

@@ -44,6 +44,15 @@ def test_epochs_that_begin_with_the_clock_let_two_budgets_meet(hosts: int) -> No
     assert guarantee.of_arm(arm).waits_ns[MEETING, 7] == (2 * hosts - 1) * FRAME_NS
 
 
+@pytest.mark.parametrize("hosts", [3, 12, 60])
+def test_what_waits_behind_its_own_host_comes_closer_together(hosts: int) -> None:
+    """Departure times are given before a frame waits for its host's link: alone for nothing, beside bulk for a
+    frame. Meanwhile hosts may send what they may in a frame's time, a frame together."""
+    schemes = [f"arms.{arm}.scheme=qjump-edt" for arm in ("rolling", "beside")]
+    assert waits(f"rolling_{hosts}", *schemes)[MEETING, 7] == (hosts - 1) * FRAME_NS
+    assert waits(f"beside_{hosts}", *schemes)[MEETING, 7] == (hosts + 1) * FRAME_NS
+
+
 NONE = {
     "early_3": "level 7 may offer 13.33 Mb/s to s1>h61, which carries 10 Mb/s",
     "early_60": "level 7 may offer 13.33 Mb/s to s1>h61, which carries 10 Mb/s",

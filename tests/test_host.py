@@ -72,6 +72,17 @@ def test_what_is_missing_is_said_with_how_to_get_it(
         assert (Path(needs.__file__).parents[2] / folder / "Makefile").is_file()
 
 
+def test_programs_of_ours_are_made_of_their_folders() -> None:
+    assert needs._installed(["qjump-edt", "nsping"]) == (
+        "make -C native/qjump-edt install PREFIX=/usr; make -C native/nsping install PREFIX=/usr"
+    )
+
+
+def test_departure_times_need_no_module_of_ours() -> None:
+    settings = ["link.model=tbf", *(f"schemes.{name}.limiter=edt" for name in ("qjump", "qjump-drop"))]
+    assert not {*needs.OURS} & {*needs._modules(plan("fig3a", "smoke", settings))}
+
+
 def test_without_our_modules_the_settings_that_are_named_do(fig3a: Plan) -> None:
     assert {*needs.OURS} <= {*needs._modules(fig3a)}
     said = needs._loaded(["the kernel module sch_wire"], fig3a)

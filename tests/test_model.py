@@ -117,7 +117,7 @@ def test_a_trial_survives_json() -> None:
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
         ("qjump.course.factors.7=0.01", "below what the smallest frame costs (84 bytes)"),
         ("qjump.course.factors.8=1", "'8' is no level"),
-        ("schemes.qjump.limiter=hold", "'hold' is not possible: known are 2015, delay, drop, tbf"),
+        ("schemes.qjump.limiter=hold", "'hold' is not possible: known are 2015, delay, drop, edt, tbf"),
         (
             "arms.limiter_drop.scheme=qjump-2015",
             "arms.limiter_drop: frames without a level would have level 0, of which its limiter lets nothing "

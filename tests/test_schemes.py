@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,34 @@ def test_token_buckets_have_the_limiters_rates() -> None:
     assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines, (
         "a level without a factor is not limited"
     )
+
+
+def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
+    """The command of the host, what takes it back, and an fq that neither paces nor lets go early."""
+    of_plan = arm(with_schemes("qjump-edt"), "qjump_edt")
+    assert of_plan.qjump is not None
+    lines = limiter(of_plan.qjump, "h1-eth0", of_plan.network)
+    kept = "fq limit 2000 flow_limit 2000 nopacing horizon 4000s timer_slack 0"
+    assert f"qdisc add dev h1-eth0 parent 6:2 handle 67: {kept}" in lines
+    assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines
+    (given,) = (
+        step
+        for step in treatment(of_plan, 1)
+        if isinstance(step, Run) and (step.node, step.argv[0]) == ("h1", "qjump-edt")
+    )
+    assert " ".join(given.argv) == (
+        "qjump-edt add h1-eth0 epoch 28800000 slack 25000 limit 1000 level 7 1550 level 6 1550 level 4 46500 "
+        "level 3 232500 level 0 465000 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 overhead 28 mpu 84"
+    )
+    assert given.undo is not None
+    assert given.undo.argv == ("qjump-edt", "del", "h1-eth0")
+
+
+def test_where_packets_are_not_cut_before_they_are_charged_tcp_makes_single_frames() -> None:
+    for preset, lines in (("course", set()), ("paper", {"h1-eth0", "h1-eth0.2"})):
+        steps = treatment(arm(with_schemes("qjump-edt", preset=preset), "qjump_edt"), 1)
+        of_host = "".join(step.stdin for step in steps if isinstance(step, Run) and step.node == "h1")
+        assert {*re.findall(r"link set dev (\S+) gso_max_segs 1\n", of_host)} == lines
 
 
 def test_only_switch_ports_pause() -> None:

@@ -39,10 +39,10 @@ def check(plan: Plan) -> None:
         if trial.arm.real_time:
             _check_real_time(where, trial.arm)
         qjump = trial.arm.qjump
-        if qjump is not None and qjump.mode == "delay" and qjump.epochs != "rolling":
+        if qjump is not None and qjump.keeps_budgets and qjump.epochs != "rolling":
             raise UsageError(
-                f"{where}: epochs {qjump.epochs!r} are for the simulator, sch_qjump has rolling ones: leave "
-                "`epochs` out, or use --backend simulator"
+                f"{where}: epochs {qjump.epochs!r} are for the simulator, the kernel's limiters have rolling "
+                "ones: leave `epochs` out, or use --backend simulator"
             )
         written: set[str] = set()
         for workload in trial.arm.workloads:

@@ -132,7 +132,7 @@ def _modules(plan: Plan) -> dict[str, None]:
     names = dict.fromkeys(MODULES)
     for arm in plan.arms_run:
         names |= dict.fromkeys(registry.of(arm.network.model).modules)
-        if arm.qjump is not None and arm.qjump.mode != "tbf":
+        if arm.qjump is not None and arm.qjump.qdisc:
             names[f"sch_{arm.qjump.qdisc}"] = None
     return names
 
@@ -154,7 +154,8 @@ def _folder(name: str) -> str:
     """The folder of native/ that makes this program or library; empty where none does."""
     native = build.folder("native")
     for makefile in sorted(native.glob("*/Makefile")):
-        if re.search(rf"/{re.escape(Path(name).name)}\s", makefile.read_text()):
+        named = re.escape(Path(name).name)
+        if re.search(rf"/{named}\s|^PROGRAM = {named}$", makefile.read_text(), re.MULTILINE):
             return os.path.relpath(makefile.parent)
     return ""
 
@@ -173,7 +174,7 @@ def _loaded(lacking: Sequence[str], plan: Plan) -> str:
 
 def _limits(plan: Plan) -> list[str]:
     """The settings by which tc's own parts limit hosts."""
-    limited = (arm.scheme.name for arm in plan.arms_run if arm.qjump is not None and arm.qjump.mode != "tbf")
+    limited = (arm.scheme.name for arm in plan.arms_run if arm.qjump is not None and arm.qjump.qdisc)
     return [f"schemes.{name}.limiter=tbf" for name in dict.fromkeys(limited)]
 
 

@@ -1,14 +1,15 @@
 """How long a frame of a limited level waits at a port, at most: the bound of the paper for any plan, port by
 port.
 
-A limiter in mode "delay" lets no host send more than a budget in an epoch, whatever its programs do. What a
-port may get in any time is then bounded by the hosts whose frames cross it, and so is the longest queue in
-front of it (network calculus with token buckets: R. L. Cruz, "A calculus for network delay, part I", IEEE
-Transactions on Information Theory 37(1), 1991). Equation 1 is the case of one port where all hosts meet; here
-frames that waited at one port come to the next one closer together, and each frame of another size, and each
-of a lower level in transmission, adds its time. Of lower levels each port is allowed the longest
-frame that there is, for a switch may flood; the bound of a lone urgent packet (:mod:`qjump_mn.model.ports`)
-counts what the plan sends there.
+A limiter in mode "delay" lets no host send more than a budget in an epoch, whatever its programs do. One in
+mode "edt" lets no host release more: a frame whose time has come may still wait for others of its host, as at
+any port. What a port may get in any time is then bounded by the hosts whose frames cross it, and so is the
+longest queue in front of it (network calculus with token buckets: R. L. Cruz, "A calculus for network delay,
+part I", IEEE Transactions on Information Theory 37(1), 1991). Equation 1 is the case of one port where all
+hosts meet; here frames that waited at one port come to the next one closer together, and each frame of
+another size, and each of a lower level in transmission, adds its time. Of lower levels each port is allowed
+the longest frame that there is, for a switch may flood; the bound of a lone urgent packet
+(:mod:`qjump_mn.model.ports`) counts what the plan sends there.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def of_arm(arm: ArmPlan) -> Bounds:
     charges before packets wait, whose switch ports have queues of a scheme's own, or whose network has
     several ways between two hosts."""
     found = Bounds({}, {})
-    if arm.qjump is None or arm.qjump.mode != "delay" or not arm.uses_levels or arm.scheme.switch_port:
+    if arm.qjump is None or not arm.qjump.keeps_budgets or not arm.uses_levels or arm.scheme.switch_port:
         return found
     if arm.network.fabric is not None or arm.network.cables:
         return found
@@ -168,7 +169,8 @@ class _Calculus:
                 # Epochs that begin with the clock: one budget at the end of one, and the next at once.
                 burst += budget * (2 if self.qjump.epochs == "aligned" else 1) + each * late_ns
                 for rates in (of_all, of_higher) if other > level else (of_all,):
-                    rates[before[0]] = rates.get(before[0], Fraction(0)) + each
+                    own = before[0] if before else port
+                    rates[own] = rates.get(own, Fraction(0)) + each
         all_rates, higher = self._sum(of_all), self._sum(of_higher)
         if all_rates <= rate and higher < rate:
             return burst / (rate - higher)
@@ -185,11 +187,12 @@ class _Calculus:
 
     def _late_ns(self, before: tuple[Port, ...], level: int, of: tuple[Port, int]) -> Fraction | None:
         """By how much two frames may come closer together on their way through the ports ``before``; the
-        first is the host's own, which charges what it sends. What ``of`` has no bound for is what these
-        have none for."""
+        first is the host's own, which in mode "delay" charges what it sends. What ``of`` has no bound for is
+        what these have none for."""
         sizes = self._wire_bytes(level)
         late_ns = sum(((sizes[-1] - sizes[0]) / self._bytes_per_ns[port] for port in before), Fraction(0))
-        for port in before[1:]:
+        charged_before = self.qjump.mode == "edt"
+        for port in before if charged_before else before[1:]:
             wait_ns = self.wait_ns(port, level)
             if wait_ns is None:
                 self.unknown[of] = self.unknown[port, level]._replace(level=of[1])

@@ -106,7 +106,7 @@ def _limiter(
 def _slack_ns(spec: QJumpSpec, mode: Limiter, time_scale: int) -> int:
     """By how much an epoch is longer for a limiter that counts what leaves, so that no window of an epoch has
     more than a budget on the wire."""
-    if mode != "delay" or spec.epochs != "rolling":
+    if mode not in ("delay", "edt") or spec.epochs != "rolling":
         return 0
     return LATENESS_NS // time_scale if spec.slack is None else int(spec.slack)
 

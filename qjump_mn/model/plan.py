@@ -21,8 +21,9 @@ these, at 10 Mb/s."""
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limiter that every host runs: sch_qjump, sch_qjump2015 in the modes "drop" and "2015", or in mode
-    "tbf" prio and tbf with the same rates.
+    """The limiter that every host runs: sch_qjump, sch_qjump2015 in the modes "drop" and "2015", or of tc's
+    own parts in mode "tbf" prio and tbf with the same rates, in mode "edt" prio and fq with the departure
+    times of qjump-edt.
 
     ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing. An IP packet costs
     :meth:`cost_bytes` of it.
@@ -40,8 +41,14 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def qdisc(self) -> str:
-        """Which of our qdiscs hosts have, as tc writes its kind; for every mode but "tbf"."""
-        return "qjump" if self.mode == "delay" else "qjump2015"
+        """Which of our qdiscs hosts have, as tc writes its kind; none in the modes "tbf" and "edt"."""
+        return {"delay": "qjump", "tbf": "", "edt": ""}.get(self.mode, "qjump2015")
+
+    @property
+    def keeps_budgets(self) -> bool:
+        """Whether no window of an epoch has more than a budget, where this limiter charges it: it then waits
+        at most for what is on its way out of its host."""
+        return self.mode in ("delay", "edt")
 
     def cost_bytes(self, ip_bytes: int) -> int:
         """What an IP packet of ``ip_bytes`` is charged."""

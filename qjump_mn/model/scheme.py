@@ -17,7 +17,7 @@ from qjump_mn.model.expression import Kind, Path, UndefinedError, UnknownNameErr
 from qjump_mn.model.topology import Link, LinkChange, Network
 from qjump_mn.model.units import Size
 
-Limiter = Literal["delay", "drop", "2015", "tbf"]
+Limiter = Literal["delay", "drop", "2015", "tbf", "edt"]
 Setting = int | float | str | bool | list[int | str]
 Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 
@@ -75,8 +75,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ``levels`` marks every workload with its level, which switches and hosts serve in strict priority, or as
     ``switch_port`` and ``host`` have it, where a frame's priority is its level.
     ``limiter`` makes hosts limit their levels by the experiment's rates: sch_qjump ("delay"), sch_qjump2015
-    ("2015", and "drop" where levels without a factor are unlimited), or prio and "tbf". ``window`` caps the
-    socket buffers of background workloads.
+    ("2015", and "drop" where levels without a factor are unlimited), prio and "tbf", or prio, fq and
+    qjump-edt's departure times ("edt"). ``window`` caps the socket buffers of background workloads.
     ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and
     ``switch_port`` are tc lines for every host's interface and every switch port, each
     without the word tc: {dev} is the interface, {parent} the class below which they belong. ``vlan`` are

@@ -315,7 +315,7 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
         budgets.append(
             none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s"
         )
-    waits = f", at most {plan.limit_packets} packets wait" if plan.mode == "delay" else ""
+    waits = f", at most {plan.limit_packets} packets wait" if plan.keeps_budgets else ""
     return {
         "label": arm.label,
         "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}"

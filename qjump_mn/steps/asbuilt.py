@@ -10,7 +10,7 @@ from typing import Any
 
 from qjump_mn.links import registry
 from qjump_mn.links.base import HANDLE, PARENT, QUEUES, Qdisc
-from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.steps.treatment import placed, port_queues, transport, vlan_lines
 from qjump_mn.theory import LEVELS
@@ -46,6 +46,8 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
         wrong = _interface_differences(interfaces[device], network) + _qdisc_differences(
             of_device, device, arm, on_switch=on_switch
         )
+        if not on_switch:
+            wrong += _limiter_differences(of_device, arm, folder / f"edt-{node}.json")
         sentences += [f"{device}: {text}" for text in wrong]
     if not on_switch:
         sentences += [
@@ -60,14 +62,12 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
 
 
 def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on_switch: bool) -> list[str]:
-    """Those of an interface: its link, its scheme, its limiter."""
+    """Those of an interface: its link, its scheme."""
     link = arm.network.by_device()[device]
     model = registry.of(arm.network.model)
     lines = port_queues(arm.scheme, arm.network)[device] if on_switch else placed(arm.scheme.host, device)
     wrong = model.differences(qdiscs, link, on_switch=on_switch) if model.shapes(on_switch=on_switch) else []
-    return (
-        wrong + _scheme_differences(qdiscs, lines) + ([] if on_switch else _limiter_differences(qdiscs, arm))
-    )
+    return wrong + _scheme_differences(qdiscs, lines)
 
 
 def _transport_differences(folder: Path, arm: ArmPlan, host: str) -> list[str]:
@@ -122,27 +122,39 @@ UNLIMITED = 2**32 - 1
 """How qjump2015 tells of a level without a limit."""
 
 
-def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
+PARTS = {"tbf": ("tbf", "token buckets"), "edt": ("fq", "fq qdiscs")}
+"""What a limiter of tc's own parts has for each limited level, and how several are called."""
+
+
+def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan, times: Path) -> list[str]:
+    """Those of a host's limiter; ``times`` is what qjump-edt tells of itself."""
     limiters = [qdisc for qdisc in qdiscs if qdisc.get("kind") in ("qjump", "qjump2015")]
     if arm.qjump is None:
         return [f"it has a {limiters[0]['kind']} qdisc, and the arm has none"] if limiters else []
-    if arm.qjump.mode == "tbf":
-        buckets = sum(
-            qdisc.get("kind") == "tbf" and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs
+    plan = arm.qjump
+    if plan.mode in PARTS:
+        kind, several = PARTS[plan.mode]
+        parts = sum(
+            qdisc.get("kind") == kind and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs
         )
-        planned_buckets = sum(budget > 0 for budget in arm.qjump.budget_bytes)
-        return (
-            [] if buckets == planned_buckets else [f"it has {buckets} token buckets, not {planned_buckets}"]
-        )
+        limited = sum(budget > 0 for budget in plan.budget_bytes)
+        wrong = [] if parts == limited else [f"it has {parts} {several}, not {limited}"]
+        return wrong + (_rule_differences(json.loads(times.read_text()), plan) if plan.mode == "edt" else [])
     if len(limiters) != 1:
         return [f"it has {len(limiters)} qjump qdiscs, not one"]
-    options = limiters[0].get("options", {})
-    budgets = dict(enumerate(options.get("budgets", [])))
-    plan = arm.qjump
     if limiters[0]["kind"] != plan.qdisc:
         return [f"its qdisc is {limiters[0]['kind']}, not {plan.qdisc}"]
+    wrong = _rule_differences(limiters[0].get("options", {}), plan)
+    if limiters[0].get("parent") != PARENT:
+        wrong.append(f"qjump's parent is {limiters[0].get('parent')}, not {PARENT}")
+    return wrong
+
+
+def _rule_differences(options: Mapping[str, Any], plan: QJumpPlan) -> list[str]:
+    """Those of what a limiter tells of its rule."""
+    budgets = dict(enumerate(options.get("budgets", [])))
     planned: dict[str, object] = {"epoch_ns": plan.epoch_ns}
-    if plan.mode == "delay":
+    if plan.keeps_budgets:
         planned |= {
             "slack_ns": plan.slack_ns,
             "limits": [plan.limit_packets] * len(LEVELS),
@@ -156,14 +168,11 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
         for key, value in planned.items()
         if options.get(key) != value
     ]
-    wrong += [
+    return wrong + [
         f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level] or none}"
         for level in LEVELS
         if budgets.get(level) != (plan.budget_bytes[level] or none)
     ]
-    if limiters[0].get("parent") != PARENT:
-        wrong.append(f"qjump's parent is {limiters[0].get('parent')}, not {PARENT}")
-    return wrong
 
 
 def _offload_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:

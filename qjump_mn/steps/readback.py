@@ -16,7 +16,7 @@ BEFORE = "asbuilt/before"
 
 def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
     """ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt; tcp-HOST.txt if the arm
-    changes TCP."""
+    changes TCP, edt-HOST.json if its limiter is one of departure times."""
     network = arm.network
     keys = tuple(transport(arm))
     for node, name in _nodes(network):
@@ -25,6 +25,10 @@ def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
         yield Read(node=node, argv=("ethtool", "-k", "*"), output=f"{BEFORE}/ethtool-{name}.txt")
         if keys and node != MACHINE:
             yield ReadSettings(node=node, keys=keys, output=f"{BEFORE}/tcp-{name}.txt")
+        if arm.qjump is not None and arm.qjump.mode == "edt" and node != MACHINE:
+            yield Read(
+                node=node, argv=("qjump-edt", "show", f"{node}-eth0"), output=f"{BEFORE}/edt-{name}.json"
+            )
     yield Read(argv=("ovs-vsctl", "show"), output=f"{BEFORE}/ovs.txt")
     for switch in network.switches:
         yield Read(argv=("ovs-ofctl", "dump-flows", switch), output=f"{BEFORE}/flows-{switch}.txt")

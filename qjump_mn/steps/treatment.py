@@ -22,6 +22,11 @@ from qjump_mn.theory import LEVELS
 ICMP_ECHO_REPLY = 0
 ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL = ("sysctl", "-qp", "-")
+FQ_HORIZON_S = 4000
+"""The longest that fq keeps a packet, about as long as its field can say: qjump-edt has a limit of its
+own."""
+MOST_SEGMENTS = 65535
+"""Of a packet, by default (GSO_MAX_SEGS)."""
 LINUX_TSO_RTT_LOG = 9
 """As Linux has it: a packet for a near host may be as long as it can."""
 
@@ -46,11 +51,15 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     for host in network.hosts:
         if arm.scheme.vlan:
             yield vlan_queues(host, network)
+        if arm.qjump is not None and arm.qjump.mode == "edt":
+            yield _departure_times(host, arm.qjump)
         if settings := transport(arm):
             yield Settings(node=host, values=settings, restored=True)
         if arm.tcp.segmentation_offload:
             # Packets of up to 64 kB from TCP down to the host's wire, which cuts them.
             yield Offloads(node=host, devices=(f"{host}-eth0", network.vlan_device(host)), on=True)
+            if arm.qjump is not None and arm.qjump.mode == "edt":
+                yield _single_frames(host, network)
     for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
     if arm.scheme.vlan:
@@ -175,6 +184,17 @@ def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
     )
 
 
+def _single_frames(host: str, network: Network) -> Run:
+    """TCP makes no packets of several frames: nobody cuts them before they are charged, so that one which is
+    dearer than a budget would never leave."""
+    devices = (f"{host}-eth0", network.vlan_device(host))
+
+    def lines(segments: int) -> list[str]:
+        return [f"link set dev {device} gso_max_segs {segments}" for device in devices]
+
+    return _batch("ip", host, lines(1), lines(MOST_SEGMENTS))
+
+
 def host_priorities(device: str, network: Network) -> list[str]:
     """Strict priority at a host without QJump, for the link models whose root qdisc has none of its own."""
     packets = max(1, network.link.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
@@ -190,22 +210,54 @@ def host_priorities(device: str, network: Network) -> list[str]:
 
 def limiter(plan: QJumpPlan, device: str, network: Network) -> list[str]:
     """What limits a host's levels, below Mininet's TC."""
-    return prio_tbf(plan, device, network) if plan.mode == "tbf" else [qjump(plan, device)]
+    return [qjump(plan, device)] if plan.qdisc else prio_of(plan, device, network)
 
 
-def prio_tbf(plan: QJumpPlan, device: str, network: Network) -> list[str]:
-    """QJump's limits from tc's own parts: a token bucket for each limited level, with the budget as its depth
-    and budget/epoch as its rate."""
+def prio_of(plan: QJumpPlan, device: str, network: Network) -> list[str]:
+    """QJump's limits from tc's own parts: strict priorities, and of each limited level what holds it back."""
     lines = []
     for line, level in zip(host_priorities(device, network), (None, *LEVELS), strict=True):
         budget = plan.budget_bytes[level] if level is not None else 0
         if budget:
-            rate = budget * 8 * theory.NS_PER_S // plan.epoch_ns
-            limit = plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
-            counted = f"overhead {plan.overhead} mpu {plan.mpu}"
-            line = f"{line.partition(' pfifo ')[0]} tbf rate {rate}bit burst {budget} limit {limit} {counted}"
+            below = fq(plan) if plan.mode == "edt" else tbf(plan, budget, network)
+            line = f"{line.partition(' pfifo ')[0]} {below}"
         lines.append(line)
     return lines
+
+
+def tbf(plan: QJumpPlan, budget: int, network: Network) -> str:
+    """A token bucket with a budget as its depth and a budget an epoch as its rate."""
+    rate = budget * 8 * theory.NS_PER_S // plan.epoch_ns
+    limit = plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
+    return f"tbf rate {rate}bit burst {budget} limit {limit} overhead {plan.overhead} mpu {plan.mpu}"
+
+
+def fq(plan: QJumpPlan) -> str:
+    """What keeps a level's packets until the times that qjump-edt gives them, and has no pace of its own.
+
+    It has room for as many again whose time has come while the link is another's."""
+    packets = 2 * plan.limit_packets
+    return f"fq limit {packets} flow_limit {packets} nopacing horizon {FQ_HORIZON_S}s timer_slack 0"
+
+
+def edt(plan: QJumpPlan, device: str) -> tuple[str, ...]:
+    """The command that makes qjump-edt give times to the packets of a host's limited levels."""
+    budgets = [
+        word
+        for level in reversed(LEVELS)
+        if plan.budget_bytes[level]
+        for word in ("level", str(level), str(plan.budget_bytes[level]))
+    ]
+    return (
+        *("qjump-edt", "add", device, "epoch", str(plan.epoch_ns), "slack", str(plan.slack_ns)),
+        *("limit", str(plan.limit_packets), *budgets, "priomap", *map(str, plan.priomap)),
+        *("overhead", str(plan.overhead), "mpu", str(plan.mpu)),
+    )
+
+
+def _departure_times(host: str, plan: QJumpPlan) -> Run:
+    device = f"{host}-eth0"
+    return Run(node=host, argv=edt(plan, device), undo=Run(node=host, argv=("qjump-edt", "del", device)))
 
 
 def qjump(plan: QJumpPlan, device: str) -> str:

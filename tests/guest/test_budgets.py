@@ -61,10 +61,12 @@ phase = "{phase}ms"
 """
 
 
+@pytest.mark.parametrize("scheme", ["qjump", "qjump-edt"])
 def test_guest_and_simulator_charge_packets_of_all_sizes_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each host's burst some datagrams are above its budget, and leave an epoch later."""
+    """Of each host's burst some datagrams are above its budget, and leave an epoch later; with departure times,
+    of which the simulator knows nothing, as with the qdisc."""
     workloads = (
         WORKLOAD.format(payload=payload, host=number + 1, streams=fit + excess(fit), phase=4 * number)
         for number, (payload, fit) in enumerate(SIZES.items())
@@ -74,7 +76,8 @@ def test_guest_and_simulator_charge_packets_of_all_sizes_the_same(
     text = EXPERIMENT.format(workloads="".join(workloads), names=names)
     (tmp_path / "experiments" / "sizes.toml").write_text(text)
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    guest, simulator = (latencies(tmp_path / name, name) for name in ("guest", "simulator"))
+    guest = latencies(tmp_path / "guest", "guest", "-s", f"arms.qjump.scheme={scheme}")
+    simulator = latencies(tmp_path / "simulator", "simulator")
     for payload, fit in SIZES.items():
         # A row for each datagram of a burst, in the order in which they arrive.
         ours, theirs = (found[payload].reshape(fit + excess(fit), -1) for found in (guest, simulator))
@@ -90,9 +93,11 @@ def excess(fit: int) -> int:
     return max(1, fit // 4)
 
 
-def latencies(out: Path, backend: str) -> dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def latencies(
+    out: Path, backend: str, *options: str
+) -> dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """By payload the one-way times in us, in ascending order."""
-    assert ran("sizes", out, "--backend", backend) == 0
+    assert ran("sizes", out, "--backend", backend, *options) == 0
     run = directory.existing(out / "last")
     tables: dict[int, pa.Table] = {
         payload: pq.read_table(run.data("qjump/1") / f"of{payload}.parquet") for payload in SIZES

@@ -392,6 +392,7 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         ("delay", 9, {"epoch": 2_073_625_000, "epochs": "rolling", "uncounted": 0}),
         ("drop", 1000, {"epoch": 2_073_600_000, "epochs": "first-packet", "uncounted": 28}),
         ("tbf", 1000, {}),
+        ("edt", 1000, {}),
     ],
 )
 def test_limiters_are_those_of_the_emulation(
@@ -403,16 +404,16 @@ def test_limiters_are_those_of_the_emulation(
         'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nlevels = true\n'
         f'limiter = "{mode}"\n[simulator]\nlike = "qjump-paper"\n'
     )
-    epochs = ("-s", "qjump.paper.epochs=rolling") if mode == "delay" else ()
+    epochs = ("-s", "qjump.paper.epochs=rolling") if mode in ("delay", "edt") else ()
     asked = (*epochs, "-s", f"qjump.paper.limit_packets={limit}")
     argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
     done = subprocess.run(
         argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    if mode == "tbf":
+    if mode in ("tbf", "edt"):
         assert (
             done.returncode,
-            "it has no limiter of mode 'tbf', only 'delay' and 'drop'" in done.stderr,
+            f"it has no limiter of mode {mode!r}, only 'delay' and 'drop'" in done.stderr,
         ) == (2, True), done.stderr
         return
     found = directory.existing(tmp_path / "out" / "last")

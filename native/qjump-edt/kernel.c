@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loads the program and its map, puts it at a device's egress and finds it there again. With tcx (Linux 6.6) a program
+ * stays with its device until it is detached: nothing is pinned, and no process goes on.
+ */
+#include "edt.h"
+
+#include <errno.h>
+#include <linux/btf.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../common/common.h"
+
+#define NAME "qjump_edt"
+#define TCX_EGRESS 47 /* BPF_TCX_EGRESS, which headers before Linux 6.6 have not */
+#define MOST_PROGRAMS 64 /* at one device */
+
+enum { TYPE_U32 = 1, TYPE_LOCK, TYPE_STATE }; /* of the map's BTF */
+
+#define NAMES "\0u32\0bpf_spin_lock\0val\0state\0lock"
+enum { NAME_U32 = 1, NAME_SPIN_LOCK = 5, NAME_VAL = 19, NAME_STATE = 23, NAME_LOCK = 29 };
+
+static long bpf(enum bpf_cmd command, union bpf_attr *attributes)
+{
+	return syscall(SYS_bpf, command, attributes, sizeof(*attributes));
+}
+
+__attribute__((noreturn)) static void fail_to(const char *what)
+{
+	if (errno == EPERM || errno == EACCES)
+		fail("cannot %s: it needs CAP_BPF and CAP_NET_ADMIN; run it as root", what);
+	if (errno == ENOSYS)
+		fail("cannot %s: this kernel has no bpf(2) (CONFIG_BPF_SYSCALL)", what);
+	fail("cannot %s: %s", what, strerror(errno));
+}
+
+/* What the kernel wants to know of a map with a lock: a structure of that size which begins with it. */
+static int load_types(uint32_t size)
+{
+	const struct {
+		struct btf_header header;
+		struct btf_type u32;
+		uint32_t encoding;
+		struct btf_type lock;
+		struct btf_member val;
+		struct btf_type state;
+		struct btf_member first;
+		char names[sizeof(NAMES)];
+	} blob = {
+		.header = { .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(struct btf_header),
+			    .type_len = 3 * sizeof(struct btf_type) + sizeof(uint32_t) + 2 * sizeof(struct btf_member),
+			    .str_off = 3 * sizeof(struct btf_type) + sizeof(uint32_t) + 2 * sizeof(struct btf_member),
+			    .str_len = sizeof(NAMES) },
+		.u32 = { .name_off = NAME_U32, .info = BTF_KIND_INT << 24, .size = sizeof(uint32_t) },
+		.encoding = 32,
+		.lock = { .name_off = NAME_SPIN_LOCK, .info = BTF_KIND_STRUCT << 24 | 1, .size = sizeof(uint32_t) },
+		.val = { .name_off = NAME_VAL, .type = TYPE_U32 },
+		.state = { .name_off = NAME_STATE, .info = BTF_KIND_STRUCT << 24 | 1, .size = size },
+		.first = { .name_off = NAME_LOCK, .type = TYPE_LOCK },
+		.names = NAMES,
+	};
+	union bpf_attr load = { 0 };
+	long fd;
+
+	load.btf = (uintptr_t)&blob;
+	load.btf_size = offsetof(__typeof__(blob), names) + sizeof(NAMES);
+	fd = bpf(BPF_BTF_LOAD, &load);
+	if (fd < 0)
+		fail_to("describe the map to the kernel");
+	return (int)fd;
+}
+
+static int make_map(struct state *state, const struct layout *layout)
+{
+	union bpf_attr make = { 0 }, fill = { 0 };
+	const uint32_t key = 0;
+	long fd;
+
+	make.map_type = BPF_MAP_TYPE_ARRAY;
+	make.key_size = sizeof(key);
+	make.value_size = layout->size;
+	make.max_entries = 1;
+	make.btf_fd = (uint32_t)load_types(layout->size);
+	make.btf_key_type_id = TYPE_U32;
+	make.btf_value_type_id = TYPE_STATE;
+	memcpy(make.map_name, NAME, sizeof(NAME));
+	fd = bpf(BPF_MAP_CREATE, &make);
+	if (fd < 0)
+		fail_to("make the map");
+	fill.map_fd = (uint32_t)fd;
+	fill.key = (uintptr_t)&key;
+	fill.value = (uintptr_t)state;
+	if (bpf(BPF_MAP_UPDATE_ELEM, &fill))
+		fail_to("fill the map");
+	return (int)fd;
+}
+
+static int load_program(int map, const struct layout *layout)
+{
+	static char log[1 << 16];
+	struct bpf_insn insns[LARGEST];
+	union bpf_attr load = { 0 };
+	long fd;
+
+	load.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	load.insns = (uintptr_t)insns;
+	load.insn_cnt = (uint32_t)assemble(insns, map, layout);
+	load.license = (uintptr_t) "GPL";
+	memcpy(load.prog_name, NAME, sizeof(NAME));
+	fd = bpf(BPF_PROG_LOAD, &load);
+	if (fd >= 0)
+		return (int)fd;
+	if (errno == EPERM)
+		fail_to("load the program");
+	load.log_level = 1;
+	load.log_buf = (uintptr_t)log;
+	load.log_size = sizeof(log);
+	bpf(BPF_PROG_LOAD, &load);
+	fail("this kernel does not accept the program; the end of what it says of it:\n%s",
+	     log + (strlen(log) > 2000 ? strlen(log) - 2000 : 0));
+}
+
+static uint32_t index_of(const char *device)
+{
+	const uint32_t index = if_nametoindex(device);
+
+	if (!index)
+		fail("there is no device %s", device);
+	return index;
+}
+
+/* Ours among the programs at the device's egress, and the number of its map; -1: it has none. */
+static int find(const char *device, uint32_t *map)
+{
+	uint32_t ids[MOST_PROGRAMS] = { 0 };
+	union bpf_attr query = { 0 };
+
+	query.query.target_fd = index_of(device);
+	query.query.attach_type = TCX_EGRESS;
+	query.query.prog_ids = (uintptr_t)ids;
+	query.query.prog_cnt = MOST_PROGRAMS;
+	if (bpf(BPF_PROG_QUERY, &query)) {
+		if (errno == ENOENT)
+			return -1;
+		if (errno == EINVAL)
+			fail("this kernel has no programs at a device's egress (tcx, Linux 6.6)");
+		fail_to("ask for the device's programs");
+	}
+	for (uint32_t i = 0; i < query.query.prog_cnt; i++) {
+		struct bpf_prog_info about = { .nr_map_ids = 1, .map_ids = (uintptr_t)map };
+		union bpf_attr open = { 0 }, ask = { 0 };
+		long fd;
+
+		open.prog_id = ids[i];
+		fd = bpf(BPF_PROG_GET_FD_BY_ID, &open);
+		if (fd < 0)
+			continue; /* gone since */
+		ask.info.bpf_fd = (uint32_t)fd;
+		ask.info.info_len = sizeof(about);
+		ask.info.info = (uintptr_t)&about;
+		if (!bpf(BPF_OBJ_GET_INFO_BY_FD, &ask) && !strcmp(about.name, NAME) && about.nr_map_ids == 1)
+			return (int)fd;
+		close((int)fd);
+	}
+	return -1;
+}
+
+static int found(const char *device, uint32_t *map)
+{
+	const int program_fd = find(device, map);
+
+	if (program_fd < 0)
+		fail("%s has no program of qjump-edt", device);
+	return program_fd;
+}
+
+void attach(const char *device, struct state *state, const struct layout *layout)
+{
+	union bpf_attr target = { 0 };
+	uint32_t map;
+
+	if (find(device, &map) >= 0)
+		fail("%s has a program of qjump-edt already; take it away with: qjump-edt del %s", device, device);
+	target.target_fd = index_of(device);
+	target.attach_bpf_fd = (uint32_t)load_program(make_map(state, layout), layout);
+	target.attach_type = TCX_EGRESS;
+	if (bpf(BPF_PROG_ATTACH, &target))
+		fail_to("attach the program");
+}
+
+void detach(const char *device)
+{
+	union bpf_attr target = { 0 };
+	uint32_t map;
+
+	target.attach_bpf_fd = (uint32_t)found(device, &map);
+	target.target_fd = index_of(device);
+	target.attach_type = TCX_EGRESS;
+	if (bpf(BPF_PROG_DETACH, &target))
+		fail_to("detach the program");
+}
+
+struct state *read_back(const char *device, struct layout *layout)
+{
+	struct bpf_map_info about = { 0 };
+	union bpf_attr open = { 0 }, ask = { 0 }, look = { 0 };
+	const uint32_t key = 0;
+	struct state *state;
+	uint32_t map;
+	long fd;
+
+	close(found(device, &map));
+	open.map_id = map;
+	fd = bpf(BPF_MAP_GET_FD_BY_ID, &open);
+	if (fd < 0)
+		fail_to("open the map");
+	ask.info.bpf_fd = (uint32_t)fd;
+	ask.info.info_len = sizeof(about);
+	ask.info.info = (uintptr_t)&about;
+	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &ask))
+		fail_to("ask for the map's size");
+	layout->size = about.value_size;
+	layout->stride = (uint32_t)((about.value_size - sizeof(*state)) / LEVELS);
+	layout->ring = (uint32_t)((layout->stride - sizeof(struct level)) / sizeof(uint64_t));
+	state = allocate(1, layout->size);
+	look.map_fd = (uint32_t)fd;
+	look.key = (uintptr_t)&key;
+	look.value = (uintptr_t)state;
+	look.flags = BPF_F_LOCK;
+	if (bpf(BPF_MAP_LOOKUP_ELEM, &look))
+		fail_to("read the map");
+	return state;
+}

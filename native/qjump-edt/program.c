@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The BPF program at a device's egress: each packet of a limited level is given the first time at which it fits its
+ * level's budget, and an fq below holds it until then.
+ *
+ * The rule is that of kmod-patches/sch_qjump.c, of the times given in place of those of departure. Bytes are kept in
+ * slots; a packet goes into the newest slot if that was opened less than a quantum q = T / 60 before the packet's time,
+ * otherwise into a new one, and the slot's stamp becomes that time. From stamp + T on a slot is forgotten. A packet of c
+ * bytes is given the first time, not before now nor before the last one given, at which all slots and c are at most B.
+ * Times never decrease, so that every byte with a time in a window of T that ends with a packet's was counted for that
+ * packet: never more than B bytes have times in [t, t + T), for any t. When all slots are taken, the oldest was opened
+ * 64 q before and is forgotten.
+ *
+ * R6 is the packet, R7 its level, R8 what it costs, R9 now and then its time.
+ */
+#include "edt.h"
+
+#include "../common/common.h"
+
+enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
+enum { PASSED_ON = -1, SHOT = 2 }; /* verdicts; the first lets other programs, clsact and the packet go on */
+enum { DELIVERY_MONO = 1 };
+enum label { PASS, DROPPED, OVERSIZE, FULL, FITTING, FITS, OPEN, FRESH, JOIN, GIVEN, LABELS };
+
+#define OF_LEVEL(field) ((int16_t)offsetof(struct level, field))
+#define OF_PACKET(field) ((int16_t)offsetof(struct __sk_buff, field))
+
+struct code {
+	struct bpf_insn *insn;
+	size_t count;
+	int map;
+	int place[LABELS]; /* of a label; -1: none yet */
+	enum label target[LARGEST]; /* of a jump */
+};
+
+static void emit(struct code *code, uint8_t operation, int to, int from, int16_t offset, int32_t value)
+{
+	if (code->count == LARGEST)
+		fail("the program is too long");
+	code->insn[code->count++] = (struct bpf_insn){
+		.code = operation, .dst_reg = to & 15, .src_reg = from & 15, .off = offset, .imm = value,
+	};
+}
+
+static void set(struct code *code, int to, int32_t value)
+{
+	emit(code, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value);
+}
+
+static void move(struct code *code, int to, int from)
+{
+	emit(code, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
+}
+
+/* to = to OPERATION from, as BPF_ADD */
+static void with(struct code *code, uint8_t operation, int to, int from)
+{
+	emit(code, BPF_ALU64 | operation | BPF_X, to, from, 0, 0);
+}
+
+static void with_value(struct code *code, uint8_t operation, int to, int32_t value)
+{
+	emit(code, BPF_ALU64 | operation | BPF_K, to, 0, 0, value);
+}
+
+static void load(struct code *code, uint8_t size, int to, int base, int16_t offset)
+{
+	emit(code, BPF_LDX | BPF_MEM | size, to, base, offset, 0);
+}
+
+static void store(struct code *code, int base, int16_t offset, int from)
+{
+	emit(code, BPF_STX | BPF_MEM | BPF_DW, base, from, offset, 0);
+}
+
+/* The state, in R1. */
+static void load_state(struct code *code)
+{
+	emit(code, BPF_LD | BPF_IMM | BPF_DW, R1, BPF_PSEUDO_MAP_VALUE, 0, code->map);
+	emit(code, 0, 0, 0, 0, 0);
+}
+
+static void here(struct code *code, enum label label)
+{
+	code->place[label] = (int)code->count;
+}
+
+static void jump(struct code *code, enum label label)
+{
+	code->target[code->count] = label;
+	emit(code, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+}
+
+/* Where a OPERATION b, as BPF_JGT */
+static void jump_if(struct code *code, int a, uint8_t operation, int b, enum label label)
+{
+	code->target[code->count] = label;
+	emit(code, BPF_JMP | operation | BPF_X, a, b, 0, 0);
+}
+
+static void jump_if_value(struct code *code, int a, uint8_t operation, int32_t b, enum label label)
+{
+	code->target[code->count] = label;
+	emit(code, BPF_JMP | operation | BPF_K, a, 0, 0, b);
+}
+
+/* Leave the next instruction out where a OPERATION b. */
+static void skip_if(struct code *code, int a, uint8_t operation, int b)
+{
+	emit(code, BPF_JMP | operation | BPF_X, a, b, 1, 0);
+}
+
+static void call(struct code *code, enum bpf_func_id function)
+{
+	emit(code, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
+static void leave(struct code *code, int32_t verdict)
+{
+	set(code, R0, verdict);
+	emit(code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+/* field += by, where nobody else writes it */
+static void add_to(struct code *code, int16_t field, int by, int scratch)
+{
+	load(code, BPF_DW, scratch, R7, field);
+	with(code, BPF_ADD, scratch, by);
+	store(code, R7, field, scratch);
+}
+
+static void one_more(struct code *code, int16_t field)
+{
+	load(code, BPF_DW, R2, R7, field);
+	with_value(code, BPF_ADD, R2, 1);
+	store(code, R7, field, R2);
+}
+
+/* `index` becomes the address of that element of 2^`shift` bytes; elements are `mask` + 1 and begin at an offset of R7. */
+static void element(struct code *code, int index, int32_t mask, int32_t shift)
+{
+	with_value(code, BPF_AND, index, mask);
+	with_value(code, BPF_LSH, index, shift);
+	with(code, BPF_ADD, index, R7);
+}
+
+static void unlock(struct code *code)
+{
+	load_state(code);
+	call(code, BPF_FUNC_spin_unlock);
+}
+
+static void find_level(struct code *code, const struct layout *layout)
+{
+	move(code, R6, R1);
+	load(code, BPF_W, R2, R6, OF_PACKET(priority));
+	emit(code, BPF_JMP | BPF_JLE | BPF_K, R2, 0, 1, PRIORITIES);
+	set(code, R2, PRIORITIES);
+	load_state(code);
+	with(code, BPF_ADD, R2, R1);
+	load(code, BPF_B, R2, R2, (int16_t)offsetof(struct state, priomap));
+	with_value(code, BPF_AND, R2, LEVELS - 1);
+	with_value(code, BPF_MUL, R2, (int32_t)layout->stride);
+	move(code, R7, R1);
+	with(code, BPF_ADD, R7, R2);
+	with_value(code, BPF_ADD, R7, (int32_t)offsetof(struct state, levels));
+	load(code, BPF_DW, R5, R7, OF_LEVEL(budget));
+	jump_if_value(code, R5, BPF_JEQ, 0, PASS);
+}
+
+/*
+ * Bytes of the wire. A packet that is yet to be cut costs what its segments do, the headers of each included (wire_len);
+ * its last segment may be as short as can be.
+ */
+static void find_cost(struct code *code)
+{
+	load(code, BPF_W, R8, R6, OF_PACKET(wire_len));
+	load(code, BPF_W, R3, R6, OF_PACKET(gso_segs));
+	emit(code, BPF_JMP | BPF_JGE | BPF_K, R3, 0, 1, 1);
+	set(code, R3, 1);
+	load(code, BPF_DW, R2, R7, OF_LEVEL(mpu));
+	emit(code, BPF_JMP | BPF_JEQ | BPF_K, R3, 0, 1, 1);
+	with(code, BPF_ADD, R8, R2);
+	load(code, BPF_DW, R4, R7, OF_LEVEL(overhead));
+	with(code, BPF_MUL, R4, R3);
+	with(code, BPF_ADD, R8, R4);
+	with(code, BPF_MUL, R2, R3);
+	skip_if(code, R8, BPF_JGE, R2);
+	move(code, R8, R2);
+	jump_if(code, R8, BPF_JGT, R5, OVERSIZE);
+}
+
+/* Full where the packet that came `limit` packets before has yet to depart. */
+static void check_limit(struct code *code, const struct layout *layout)
+{
+	call(code, BPF_FUNC_ktime_get_ns);
+	move(code, R9, R0);
+	load_state(code);
+	call(code, BPF_FUNC_spin_lock);
+	load(code, BPF_DW, R1, R7, OF_LEVEL(packets));
+	load(code, BPF_DW, R2, R7, OF_LEVEL(limit));
+	with(code, BPF_SUB, R1, R2);
+	element(code, R1, (int32_t)layout->ring - 1, 3);
+	load(code, BPF_DW, R2, R1, OF_LEVEL(time));
+	jump_if(code, R2, BPF_JGT, R9, FULL);
+}
+
+/* Forget the oldest slot, whose address is then in `scratch`, and bytes in R3. */
+static void forget_oldest(struct code *code, int scratch)
+{
+	load(code, BPF_DW, scratch, R7, OF_LEVEL(oldest));
+	move(code, R3, scratch);
+	with_value(code, BPF_ADD, R3, 1);
+	store(code, R7, OF_LEVEL(oldest), R3);
+	element(code, scratch, SLOTS - 1, 4);
+	load(code, BPF_DW, R3, scratch, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes));
+	load(code, BPF_DW, R2, R7, OF_LEVEL(used));
+	with(code, BPF_SUB, R2, R3);
+	store(code, R7, OF_LEVEL(used), R2);
+}
+
+/* In R1 the first time at which the packet fits. */
+static void find_time(struct code *code)
+{
+	move(code, R1, R9);
+	load(code, BPF_DW, R2, R7, OF_LEVEL(last));
+	skip_if(code, R1, BPF_JGE, R2);
+	move(code, R1, R2);
+	set(code, R5, SLOTS + 1);
+	here(code, FITTING);
+	with_value(code, BPF_SUB, R5, 1); /* the verifier asks for an end; no level has more slots */
+	jump_if_value(code, R5, BPF_JEQ, 0, FITS);
+	load(code, BPF_DW, R2, R7, OF_LEVEL(used));
+	with(code, BPF_ADD, R2, R8);
+	load(code, BPF_DW, R3, R7, OF_LEVEL(budget));
+	jump_if(code, R2, BPF_JLE, R3, FITS);
+	forget_oldest(code, R4);
+	load(code, BPF_DW, R2, R4, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, last));
+	load(code, BPF_DW, R3, R7, OF_LEVEL(window));
+	with(code, BPF_ADD, R2, R3);
+	jump_if(code, R1, BPF_JGE, R2, FITTING);
+	move(code, R1, R2);
+	jump(code, FITTING);
+	here(code, FITS);
+	store(code, R7, OF_LEVEL(last), R1);
+}
+
+static void charge(struct code *code)
+{
+	load(code, BPF_DW, R5, R7, OF_LEVEL(next));
+	load(code, BPF_DW, R3, R7, OF_LEVEL(oldest));
+	jump_if(code, R5, BPF_JEQ, R3, FRESH);
+	load(code, BPF_DW, R4, R7, OF_LEVEL(end));
+	jump_if(code, R1, BPF_JLT, R4, JOIN);
+	move(code, R4, R5);
+	with(code, BPF_SUB, R4, R3);
+	jump_if_value(code, R4, BPF_JLT, SLOTS, FRESH);
+	forget_oldest(code, R4);
+	here(code, FRESH);
+	load(code, BPF_DW, R4, R7, OF_LEVEL(quantum));
+	with(code, BPF_ADD, R4, R1);
+	store(code, R7, OF_LEVEL(end), R4);
+	move(code, R4, R5);
+	with_value(code, BPF_ADD, R5, 1);
+	store(code, R7, OF_LEVEL(next), R5);
+	element(code, R4, SLOTS - 1, 4);
+	set(code, R3, 0);
+	store(code, R4, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes), R3);
+	here(code, JOIN);
+	with_value(code, BPF_SUB, R5, 1);
+	element(code, R5, SLOTS - 1, 4);
+	store(code, R5, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, last), R1);
+	load(code, BPF_DW, R3, R5, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes));
+	with(code, BPF_ADD, R3, R8);
+	store(code, R5, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes), R3);
+	add_to(code, OF_LEVEL(used), R8, R3);
+}
+
+static void count(struct code *code, const struct layout *layout)
+{
+	load(code, BPF_DW, R4, R7, OF_LEVEL(packets));
+	move(code, R3, R4);
+	with_value(code, BPF_ADD, R3, 1);
+	store(code, R7, OF_LEVEL(packets), R3);
+	element(code, R4, (int32_t)layout->ring - 1, 3);
+	store(code, R4, OF_LEVEL(time), R1);
+	add_to(code, OF_LEVEL(bytes), R8, R3);
+	jump_if(code, R1, BPF_JLE, R9, GIVEN);
+	one_more(code, OF_LEVEL(throttled));
+	here(code, GIVEN);
+	move(code, R9, R1);
+	unlock(code);
+}
+
+/* fq of Linux 7 logs a time whose clock it is not told, and only IP's can be told. */
+static void give_time(struct code *code)
+{
+	move(code, R1, R6);
+	move(code, R2, R9);
+	set(code, R3, DELIVERY_MONO);
+	call(code, BPF_FUNC_skb_set_tstamp);
+	jump_if_value(code, R0, BPF_JEQ, 0, PASS);
+	store(code, R6, OF_PACKET(tstamp), R9);
+	here(code, PASS);
+	leave(code, PASSED_ON);
+}
+
+static void drops(struct code *code)
+{
+	here(code, FULL);
+	one_more(code, OF_LEVEL(drops));
+	unlock(code);
+	jump(code, DROPPED);
+	here(code, OVERSIZE);
+	set(code, R2, 1);
+	emit(code, BPF_STX | BPF_ATOMIC | BPF_DW, R7, R2, OF_LEVEL(oversize), BPF_ADD);
+	here(code, DROPPED);
+	leave(code, SHOT);
+}
+
+size_t assemble(struct bpf_insn *to, int map, const struct layout *layout)
+{
+	struct code code = { .insn = to, .map = map };
+
+	for (size_t i = 0; i < LARGEST; i++)
+		code.target[i] = LABELS;
+	find_level(&code, layout);
+	find_cost(&code);
+	check_limit(&code, layout);
+	find_time(&code);
+	charge(&code);
+	count(&code, layout);
+	give_time(&code);
+	drops(&code);
+	for (size_t i = 0; i < code.count; i++)
+		if (code.target[i] != LABELS)
+			to[i].off = (int16_t)(code.place[code.target[i]] - (int)i - 1);
+	return code.count;
+}

@@ -1,0 +1,24 @@
+"""What qjump-edt lets through in the guest, beside sch_qjump: tests/guest/qdisc/checks/edt_window.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from qjump_mn.guest import Image, Job, Setup, run
+
+CHECKS = Path(__file__).parent / "qdisc/checks"
+
+
+def measured(image: Image, folder: Path) -> dict[str, Any]:
+    """Boot the guest and run the check."""
+    job = Job(
+        script=(CHECKS / "edt_window.py").read_text(),
+        files={"rig.py": (CHECKS / "rig.py").read_text()},
+        virtual_deadline_s=1000,
+    )
+    result = run(image, Setup(), job, folder)
+    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
+    values: dict[str, Any] = json.loads((folder / "stdout").read_text())
+    return values
