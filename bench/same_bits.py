@@ -1,11 +1,12 @@
 """Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the hash of its
 result.
 
-    python3 bench/same_bits.py [--kernel NAME=PATH]... [--write]
+    python3 bench/same_bits.py [--kernel NAME=PATH]... [--qemu COMMAND] [--write]
 
 The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's kernel, such
-as by another compiler. Without `--write` the table goes to standard output, with it to docs/emulation.md.
-Needs root, for other users.
+as by another compiler. With a COMMAND, a qemu-system-x86_64, it is also run in a machine that this translates
+(qjump_mn/guest/outer.py), which takes some minutes. Without `--write` the table goes to standard output, with
+it to docs/emulation.md. Needs root, for other users.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ sys.path.insert(0, str(ROOT))
 from bench import machine, marks
 from qjump_mn import guest
 from qjump_mn.backends.guest import RUN_TRIAL, setup
+from qjump_mn.guest import outer as outer_guest
 from qjump_mn.model.resolve import plan
 from qjump_mn.steps.compile import trial_steps
+from qjump_mn.toolbox import outer
 
 PAGE = ROOT / "docs/emulation.md"
 LOADED = ["warmup=5ms", "duration=10ms"]
@@ -62,6 +65,8 @@ class Way(NamedTuple):
     environment: Mapping[str, str] = MappingProxyType({})
     user: int | None = None
     loops: int = 0
+    inside: str = ""
+    """QEMU's command, where it runs in a machine around it."""
 
 
 WAYS = {
@@ -75,16 +80,29 @@ WAYS = {
 }
 
 
+PROCESSORS = {
+    "in a machine that QEMU translates, under another kernel": "",
+    "the same, of a processor without AVX, AVX2, PKU and LA57": "-cpu max,-avx,-avx2,-pku,-la57",
+}
+
+
 def main() -> None:
     """Run, and print or write."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--kernel", action="append", default=[], metavar="NAME=PATH")
+    arguments.add_argument("--qemu", metavar="COMMAND")
     arguments.add_argument("--write", action="store_true")
     asked = arguments.parse_args()
     image = guest.prepare(lambda line: print(line, file=sys.stderr))
     ran = {name: one(image, way) for name, way in WAYS.items()}
     for name, _, path in (text.partition("=") for text in asked.kernel):
         ran[f"kernel: {name}"] = one(msgspec.structs.replace(image, kernel=Path(path)), Way())
+    if asked.qemu:
+        around = msgspec.structs.replace(
+            image, outer=outer.machine(lambda line: print(line, file=sys.stderr))
+        )
+        for name, options in PROCESSORS.items():
+            ran[name] = one(around, Way(inside=f'{asked.qemu} "$@" {options}'))
     text = table(ran)
     if asked.write:
         marks.write(PAGE, "same-bits", text)
@@ -110,6 +128,7 @@ def one(image: guest.Image, way: Way) -> str:
             os.chown(folder, way.user, way.user)
         environment = {
             **os.environ,
+            "PATH": inside(Path(folder), way),
             "HOME": folder,
             "TMPDIR": folder,
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -125,6 +144,18 @@ def one(image: guest.Image, way: Way) -> str:
             check=True,
         )
     return done.stdout.decode().strip()
+
+
+def inside(folder: Path, way: Way) -> str:
+    """The folders of programs, the first with the way's QEMU, if it has one."""
+    path = os.environ["PATH"]
+    if not way.inside:
+        return path
+    program = folder / "bin" / outer_guest.QEMU
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nexec {way.inside}\n")
+    program.chmod(0o755)
+    return f"{program.parent}:{path}"
 
 
 @contextmanager
