@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench import marks
-from qjump_mn.model.units import Duration, Tolerance
 from qjump_mn.results.manifest import Manifest, read
 
 PAGE = Path(__file__).parent.parent / "docs/emulation.md"
@@ -79,8 +78,8 @@ def declared(manifest: Manifest) -> tuple[str, str]:
     """The run's tolerance and wake-ups, in words."""
     (arm,) = manifest.plan.arms_run
     ppb, clock = arm.network.link.tolerance_ppb, arm.clock
-    faster = f"{Tolerance(ppb)} faster" if ppb else "exact"
-    return faster, f"{Duration(clock.wakeup_ns)} on average" if clock else "no time"
+    faster = f"up to {ppb / 1e3:g} ppm faster" if ppb else "exact"
+    return faster, f"{clock.wakeup_ns / 1e3:g} us on average" if clock else "no time"
 
 
 def seed(trial: Path) -> Seed:

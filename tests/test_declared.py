@@ -105,4 +105,4 @@ def test_what_is_declared_is_told() -> None:
     assert resolved.network.told_links == "10 Mb/s links"
     assert fig3a(WITHIN).network.told_links == "10 Mb/s links (up to 200 ppm more)"
     assert resolved.arms[0].clock is not None
-    assert resolved.arms[0].clock.told == "wake-ups of 2us on average put in"
+    assert resolved.arms[0].clock.told == "wake-ups of 2 us on average put in"

@@ -45,7 +45,7 @@ class ClockPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     def told(self) -> str:
         """It in words, for every figure."""
         parts = [
-            f"{name} of {Duration(ns)}"
+            f"{name} of {ns / 1e3:g} us"
             for ns, name in ((self.syscall_ns, "system calls"), (self.wakeup_ns, "wake-ups"))
             if ns
         ]
