@@ -1,5 +1,5 @@
 """The machine around an instance (guest/outer.py), with a program in QEMU's place: what it is told, what it is
-given, and what its end means. tests/guest/test_outer.py has the real one."""
+given, and what its end means. tests/guest/test_outer_machine.py has the real one."""
 
 from __future__ import annotations
 
