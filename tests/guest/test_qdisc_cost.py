@@ -63,8 +63,8 @@ def test_no_cost_has_grown(costs: Guest) -> None:
     """By more than one percent; `python bench/qdisc.py --write` renews the figures.
 
     Those measured by sendto() are differences that may be near or below zero: one percent of all that such a
-    packet costs. Packets that stay take fresh memory, and with another image that costs up to 33 instructions
-    more or less (tbf_held and qjump_held on 7.3): two percent.
+    packet costs. Packets that stay take fresh memory, and those that are too dear free it, and with another
+    image that costs up to 33 instructions more or less (tbf_held and qjump_held on 7.3): two percent.
     """
     stored, values, release = (
         FIGURES.get(costs.kernel, {"release": "no such kernel"}),
@@ -80,5 +80,5 @@ def test_no_cost_has_grown(costs: Guest) -> None:
         for name, before in stored[group].items():
             if name.startswith(("qjump", "wire")):
                 whole = before if group == "qdiscs" else stored["noqueue"] + abs(before)
-                percent = 2 if name.endswith("_held") else 1
+                percent = 2 if name.endswith(("_held", "_oversize")) else 1
                 assert values[group][name] <= before + percent * whole / 100, (group, name)
