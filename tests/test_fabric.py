@@ -131,9 +131,9 @@ def test_a_fabric_has_no_tree_beside_it() -> None:
 
 def test_what_only_the_simulator_has_is_refused_by_the_emulation() -> None:
     with pytest.raises(UsageError, match="a fabric is for the simulator"):
-        check_emulated("mine", fabric())
+        check_emulated(fabric())
     tree = msgspec.structs.replace(fabric(), fabric=None)
-    check_emulated("mine", tree)
+    check_emulated(tree)
 
 
 @pytest.mark.parametrize("end", ["", "trunk_"])

@@ -93,4 +93,4 @@ def test_the_emulation_has_trees_that_work() -> None:
     )
     for found in (fat_tree(4), network(switches=HOSTS, cables=DIAMOND), failing):
         with pytest.raises(UsageError, match="loops and failing cables are for the simulator"):
-            check_emulated("mine", found)
+            check_emulated(found)

@@ -22,7 +22,7 @@ def check(plan: Plan) -> None:
     """Raise :class:`UsageError` for what only the simulator has, and where two programs of an arm would write
     one file."""
     experiment = f"experiment {plan.experiment!r}"
-    check_emulated(experiment, plan.network)
+    check_emulated(plan.network)
     least_ns = max(LEAST_DURATION_NS // arm.time_scale for arm in plan.arms_run)
     if plan.duration_ns < least_ns:
         raise UsageError(
@@ -31,7 +31,7 @@ def check(plan: Plan) -> None:
         )
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed writes the same files
         where = f"{experiment}: arms.{trial.arm.name}"
-        check_emulated(where, trial.network)
+        check_emulated(trial.network)
         if trial.arm.scheme.only_simulated:
             raise UsageError(
                 f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator"

@@ -57,8 +57,8 @@ def resolve_network(name: str, spec: TopologySpec, place: str, link: LinkSpec) -
     return network
 
 
-def check_emulated(place: str, network: Network) -> None:
-    """Raise :class:`UsageError` for a network that only the simulator can have; ``place``: whose it is."""
+def check_emulated(network: Network) -> None:
+    """Raise :class:`UsageError` for a network that only the simulator can have."""
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
         raise UsageError(
