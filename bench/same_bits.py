@@ -1,10 +1,10 @@
 """Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the hash of its
 result.
 
-    python3 bench/same_bits.py [--kernel NAME=PATH]... [--qemu COMMAND] [--write]
+    python3 bench/same_bits.py [--kernel NAME=PATH]... [--qemu] [--write]
 
 The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's kernel, such
-as by another compiler. With a COMMAND, a qemu-system-x86_64, it is also run in a machine that this translates
+as by another compiler. With `--qemu` it is also run in a machine that QEMU translates
 (qjump_mn/guest/outer.py), which takes some minutes. Without `--write` the table goes to standard output, with
 it to docs/emulation.md. Needs root, for other users.
 """
@@ -17,8 +17,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -31,10 +30,11 @@ sys.path.insert(0, str(ROOT))
 from bench import machine, marks
 from qjump_mn import guest
 from qjump_mn.backends.guest import RUN_TRIAL, setup
-from qjump_mn.guest import outer as outer_guest
 from qjump_mn.model.resolve import plan
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.toolbox import outer
+from tests.guest import trees
+from tests.load import busy_host
 
 PAGE = ROOT / "docs/emulation.md"
 LOADED = ["warmup=5ms", "duration=10ms"]
@@ -65,8 +65,8 @@ class Way(NamedTuple):
     environment: Mapping[str, str] = MappingProxyType({})
     user: int | None = None
     loops: int = 0
-    inside: str = ""
-    """QEMU's command, where it runs in a machine around it."""
+    qemu: str | None = None
+    """Its options, where QEMU runs a machine around it."""
 
 
 WAYS = {
@@ -90,7 +90,7 @@ def main() -> None:
     """Run, and print or write."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--kernel", action="append", default=[], metavar="NAME=PATH")
-    arguments.add_argument("--qemu", metavar="COMMAND")
+    arguments.add_argument("--qemu", action="store_true")
     arguments.add_argument("--write", action="store_true")
     asked = arguments.parse_args()
     image = guest.prepare(lambda line: print(line, file=sys.stderr))
@@ -102,7 +102,7 @@ def main() -> None:
             image, outer=outer.machine(lambda line: print(line, file=sys.stderr))
         )
         for name, options in PROCESSORS.items():
-            ran[name] = one(around, Way(inside=f'{asked.qemu} "$@" {options}'))
+            ran[name] = one(around, Way(qemu=options))
     text = table(ran)
     if asked.write:
         marks.write(PAGE, "same-bits", text)
@@ -123,16 +123,18 @@ def one(image: guest.Image, way: Way) -> str:
     """The hash of what the arm left."""
     (trial,) = plan("fig3a", "paper", LOADED, only=["contended"], replicates=1).trials()
     job = guest.Job(entry=RUN_TRIAL, args={"steps": msgspec.to_builtins(trial_steps(trial))}, seed=trial.seed)
-    with tempfile.TemporaryDirectory() as folder, busy(way.loops):
+    with tempfile.TemporaryDirectory() as folder, busy_host(way.loops):
         if way.user is not None:
             os.chown(folder, way.user, way.user)
         environment = {
             **os.environ,
-            "PATH": inside(Path(folder), way),
             "HOME": folder,
             "TMPDIR": folder,
             "PYTHONPATH": os.pathsep.join(sys.path),
         }
+        if way.qemu is not None:
+            program = trees.qemu_program(Path(folder, "bin"), way.qemu)
+            environment["PATH"] = f"{program.parent}:{environment['PATH']}"
         done = subprocess.run(
             [sys.executable, "-c", RUN.format(first=way.first), folder],
             input=pickle.dumps((image, setup(trial.network.skeleton()), job, f"{folder}/out")),
@@ -144,30 +146,6 @@ def one(image: guest.Image, way: Way) -> str:
             check=True,
         )
     return done.stdout.decode().strip()
-
-
-def inside(folder: Path, way: Way) -> str:
-    """The folders of programs, the first with the way's QEMU, if it has one."""
-    path = os.environ["PATH"]
-    if not way.inside:
-        return path
-    program = folder / "bin" / outer_guest.QEMU
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nexec {way.inside}\n")
-    program.chmod(0o755)
-    return f"{program.parent}:{path}"
-
-
-@contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """So many processes that do nothing but that."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
-    try:
-        yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@ what both took."""
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from qjump_mn.guest import Image, Job, Setup, outer, run
+from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.toolbox import outer as around
 from tests.guest import trees
 
@@ -28,16 +27,9 @@ print(hashlib.sha256(bytes(1 << 22)).hexdigest(), sum(1 / n for n in range(1, 10
 @pytest.fixture
 def inside(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Image:
     """The image, to be run in a machine around it by the QEMU of the lock."""
-    tree = trees.qemu()
-    machine = trees.needed(around.machine)
-    shared = tree.root / "usr/share"
-    argv = tree.program("usr/bin/qemu-system-x86_64", "-L", f"{shared}/qemu", "-L", f"{shared}/seabios")
-    program = tmp_path / "bin" / outer.QEMU
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n')
-    program.chmod(0o755)
+    program = trees.qemu_program(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    return msgspec.structs.replace(image, outer=machine)
+    return msgspec.structs.replace(image, outer=trees.needed(around.machine))
 
 
 def test_a_job_leaves_the_same_bits(image: Image, inside: Image, booted: Setup, tmp_path: Path) -> None:
