@@ -54,9 +54,9 @@ def run(
     An exception in the job's entry is exit code 5 with its traceback on the console. May be called from
     several threads at once: each waits for a core of its own, and a ``long`` one lets others pass (cores.py).
     The deadline begins when the core is there. ``clock`` is called with the seconds that the job has taken on
-    the guest's clock, each ``job.tick_s`` of
-    them. Raises LostError, which says how long was waited, when there is no complete result: panic, out of
-    memory, deadline, or ``stop`` ended it; the console is kept then too.
+    the guest's clock, each ``job.tick_s`` of them. Raises LostError, which says how long was waited, when
+    there is no complete result: panic, out of memory, deadline, or ``stop`` ended it; the console is kept
+    then too.
     """
     encoded, asked = (encode_setup(setup), encode_job(job)), time.monotonic()
     stop = stop or Stop()
