@@ -242,9 +242,9 @@ def write_rest(folder: Path, trial: Trial) -> None:
     (folder / "ovs.txt").write_text("    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n")
     for switch in network.switches:
         (folder / f"flows-{switch}.txt").write_text(" cookie=0x0, table=0, priority=0 actions=NORMAL\n")
-    if trial.arm.qjump is not None and trial.arm.qjump.mode == "edt":
+    if times := trial.arm.departure_times:
         for host in network.hosts:
-            (folder / f"edt-{host}.json").write_text(json.dumps(rule(trial.arm.qjump)))
+            (folder / f"edt-{host}.json").write_text(json.dumps(rule(times)))
     if settings := transport(trial.arm):
         for host in network.hosts:
             (folder / f"tcp-{host}.txt").write_text(

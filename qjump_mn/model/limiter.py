@@ -9,7 +9,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, ports
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
-from qjump_mn.model.scheme import Limiter
+from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.theory import LEVELS
@@ -106,7 +106,7 @@ def _limiter(
 def _slack_ns(spec: QJumpSpec, mode: Limiter, time_scale: int) -> int:
     """By how much an epoch is longer for a limiter that counts what leaves, so that no window of an epoch has
     more than a budget on the wire."""
-    if mode not in ("delay", "edt") or spec.epochs != "rolling":
+    if mode not in KEEP_BUDGETS or spec.epochs != "rolling":
         return 0
     return LATENESS_NS // time_scale if spec.slack is None else int(spec.slack)
 

@@ -10,7 +10,7 @@ from qjump_mn import theory
 from qjump_mn.model import identity
 from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
-from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
+from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter, Presented, SchemePlan
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.registry import AnyPlan
@@ -46,9 +46,8 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def keeps_budgets(self) -> bool:
-        """Whether no window of an epoch has more than a budget, where this limiter charges it: it then waits
-        at most for what is on its way out of its host."""
-        return self.mode in ("delay", "edt")
+        """Whether it is one of :data:`~qjump_mn.model.scheme.KEEP_BUDGETS`."""
+        return self.mode in KEEP_BUDGETS
 
     def cost_bytes(self, ip_bytes: int) -> int:
         """What an IP packet of ``ip_bytes`` is charged."""
@@ -83,6 +82,11 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     x: float | None = None
 
     @property
+    def departure_times(self) -> QJumpPlan | None:
+        """The limiter, where it gives packets the times at which they may depart."""
+        return self.qjump if self.qjump is not None and self.qjump.mode == "edt" else None
+
+    @property
     def time_scale(self) -> int:
         """How many times shorter times are than on links of 10 Mb/s."""
         return 1 if self.real_time else self.network.time_scale
@@ -90,9 +94,8 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One arm with one seed, which decides the rates of its links: what a backend runs at a time, and what
-    travels into the guest. ``perturbation``
-    is its number where it is of a perturbed run, from 1; it decides where the trial lies, and nothing of what
-    it does."""
+    travels into the guest. ``perturbation`` is its number where it is of a perturbed run, from 1; it decides
+    where the trial lies, and nothing of what it does."""
 
     NOT_RUN: ClassVar = ("perturbation",)
 

@@ -18,6 +18,9 @@ from qjump_mn.model.topology import Link, LinkChange, Network
 from qjump_mn.model.units import Size
 
 Limiter = Literal["delay", "drop", "2015", "tbf", "edt"]
+KEEP_BUDGETS: tuple[Limiter, ...] = ("delay", "edt")
+"""Limiters of which no window of an epoch has more than a budget, where they charge it: a packet waits until
+it fits."""
 Setting = int | float | str | bool | list[int | str]
 Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 

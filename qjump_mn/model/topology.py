@@ -171,9 +171,9 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
     a ``fabric`` has none. ``cables`` are more links between switches, of a network that is no tree. ``link``
-    is that of every host, ``trunk`` every one between switches; ``jittery``
-    are the hosts that draw a part of their time, each with its (per cent, ns). ``faster_ppb`` is
-    by how much each of ``joined`` is faster than its rate, in billionths; empty before that is drawn."""
+    is that of every host, ``trunk`` every one between switches; ``jittery`` are the hosts that draw a part of
+    their time, each with its (per cent, ns). ``faster_ppb`` is by how much each of ``joined`` is faster than
+    its rate, in billionths; empty before that is drawn."""
 
     NOT_RUN: ClassVar = ("topology",)
 

@@ -25,7 +25,7 @@ def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
         yield Read(node=node, argv=("ethtool", "-k", "*"), output=f"{BEFORE}/ethtool-{name}.txt")
         if keys and node != MACHINE:
             yield ReadSettings(node=node, keys=keys, output=f"{BEFORE}/tcp-{name}.txt")
-        if arm.qjump is not None and arm.qjump.mode == "edt" and node != MACHINE:
+        if arm.departure_times and node != MACHINE:
             yield Read(
                 node=node, argv=("qjump-edt", "show", f"{node}-eth0"), output=f"{BEFORE}/edt-{name}.json"
             )

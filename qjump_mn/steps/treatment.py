@@ -51,14 +51,14 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     for host in network.hosts:
         if arm.scheme.vlan:
             yield vlan_queues(host, network)
-        if arm.qjump is not None and arm.qjump.mode == "edt":
-            yield _departure_times(host, arm.qjump)
+        if arm.departure_times:
+            yield _departure_times(host, arm.departure_times)
         if settings := transport(arm):
             yield Settings(node=host, values=settings, restored=True)
         if arm.tcp.segmentation_offload:
             # Packets of up to 64 kB from TCP down to the host's wire, which cuts them.
             yield Offloads(node=host, devices=(f"{host}-eth0", network.vlan_device(host)), on=True)
-            if arm.qjump is not None and arm.qjump.mode == "edt":
+            if arm.departure_times:
                 yield _single_frames(host, network)
     for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
