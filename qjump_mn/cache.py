@@ -102,8 +102,8 @@ def hash_of_file(path: Path) -> str:
 
 
 def hash_of_code(path: Path) -> str:
-    """A hash of what a Python file does: comments and line breaks do not count, nor which Python reads it."""
-    return hash_of(syntax.dump(path.read_bytes()))
+    """A hash of what a source file does: comments, docstrings and formatting do not count (syntax.py)."""
+    return hash_of(syntax.reduced(path))
 
 
 def find(kind: str, inputs_hash: str) -> Path | None:

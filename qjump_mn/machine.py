@@ -29,7 +29,7 @@ _MOST_DIFFERENCES = 20
 MACHINE = "machine"
 """The lock of the machine file, beside those of Debian's packages."""
 REFERENCES = "references"
-"""The reference runs, which are of one machine each."""
+"""The reference runs."""
 
 
 class Format(StrEnum):
@@ -192,7 +192,7 @@ def lock(
     The machine file and the reference runs have locks, too: machine and references.
     """
     from qjump_mn import guest, references, toolbox
-    from qjump_mn.toolbox import arm64, machines, outer, processors, renewal, simulator, um
+    from qjump_mn.toolbox import arm64, machines, outer, processors, renewal, um
     from qjump_mn.toolbox import lock as locks
 
     known = locks.names()
@@ -209,8 +209,8 @@ def lock(
             paths = {one.name: Path(folder, one.name) for one in processors.ALL}
             for processor in processors.ALL:
                 _export(paths[processor.name], processor)
-            image, module = guest.prepare(_say, of_packages=True), simulator.package(_say)
-            named = machines.name_reference(paths, image.identity, module.parent.name)
+            image = guest.prepare(_say, of_packages=True)
+            named = machines.name_reference(paths, image.identity)
         for name, file in named.files.items():
             _say(f"machine: {file.sha256} for {name} hosts")
     if not names or REFERENCES in names:

@@ -21,6 +21,7 @@ from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.leash import of_ours
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.processes import Used, wait
+from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.toolbox import machines
 
 
@@ -53,9 +54,9 @@ class SimulatorBackend:
             raise LostError(f"the simulator ended with exit code {said.exit_code}: {said.message}")
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """What identifies the simulator: the hash of its sources and of what compiled them."""
-        facts = {"simulator": self._package.parent.name, "processor": platform.machine()}
-        return {"image": machines.simulator_identity(self._package), **facts}
+        """What identifies the simulator: the hash of its sources, without their prose."""
+        identities = {"image": machines.simulator_identity(), LOCKED_IMAGE: machines.locked_simulator()}
+        return {**identities, "simulator": self._package.parent.name, "processor": platform.machine()}
 
     def cost(self, trial: Trial) -> float:
         """Packets, of which a run's time is a multiple, as far as the plan tells."""

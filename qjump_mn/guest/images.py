@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,12 +10,12 @@ from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import outer
 from qjump_mn.guest.job import Image, Progress
+from qjump_mn.toolbox import image, machines, overlay, um
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import machines, overlay, um
 from qjump_mn.toolbox import outer as toolbox_outer
 from qjump_mn.toolbox.cpio import Node
-from qjump_mn.toolbox.image import initramfs
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL, OUTER
+from qjump_mn.toolbox.tree import Tree
 
 _ARTEFACTS = 3
 """A guest's files are in so many, each of which may be damaged: two trees and the image."""
@@ -60,7 +59,7 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     kernel = um.kernel(progress)
     more = {name: Node.file(content) for name, content in extra.items()}
-    initrd = initramfs(tree, overlay.nodes(tree, progress) | more, progress)
+    initrd = image.initramfs(tree, overlay.nodes(tree, progress) | more, progress)
     sha256 = {"kernel": cache.checked_hash(kernel), "initrd": cache.checked_hash(initrd)}
     packages = [f"{package.name}={package.version}" for package in tree.packages]
     return Image(
@@ -70,10 +69,26 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
         packages=packages,
         packages_sha256=cache.hash_of(tree.packages_sha256, locks.read(um.LOCK).identity),
         differences=differences,
-        identity=hashlib.sha256("".join(sorted(sha256.values())).encode()).hexdigest(),
+        identity=_identity(tree, extra),
         release=_release(kernel),
         outer=_around(None, progress),
     )
+
+
+def _identity(tree: Tree, extra: Mapping[str, bytes | Path]) -> str:
+    """What stands for the machine in a run: what is built and runs, whatever is written about it."""
+    parts = {
+        "toolbox": tree.packages_sha256,
+        "Linux": um.identity(),
+        "packages' files": cache.checked_hash(image.base(tree)),
+        **overlay.identities(),
+        **{f"/{name}": _hash(content) for name, content in extra.items()},
+    }
+    return cache.hash_of(*(f"{name} {value}" for name, value in sorted(parts.items())))
+
+
+def _hash(content: bytes | Path) -> str:
+    return cache.hash_of(content if isinstance(content, bytes) else content.read_bytes())
 
 
 def _of_machine(folder: Path, progress: Progress) -> Image:
