@@ -18,10 +18,8 @@ from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL, OUTER
 
-_ARTEFACTS = 3
-"""A guest's files are in so many, each of which may be damaged: two trees and the image."""
 
-
+@cache.sentences()
 def prepare(
     progress: Progress = lambda line: None,
     *,
@@ -32,26 +30,10 @@ def prepare(
     found in the cache.
 
     `extra` are more files for the guest, by names relative to /. Building needs root, using what root built
-    does not. With ``of_packages`` it is made of packages whatever machine there is. What of it is damaged is
-    named and made again. Raises MachineError with what is missing.
+    does not. With ``of_packages`` it is made of packages whatever machine there is. Raises
+    MachineError with what is missing.
     """
     check_processor()
-    for _ in range(_ARTEFACTS):
-        try:
-            return _prepared(progress, extra or {}, of_packages)
-        except cache.DamagedError as error:
-            progress(f"{error}: it is made again")
-    return _prepared(progress, extra or {}, of_packages)
-
-
-def check_processor() -> None:
-    """Raise MachineError where this computer lacks what guests run in on its processor."""
-    if outer.is_wanted():
-        outer.qemu()
-
-
-@cache.sentences()
-def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages: bool) -> Image:
     if not (extra or of_packages) and (machine := machines.reference(progress)):
         return _of_machine(machine, progress)
     tree = toolbox.toolbox(progress)
@@ -59,9 +41,9 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
     if differences:
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     kernel = um.kernel(progress)
-    more = {name: Node.file(content) for name, content in extra.items()}
+    more = {name: Node.file(content) for name, content in (extra or {}).items()}
     initrd = initramfs(tree, overlay.nodes(tree, progress) | more, progress)
-    sha256 = {"kernel": cache.checked_hash(kernel), "initrd": cache.checked_hash(initrd)}
+    sha256 = {"kernel": cache.recorded_hash(kernel), "initrd": cache.recorded_hash(initrd)}
     packages = [f"{package.name}={package.version}" for package in tree.packages]
     return Image(
         kernel=kernel,
@@ -76,12 +58,18 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
     )
 
 
+def check_processor() -> None:
+    """Raise MachineError where this computer lacks what guests run in on its processor."""
+    if outer.is_wanted():
+        outer.qemu()
+
+
 def _of_machine(folder: Path, progress: Progress) -> Image:
     facts = machines.facts(folder)
     return Image(
         kernel=folder / KERNEL,
         initrd=folder / INITRD,
-        sha256={name: cache.checked_hash(folder / name) for name in (KERNEL, INITRD)},
+        sha256={name: cache.recorded_hash(folder / name) for name in (KERNEL, INITRD)},
         packages=facts.packages,
         packages_sha256=facts.packages_sha256,
         differences=[],
@@ -104,5 +92,6 @@ def _release(kernel: Path) -> str:
     try:
         done = subprocess.run([kernel, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
+        cache.check(kernel)
         raise MachineError(f"Linux as a program does not run here: {error}") from error
     return done.stdout.strip()
