@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, building, cache_holds, costs, interrupts, launcher, own, provenance
+from qjump_mn import __version__, building, costs, interrupts, launcher, own, provenance
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
@@ -263,7 +263,7 @@ def run_trials(
     are left need not all the room that the backend has. Raises :class:`UsageError` where others of the run
     were done with another image."""
     plan = run_directory.manifest.plan
-    with cache_holds.holding(), Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
+    with Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
 
         def progress(trial: Trial, line: str) -> None:
             if stage := board.stage(trial, line):

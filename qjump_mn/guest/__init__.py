@@ -61,19 +61,14 @@ def run(
     encoded, asked = (encode_setup(setup), encode_job(job)), time.monotonic()
     stop = stop or Stop()
 
-    def waiting(line: str) -> None:
-        cache.used(image.initrd.parent)  # whenever the line changes, whatever else is pruned
-        progress(line)
-
     def said(line: str) -> None:
         if line.startswith(_MARK):
             progress(line.removeprefix(_MARK).strip())
         elif line.startswith(_TICK) and clock:
             clock(float(line.removeprefix(_TICK)))
 
-    with core(waiting, stop.event, long=long) as number, scratch.folder() as folder:
+    with cache.sentences(), core(progress, stop.event, long=long) as number, scratch.folder() as folder:
         started = time.monotonic()
-        cache.used(image.initrd.parent)
         out.mkdir(parents=True, exist_ok=True)
         log = Path(folder, "log")
         try:
@@ -93,6 +88,8 @@ def run(
                 raise _lost("the guest ended without a result", log)
         except LostError as error:
             error.waited_s = started - asked
+            if not stop.event.is_set():
+                cache.check(image.kernel, image.initrd)
             raise
         finally:
             if log.exists():
