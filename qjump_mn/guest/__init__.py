@@ -20,7 +20,7 @@ from pathlib import Path
 
 from qjump_mn import cache, scratch
 from qjump_mn.errors import LostError
-from qjump_mn.guest import instance, outer, store
+from qjump_mn.guest import instance, outer
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.images import check_processor, prepare
 from qjump_mn.guest.instance import MEMORY_MB, Stop
@@ -34,7 +34,6 @@ _TICKS = re.compile(b"^%b.*\n" % _TICK.encode(), re.MULTILINE)
 _OVERRAN = "overran its virtual deadline"
 
 
-@store.kept
 def run(
     image: Image,
     setup: Setup,
