@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
 from qjump_mn.cache import sums
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment
 from tests import checkouts
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
@@ -262,7 +262,7 @@ def test_the_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)
         (tmp_path / name / "qjump_mn").mkdir()
-        (tmp_path / name / "qjump_mn/launcher.py").write_text("")
+        (tmp_path / name / "qjump_mn/install/launcher.py").write_text("")
         (tmp_path / name / "docs/qjump-mn.1").write_text(name)
         monkeypatch.setattr(environment, "CHECKOUT", tmp_path / name)
         environment.link(tmp_path / "bin/qjump-mn")
