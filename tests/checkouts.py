@@ -15,7 +15,7 @@ from qjump_mn.install import environment
 
 STUB = """
 import sys
-from qjump_mn import environment
+from qjump_mn.install import environment
 if __name__ == "__main__":
     environment.ensure()
 def main():

@@ -176,7 +176,7 @@ def test_what_makes_no_sense_is_refused_with_its_place(
         explain.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
     assert published_comparison.compare(simulated_run(tmp_path), ()) is None  # of a run that there is already
     (tmp_path / "experiments" / "fig3a.toml").write_text(
-        text.replace("[[published_comparison.rows]]", "[[published_comparison.columns]]")
+        text.replace("[[beside.rows]]", "[[beside.columns]]")
     )
     with pytest.raises(UsageError, match=r"^experiment 'fig3a': beside: "):
         published_comparison.spec("fig3a")

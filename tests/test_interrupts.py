@@ -191,7 +191,7 @@ def test_twice_in_a_row_is_no_traceback(start: Callable[..., Started], folder: P
 
 def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
     code = (
-        "import subprocess; from qjump_mn import interrupts\n"
+        "import subprocess; from qjump_mn.process import interrupts\n"
         "interrupts.raise_interrupted()\n"
         "try: subprocess.run(['sh', '-c', 'sleep 600 & echo $!; wait'])\n"
         "except interrupts.Interrupted as interrupted: interrupts.end(interrupted)\n"
@@ -211,7 +211,7 @@ def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_python_drops_is_raised_again(number: signal.Signals) -> None:
     code = (
-        "import os, signal, time; from qjump_mn import interrupts\n"
+        "import os, signal, time; from qjump_mn.process import interrupts\n"
         "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
         "interrupts.raise_interrupted()\n"
         "class Dropping:\n"
@@ -239,7 +239,7 @@ def test_scratch_folders_of_other_users_stay(folder: Path) -> None:
 
 def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
     code = (
-        "import os; from qjump_mn import scratch\n"
+        "import os; from qjump_mn.process import temp_dirs\n"
         "folder = temp_dirs.folder(); print(folder.name, flush=True); os._exit(0)"
     )
     dead = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
