@@ -14,7 +14,7 @@ import pytest
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.report import document
+from qjump_mn.report import document, parameters
 from qjump_mn.report.network import drawing, outline, roles, svg
 from qjump_mn.report.network import use as uses
 from qjump_mn.report.network.drawing import Drawn
@@ -277,7 +277,7 @@ def test_many_flows_are_told_from_whom_to_whom() -> None:
     one, job = arm.workloads
     assert roles.flows(one) == "h3\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}h11"
     assert roles.flows(job) == "among 8 hosts"
-    assert roles.flows(job, document.MOST_FLOWS) == "among h1, h4, h5, h7–h10, h12"
+    assert roles.flows(job, parameters.MAX_FLOWS) == "among h1, h4, h5, h7–h10, h12"
 
 
 @pytest.mark.parametrize(
