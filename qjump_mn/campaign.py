@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from qjump_mn import comparison, estimate, interrupts, session, uncut
-from qjump_mn.errors import BEGINS, QJumpError, UsageError
+from qjump_mn.errors import BEGINS, QJumpError, UsageError, last_words, user_program_line
 from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.output import Table
@@ -208,10 +208,12 @@ def _done(task: Task, out: Console) -> Result:
             backend = session.checked(plan, request, out)
             run_directory = session.begin(plan, backend, request, out)
             code = session.carry_out(backend, run_directory, plan, out, verbose=request.verbose)
-    except QJumpError as error:
+    except Exception as error:
+        if not isinstance(error, QJumpError) and not user_program_line(error):
+            raise
         if interrupts.interruption(error):
             raise  # an error of the clean-up after Ctrl-C
-        code, message = error.exit_code, str(error)
+        message, code = last_words(error)
         print(f"{BEGINS}{message}", file=sys.stderr)
     return Result(task, code, message, run_directory, time.monotonic() - began)
 
