@@ -48,7 +48,6 @@ VARIABLES = {
     "QJUMP_MN_MIRROR": "Where packages are taken from first.",
     "QJUMP_MN_PATH": "Folders with experiments, schemes, topologies and programs, separated by colons.",
     "QJUMP_MN_OUTER": "Set to anything: the guest runs inside qemu-system-x86_64, as it does on arm64.",
-    "QJUMP_MN_WHEELS": "A wheels file, which is used instead of an index.",
 }
 
 

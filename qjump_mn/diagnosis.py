@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import cache, environment, guest, scratch
+from qjump_mn import cache, environment, guest, leash, scratch
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.guest import outer
@@ -144,6 +144,8 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
+    if lacking := leash.missing():
+        yield Finding("util-linux", State.MISSING, f"no {', no '.join(lacking)}", "install util-linux")
     if not outer.is_wanted():
         say(f"starts a guest, {GUEST_S:.0f} s at most")
     yield from _guest(deadline)

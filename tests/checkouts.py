@@ -44,7 +44,6 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "launcher.py",
         "variables.py",
         "installation.py",
-        "wheels.py",
         "executor/__init__.py",
         "executor/errors.py",
     ):
