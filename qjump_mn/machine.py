@@ -29,7 +29,7 @@ _MOST_DIFFERENCES = 20
 MACHINE = "machine"
 """The lock of the machine file, beside those of Debian's packages."""
 REFERENCES = "references"
-"""The reference runs, which are of one machine each."""
+"""The reference runs."""
 
 
 class Format(StrEnum):
@@ -169,12 +169,12 @@ def verify() -> None:
 
     What is removed is built again when it is needed. The exit code is 3 if something was damaged.
     """
-    from qjump_mn import cache_verification
+    from qjump_mn.cache import verification
 
-    found = cache_verification.verify(_say)
+    found = verification.verify(_say)
     if found.unchecked:
-        _say(f"{found.unchecked} were made by an older qjump-mn, which kept no hashes: they are not checked")
-        _say("  qjump-mn clean --all  as root removes all that was built; what is built then has hashes")
+        _say(f"{found.unchecked} artefacts have no sums (an older qjump-mn built them): not checked")
+        _say("  qjump-mn clean --all  as root removes all artefacts; those built then have sums")
     if found.damaged:
         _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
         raise typer.Exit(MachineError.exit_code)
@@ -192,7 +192,7 @@ def lock(
     The machine file and the reference runs have locks, too: machine and references.
     """
     from qjump_mn import guest, references, toolbox
-    from qjump_mn.toolbox import arm64, machines, outer, processors, renewal, simulator, um
+    from qjump_mn.toolbox import arm64, machines, outer, processors, renewal, um
     from qjump_mn.toolbox import lock as locks
 
     known = locks.names()
@@ -209,8 +209,8 @@ def lock(
             paths = {one.name: Path(folder, one.name) for one in processors.ALL}
             for processor in processors.ALL:
                 _export(paths[processor.name], processor)
-            image, module = guest.prepare(_say, of_packages=True), simulator.package(_say)
-            named = machines.name_reference(paths, image.identity, module.parent.name)
+            image = guest.prepare(_say, of_packages=True)
+            named = machines.name_reference(paths, image.identity)
         for name, file in named.files.items():
             _say(f"machine: {file.sha256} for {name} hosts")
     if not names or REFERENCES in names:

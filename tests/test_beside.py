@@ -26,7 +26,7 @@ HEADS = ("theory, 10Mbit", "emulation, 10Mbit", "theory, 10Gbit", "simulation, 1
 def entered(folder: Path, preset: str, values: dict[str, dict[str, dict[str, float]]]) -> None:
     path = folder / "experiments" / "reference" / f"fig3a-{preset}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    entries = {"plan_sha256": "x", "image": "y", "results_sha256": "z", "trials": {}, "values": values}
+    entries = {"plan_sha256": "x", "results_sha256": "z", "trials": {}, "values": values}
     path.write_text(json.dumps(entries))
 
 

@@ -184,7 +184,7 @@ def test_with_a_machine_file_nothing_of_a_mirror_is_missing(machine: Machine, wh
         os.uname().machine: LockedFile(sha256=name, size_bytes=7),
         "other": LockedFile(sha256="1", size_bytes=8),
     }
-    lock = MachineLock(files=files, made_of={}, image="", simulator="")
+    lock = MachineLock(files=files, made_of={}, image="")
     path = machine.checkout / "qjump_mn/toolbox/machine.lock"
     path.write_bytes(msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1))
     (machine.checkout / "qjump-mn-machine-other.tar.xz").write_bytes(b"12345678")

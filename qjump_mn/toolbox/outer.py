@@ -60,11 +60,12 @@ def machine(progress: Callable[[str], None] = lambda line: None) -> Path:
         with (folder / INITRD).open("wb") as file:
             file.writelines(cpio.archive(nodes))
 
-    key = cache.hash_of(*made_of().values())
+    code = (cache.hash_of_code(Path(str(name))) for name in (__file__, cpio.__file__))
+    key = cache.hash_of(*made_of().values(), *code)
     return cache.artefact("outer-machine", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)
 
 
 def made_of() -> dict[str, str]:
     """The hashes of what it is made of."""
-    code = cache.hash_of(cache.hash_of_code(Path(__file__)), cache.hash_of_code(Path(cpio.__file__)))
-    return {f"the lock {LOCK}": cache.hash_of(locks.read(LOCK).identity), "toolbox/outer.py": code}
+    lock = cache.hash_of(locks.read(LOCK).identity)
+    return {f"the lock {LOCK}": lock, "the outer machine's init": cache.hash_of(_INIT)}
