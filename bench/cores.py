@@ -181,8 +181,8 @@ def table(rows: list[str]) -> str:
     heads = " | ".join(f"{cores} cores" for cores in CORES)
     return "\n".join(
         [
-            "The largest possible speedup. In brackets: how many packet-hops waiting at the end of a window may "
-            "cost before nothing is gained:",
+            "The largest possible speedup. In brackets: how many packet-hops waiting at the end of a window "
+            "may cost before nothing is gained:",
             "",
             f"| hosts | packet-hops per window | {heads} |",
             "|---|---|" + "---|" * len(CORES),

@@ -39,7 +39,7 @@ SCHEMES = {"dctcp": "DCTCP", "pfabric": "pFabric", "homa": "Homa"}
 
 
 class Run(NamedTuple):
-    """One of them: hosts, CPU seconds, packet-hops, and when last flow finished at, in ms."""
+    """One run: hosts, CPU seconds, packet-hops, and when the last flow finished, in ms."""
 
     hosts: int
     cpu: float
