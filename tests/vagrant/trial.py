@@ -22,9 +22,6 @@ COMMANDS = (
     "vagrant ssh -c 'qjump-mn doctor'",
     "vagrant destroy -f",
 )
-_LINES = 12
-"""So many of each command's last lines are shown."""
-
 _DRAWN = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """Colours, and where a terminal writes next."""
 
@@ -63,15 +60,17 @@ def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -
 
 
 def text(steps: list[Step], load: float) -> str:
-    """The steps in Markdown, with their times and the last lines of each. ``load`` is how many programs wanted
-    this machine's processors at their beginning."""
-    parts = [
-        f"{os.cpu_count()} processors without KVM, load {load:.1f}; Vagrant's machine runs in a translator."
+    """Render the steps and their times as a Markdown table. ``load`` is the load average before the first."""
+    rows = [
+        f"{os.cpu_count()} processors without KVM, load {load:.1f}; Vagrant's machine runs in a translator.",
+        "",
+        "| command | time |",
+        "|---|---|",
     ]
     for step in steps:
-        words = f"{step.seconds:.0f} s" + (f", exit code {step.status}" if step.status else "")
-        parts.append("\n".join([f"`{step.command}`: {words}", "", "```", *step.lines[-_LINES:], "```"]))
-    return "\n\n".join(parts)
+        status = f", exit code {step.status}" if step.status else ""
+        rows.append(f"| `{step.command}` | {step.seconds:.0f} s{status} |")
+    return "\n".join(rows)
 
 
 def _step(there: host.Host, command: str, progress: Callable[[str], None]) -> Step:
