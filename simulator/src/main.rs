@@ -10,8 +10,8 @@ use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes,
-    Topology, Watch, Workload, MS, US,
+    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Result, Routing, Scenario, Scheme, Sizes, Topology, Watch,
+    Workload, MS, US,
 };
 
 use crate::shown::Shown;
@@ -22,7 +22,6 @@ usage: qjump-sim run FILE
        qjump-sim bench-scale [--scheme NAME]
        qjump-sim bench-fat-tree [--scheme NAME] [--ports COUNT] [--microseconds COUNT]
        qjump-sim bench-terasort [--scheme NAME]
-       qjump-sim fig9 [--scheme NAME] [--workload NAME] [--arrivals poisson|published] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
 run          runs a scenario written in JSON and prints its outcome as JSON; times in ps
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
@@ -32,12 +31,10 @@ bench-fat-tree
              prints the same, and memory, of a three-tier fat-tree at load 0.6: 74 ports are 101,306 hosts
 bench-terasort
              sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
-fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
 
 How far a run has come, and how long it will still take, goes to standard error.
 
-schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas;
-workloads: search (default), mining";
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -47,7 +44,6 @@ fn main() -> ExitCode {
         Some("bench-scale") => bench_scale(&words[1..]),
         Some("bench-fat-tree") => bench_fat_tree(&words[1..]),
         Some("bench-terasort") => bench_terasort(&words[1..]),
-        Some("fig9") => fig9(&words[1..]),
         Some("--help" | "-h") => say(USAGE),
         _ => {
             complain(USAGE);
@@ -241,44 +237,6 @@ fn bench_terasort(words: &[String]) -> Result<()> {
         c.hops as f64 / cpu / 1e6,
         max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
     ))
-}
-
-fn fig9(words: &[String]) -> Result<()> {
-    let options = Options::parse(words, &["scheme", "workload", "arrivals", "load", "flows", "seed"], false)?;
-    let workload = options.text("workload", "search");
-    let load: f64 = options.number("load", "0.6")?;
-    let seed: u64 = options.number("seed", "1")?;
-    let flows = Flows::Drawn {
-        arrivals: Arrivals::named(options.text("arrivals", "poisson"))?,
-        sizes: Sizes::named(workload)?,
-        load,
-        count: options.number("flows", "1000")?,
-    };
-    let (outcome, cpu, _) = run_flows(&options, &LeafSpine::FIG9, flows, seed, None)?;
-    let scheme = Scheme::named(options.text("scheme", "dctcp"), &Topology::leaf_spine(&LeafSpine::FIG9)?)?;
-    let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9, &scheme.wire())?;
-    let c = &outcome.counters;
-    say(&format!(
-        "{{\"scheme\": \"{}\", \"workload\": \"{workload}\", \"load\": {load}, \"seed\": {seed}, \"unfinished\": {}, \
-         \"short\": {}, \"medium\": {}, \"long\": {}, \"all\": {}, \"hops\": {}, \"dropped\": {}, \"limited\": {}, \
-         \"timeouts\": {}, \"cpu_s\": {cpu:.3}, \"max_rss_MB\": {}}}",
-        options.text("scheme", "dctcp"),
-        regions.unfinished,
-        json(&regions.short),
-        json(&regions.medium),
-        json(&regions.long),
-        json(&regions.all),
-        c.hops,
-        c.full.total() + c.pushed_out.total(),
-        c.limited.total(),
-        c.timeouts,
-        max_rss_mb().map_or("null".to_owned(), |mb| mb.to_string()),
-    ))
-}
-
-fn json(region: &Region) -> String {
-    let number = |x: f64| if x.is_nan() { "null".to_owned() } else { format!("{x:.6}") };
-    format!("{{\"flows\": {}, \"mean\": {}, \"p99\": {}}}", region.flows, number(region.mean), number(region.p99))
 }
 
 fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {

@@ -390,12 +390,14 @@ fn outcomes_of_todays_transports_are_pinned() {
     let drop_tail = Queue::DropTail(Limit::Packets(30));
     let marking = Queue::Marking { limit: 45_000, threshold: 15_000 };
     let newreno = Transport { sack: false, ..Transport::linux(Congestion::Reno) };
+    // As in the study of ECN under Hadoop: large ACKs, and timeouts by RFC 6298.
+    let hadoop = |congestion| Transport { ack_bytes: 150, rto_above_rtt: false, ..Transport::linux(congestion) };
     let kinds = [
         ("reno", Transport::linux(Congestion::Reno), drop_tail),
         ("newreno", newreno, drop_tail),
         ("cubic", Transport::linux(Congestion::Cubic), drop_tail),
-        ("tcp-ecn", Transport::hadoop(Congestion::Ecn), marking),
-        ("dctcp", Transport::hadoop(Congestion::Dctcp { shift: 4 }), marking),
+        ("tcp-ecn", hadoop(Congestion::Ecn), marking),
+        ("dctcp", hadoop(Congestion::Dctcp { shift: 4 }), marking),
     ];
     let digests = kinds.map(|(name, transport, queue)| {
         let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Each uses those before it. The command line and the Python module are crates of their own, which see what `lib.rs` shows.
-const LAYERS: [&str; 8] = ["core", "packet", "queue", "net", "host", "apps", "sim", "studies"];
+const LAYERS: [&str; 7] = ["core", "packet", "queue", "net", "host", "apps", "sim"];
 
 /// Of files, by their path in `src` without its ending, the text.
 type Files = BTreeMap<String, String>;

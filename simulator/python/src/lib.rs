@@ -191,12 +191,6 @@ fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound
     made(py, &Transport::linux(read(&Part::new(congestion, "congestion"))?))
 }
 
-/// One of the study of ECN under Hadoop.
-#[pyfunction]
-fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    made(py, &Transport::hadoop(read(&Part::new(congestion, "congestion"))?))
-}
-
 /// What `Pause.headroom` says.
 #[pyfunction]
 fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -246,7 +240,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scheme_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scheme_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(linux, module)?)?;
-    module.add_function(wrap_pyfunction!(hadoop, module)?)?;
     module.add_function(wrap_pyfunction!(headroom, module)?)?;
     module.add_function(wrap_pyfunction!(read_flows, module)?)?;
     module.add_function(wrap_pyfunction!(phases, module)?)?;

@@ -3,10 +3,13 @@
 
 pub(crate) mod diary;
 pub(crate) mod engine;
+pub(crate) mod fig9;
 pub(crate) mod outcome;
 pub(crate) mod parted;
 pub(crate) mod progress;
 pub(crate) mod published;
+pub(crate) mod regions;
+pub(crate) mod rivals;
 pub(crate) mod scenario;
 pub(crate) mod scheme;
 pub(crate) mod series;

@@ -90,20 +90,6 @@ pub enum Arrivals {
     Published,
 }
 
-impl Arrivals {
-    /// Those of this name: `poisson` or `published`.
-    ///
-    /// # Errors
-    /// Another name.
-    pub fn named(name: &str) -> Result<Self> {
-        match name {
-            "poisson" => Ok(Arrivals::Poisson),
-            "published" => Ok(Arrivals::Published),
-            _ => Err(Error::new(format!("there are no arrivals {name}, only poisson and published"))),
-        }
-    }
-}
-
 /// All traffic of a run.
 #[derive(Debug, Clone)]
 pub struct Workload {

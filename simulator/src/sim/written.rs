@@ -144,8 +144,8 @@ impl TryFrom<WrittenSizes> for Sizes {
 
     fn try_from(written: WrittenSizes) -> Result<Self> {
         match written {
-            WrittenSizes::Search => Sizes::named("search"),
-            WrittenSizes::Mining => Sizes::named("mining"),
+            WrittenSizes::Search => Ok(Sizes::web_search()),
+            WrittenSizes::Mining => Ok(Sizes::data_mining()),
             WrittenSizes::Sizes { points } => {
                 Sizes::new(&points.iter().map(|Point(packets, share)| (*packets, *share)).collect::<Vec<_>>())
             }

@@ -9,9 +9,9 @@ use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::limit::Limit;
 use crate::queue::setting::Queue;
+use crate::sim::rivals::NAMES;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Sizes;
-use crate::studies::rivals::NAMES;
 
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
@@ -65,18 +65,6 @@ impl Sizes {
     pub fn data_mining() -> Self {
         let points = [(1, 0.0), (1, 0.5), (2, 0.6), (3, 0.7), (7, 0.8), (267, 0.9), (2107, 0.95), (66667, 0.99), (666_667, 1.0)];
         Sizes { points: points.to_vec(), mean_bytes: 7_470_820.0 }
-    }
-
-    /// The distribution of this name: `search` or `mining`.
-    ///
-    /// # Errors
-    /// Another name.
-    pub fn named(name: &str) -> Result<Self> {
-        match name {
-            "search" => Ok(Self::web_search()),
-            "mining" => Ok(Self::data_mining()),
-            _ => Err(Error::new(format!("there is no workload {name}, only search and mining"))),
-        }
     }
 }
 
