@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command line: a scenario of a file; speed over a list of flows, on large networks and with a job; one point of Figure 9.
+//! The command line: run a scenario from a file, and benchmarks of speed on flow lists, large
+//! networks and a MapReduce job.
 
-mod shown;
+mod display;
 
 use std::io::{stderr, stdout, ErrorKind, Write};
 use std::process::{exit, ExitCode};
@@ -14,7 +15,7 @@ use qjump_sim::{
     Workload, MS, US,
 };
 
-use crate::shown::Shown;
+use crate::display::ProgressDisplay;
 
 const USAGE: &str = "\
 usage: qjump-sim run FILE
@@ -44,36 +45,36 @@ fn main() -> ExitCode {
         Some("bench-scale") => bench_scale(&words[1..]),
         Some("bench-fat-tree") => bench_fat_tree(&words[1..]),
         Some("bench-terasort") => bench_terasort(&words[1..]),
-        Some("--help" | "-h") => say(USAGE),
+        Some("--help" | "-h") => print_line(USAGE),
         _ => {
-            complain(USAGE);
+            print_error(USAGE);
             return ExitCode::from(2);
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("qjump-sim: {error}"));
+            print_error(&format!("qjump-sim: {error}"));
             ExitCode::from(2)
         }
     }
 }
 
-/// Writes to standard output. Whoever has closed it has read enough, and the program ends.
-fn say(text: &str) -> Result<()> {
+/// Writes to standard output. If the reader has closed it, the program ends.
+fn print_line(text: &str) -> Result<()> {
     let mut to = stdout();
     match writeln!(to, "{text}").and_then(|()| to.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
-        written => written.map_err(|error| sentence(format!("standard output: {error}"))),
+        written => written.map_err(|error| failure(format!("standard output: {error}"))),
     }
 }
 
-/// Writes to standard error, where nothing is left to do if that cannot be.
-fn complain(text: &str) {
+/// Writes to standard error and ignores failures: there is nowhere to report them.
+fn print_error(text: &str) {
     let _ = writeln!(stderr(), "{text}");
 }
 
-/// Words after the command: `file`, if it takes one, and the values of its options.
+/// The arguments after the command: `file`, if it takes one, and options.
 #[derive(Default)]
 struct Options {
     file: Option<String>,
@@ -88,11 +89,11 @@ impl Options {
             match word.strip_prefix("--") {
                 Some(name) if known.contains(&name) => match words.next() {
                     Some(value) => options.values.push((name.to_owned(), value.clone())),
-                    None => return Err(sentence(format!("{word}: has no value"))),
+                    None => return Err(failure(format!("{word}: has no value"))),
                 },
                 None if takes_file && options.file.is_none() => options.file = Some(word.clone()),
-                None => return Err(sentence(format!("{word}: is a word too many"))),
-                Some(_) => return Err(sentence(format!("{word}: there is no such option"))),
+                None => return Err(failure(format!("{word}: is a word too many"))),
+                Some(_) => return Err(failure(format!("{word}: there is no such option"))),
             }
         }
         Ok(options)
@@ -105,37 +106,37 @@ impl Options {
 
     fn number<T: std::str::FromStr>(&self, name: &str, default: &str) -> Result<T> {
         let text = self.text(name, default);
-        text.parse().map_err(|_| sentence(format!("--{name}: {text} is no such number")))
+        text.parse().map_err(|_| failure(format!("--{name}: {text} is no such number")))
     }
 }
 
-fn sentence(text: String) -> Error {
+fn failure(text: String) -> Error {
     Error::from(text)
 }
 
 fn run_written(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &[], true)?;
     let Some(file) = &options.file else {
-        return Err(sentence("run: the file of a scenario is missing".to_owned()));
+        return Err(failure("run: the file of a scenario is missing".to_owned()));
     };
-    let wrong = |error: String| sentence(format!("{file}: {error}"));
+    let wrong = |error: String| failure(format!("{file}: {error}"));
     let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
     let scenario: Scenario = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let (outcome, _, _) = run(&scenario)?;
-    say(&serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?)
+    print_line(&serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?)
 }
 
 fn bench(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme"], true)?;
     let Some(file) = &options.file else {
-        return Err(sentence("bench-flows: the file of flows is missing".to_owned()));
+        return Err(failure("bench-flows: the file of flows is missing".to_owned()));
     };
-    let text = fs::read_to_string(file).map_err(|e| sentence(format!("{file}: {e}")))?;
-    let flows = Flows::parse(&text).map_err(|e| sentence(format!("{file}: {e}")))?;
+    let text = fs::read_to_string(file).map_err(|e| failure(format!("{file}: {e}")))?;
+    let flows = Flows::parse(&text).map_err(|e| failure(format!("{file}: {e}")))?;
     let (outcome, cpu, wall) = run_flows(&options, &LeafSpine::FIG9, flows, 1, None)?;
     let c = &outcome.counters;
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
-    say(&format!(
+    print_line(&format!(
         "scheme={} finished={finished}/{} end={:.6}s hops={} events={} dropped={} pushed_out={} limited={} marked={} \
          retransmitted={} timeouts={} cpu={cpu:.3}s wall={wall:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
         options.text("scheme", "dctcp"),
@@ -163,7 +164,7 @@ fn bench_scale(words: &[String]) -> Result<()> {
         let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.5, count };
         let (outcome, cpu, _) = run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
         let hops = outcome.counters.hops;
-        say(&format!(
+        print_line(&format!(
             "hosts={hosts} hops={hops} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
             outcome.counters.in_flight,
             cpu * 1e9 / hops as f64,
@@ -179,7 +180,7 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
     let (edge, trunk) = (LeafSpine::FIG9.edge, Cable { delay: LeafSpine::FIG9.uplink.delay, ..LeafSpine::FIG9.edge });
     let topology = Graph::new(Graph::fat_tree(ports, edge, trunk)?).build()?;
     let hosts = topology.hosts();
-    // A host begins a flow in 2.3 ms.
+    // A host starts a flow every 2.3 ms.
     let count = (u64::from(hosts) * u64::from(microseconds) / 2_000) as u32;
     let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
@@ -189,7 +190,7 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
     let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     let hops = outcome.counters.hops;
-    say(&format!(
+    print_line(&format!(
         "hosts={hosts} flows={begun} finished={finished} hops={hops} dropped={} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
         outcome.counters.full.total() + outcome.counters.pushed_out.total(),
         outcome.counters.in_flight,
@@ -227,7 +228,7 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 })?;
     let AppResult::MapReduce(results) = &outcome.apps[0] else { unreachable!("the application is a job") };
     let c = &outcome.counters;
-    say(&format!(
+    print_line(&format!(
         "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
         results.end().map_or(f64::NAN, |end| end as f64 / 1e12),
         results.fetches.len(),
@@ -248,23 +249,23 @@ fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, sto
 /// Events between two looks at the clock: some hundredths of a second.
 const CHUNK: u64 = 1 << 20;
 
-/// The outcome, CPU seconds and wall seconds. How far it has come is shown meanwhile.
+/// Runs a scenario and shows progress; returns the outcome, CPU seconds and wall seconds.
 fn run(scenario: &Scenario) -> Result<(Outcome, f64, f64)> {
     let (began, wall) = (cpu_seconds(), Instant::now());
     let mut run = scenario.begin(&Watch::default())?;
-    let mut shown = Shown::new();
+    let mut display = ProgressDisplay::new();
     while run.run_some(CHUNK) {
-        shown.look(|| run.progress());
+        display.look(|| run.progress());
     }
-    drop(shown);
+    drop(display);
     let outcome = run.outcome();
     let wall = wall.elapsed().as_secs_f64();
-    // Where Linux does not tell, nobody else is assumed to have had the core.
+    // Without Linux's accounting, assume that the core was ours alone.
     let cpu = began.zip(cpu_seconds()).map_or(wall, |(from, to)| to - from);
     Ok((outcome, cpu, wall))
 }
 
-/// Time this thread has had a core, from the scheduler: nanoseconds, where the process accounting has ticks of 10 ms.
+/// CPU time of this thread from the scheduler, in ns: process accounting has ticks of 10 ms.
 fn cpu_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;

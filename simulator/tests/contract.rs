@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral,
-    LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red,
-    Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S,
-    US,
+    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, LeafSpine,
+    LevelRed, Limit, Limiter, Mode, Outcome, Pause, PerHost, PiController, Pie, Profile, Protection, Quantiles, Queue, Reading,
+    Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS,
+    NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -76,7 +76,7 @@ fn queue() -> impl Strategy<Value = Queue> {
 
 /// Queues that a link asks for every packet, and PIE.
 fn asked() -> impl Strategy<Value = Queue> {
-    let control = (1u64..100, 10u64..100, 1u64..1 << 30, 0u64..1 << 30).prop_map(|(target, update, alpha, beta)| Integral {
+    let control = (1u64..100, 10u64..100, 1u64..1 << 30, 0u64..1 << 30).prop_map(|(target, update, alpha, beta)| PiController {
         target: target * US,
         update: update * US,
         alpha,

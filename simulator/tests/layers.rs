@@ -151,7 +151,7 @@ fn transports_meet_at_one_seam() {
     let files = files();
     let naming: Vec<&str> = files.iter().filter(|(_, text)| text.contains("Protocol::")).map(|(name, _)| name.as_str()).collect();
     assert_eq!(naming, ["host/protocol", "sim/scheme"]);
-    for name in ["host/sending", "host/reply", "host/receiver", "host/flow", "host/flow/recovery", "host/window"] {
+    for name in ["host/flow_events", "host/acks", "host/receiver", "host/flow", "host/flow/recovery", "host/sequence_set"] {
         assert!(!files[name].contains("Homa"), "{name} knows Homa");
     }
 }

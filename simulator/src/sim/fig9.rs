@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QJump's Figure 9: its fabric, its traffic, and its schemes as the published ns-2 scripts run them.
+//! QJump's Figure 9: its fabric, flow sizes and schemes, as the published ns-2 scripts run them.
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S, US};
@@ -8,14 +8,15 @@ use crate::host::transport::{Congestion, Rank, Transport, DATA};
 use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::limit::Limit;
-use crate::queue::setting::Queue;
+use crate::queue::settings::Queue;
 use crate::sim::rivals::NAMES;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Sizes;
 
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
-/// Steps of the web-search distribution, by which the published scripts give levels.
+/// The largest flow of levels 0 to 6, in packets, as the published scripts assign levels: steps of
+/// the web-search distribution.
 const LEVELS: [u32; 7] = [6, 13, 19, 33, 53, 133, 667];
 
 const fn packets(n: u64) -> u64 {
@@ -30,8 +31,8 @@ pub fn network_epoch(hosts: u32, packet: u64, per_byte: u32) -> Ps {
 }
 
 impl LeafSpine {
-    /// The fabric of QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s, so that nothing is over-subscribed;
-    /// 2.5 us in a host and 0.2 us on a cable.
+    /// The fabric of QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s and 4 spines at 40 Gb/s,
+    /// without over-subscription; 2.5 us in a host and 0.2 us on a cable.
     pub const FIG9: LeafSpine = LeafSpine {
         racks: 9,
         hosts_per_rack: 16,
@@ -69,7 +70,7 @@ impl Sizes {
 }
 
 impl Transport {
-    /// That of the published scripts, with connections that stay open.
+    /// The transport of the published scripts, with connections that stay open.
     pub(crate) fn published(congestion: Congestion) -> Self {
         Transport {
             data_bytes: DATA,
@@ -136,7 +137,8 @@ impl Scheme {
         scheme
     }
 
-    /// QJump of Figure 9 as the published scripts have it: a bucket for each flow, by its size, every 1.05 ms (nP/R, once).
+    /// QJump of Figure 9 as in the published scripts: a bucket for each flow, by its size, refilled
+    /// every 1.05 ms (nP/R, once).
     pub fn qjump_script() -> Self {
         let budgets = [9_000, 19_500, 28_500, 49_500, 79_500, 199_500, 1_000_500, 1_312_500];
         let mut scheme = Self::tcp();
@@ -147,11 +149,12 @@ impl Scheme {
         scheme
     }
 
-    /// QJump of Figure 9 as the paper's text has it: a limit for each host and level, every 2nP/R, with
-    /// f = 1, 1.44, 7.2, 14.4, 28.8, 48, 72 and n (unlimited); levels by size as in the scripts.
+    /// QJump of Figure 9 as in the paper's text: a budget for each host and level, every 2nP/R,
+    /// with f = 1, 1.44, 7.2, 14.4, 28.8, 48, 72 and n (unlimited); levels by size as in the
+    /// scripts.
     ///
     /// # Errors
-    /// A rate of the hosts' cables that cannot be simulated.
+    /// A host cable's rate that cannot be simulated.
     pub fn qjump_paper(topology: &Topology) -> Result<Self> {
         let hundredths = [100, 144, 720, 1_440, 2_880, 4_800, 7_200];
         let mut budgets = [u64::MAX; 8];
@@ -164,11 +167,11 @@ impl Scheme {
         Ok(scheme)
     }
 
-    /// The scheme of this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or what came after, `swift`, `bbr`, `dcqcn`,
-    /// `dcqcn-pfc`, `homa` or `aequitas`.
+    /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
+    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa` or `aequitas`.
     ///
     /// # Errors
-    /// Another name; what [`Scheme::qjump_paper`] may say.
+    /// Any other name; the errors of [`Scheme::qjump_paper`].
     pub fn named(name: &str, topology: &Topology) -> Result<Self> {
         match name {
             "tcp" => Ok(Self::tcp()),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Figure 9's statistics: flow completion times over those of an empty network, by size of the flow.
+//! Slowdown by flow size: completion times over those in an empty network, in Figure 9's three
+//! regions.
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{ps_per_byte, Ps};
@@ -7,23 +8,24 @@ use crate::host::result::FlowResult;
 use crate::net::topology::{LeafSpine, Topology};
 use crate::sim::scheme::Wire;
 
-/// Completion times of the flows of a size, each over the one in an empty network.
+/// Slowdowns of the flows of a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Region {
     /// Flows that finished.
     pub flows: u64,
     /// Mean; NaN without flows.
     pub mean: f64,
-    /// The value at position ⌈0.99 (n−1)⌉ of the sorted ones, as the published script takes it; NaN without flows.
+    /// The value at index ⌈0.99 (n−1)⌉ of the sorted values, as in the published script; NaN
+    /// without flows.
     pub p99: f64,
 }
 
-/// Figure 9's sizes, by bytes on the wire.
+/// Figure 9's regions, by bytes on the wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Regions {
     /// At most 10 kB.
     pub short: Region,
-    /// More, at most 10 MB.
+    /// More than 10 kB, at most 10 MB.
     pub medium: Region,
     /// More than 10 MB.
     pub long: Region,
@@ -33,16 +35,16 @@ pub struct Regions {
     pub unfinished: u64,
 }
 
-/// A way through a leaf-spine network.
+/// A path through a leaf-spine network.
 struct Way {
-    /// Picoseconds for a byte at each hop.
+    /// Picoseconds a byte at each hop.
     hops: Vec<u64>,
-    /// There and back.
+    /// Delay there and back.
     delay: Ps,
 }
 
 impl Way {
-    /// In a rack, and across.
+    /// The paths within a rack and across racks.
     fn both(of: &LeafSpine) -> Result<[Self; 2]> {
         let (edge, uplink) = (u64::from(ps_per_byte(of.edge.rate)?), u64::from(ps_per_byte(of.uplink.rate)?));
         let (inside, core) = (4 * of.edge.delay, 4 * of.uplink.delay);
@@ -50,10 +52,11 @@ impl Way {
         Ok([Way { hops: vec![edge; 2], delay: inside }, across])
     }
 
-    /// Completion time of a flow in an empty network whose sender is never held up by its window, with an ACK for each packet, in ps: the
-    /// published normalisation, (packets − 1) · 1.2 us + 13.264 us in a rack and 14.680 us across for Figure 9's fabric. ACKs go back
-    /// as packets come, so there and back are hops in a row, of which each packet is at one at a time: the last packet goes on
-    /// right behind the others from some hop on, and until there these go at the pace of the slowest.
+    /// Ideal completion time in ps: in an empty network, with a window that never limits the sender
+    /// and an ACK for each packet. For Figure 9's fabric it is the published normalisation,
+    /// (packets − 1) · 1.2 us + 13.264 us in a rack and 14.680 us across. ACKs return as packets
+    /// arrive, so that the hops there and back form one pipeline: the last packet follows directly
+    /// behind the others from some hop on, and up to there the slowest hop sets the pace.
     fn ideal(&self, flow: &FlowResult, wire: &Wire) -> u128 {
         let (data, ack) = (u64::from(wire.data), u64::from(wire.acks[usize::from(flow.transport)]));
         let crossed = |bytes: u64| {
@@ -76,11 +79,11 @@ impl Way {
 }
 
 impl Regions {
-    /// Statistics of these flows, which had packets of these sizes, in this network.
+    /// Slowdowns of these flows, which had packets of these sizes, in this network.
     ///
     /// # Errors
-    /// A network that cannot be, or has not the hosts; one whose uplinks are slower than its edges, if there are several: packets that
-    /// take them in turn are faster than one path.
+    /// An invalid network, or one without these hosts; one with several uplinks that are slower
+    /// than its edges, because packets sprayed over them are faster than one path.
     pub fn of(flows: &[FlowResult], fabric: &LeafSpine, wire: &Wire) -> Result<Self> {
         let told = |what: String| Error::new(format!("fabric: {what}"));
         let hosts = Topology::leaf_spine(fabric).map_err(|error| told(error.to_string()))?.hosts();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which packets of a window have arrived: a ring of bits over packet numbers.
+//! A set of packet numbers within one window: a ring of bits.
 
-/// A set of packet numbers that lie within one window of each other.
+/// A set of packet numbers within one window of each other.
 #[derive(Debug, Clone)]
-pub(crate) struct Window {
+pub(crate) struct SequenceSet {
     words: Box<[u64]>,
     held: u32,
 }
 
-impl Window {
-    /// For numbers that differ by `span` at most.
+impl SequenceSet {
+    /// For numbers that differ by at most `span`.
     pub fn new(span: u32) -> Self {
         let bits = (span + 1).next_power_of_two().max(64);
-        Window { words: vec![0; bits as usize / 64].into(), held: 0 }
+        SequenceSet { words: vec![0; bits as usize / 64].into(), held: 0 }
     }
 
     pub fn len(&self) -> u32 {
@@ -33,7 +33,7 @@ impl Window {
         self.words[word] & bit != 0
     }
 
-    /// Adds a number; false if it was there.
+    /// Adds a number; false if it was present.
     pub fn insert(&mut self, number: u32) -> bool {
         let (word, bit) = self.place(number);
         let new = self.words[word] & bit == 0;
@@ -42,13 +42,13 @@ impl Window {
         new
     }
 
-    /// Takes all numbers out.
+    /// Removes all numbers.
     pub fn clear(&mut self) {
         self.words.fill(0);
         self.held = 0;
     }
 
-    /// Takes a number out; false if it was not there.
+    /// Removes a number; false if it was absent.
     pub fn remove(&mut self, number: u32) -> bool {
         let (word, bit) = self.place(number);
         let there = self.words[word] & bit != 0;

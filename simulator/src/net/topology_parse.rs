@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Networks as they are written, in files and by Python.
+//! Deserialize topologies from JSON and from Python's objects.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -39,7 +39,7 @@ enum Written {
     },
 }
 
-/// A host, and what it draws.
+/// A host and its jitter.
 #[derive(Deserialize)]
 #[serde(expecting = "a host and its Quantiles")]
 struct Drawing<T>(T, Quantiles);
@@ -84,7 +84,7 @@ fn by_name(topology: &Topology, name: &String) -> Result<u32> {
     topology.host(name).ok_or_else(|| Error::new(format!("there is no host {name}")))
 }
 
-/// `number` tells whom the network means by a host.
+/// `number` finds the number of a host.
 fn with_jitter<T>(mut topology: Topology, jitter: Vec<Drawing<T>>, number: fn(&Topology, &T) -> Result<u32>) -> Result<Topology> {
     for (place, Drawing(host, quantiles)) in jitter.into_iter().enumerate() {
         number(&topology, &host)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a network is divided among parts of a run, which several cores can go on with at the same time: a part has some of the
-//! switches, with their hosts, and the links that begin there.
+//! Partition a network for a parallel run: each part has some of the switches, their hosts, and the
+//! links that begin there.
 
 use std::sync::Arc;
 
@@ -8,30 +8,32 @@ use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::net::topology::Topology;
 
-/// Which part has what.
+/// The partition: which part owns which host and link end.
 #[derive(Debug)]
-pub(crate) struct Division {
+pub(crate) struct Partition {
     pub parts: u32,
-    /// By host.
+    /// Part of each host.
     pub of_host: Vec<u16>,
-    /// By link: the part that its end is in.
+    /// Part of each link's end.
     pub of_end: Vec<u16>,
-    /// The least delay of a cable between two parts: what happens in one matters to no other until then.
+    /// The least delay of a cable between two parts: an event in one part affects no other part
+    /// before that.
     pub window: Ps,
 }
 
-/// Parts at most.
-const MOST: u32 = 1 << 10;
+/// The most parts.
+const MAX: u32 = 1 << 10;
 
-impl Division {
-    /// Switches with hosts are shared out in their order, so that each part has about as many hosts; another one goes to the part that it
-    /// has most cables to, or of several such to the one with fewest switches.
+impl Partition {
+    /// Distributes switches with hosts in order, so that each part has about as many hosts. Any
+    /// other switch joins the part that it has most cables to; on a tie, the one with the fewest
+    /// switches.
     pub fn new(topology: &Topology, parts: u32) -> Result<Self> {
         let leaves = leaves(topology);
-        let most = leaves.iter().filter(|&&hosts| hosts > 0).count().min(MOST as usize);
+        let most = leaves.iter().filter(|&&hosts| hosts > 0).count().min(MAX as usize);
         if parts == 0 || parts as usize > most {
             return Err(Error::new(format!(
-                "parts: {parts} are not 1 to {most}, the switches with hosts, or {MOST} if those are more"
+                "parts: {parts} are not 1 to {most}, the switches with hosts, or {MAX} if those are more"
             )));
         }
         let of_switch = share_out(topology, &leaves, parts);
@@ -45,11 +47,11 @@ impl Division {
                 "parts: a cable between two of them has no delay, so that none could go on without the other",
             ));
         }
-        Ok(Division { parts, of_host, of_end, window })
+        Ok(Partition { parts, of_host, of_end, window })
     }
 }
 
-/// How many hosts each switch has.
+/// Number of hosts of each switch.
 fn leaves(topology: &Topology) -> Vec<usize> {
     let mut hosts = vec![0; topology.switches as usize];
     for &(switch, _) in &topology.hosts {
@@ -58,14 +60,15 @@ fn leaves(topology: &Topology) -> Vec<usize> {
     hosts
 }
 
-/// The part of each switch.
+/// Part of each switch.
 fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
     let mut of = vec![None; leaves.len()];
     let mut sizes = vec![0; parts as usize];
     let (mut with_hosts, mut seen) = (leaves.iter().filter(|&&hosts| hosts > 0).count(), 0);
     let mut part = 0;
     for (switch, &hosts) in leaves.iter().enumerate().filter(|(_, &hosts)| hosts > 0) {
-        // The next one begins with its share of hosts, or where no more switches are left than parts.
+        // The next part starts once this one has its share of hosts, or when only as many switches
+        // as parts are left.
         let due = seen * parts as usize >= (part + 1) * topology.hosts.len();
         if part + 1 < parts as usize && sizes[part] > 0 && (due || with_hosts < parts as usize - part) {
             part += 1;
@@ -80,7 +83,7 @@ fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
         neighbours[a as usize].push(b as usize);
         neighbours[b as usize].push(a as usize);
     }
-    // From those with hosts outwards.
+    // From the switches with hosts outwards.
     let mut near: Vec<usize> = (0..leaves.len()).filter(|&switch| of[switch].is_some()).collect();
     while !near.is_empty() {
         let mut next: Vec<usize> =
@@ -102,10 +105,10 @@ fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
     of.into_iter().map(|part| part.unwrap_or(0)).collect()
 }
 
-/// One part's view of it.
+/// One part's view of the partition.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
-    pub division: Arc<Division>,
+    pub partition: Arc<Partition>,
     pub mine: u16,
 }
 
@@ -119,27 +122,27 @@ mod tests {
     #[test]
     fn racks_are_shared_out_side_by_side_and_spines_in_turn() {
         let topology = Topology::leaf_spine(&LeafSpine { racks: 5, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 }).unwrap();
-        let division = Division::new(&topology, 2).unwrap();
-        assert_eq!(division.of_host, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
-        // From racks to spines, the first of which is where fewer racks are, and back.
-        let of: Vec<u16> = division.of_end[20..].to_vec();
+        let partition = Partition::new(&topology, 2).unwrap();
+        assert_eq!(partition.of_host, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
+        // From racks to spines: the first spine is in the part with fewer racks; and back.
+        let of: Vec<u16> = partition.of_end[20..].to_vec();
         let to_spines: Vec<u16> = of.iter().step_by(2).copied().collect();
         assert_eq!(to_spines[..3], to_spines[3..6]);
         let back: Vec<u16> = of.iter().skip(1).step_by(2).copied().collect();
         assert_eq!(back, [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
-        assert_eq!(division.window, LeafSpine::FIG9.uplink.delay);
+        assert_eq!(partition.window, LeafSpine::FIG9.uplink.delay);
     }
 
     #[test]
     fn a_pod_of_a_fat_tree_stays_together() {
         let cable = Cable { rate: 10_000_000_000, delay: US };
         let topology = Graph::new(Graph::fat_tree(4, cable, cable).unwrap()).build().unwrap();
-        let division = Division::new(&topology, 4).unwrap();
+        let partition = Partition::new(&topology, 4).unwrap();
         for part in 0..4 {
-            assert_eq!(division.of_host.iter().filter(|&&of| of == part).count(), 4);
+            assert_eq!(partition.of_host.iter().filter(|&&of| of == part).count(), 4);
         }
-        // All but the cables of the 4 switches on top lead to another part, which have one to each pod.
-        let within = topology.trunks.iter().zip(division.of_end[32..].chunks(2)).filter(|(_, ends)| ends[0] == ends[1]).count();
+        // All cables lead to another part except one a pod of each of the 4 core switches.
+        let within = topology.trunks.iter().zip(partition.of_end[32..].chunks(2)).filter(|(_, ends)| ends[0] == ends[1]).count();
         assert_eq!(within, 16 + 4);
     }
 
@@ -148,11 +151,11 @@ mod tests {
         let fabric = LeafSpine { racks: 3, hosts_per_rack: 2, spines: 1, ..LeafSpine::FIG9 };
         let topology = Topology::leaf_spine(&fabric).unwrap();
         for parts in [0, 4] {
-            let error = Division::new(&topology, parts).unwrap_err().to_string();
+            let error = Partition::new(&topology, parts).unwrap_err().to_string();
             assert!(error.starts_with(&format!("parts: {parts} are not 1 to 3, ")), "{error}");
         }
         let uplink = Cable { delay: 0, ..fabric.uplink };
         let topology = Topology::leaf_spine(&LeafSpine { uplink, ..fabric }).unwrap();
-        assert!(Division::new(&topology, 2).unwrap_err().to_string().contains("no delay"));
+        assert!(Partition::new(&topology, 2).unwrap_err().to_string().contains("no delay"));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `DualPI2` (RFC 9332, appendix A): a queue for flows that answer marks in proportion to their share (L4S), which is short, and one
-//! for all others, which is not; both make way for each other as if each flow had the same share.
+//! DualPI2 (RFC 9332, appendix A): a short queue for L4S flows and a classic one, coupled so that
+//! each flow gets about the same share. Names are the RFC's.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,34 +9,37 @@ use crate::core::time::{Ps, MS, US};
 use crate::core::units::{Duration, In, Size};
 use crate::packet::{Kind, Packet, Pool, SCALABLE};
 use crate::queue::fifo::Fifo;
-use crate::queue::integral::Integral;
+use crate::queue::pi_controller::PiController;
 
-/// Two coupled queues: data of DCTCP that may be marked is in the one, everything else in the other.
+/// Settings of the two coupled queues: ECN-capable data of DCTCP goes to the L4S queue, everything
+/// else to the classic one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2 {
-    /// Bytes of both, without the packet being sent.
+    /// `limit`: bytes of both queues, without the packet being sent.
     #[serde(with = "In::<Size>")]
     pub limit: u64,
-    /// Of the base probability p': classic packets are dropped, or marked, with p'^2.
-    pub control: Integral,
-    /// Packets of the other queue are marked with this times p', or by their own wait if that is more.
+    /// Target, update interval and gains of the base probability p'. Classic packets are dropped,
+    /// or marked, with p'^2.
+    pub control: PiController,
+    /// `k`: L4S packets are marked with k·p', or by the ramp of their own wait if that is more.
     pub coupling: u32,
-    /// A wait that is marked with 0.
+    /// `minTh`: a wait of the L4S queue that is marked with probability 0.
     #[serde(with = "In::<Duration>")]
     pub least: Ps,
-    /// So much longer waits are marked with 1; 0: a step.
+    /// Width of the ramp: a wait longer by this is marked with 1; 0 makes a step.
     #[serde(with = "In::<Duration>")]
     pub range: Ps,
-    /// Hundredths of the link that classic packets have at least.
+    /// Least share of the link for classic packets, in per cent.
     pub classic_share: u32,
 }
 
 impl DualPi2 {
-    /// Linux's defaults (`sch_dualpi2`), which are the Internet's: a target of 15 ms, updates every 16 ms, gains of 0.16 and 3.2,
-    /// coupling 2, a ramp from 0.8 to 1.2 ms, a tenth of the link for what is classic.
+    /// Linux's defaults (`sch_dualpi2`), for the Internet: target 15 ms, updates every 16 ms, gains
+    /// of 0.16 and 3.2, coupling 2, a ramp from 0.8 to 1.2 ms, a tenth of the link for classic
+    /// traffic.
     pub fn rfc9332(limit: u64) -> Self {
-        let control = Integral { target: 15 * MS, update: 16 * MS, alpha: 160, beta: 3_200 };
+        let control = PiController { target: 15 * MS, update: 16 * MS, alpha: 160, beta: 3_200 };
         DualPi2 { limit, control, coupling: 2, least: 800 * US, range: 400 * US, classic_share: 10 }
     }
 
@@ -51,11 +54,11 @@ impl DualPi2 {
     }
 }
 
-/// Acts on a share of packets, evenly: the RFC's `recur`.
+/// `recur`: acts on a share of packets, evenly spaced.
 #[derive(Debug, Default)]
-struct Share(f64);
+struct Recur(f64);
 
-impl Share {
+impl Recur {
     fn next(&mut self, p: f64) -> bool {
         self.0 += p;
         let acts = self.0 >= 1.0;
@@ -67,39 +70,40 @@ impl Share {
 }
 
 #[derive(Debug)]
-pub(crate) struct Dual {
+pub(crate) struct DualQueue {
     rule: DualPi2,
     /// The base probability p'.
-    p: f64,
-    /// At the last update.
-    delay: Ps,
-    next: Ps,
+    p_prime: f64,
+    /// The queue delay at the last update, in ps.
+    prevq: Ps,
+    next_update: Ps,
     scalable: Fifo,
     classic: Fifo,
-    marks: Share,
-    drops: Share,
-    /// Above 0 the classic queue has sent less than its share: bytes in hundredths.
+    marks: Recur,
+    drops: Recur,
+    /// The classic queue is served first while above 0: bytes in hundredths that it is short of its
+    /// share.
     credit: i64,
 }
 
-impl Dual {
+impl DualQueue {
     pub fn new(rule: &DualPi2) -> Self {
-        Dual {
+        DualQueue {
             rule: *rule,
-            p: 0.0,
-            delay: 0,
-            next: rule.control.update,
+            p_prime: 0.0,
+            prevq: 0,
+            next_update: rule.control.update,
             scalable: Fifo::default(),
             classic: Fifo::default(),
-            marks: Share::default(),
-            drops: Share::default(),
+            marks: Recur::default(),
+            drops: Recur::default(),
             credit: 0,
         }
     }
 
-    /// Queues the packet, false if it is dropped instead.
+    /// Queues a packet; false if it is dropped instead.
     pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) -> bool {
-        self.follow(now);
+        self.dualpi2_update(now);
         let packet = pool.get(handle);
         if self.bytes() + u64::from(packet.bytes) > self.rule.limit {
             return false;
@@ -109,29 +113,31 @@ impl Dual {
         true
     }
 
-    /// Takes the packet to be sent next, and whether it is marked just now; those before it that are dropped go to `dropped`.
+    /// Takes the next packet to send, and whether it is marked now; packets dropped before it go to
+    /// `dropped`.
     pub fn pop(&mut self, now: Ps, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<(u32, bool)> {
-        self.follow(now);
+        self.dualpi2_update(now);
         loop {
-            let scalable = self.takes_scalable();
+            let scalable = self.scheduler();
             let queue = if scalable { &mut self.scalable } else { &mut self.classic };
             let (handle, came) = queue.pop(pool)?;
             let bytes = i64::from(pool.get(handle).bytes);
             let share = i64::from(self.rule.classic_share);
             let acts = if scalable {
                 self.credit += if self.classic.len() > 0 { share * bytes } else { 0 };
-                self.marks.next(self.scalable_p(now - came))
+                self.marks.next(self.laqm(now - came))
             } else {
                 self.credit -= if self.scalable.len() > 0 { (100 - share) * bytes } else { 0 };
-                self.drops.next(self.p * self.p)
+                self.drops.next(self.p_prime * self.p_prime)
             };
             if !acts {
                 return Some((handle, false));
             }
-            // Where marks say no more, for all of L4S has one, nothing is marked instead of dropped, and L4S is dropped as what is
-            // classic (section 4.2.3).
-            let overload = f64::from(self.rule.coupling) * self.p >= 1.0;
-            let drops = overload && (!scalable || self.drops.next(self.p * self.p));
+            // Overload (section 4.2.3): when all L4S packets would be marked, marks carry no
+            // information. So nothing is marked instead of dropped, and L4S packets are dropped
+            // like classic ones.
+            let overload = f64::from(self.rule.coupling) * self.p_prime >= 1.0;
+            let drops = overload && (!scalable || self.drops.next(self.p_prime * self.p_prime));
             let packet = pool.get_mut(handle);
             if packet.ect && !drops {
                 packet.mark();
@@ -141,23 +147,24 @@ impl Dual {
         }
     }
 
-    /// All that waits goes to `lost`, and the probability and both queues' shares begin anew.
+    /// Moves all waiting packets to `lost` and resets the probability and the shares.
     pub fn flush(&mut self, lost: &mut Vec<u32>) {
         self.scalable.flush(lost);
         self.classic.flush(lost);
-        *self = Dual { next: self.next, ..Dual::new(&self.rule) };
+        *self = DualQueue { next_update: self.next_update, ..DualQueue::new(&self.rule) };
     }
 
-    /// Which queue is next: L4S, but for the classic one's share.
-    fn takes_scalable(&mut self) -> bool {
+    /// Whether the L4S queue is next: yes, except for the classic queue's share.
+    fn scheduler(&mut self) -> bool {
         if self.scalable.len() == 0 || self.classic.len() == 0 {
             self.credit = 0;
         }
         self.scalable.len() > 0 && (self.classic.len() == 0 || self.credit <= 0)
     }
 
-    /// Of a packet of the L4S queue that waited so long: its own ramp, where another waits behind it, or the coupled one.
-    fn scalable_p(&self, waited: Ps) -> f64 {
+    /// `laqm`: the marking probability of an L4S packet that waited this long: its own ramp if
+    /// another packet waits behind it, or the coupled probability if that is more.
+    fn laqm(&self, waited: Ps) -> f64 {
         let DualPi2 { least, range, coupling, .. } = self.rule;
         let own = match waited.checked_sub(least) {
             None | Some(0) => 0.0,
@@ -165,24 +172,25 @@ impl Dual {
             Some(over) if over >= range => 1.0,
             Some(over) => over as f64 / range as f64,
         };
-        own.max((f64::from(coupling) * self.p).min(1.0))
+        own.max((f64::from(coupling) * self.p_prime).min(1.0))
     }
 
-    /// All updates until `now`: what waits is the same since the last packet came or went.
-    fn follow(&mut self, now: Ps) {
+    /// `dualpi2_update`: runs all updates due by `now`; the queue has not changed since the last
+    /// packet came or left.
+    fn dualpi2_update(&mut self, now: Ps) {
         let update = self.rule.control.update;
-        while self.next <= now {
+        while self.next_update <= now {
             let oldest = [&self.scalable, &self.classic].into_iter().filter_map(Fifo::oldest).min();
-            let delay = oldest.map_or(0, |came| self.next - came);
-            if self.p <= 0.0 && self.delay == 0 && delay == 0 {
-                // Nothing changes until something waits.
-                let idle = if oldest.is_none() { (now - self.next) / update * update } else { 0 };
-                self.next += idle + update;
+            let delay = oldest.map_or(0, |came| self.next_update - came);
+            if self.p_prime <= 0.0 && self.prevq == 0 && delay == 0 {
+                // Nothing changes until a packet waits.
+                let idle = if oldest.is_none() { (now - self.next_update) / update * update } else { 0 };
+                self.next_update += idle + update;
                 continue;
             }
-            self.p = (self.p + self.rule.control.change(delay, self.delay)).clamp(0.0, 1.0);
-            self.delay = delay;
-            self.next += update;
+            self.p_prime = (self.p_prime + self.rule.control.change(delay, self.prevq)).clamp(0.0, 1.0);
+            self.prevq = delay;
+            self.next_update += update;
         }
     }
 
@@ -208,8 +216,8 @@ mod tests {
         Packet { kind: Kind::Data, ect, echo, ..Packet::datagram(0, 0, 0, 1_000) }
     }
 
-    fn dual(p: f64) -> (Pool, Dual) {
-        (Pool::default(), Dual { p, next: Ps::MAX, ..Dual::new(&DualPi2::rfc9332(u64::MAX)) })
+    fn dual(p: f64) -> (Pool, DualQueue) {
+        (Pool::default(), DualQueue { p_prime: p, next_update: Ps::MAX, ..DualQueue::new(&DualPi2::rfc9332(u64::MAX)) })
     }
 
     /// Of 10,000 packets, how many are sent without and with a mark, and dropped.
@@ -268,7 +276,7 @@ mod tests {
             if others {
                 queue.push(0, handle, &pool);
             }
-            (queue.scalable_p(waited) * 1e6) as u32
+            (queue.laqm(waited) * 1e6) as u32
         };
         let waits = [0, 800, 900, 1_000, 1_199, 1_200, 9_000].map(|us| share(us * US, true));
         assert_eq!(waits, [0, 0, 250_000, 500_000, 997_500, 1_000_000, 1_000_000]);
@@ -279,24 +287,28 @@ mod tests {
     #[test]
     fn updates_are_those_of_the_formula() {
         let (mut pool, mut queue) = dual(0.0);
-        queue.next = 16 * MS;
+        queue.next_update = 16 * MS;
         let handle = pool.add(data(false, false));
         queue.push(0, handle, &pool);
-        queue.follow(16 * MS);
+        queue.dualpi2_update(16 * MS);
         // 0.16 * 1 ms + 3.2 * 16 ms.
-        assert!((queue.p - 0.051_36).abs() < 1e-12, "{}", queue.p);
+        assert!((queue.p_prime - 0.051_36).abs() < 1e-12, "{}", queue.p_prime);
         let later = pool.add(data(true, true));
         queue.push(20 * MS, later, &pool);
-        queue.follow(40 * MS);
+        queue.dualpi2_update(40 * MS);
         // 0.16 * 17 ms + 3.2 * 16 ms more.
-        assert!((queue.p - 0.105_28).abs() < 1e-12, "{}", queue.p);
-        queue.follow(47 * MS);
+        assert!((queue.p_prime - 0.105_28).abs() < 1e-12, "{}", queue.p_prime);
+        queue.dualpi2_update(47 * MS);
         assert_eq!(queue.pop(47 * MS, &mut pool, &mut Vec::new()), Some((later, false)));
-        let alone = queue.p;
+        let alone = queue.p_prime;
         queue.pop(47 * MS, &mut pool, &mut Vec::new());
-        queue.follow(64 * MS);
+        queue.dualpi2_update(64 * MS);
         // Two updates, at 48 and 64 ms: without delay after one of 32 ms, and after none.
-        assert!((queue.p - (alone - 0.16 * 0.015 - 3.2 * 0.032 - 0.16 * 0.015).max(0.0)).abs() < 1e-12, "{}", queue.p);
+        assert!(
+            (queue.p_prime - (alone - 0.16 * 0.015 - 3.2 * 0.032 - 0.16 * 0.015).max(0.0)).abs() < 1e-12,
+            "{}",
+            queue.p_prime
+        );
     }
 
     /// While both wait, what is classic has a tenth, within a packet of each.

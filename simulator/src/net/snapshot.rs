@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What links' queues hold at an instant.
+//! What links hold and have sent at an instant, for samples and statistics.
 
 use crate::core::time::Ps;
-use crate::net::link::{to_go, Links, Service, NOWHERE};
+use crate::net::link::{bytes_to_send, Links, Service, NOWHERE};
 use crate::packet::Pool;
 use crate::queue::discipline::Discipline;
 use crate::queue::priority::BANDS;
 
 impl Links {
-    /// How many there are, without the one that leads nowhere.
+    /// Number of links, without the one that leads nowhere.
     pub fn len(&self) -> u32 {
         let nowhere = self.all.last().is_some_and(|last| last.to == 2 * NOWHERE);
         self.all.len() as u32 - u32::from(nowhere)
     }
 
-    /// Where packets of a link wait that are not known at arrival to be sent.
+    /// The queue of a link whose departures are not known at arrival.
     fn discipline(&self, number: u32) -> Option<&Discipline> {
         let place = self.places[number as usize] as usize;
         match self.class(number).service {
@@ -24,41 +24,42 @@ impl Links {
         }
     }
 
-    /// Bytes to go of all that a link has begun to send, or will send whatever comes.
+    /// Bytes still to be sent of packets whose sending has started or is fixed.
     pub(crate) fn rest(&self, now: Ps, number: u32) -> u64 {
         let free = self.all[number as usize].free;
         if self.cut.get(&number) == Some(&free) {
             return 0;
         }
-        to_go(free, now, self.class(number).ps_per_byte)
+        bytes_to_send(free, now, self.class(number).ps_per_byte)
     }
 
-    /// Bytes taken and not sent.
+    /// Bytes accepted and not sent.
     pub fn queued(&self, now: Ps, number: u32) -> u64 {
         self.rest(now, number) + self.discipline(number).map_or(0, Discipline::bytes)
     }
 
-    /// Bytes times ps that packets are still to wait which a watched link has counted already, when they came.
+    /// Bytes times ps of future waiting that a watched link has already counted at arrival.
     pub fn to_wait(&self, now: Ps, number: u32) -> u128 {
         let class = self.class(number);
         match class.service {
-            Service::Gated => self.gated[self.places[number as usize] as usize].to_wait(now, class.ps_per_byte),
+            Service::PredictedQueue => self.predicted[self.places[number as usize] as usize].to_wait(now, class.ps_per_byte),
             _ => 0,
         }
     }
 
-    /// Bytes that wait of ACKs and of each level, without the packet being sent; nothing where a queue has no levels.
+    /// Waiting bytes of ACKs and of each level, without the packet being sent; none for queues
+    /// without levels.
     pub fn levels(&self, number: u32, pool: &Pool) -> Option<[u64; BANDS]> {
         self.discipline(number).and_then(|queue| queue.levels(pool))
     }
 
-    /// Bytes that a link that is watched has sent.
+    /// Bytes that a watched link has sent.
     pub fn sent(&self, now: Ps, number: u32) -> u64 {
         let begun = self.watch.as_ref().map_or(0, |watch| watch[number as usize].begun);
         begun - self.rest(now, number)
     }
 
-    /// Marks and drops of a link that is watched.
+    /// Marks and drops of a watched link.
     pub fn acted(&self, number: u32) -> (u64, u64) {
         self.watch.as_ref().map_or((0, 0), |watch| watch[number as usize].acted())
     }

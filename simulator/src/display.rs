@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How far a run has come, on standard error: in a terminal on a line that changes, else a line now and then.
+//! Show progress on standard error: one changing line in a terminal, otherwise a line every ten
+//! seconds.
 
 use std::io::{stderr, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use qjump_sim::{Progress, MS};
 
-/// Between two in a terminal, and before the first.
+/// Interval in a terminal, and time before the first line.
 const CHANGES: Duration = Duration::from_millis(500);
-/// Between two that stay.
+/// Interval of lines that stay.
 const LINES: Duration = Duration::from_secs(10);
 
-pub struct Shown {
+pub struct ProgressDisplay {
     began: Instant,
     next: Instant,
     terminal: bool,
     changed: bool,
 }
 
-impl Shown {
+impl ProgressDisplay {
     pub fn new() -> Self {
         let (began, terminal) = (Instant::now(), stderr().is_terminal());
-        Shown { began, next: began + if terminal { CHANGES } else { LINES }, terminal, changed: false }
+        ProgressDisplay { began, next: began + if terminal { CHANGES } else { LINES }, terminal, changed: false }
     }
 
-    /// Shows how far it has come, if it is time to.
+    /// Shows progress, if it is due.
     pub fn look(&mut self, progress: impl FnOnce() -> Progress) {
         let now = Instant::now();
         if now < self.next {
             return;
         }
         let line = line(&progress(), (now - self.began).as_secs_f64());
-        // Nobody may read it: that ends no run.
+        // An unreadable standard error must not end the run.
         let _ = if self.terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "{line}") };
         self.changed = self.terminal;
         self.next = now + if self.terminal { CHANGES } else { LINES };
     }
 }
 
-impl Drop for Shown {
-    /// What stands in a terminal goes away.
+impl Drop for ProgressDisplay {
+    /// Clears the line in a terminal.
     fn drop(&mut self) {
         if self.changed {
             let _ = write!(stderr(), "\r\x1b[K");

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run in parts: each has some of the switches with their hosts, and a simulation of its own. All go on by the least delay of a
-//! cable between two of them, then hand over what has left for others (a conservative parallel simulation, by windows). On how
-//! many cores they do so changes nothing: each takes in what comes in the order of the parts that it comes from.
+//! Parallel runs: a conservative parallel simulation by time windows.
+//!
+//! Each part has some of the switches with their hosts, and a simulation of its own. All parts run
+//! for the least delay of a cable between two parts, then exchange the packets that left. The
+//! number of cores changes nothing: each part takes packets in the order of the parts that they
+//! come from.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::core::error::{Error, Result};
-use crate::core::rendezvous::Rendezvous;
+use crate::core::spin_barrier::SpinBarrier;
 use crate::core::time::{Ps, END};
-use crate::net::division::{Division, Part};
+use crate::net::partition::{Part, Partition};
 use crate::net::topology::Topology;
 use crate::packet::Packet;
 use crate::sim::engine::Simulation;
@@ -20,21 +23,22 @@ use crate::sim::scheme::Scheme;
 use crate::sim::watch::Watch;
 use crate::sim::workload::Workload;
 
-/// A run in parts, at some time of its life.
+/// A parallel run in progress.
 #[derive(Debug)]
-pub struct Parted {
+pub struct ParallelRun {
     parts: Vec<Simulation>,
-    division: Arc<Division>,
+    partition: Arc<Partition>,
 }
 
-impl Parted {
-    /// At time 0, in so many parts.
+impl ParallelRun {
+    /// A run at time 0, in `parts` parts.
     ///
     /// # Errors
-    /// As of [`Simulation::new`]; more parts than switches with hosts; a cable without delay between two of them; what only one part
-    /// knows all of: sources, applications, failing cables, pauses, and the schemes Homa and Aequitas.
+    /// As for [`Simulation::new`]; more parts than switches with hosts; a cable without delay
+    /// between two parts; and whatever needs knowledge of all parts: sources, applications, failing
+    /// cables, pauses, and the schemes Homa and Aequitas.
     pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, parts: u32) -> Result<Self> {
-        let division = Arc::new(Division::new(topology, parts)?);
+        let partition = Arc::new(Partition::new(topology, parts)?);
         let whole = [
             (!workload.sources.is_empty(), "sources"),
             (!workload.apps.is_empty(), "applications"),
@@ -46,22 +50,23 @@ impl Parted {
         if let Some((_, what)) = whole.iter().find(|(has, _)| *has) {
             return Err(Error::new(format!("parts: a run with {what} has only one")));
         }
-        let its = |mine| Some(Part { division: Arc::clone(&division), mine });
+        let its = |mine| Some(Part { partition: Arc::clone(&partition), mine });
         let part = |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));
         let parts = (0..parts as u16).map(part).collect::<Result<_>>()?;
-        Ok(Parted { parts, division })
+        Ok(ParallelRun { parts, partition })
     }
 
-    /// Runs about so many events of those that happen at `last` or before, on so many cores at most; returns whether it stopped for their
-    /// number. Runs in any pieces, on any cores, yield the outcome of one.
+    /// Runs about `most` of the events up to and including `last`, on at most `cores` cores;
+    /// returns whether it stopped because of their number. Running in pieces, on any number of
+    /// cores, yields the same outcome.
     pub fn run_some(&mut self, last: Ps, most: u64, cores: usize) -> bool {
         let workers = cores.clamp(1, self.parts.len());
         let begun: u64 = self.parts.iter().map(Simulation::events).sum();
         let round = Round {
-            window: self.division.window,
+            window: self.partition.window,
             last: last.min(END),
             end: begun.saturating_add(most),
-            rendezvous: Rendezvous::new(workers),
+            barrier: SpinBarrier::new(workers),
             boards: self.parts.iter().map(|_| Board::default()).collect(),
             mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
         };
@@ -85,9 +90,9 @@ impl Parted {
         more
     }
 
-    /// How far it has come. `stop`: when it is to end, if it is.
+    /// The progress of the run. `stop`: when it is to end, if set.
     pub fn progress(&self, stop: Option<Ps>) -> Progress {
-        // Of its own flows a part knows how much is acknowledged, of others nothing.
+        // A part only knows what is acknowledged of its own flows.
         let mut parts = self.parts.iter().map(|part| part.progress(None));
         let first = parts.next().unwrap_or_default();
         let all = parts.fold(first, |all, part| Progress {
@@ -99,11 +104,11 @@ impl Parted {
         all.until(stop)
     }
 
-    /// What has come out so far.
+    /// The outcome so far.
     pub fn outcome(&self) -> Outcome {
         let mut all = self.parts[0].outcome();
         for (number, part) in (1..).zip(self.parts[1..].iter().map(Simulation::outcome)) {
-            let owns = |host: u32| self.division.of_host[host as usize] == number;
+            let owns = |host: u32| self.partition.of_host[host as usize] == number;
             all.end = all.end.max(part.end);
             all.counters += part.counters;
             for (flow, its) in all.flows.iter_mut().zip(part.flows).filter(|(_, its)| owns(its.src)) {
@@ -114,41 +119,41 @@ impl Parted {
     }
 }
 
-/// What a part tells all others before each window.
+/// What a part announces before each window.
 #[derive(Debug, Default)]
 struct Board {
-    /// When something happens next; `Ps::MAX`: nothing does.
+    /// Time of its next event; `Ps::MAX`: none.
     next: AtomicU64,
     events: AtomicU64,
 }
 
-/// Packets on their way from a part to another, with when they come.
+/// Packets on their way from one part to another, with arrival times.
 type Mail = Mutex<Vec<(Ps, Packet)>>;
 
-/// What threads share while parts go on.
+/// State that threads share during a round.
 struct Round {
     window: Ps,
     last: Ps,
-    /// The number of events with which it ends.
+    /// The number of events at which the round ends.
     end: u64,
-    rendezvous: Rendezvous,
+    barrier: SpinBarrier,
     boards: Vec<Board>,
-    /// By the part that it is for, and by that which it comes from.
+    /// By destination part, then source part.
     mail: Vec<Mail>,
 }
 
 impl Round {
-    /// Goes on with some of the parts, by their numbers; returns whether there is more.
+    /// Runs some of the parts, given with their numbers; returns whether there is more.
     fn work(&self, mut parts: Vec<(usize, &mut Simulation)>) -> bool {
-        let _guard = self.rendezvous.guard();
+        let _guard = self.barrier.guard();
         loop {
             for (number, part) in &parts {
                 let board = &self.boards[*number];
                 board.next.store(part.next().unwrap_or(Ps::MAX), Ordering::Relaxed);
                 board.events.store(part.events(), Ordering::Relaxed);
             }
-            self.rendezvous.wait();
-            // All threads read the same.
+            self.barrier.wait();
+            // All threads compute the same.
             let next = self.boards.iter().map(|board| board.next.load(Ordering::Relaxed)).min().unwrap_or(Ps::MAX);
             let events: u64 = self.boards.iter().map(|board| board.events.load(Ordering::Relaxed)).sum();
             if next > self.last {
@@ -159,12 +164,12 @@ impl Round {
             }
             let until = next.saturating_add(self.window - 1).min(self.last);
             for (number, part) in &mut parts {
-                part.go_on(until);
+                part.run_window(until);
                 for to in (0..self.boards.len()).filter(|to| to != number) {
                     part.leave(to, &mut self.mail(to, *number));
                 }
             }
-            self.rendezvous.wait();
+            self.barrier.wait();
             for (number, part) in &mut parts {
                 for from in (0..self.boards.len()).filter(|from| from != number) {
                     for (at, packet) in self.mail(*number, from).drain(..) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Gates that open and close by the clock (IEEE 802.1Qbv, now 802.1Q, section 8.6.8.4): of levels whose gates are open the most
-//! urgent is served. A packet begins only if it ends before its gate closes, which is the guard band, of each packet's own length.
+//! Time-aware gates (IEEE 802.1Qbv, now 802.1Q, section 8.6.8.4): the most urgent level whose gate
+//! is open is served.
+//!
+//! A packet starts only if it ends before its gate closes. This is a guard band of the packet's own
+//! length.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,25 +15,26 @@ use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::next::Next;
 use crate::queue::priority::BANDS;
 
-/// Most entries of a list.
+/// The most entries of a list.
 const ENTRIES: usize = 16;
 
-/// Eight levels with gates; ACKs are of the first.
+/// Settings: eight levels with gates; ACKs are in level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "GateList", into = "GateList")]
 pub struct TimeAware {
-    /// Bytes of each level, without the packet being sent; what does not fit, or is longer than its gate is ever open, is dropped.
+    /// Limit of each level in bytes, without the packet being sent; a packet that does not fit, or
+    /// is longer than its gate ever stays open, is dropped.
     limit: u64,
-    /// When a cycle begins; others begin before and after.
+    /// When a cycle begins; further cycles come before and after it.
     base: Ps,
-    /// How long each entry lasts; those behind the last last no time.
+    /// Duration of each entry; 0 behind the last.
     lasts: [Ps; ENTRIES],
-    /// Levels whose gates are open in it, a bit each.
+    /// Levels with open gates in each entry, one bit each.
     gates: [u8; ENTRIES],
     cycle: Ps,
 }
 
-/// As it is written.
+/// The serialized form.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "TimeAware", deny_unknown_fields)]
 struct GateList {
@@ -41,7 +45,7 @@ struct GateList {
     base: Ps,
 }
 
-/// How long it lasts, and the levels whose gates are open.
+/// Duration, and the levels with open gates.
 #[derive(Serialize, Deserialize)]
 #[serde(expecting = "a time and levels")]
 struct Entry(#[serde(with = "In::<Duration>")] Ps, Vec<Level>);
@@ -82,10 +86,11 @@ impl From<TimeAware> for GateList {
 }
 
 impl TimeAware {
-    /// Gates by a list, which begins anew after its last entry.
+    /// From a gate list, which repeats after its last entry.
     ///
     /// # Errors
-    /// A list without entries or with more than 16; an entry that lasts no time, or a cycle of more than 1,000 s; a gate that never opens.
+    /// A list of 0 or more than 16 entries; an entry of no duration; a cycle of more than 1,000 s;
+    /// a gate that never opens.
     pub fn new(limit: u64, base: Ps, entries: &[(Ps, u8)]) -> Result<Self> {
         if entries.is_empty() || entries.len() > ENTRIES {
             return Err(Error::new(format!("a gate list of {} entries has not 1 to {ENTRIES}", entries.len())));
@@ -93,8 +98,7 @@ impl TimeAware {
         if let Some(place) = entries.iter().position(|entry| entry.0 == 0) {
             return Err(Error::new(format!("entry {place} of the gate list lasts no time")));
         }
-        let cycle =
-            entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= Duration::MOST);
+        let cycle = entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= Duration::MAX);
         let Some(cycle) = cycle else {
             return Err(Error::new("the gate list lasts longer than 1000 s"));
         };
@@ -109,7 +113,7 @@ impl TimeAware {
         Ok(TimeAware { limit, base, lasts, gates, cycle })
     }
 
-    /// Bytes that each level holds.
+    /// The limit of each level in bytes.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
@@ -118,10 +122,12 @@ impl TimeAware {
         self.lasts.iter().copied().zip(self.gates).filter(|entry| entry.0 > 0)
     }
 
-    /// The earliest time from `now` on at which a packet of the level may begin that takes so long; none: never.
+    /// The earliest time from `now` on at which a packet of this level and duration may start;
+    /// none: never.
     fn begin(&self, now: Ps, level: usize, takes: Ps) -> Option<Ps> {
         let into = (now % self.cycle + self.cycle - self.base % self.cycle) % self.cycle;
-        // What is open in one go, from the beginning of this cycle on; none lasts longer than a cycle that is not always open.
+        // Search stretches in which the gate is open without a break, from the beginning of this
+        // cycle on. None is longer than a cycle, unless the gate is always open.
         let (mut from, mut since) = (0, None);
         for _ in 0..3 {
             for (lasts, gates) in self.entries() {
@@ -143,15 +149,15 @@ impl TimeAware {
 }
 
 #[derive(Debug)]
-pub(crate) struct Timed {
+pub(crate) struct TimeAwareQueue {
     gates: TimeAware,
     levels: Levels,
     ps_per_byte: u64,
 }
 
-impl Timed {
+impl TimeAwareQueue {
     pub fn new(gates: &TimeAware, ps_per_byte: u32) -> Self {
-        Timed { gates: *gates, levels: Levels::new(gates.limit), ps_per_byte: ps_per_byte.into() }
+        TimeAwareQueue { gates: *gates, levels: Levels::new(gates.limit), ps_per_byte: ps_per_byte.into() }
     }
 
     fn begin(&self, now: Ps, handle: u32, pool: &Pool) -> Option<Ps> {
@@ -159,12 +165,12 @@ impl Timed {
         self.gates.begin(now, packet.level().into(), u64::from(packet.bytes) * self.ps_per_byte)
     }
 
-    /// Queues the packet, false if it is dropped instead.
+    /// Queues a packet; false if it is dropped instead.
     pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) -> bool {
         self.begin(now, handle, pool).is_some() && self.levels.push(handle, pool).is_some()
     }
 
-    /// What is sent next, of a level that is not `stopped`, or when something may be.
+    /// The next packet to send of a level that is not `stopped`, or when one may be sent.
     pub fn next(&mut self, now: Ps, stopped: u8, pool: &Pool) -> Next {
         let mut soonest = None;
         for level in open(stopped) {
@@ -177,14 +183,14 @@ impl Timed {
         soonest.map_or(Next::Idle, Next::Wait)
     }
 
-    /// All that waits goes to `lost`; gates go by the clock.
+    /// Moves all waiting packets to `lost`; the clock of the gates goes on.
     pub fn flush(&mut self, pool: &Pool, lost: &mut Vec<u32>) {
         for level in open(0) {
             lost.extend(std::iter::from_fn(|| self.levels.pop(level, pool)));
         }
     }
 
-    /// Bytes of each band.
+    /// Waiting bytes of each band.
     pub fn band_bytes(&self) -> [u64; BANDS] {
         self.levels.band_bytes()
     }
@@ -208,7 +214,7 @@ mod tests {
         TimeAware::new(0, base, &[(10, 0b1000_0001), (30, 0b1111_1110), (5, 0)]).unwrap()
     }
 
-    /// Beside a search picosecond by picosecond.
+    /// Compared with a search picosecond by picosecond.
     #[test]
     fn packets_begin_as_early_as_they_may() {
         for base in [0, 7, 45, 100_003] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Memory that will be needed soon is asked for ahead, so that it comes while other events happen.
+//! Prefetch memory that an event will need soon, so that it arrives while other events run.
 
-/// Asks for the memory of a value, without waiting for it. Where the processor has no such instruction, nothing is done.
+/// Prefetches a value without waiting for it. Does nothing on processors without the instruction.
 #[inline]
 #[allow(unsafe_code)]
-pub(crate) fn fetch<T>(value: &T) {
+pub(crate) fn prefetch<T>(value: &T) {
     let start = std::ptr::from_ref(value).cast::<i8>();
     for line in 0..size_of::<T>().div_ceil(LINE) {
         let at = start.wrapping_add(line * LINE);

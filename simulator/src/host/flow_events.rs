@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What hosts do in a simulation: flows start, send, are acknowledged and end.
+//! The life of flows on their hosts: start, send, acknowledge, time out and finish.
 
 use std::collections::VecDeque;
 
@@ -34,8 +34,8 @@ fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Ran
     }
 }
 
-/// A listed flow, by its number.
-pub(super) fn listed(number: u32, record: &FlowResult) -> Task {
+/// The task of a listed flow.
+pub(super) fn listed_task(number: u32, record: &FlowResult) -> Task {
     Task {
         record: number,
         key: number,
@@ -52,13 +52,13 @@ pub(super) fn listed(number: u32, record: &FlowResult) -> Task {
 }
 
 impl Hosts {
-    /// A data packet has arrived; where each is acknowledged alone, it becomes its own ACK.
+    /// A data packet has arrived; if each packet is acknowledged alone, it becomes its own ACK.
     #[inline]
     pub(crate) fn answer(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         self.handled.marked += u64::from(packet.marked);
         let flow = &mut self.flows[packet.flow as usize];
-        let t = self.manner.of(flow);
-        if !t.answers_each() {
+        let t = self.config.of(flow);
+        if !t.acks_every_packet() {
             self.on_data(net, handle, packet);
             return;
         }
@@ -70,15 +70,15 @@ impl Hosts {
         *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect, ..*packet };
         self.offer(net, packet.to.host(), handle);
         if complete {
-            self.tell_received(net, packet.flow);
+            self.notify_received(net, packet.flow);
         }
     }
 
-    /// A packet that has arrived goes back as the answer to it.
-    pub(crate) fn turn(&mut self, net: &mut Network, handle: u32, answer: &Packet) {
+    /// Returns an arrived packet as its own answer.
+    pub(crate) fn send_back(&mut self, net: &mut Network, handle: u32, answer: &Packet) {
         self.handled.sent[answer.kind as usize] += 1;
         let flow = &self.flows[answer.flow as usize];
-        let (host, to, t) = (answer.to.host(), Destination::new(flow.from), self.manner.of(flow));
+        let (host, to, t) = (answer.to.host(), Destination::new(flow.from), self.config.of(flow));
         let (bytes, ect) = (t.ack_bytes, t.bare_ect(answer.kind));
         *net.pool.get_mut(handle) = Packet { rank: 0, bytes, to, ect, ..*answer };
         self.offer(net, host, handle);
@@ -96,7 +96,7 @@ impl Hosts {
         self.on_ack(net, packet);
     }
 
-    /// What an ACK lets go.
+    /// Processes an ACK and sends what it allows.
     #[inline]
     pub(super) fn open_window(&mut self, net: &mut Network, packet: &Packet) {
         let slot = packet.flow;
@@ -107,7 +107,7 @@ impl Hosts {
             marked: packet.marked,
             round_trip: since(packet.stamp, net.now),
         };
-        flow.on_packet(self.manner.of(flow), net.now, ack);
+        flow.on_packet(self.config.of(flow), net.now, ack);
         if flow.finished() {
             self.finish(net, slot);
         } else {
@@ -121,14 +121,14 @@ impl Hosts {
                 net.wheel.push(record.start, START);
                 return;
             }
-            let task = listed(self.started as u32, record);
+            let task = listed_task(self.started as u32, record);
             self.started += 1;
-            self.pass_over();
+            self.skip_remote_flows();
             self.start_flow(net, task);
         }
     }
 
-    /// Returns its slot.
+    /// Starts a flow; returns its slot.
     pub(crate) fn start_flow(&mut self, net: &mut Network, mut task: Task) -> u32 {
         if let Some(admission) = &mut self.admission {
             task.level = admission.admit(task.from, task.to, task.level);
@@ -136,7 +136,7 @@ impl Hosts {
                 record.level = task.level;
             }
         }
-        let transport = &self.manner.transports[usize::from(task.transport)];
+        let transport = &self.config.transports[usize::from(task.transport)];
         let idle = self.paths.get_mut(&(task.from, task.to, task.transport)).and_then(VecDeque::pop_front);
         let new = idle.is_none();
         let path = match idle {
@@ -148,13 +148,13 @@ impl Hosts {
         };
         let connects = new && transport.handshake.is_some();
         let flow = Flow::new(transport, task, path);
-        let slot = self.put(flow);
+        let slot = self.allocate(flow);
         self.begin_flow(net, slot, connects);
         slot
     }
 
-    /// The slot that a flow has from now on.
-    pub(super) fn put(&mut self, flow: Flow) -> u32 {
+    /// Stores a flow; returns its slot.
+    pub(super) fn allocate(&mut self, flow: Flow) -> u32 {
         let key = flow.key;
         let slot = if let Some(slot) = self.free_slots.pop() {
             self.flows[slot as usize] = flow;
@@ -163,8 +163,8 @@ impl Hosts {
             self.flows.push(flow);
             self.flows.len() as u32 - 1
         };
-        if let Some(away) = &mut self.away {
-            away.know(key, slot);
+        if let Some(remote) = &mut self.remote {
+            remote.know(key, slot);
         }
         slot
     }
@@ -173,7 +173,7 @@ impl Hosts {
         let flow = &mut self.flows[slot as usize];
         let (record, packets) = (flow.record, flow.expected());
         let idle = self.paths.entry((flow.from, flow.to, flow.transport)).or_default();
-        if (idle.len() as u64) < u64::from(self.manner.of(flow).connections) {
+        if (idle.len() as u64) < u64::from(self.config.of(flow).connections) {
             flow.path.used = net.now;
             idle.push_back(flow.path.clone());
         }
@@ -187,7 +187,7 @@ impl Hosts {
         self.free_if_done(slot);
     }
 
-    /// A flow sends nothing new any more.
+    /// Ends a flow: it sends nothing new.
     pub(crate) fn cut_short(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         if flow.cut_short() {
@@ -197,29 +197,29 @@ impl Hosts {
         }
     }
 
-    /// Stray packets and timers of a flow that has ended still name its slot.
+    /// Frees a finished flow's slot, unless packets or timers still name it.
     pub(crate) fn free_if_done(&mut self, slot: u32) {
         let flow = &self.flows[slot as usize];
-        // Packets of it may be in other parts, and no part knows of them all.
-        if flow.finished() && flow.is_alone() && flow.timers == 0 && self.away.is_none() {
+        // In a parallel run its packets may be in other parts, and no part knows all of them.
+        if flow.finished() && flow.is_alone() && flow.timers == 0 && self.remote.is_none() {
             self.free_slots.push(slot);
         }
     }
 
-    /// Sends what the flow's window lets go, and keeps its timer.
+    /// Sends what the flow's window allows, and keeps its timers.
     pub(crate) fn send_window(&mut self, net: &mut Network, slot: u32) {
         loop {
             let flow = &mut self.flows[slot as usize];
-            let Some(number) = flow.next(self.manner.of(flow), net.now) else { break };
+            let Some(number) = flow.next(self.config.of(flow), net.now) else { break };
             self.send_data(net, slot, number);
         }
-        self.keep_pace(net, slot);
-        self.keep_timer(net, slot);
+        self.set_pace_event(net, slot);
+        self.set_timer_event(net, slot);
     }
 
-    /// An event for the packet that waits for its flow's pace, which may be sooner than the one that there is.
+    /// Schedules the event for a packet that pacing holds back, unless an earlier one is pending.
     #[inline]
-    fn keep_pace(&mut self, net: &mut Network, slot: u32) {
+    fn set_pace_event(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         if let Some(at) = flow.take_wait().filter(|&at| at < flow.wake_at) {
             flow.wake_at = at;
@@ -228,8 +228,9 @@ impl Hosts {
         }
     }
 
-    /// A timer event that comes too early looks again later; only one that would come too late is doubled.
-    pub(crate) fn keep_timer(&mut self, net: &mut Network, slot: u32) {
+    /// Schedules a timer event, unless one is pending that is not later: an early one is
+    /// rescheduled when it fires.
+    pub(crate) fn set_timer_event(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         if flow.deadline() < flow.timer_at {
             flow.timer_at = flow.deadline();
@@ -240,17 +241,17 @@ impl Hosts {
 
     fn send_data(&mut self, net: &mut Network, slot: u32, number: u32) {
         let flow = &mut self.flows[slot as usize];
-        let t = self.manner.of(flow);
+        let t = self.config.of(flow);
         let bytes = flow.bytes(t, number);
         let again = flow.was_sent(number);
         self.handled.sent[Kind::Data as usize] += 1;
         self.handled.retransmitted += u64::from(again);
         flow.sent(number);
         if again {
-            self.tell(slot, Notice::Again);
+            self.note(slot, Notice::Again);
         }
         let flow = &mut self.flows[slot as usize];
-        let t = self.manner.of(flow);
+        let t = self.config.of(flow);
         let echo = match again {
             true => AGAIN,
             false if flow.take_reduced() => CWR,
@@ -260,7 +261,7 @@ impl Hosts {
         let mut data = packet(slot, number, Kind::Data, bytes, flow, t.rank);
         let scalable = ect && t.congestion.is_scalable();
         (data.echo, data.ect) = (if scalable { echo | SCALABLE } else { echo }, ect);
-        if let Limiter::PerFlow { epoch, ref budgets } = self.manner.limiter {
+        if let Limiter::PerFlow { epoch, ref budgets } = self.config.limiter {
             if !flow_may_send(flow, net.now, u64::from(bytes), epoch, budgets) {
                 self.limit(slot, data);
                 return;
@@ -269,30 +270,30 @@ impl Hosts {
         let release = self.send(net, data);
         if release > net.now {
             let flow = &mut self.flows[slot as usize];
-            flow.hold(self.manner.of(flow), net.now, release);
-            self.tell(slot, Notice::Held(release - net.now));
+            flow.hold(self.config.of(flow), net.now, release);
+            self.note(slot, Notice::Held(release - net.now));
         }
     }
 
-    /// The limiter of its flow drops a packet of data, before its host's own link.
+    /// The per-flow limiter drops a data packet, before its host's own link.
     #[cold]
     #[inline(never)]
     fn limit(&mut self, slot: u32, data: Packet) {
         self.handled.limited[Kind::Data as usize] += 1;
         let link = self.flows[slot as usize].from;
-        self.tell(slot, Notice::Dropped(Packet { link, ..data }));
+        self.note(slot, Notice::Dropped(Packet { link, ..data }));
     }
 
     /// Sends a packet without data.
     pub(crate) fn send_bare(&mut self, net: &mut Network, slot: u32, kind: Kind, marked: bool) -> Ps {
         self.handled.sent[kind as usize] += 1;
         let flow = &self.flows[slot as usize];
-        let t = self.manner.of(flow);
+        let t = self.config.of(flow);
         let (bare, ect) = (packet(slot, 0, kind, t.ack_bytes, flow, t.rank), t.bare_ect(kind));
         self.send(net, Packet { marked, ect, ..bare })
     }
 
-    /// Hands a flow's packet to its host's limiter; returns when it is let go.
+    /// Passes a flow's packet to its host's limiter; returns when it is released.
     #[inline]
     pub(super) fn send(&mut self, net: &mut Network, packet: Packet) -> Ps {
         let flow = &mut self.flows[packet.flow as usize];
@@ -310,7 +311,7 @@ impl Hosts {
         let flow = &mut self.flows[slot as usize];
         flow.timers -= 1;
         if flow.receiver.timer_at == net.now {
-            self.acknowledge_late(net, slot);
+            self.on_ack_timer(net, slot);
         }
         let flow = &mut self.flows[slot as usize];
         if flow.wake_at == net.now && !flow.finished() {
@@ -324,23 +325,23 @@ impl Hosts {
         }
         flow.timer_at = Ps::MAX;
         if flow.deadline() > net.now {
-            self.keep_timer(net, slot);
+            self.set_timer_event(net, slot);
             return;
         }
         self.handled.timeouts += 1;
-        self.tell(slot, Notice::TimedOut);
+        self.note(slot, Notice::TimedOut);
         self.on_timer(net, slot);
     }
 
-    /// Everything that is not known to have arrived is lost.
+    /// The retransmission timer has expired.
     pub(super) fn time_out(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        match flow.on_timer(self.manner.of(flow), net.now) {
+        match flow.on_timer(self.config.of(flow), net.now) {
             Expired::Resend => self.send_window(net, slot),
             Expired::Connect => self.send_syn(net, slot),
             Expired::Probe => {
                 self.send_bare(net, slot, Kind::Probe, false);
-                self.keep_timer(net, slot);
+                self.set_timer_event(net, slot);
             }
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a queue that serves in the order of arrival does with a packet that comes, by what the packet finds.
+//! Admission to a queue: whether an arriving packet is taken, marked or dropped, judged by what it
+//! finds waiting.
 
 use std::collections::VecDeque;
 
@@ -8,11 +9,11 @@ use crate::core::time::Ps;
 use crate::packet::{Kind, Packet};
 use crate::queue::level_red::Marker;
 use crate::queue::limit::Limit;
-use crate::queue::pie::{Decision, Enhanced};
+use crate::queue::pie::{Decision, PieState};
 use crate::queue::red::{Action, Detector, Found};
-use crate::queue::setting::Queue;
+use crate::queue::settings::Queue;
 
-/// A limit or threshold on a certain link; the largest numbers where there is none.
+/// A limit or threshold on a certain link; the largest numbers mean none.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     bytes: u64,
@@ -42,19 +43,19 @@ impl Room {
 #[derive(Debug)]
 enum Rule {
     Tail,
-    /// ns-2's, above a threshold; whether the last packet found the queue there.
+    /// ns-2's marking above a threshold; `above`: the last packet found the queue there.
     Marking {
         threshold: u64,
         above: bool,
     },
     Threshold(Room),
     Red(Box<Detector>),
-    Pie(Box<Enhanced>, u64),
-    /// What packets find is what waits of their level.
+    Pie(Box<PieState>, u64),
+    /// Judged by the bytes waiting in the packet's level.
     Levels(Box<Marker>),
 }
 
-/// What became of a packet.
+/// What became of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Taken,
@@ -65,34 +66,35 @@ pub(crate) enum Verdict {
 }
 
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct Admission {
     room: Room,
     rule: Rule,
 }
 
-impl Gate {
-    /// Of queues that have their own limit, a gate that is always open.
+impl Admission {
+    /// For a queue setting. Queues that enforce their own limit admit everything here.
     pub fn new(queue: &Queue, ps_per_byte: u32, rng: Rng) -> Self {
         let (limit, rule) = match queue {
             Queue::DropTail(limit) => (*limit, Rule::Tail),
             Queue::Marking { limit, threshold } => (Limit::Bytes(*limit), Rule::Marking { threshold: *threshold, above: false }),
             Queue::Threshold { limit, threshold } => (*limit, Rule::Threshold(Room::new(*threshold, ps_per_byte))),
             Queue::Red(red) => (red.limit, Rule::Red(Box::new(Detector::new(red, ps_per_byte, rng)))),
-            Queue::Pie(pie) => (pie.limit, Rule::Pie(Box::new(Enhanced::new(pie, rng)), ps_per_byte.into())),
+            Queue::Pie(pie) => (pie.limit, Rule::Pie(Box::new(PieState::new(pie, rng)), ps_per_byte.into())),
             Queue::CoDel(codel) => (codel.limit, Rule::Tail),
             Queue::LevelRed(red) => (Limit::None, Rule::Levels(Box::new(Marker::new(red, rng)))),
             _ => (Limit::None, Rule::Tail),
         };
-        Gate { room: Room::new(limit, ps_per_byte), rule }
+        Admission { room: Room::new(limit, ps_per_byte), rule }
     }
 
-    /// Bytes and packets that it holds at most.
+    /// The limits in bytes and in packets.
     pub fn limits(&self) -> (u64, u64) {
         (self.room.bytes, self.room.packets)
     }
 
-    /// All that it has let pass is lost, and it begins anew, as Linux resets the queue of a link without a carrier. What ns-2's
-    /// marking knows is of the last packet only, and the next finds nothing.
+    /// Resets after the link failed and all its packets were lost, as Linux resets the queue of a
+    /// link without a carrier. ns-2's marking only remembers the last packet, and the next one
+    /// finds nothing.
     pub fn reset(&mut self, now: Ps) {
         match &mut self.rule {
             Rule::Red(detector) => detector.reset(),
@@ -104,7 +106,8 @@ impl Gate {
     pub fn admit(&mut self, now: Ps, found: &Found, packet: &mut Packet) -> Verdict {
         let full = !self.room.holds(found, packet.bytes.into());
         let marks = match &mut self.rule {
-            // As Linux has it, early detection is first, and what it lets pass may find the queue full.
+            // As in Linux, early detection comes first, and a packet that passes it may find the
+            // queue full.
             Rule::Red(detector) => match detector.decide(found, packet) {
                 Action::Drop => return Verdict::Early,
                 action => action == Action::Mark,
@@ -138,28 +141,29 @@ impl Gate {
     }
 }
 
-/// A gate before a link that is known at arrival to send a packet after those it has.
+/// Admission to a FIFO link, which knows at arrival when each packet will have been sent.
 #[derive(Debug)]
-pub(crate) struct Gated {
-    gate: Gate,
-    /// When each packet that has been taken will have been sent.
+pub(crate) struct PredictedQueue {
+    admission: Admission,
+    /// When each admitted packet will have been sent.
     taken: VecDeque<Ps>,
 }
 
-impl Gated {
-    pub fn new(gate: Gate) -> Self {
-        Gated { gate, taken: VecDeque::new() }
+impl PredictedQueue {
+    pub fn new(admission: Admission) -> Self {
+        PredictedQueue { admission, taken: VecDeque::new() }
     }
 
-    /// What was taken is lost.
+    /// All admitted packets are lost.
     pub fn clear(&mut self, now: Ps) {
         self.taken.clear();
-        self.gate.reset(now);
+        self.admission.reset(now);
     }
 
-    /// Bytes times ps that packets are still to wait after `now`.
+    /// Bytes times ps that packets still have to wait after `now`.
     pub fn to_wait(&self, now: Ps, ps_per_byte: u32) -> u128 {
-        // Each begins when the one before it has been sent: of the first, which has begun, all later ones came in time.
+        // Each packet starts when the one before it has been sent. All packets behind the first
+        // one, which has started, came in time for that.
         let pairs = self.taken.iter().zip(self.taken.iter().skip(1));
         let rest = |(&begins, &sent): (&Ps, &Ps)| {
             let bytes = (sent - begins) / u64::from(ps_per_byte);
@@ -168,18 +172,19 @@ impl Gated {
         pairs.map(rest).sum()
     }
 
-    /// `free`: when what was taken will have been sent.
+    /// `free`: when all admitted packets will have been sent.
     pub fn admit(&mut self, now: Ps, free: Ps, ps_per_byte: u32, packet: &mut Packet) -> Verdict {
         while self.taken.front().is_some_and(|&sent| sent <= now) {
             self.taken.pop_front();
         }
         let found = Found {
-            // A byte that is being sent is still to go: so a limit in bytes is one in time, to the picosecond.
+            // A byte being sent still counts, so that a limit in bytes is a limit in time, to the
+            // picosecond.
             bytes: free.saturating_sub(now).div_ceil(ps_per_byte.into()),
             packets: self.taken.len() as u64,
             idle: now.checked_sub(free),
         };
-        let verdict = self.gate.admit(now, &found, packet);
+        let verdict = self.admission.admit(now, &found, packet);
         if matches!(verdict, Verdict::Taken | Verdict::Marked) {
             self.taken.push_back(free.max(now) + u64::from(packet.bytes) * u64::from(ps_per_byte));
         }
@@ -193,22 +198,22 @@ mod tests {
     use super::*;
     use crate::core::time::{MS, US};
     use crate::queue::aqm::{Reading, Red};
-    use crate::queue::integral::Integral;
+    use crate::queue::pi_controller::PiController;
     use crate::queue::pie::Pie;
 
     fn packet(ect: bool, bytes: u16) -> Packet {
         Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, bytes) }
     }
 
-    fn gate(limit: Limit, threshold: Limit) -> Gate {
-        Gate::new(&Queue::Threshold { limit, threshold }, 800, Rng::new(1, 2))
+    fn admission(limit: Limit, threshold: Limit) -> Admission {
+        Admission::new(&Queue::Threshold { limit, threshold }, 800, Rng::new(1, 2))
     }
 
     #[test]
     fn every_packet_that_finds_the_threshold_is_marked() {
         let find = |threshold, bytes, packets, ect| {
             let mut packet = packet(ect, 1_500);
-            let verdict = gate(Limit::None, threshold).admit(0, &Found { bytes, packets, idle: None }, &mut packet);
+            let verdict = admission(Limit::None, threshold).admit(0, &Found { bytes, packets, idle: None }, &mut packet);
             assert_eq!(packet.marked, verdict == Verdict::Marked);
             verdict
         };
@@ -222,30 +227,31 @@ mod tests {
         assert_eq!(find(bytes, 90_000, 99, false), Taken, "what is not ECN-capable passes unmarked");
     }
 
-    /// Verdicts about a thousand packets that come every us from then on, twice as fast as they go. `free`: of the link before.
-    fn verdicts(gated: &mut Gated, from: Ps, mut free: Ps) -> Vec<Verdict> {
+    /// Verdicts for a thousand packets that arrive every us, twice as fast as they leave. `free`:
+    /// when the link was last free.
+    fn verdicts(predicted: &mut PredictedQueue, from: Ps, mut free: Ps) -> Vec<Verdict> {
         let mut next = |n| {
             let now = from + n * US;
-            let verdict = gated.admit(now, free, 1_333, &mut packet(false, 1_500));
+            let verdict = predicted.admit(now, free, 1_333, &mut packet(false, 1_500));
             free = free.max(now) + if matches!(verdict, Taken | Marked) { 1_500 * 1_333 } else { 0 };
             verdict
         };
         (0..1_000).map(&mut next).collect()
     }
 
-    /// But for its random numbers.
+    /// Apart from its random numbers.
     #[test]
     fn a_gate_that_has_lost_all_is_as_new() {
         let red = Red { weight: 3, ..Red::ns2(Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::None) };
-        let control = Integral { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
+        let control = PiController { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
         let pie = Pie { control, burst: 50 * US, ..Pie::rfc8033(Limit::None) };
         for queue in [Queue::Red(red), Queue::Red(Red { reading: Reading::Linux, ..red }), Queue::Pie(pie)] {
-            let new = || Gated::new(Gate::new(&queue, 1_333, Rng::new(1, 2)));
+            let new = || PredictedQueue::new(Admission::new(&queue, 1_333, Rng::new(1, 2)));
             let mut used = new();
             let before = verdicts(&mut used, 0, 0);
             assert!(before.iter().filter(|verdict| **verdict == Verdict::Early).count() > 50, "{queue:?}");
             used.clear(MS);
-            match (&mut used.gate.rule, new().gate.rule) {
+            match (&mut used.admission.rule, new().admission.rule) {
                 (Rule::Red(used), Rule::Red(new)) => used.rng = new.rng,
                 (Rule::Pie(used, _), Rule::Pie(new, _)) => used.rng = new.rng,
                 _ => unreachable!("it has another rule"),
@@ -257,22 +263,22 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_dropped_unmarked() {
         let mut packet = packet(true, 1_500);
-        let mut gate = gate(Limit::Bytes(30_000), Limit::Bytes(0));
-        assert_eq!(gate.admit(0, &Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
+        let mut admission = admission(Limit::Bytes(30_000), Limit::Bytes(0));
+        assert_eq!(admission.admit(0, &Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
         assert!(!packet.marked);
-        assert_eq!(gate.admit(0, &Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
+        assert_eq!(admission.admit(0, &Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
     }
 
     #[test]
     fn a_queue_is_counted_to_the_picosecond() {
-        let mut gated = Gated::new(gate(Limit::None, Limit::Bytes(1_500)));
-        let mut at = |now, free| gated.admit(now, free, 800, &mut packet(true, 1_500));
+        let mut predicted = PredictedQueue::new(admission(Limit::None, Limit::Bytes(1_500)));
+        let mut at = |now, free| predicted.admit(now, free, 800, &mut packet(true, 1_500));
         // 1,500 bytes take 1.2 us, and the last byte is to go until it has gone.
         assert_eq!(at(0, 0), Verdict::Taken);
         assert_eq!(at(799, 1_200_000), Verdict::Marked);
         assert_eq!(at(800, 1_200_000), Verdict::Taken);
-        let mut gated = Gated::new(gate(Limit::None, Limit::Packets(1)));
-        let mut at = |now, free| gated.admit(now, free, 800, &mut packet(true, 1_500));
+        let mut predicted = PredictedQueue::new(admission(Limit::None, Limit::Packets(1)));
+        let mut at = |now, free| predicted.admit(now, free, 800, &mut packet(true, 1_500));
         assert_eq!(at(0, 0), Verdict::Taken);
         assert_eq!(at(1_199_999, 1_200_000), Verdict::Marked);
         assert_eq!(at(2_400_000, 2_400_000), Verdict::Taken);

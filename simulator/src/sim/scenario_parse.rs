@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scenarios and traffic as they are written.
+//! Deserialize scenarios and traffic from JSON and from Python's objects.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -14,7 +14,7 @@ use crate::sim::scenario::Scenario;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::{Arrivals, FlowSpec, Flows, Sizes, Wish, Workload};
 
-/// A scenario; its traffic is not one of its parts here.
+/// The serialized scenario, in which the workload's fields stand beside the others.
 #[derive(Deserialize)]
 #[serde(rename = "Scenario", deny_unknown_fields)]
 struct WrittenScenario {
@@ -78,7 +78,7 @@ enum WrittenFlows {
     Flows(Vec<Row>),
 }
 
-/// A flow with what it has of its own.
+/// A flow with its own settings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -116,7 +116,7 @@ impl From<WrittenFlows> for Flows {
     }
 }
 
-/// Of a name, or by points.
+/// Sizes, by name or by points.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 enum WrittenSizes {

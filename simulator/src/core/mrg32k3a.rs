@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The generator of ns-2, for input that was published as a script of ns-2's.
+//! MRG32k3a, the random number generator of ns-2, for traffic that was published as an ns-2 script.
 
 /// `MRG32k3a` (L'Ecuyer, Operations Research 47, 1999): two recurrences of order three, combined.
 ///
 /// `x[n] = (1403580 x[n-2] - 810728 x[n-3]) mod (2^32 - 209)`, `y[n] = (527612 y[n-1] - 1370589 y[n-3]) mod (2^32 - 22853)`.
 #[derive(Debug, Clone)]
-pub struct Mrg {
+pub struct Mrg32k3a {
     x: [u64; 3],
     y: [u64; 3],
 }
@@ -13,11 +13,11 @@ pub struct Mrg {
 const M1: u64 = (1 << 32) - 209;
 const M2: u64 = (1 << 32) - 22_853;
 
-impl Mrg {
+impl Mrg32k3a {
     /// As ns-2's `seed` command starts it: all six numbers of the state are the seed. Neighbouring seeds have nearly equal first
     /// draws, for these are linear in the seed.
     pub fn new(seed: u32) -> Self {
-        Mrg { x: [u64::from(seed); 3], y: [u64::from(seed); 3] }
+        Mrg32k3a { x: [u64::from(seed); 3], y: [u64::from(seed); 3] }
     }
 
     /// Uniform in (0, 1): at least 1/(2^32 - 208), and below 1 by as much.
@@ -48,14 +48,14 @@ mod tests {
             (180_000, [376_005_000, 230_429_436, 318_867_675, 801_413_779]),
         ];
         for (seed, draws) in known {
-            let mut rng = Mrg::new(seed);
+            let mut rng = Mrg32k3a::new(seed);
             assert_eq!(draws, [(); 4].map(|()| (rng.unit() * (1u64 << 31) as f64) as u64), "seed {seed}");
         }
     }
 
     #[test]
     fn it_is_even() {
-        let mut rng = Mrg::new(12_345);
+        let mut rng = Mrg32k3a::new(12_345);
         let mut counts = [0u32; 16];
         for _ in 0..160_000 {
             counts[(rng.unit() * 16.0) as usize] += 1;

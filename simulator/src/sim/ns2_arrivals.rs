@@ -1,58 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Flows as the scripts behind Figure 9 of the paper draw them in ns-2.
+//! Flow arrivals as the ns-2 scripts behind the paper's Figure 9 draw them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::core::mrg::Mrg;
+use crate::core::mrg32k3a::Mrg32k3a;
 use crate::core::time::{Ps, S};
 
-/// The scripts' flows begin after a second, which is part of the times that they add up.
+/// Flows of the scripts start after one second, which is part of the sums of times.
 const BEGIN_S: f64 = 1.0;
 
-/// So far apart are the generators' seeds of two runs.
+/// Distance between the generators' seeds of two runs.
 const RUN: u64 = 1_000_000;
 
-/// So many runs there are, for a seed of ns-2's has 31 bits.
+/// The number of different runs: a seed of ns-2's has 31 bits.
 const RUNS: u64 = 2_000;
 
-/// What one host sends to another: gaps and sizes, each of a generator whose seed is a sum of small multiples of both hosts'
-/// numbers. What is drawn first is linear in the seed, so that those who send to one host begin within moments of each other,
-/// and with sizes that are nearly the same: the published input has incasts that a Poisson process has not.
+/// The flows from one host to another: gaps and sizes, each from a generator whose seed is a sum of
+/// small multiples of both hosts' numbers. First draws are linear in the seed, so that hosts that
+/// send to one host start within moments of each other, with nearly equal sizes: the published
+/// input has incasts that a Poisson process does not have.
 struct Pair {
     src: u32,
     dst: u32,
-    gaps: Mrg,
-    sizes: Mrg,
+    gaps: Mrg32k3a,
+    sizes: Mrg32k3a,
     next_s: f64,
 }
 
 impl Pair {
-    /// The run with seed 1 is the published one; the seeds of others lie so far behind its own.
+    /// Seed 1 gives the published run; seeds of other runs are offset.
     fn new(src: u32, dst: u32, seed: u64) -> Self {
         let run = seed.wrapping_sub(1) % RUNS * RUN;
         let generator =
-            |source: u64, destination: u64| Mrg::new((source * u64::from(src) + destination * u64::from(dst) + run) as u32);
+            |source: u64, destination: u64| Mrg32k3a::new((source * u64::from(src) + destination * u64::from(dst) + run) as u32);
         Pair { src, dst, gaps: generator(17, 1_244), sizes: generator(33, 4_369), next_s: BEGIN_S }
     }
 
-    /// Moves on to its next flow.
+    /// Advances to the next flow.
     fn step(&mut self, gap_s: f64) {
         self.next_s += as_printed(-libm::log(self.gaps.unit()) * gap_s);
     }
 
-    /// When its next flow begins.
+    /// Start of the next flow.
     fn start(&self) -> Ps {
         ((self.next_s - BEGIN_S) * S as f64 + 0.5) as Ps
     }
 }
 
-/// A number as ns-2 hands it to a script: with seven digits.
+/// A number as ns-2 passes it to a script: with seven digits.
 fn as_printed(value: f64) -> f64 {
     format!("{value:.6e}").parse().expect("a number")
 }
 
-/// A flow: when it begins, its ends, and the share of flows that are not larger.
+/// A drawn flow: start, ends, and the share of flows that are not larger.
 pub(crate) struct Drawn {
     pub(crate) start: Ps,
     pub(crate) src: u32,
@@ -60,7 +61,8 @@ pub(crate) struct Drawn {
     pub(crate) share: f64,
 }
 
-/// The first `count` flows; each host sends one every `host_gap` ps on average, to the others alike.
+/// The first `count` flows; each host sends one every `host_gap` ps on average, evenly to all
+/// others.
 pub(crate) fn flows(host_gap: f64, count: u32, hosts: u32, seed: u64) -> impl Iterator<Item = Drawn> {
     let gap_s = host_gap / S as f64 * f64::from(hosts - 1);
     let ends = (0..hosts).flat_map(|dst| (0..hosts).filter(move |&src| src != dst).map(move |src| (src, dst)));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is written down of packets and flows while a run goes on. It looks at each event before it happens and at hosts' notices after
-//! it; the loop of a run of which nothing is written down knows nothing of it.
+//! Trace packets and count what became of each flow's packets.
+//!
+//! The tracer looks at each event before it happens, and at the hosts' notices after it. A run
+//! without a trace does not call it.
 
 use std::collections::BTreeMap;
 
@@ -12,73 +14,76 @@ use crate::net::network::Network;
 use crate::net::topology::Node;
 use crate::packet::{Kind, Packet, AGAIN, CWR};
 
-/// Whose packets are written down.
+/// Which packets to trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Traced {
-    /// Everybody's.
+    /// All packets.
     All,
-    /// On the links of these hosts, both ways.
+    /// Packets on these hosts' links, in both directions.
     Hosts(Vec<u32>),
 }
 
-/// A packet at the end of a link, or dropped at its beginning, or lost on it.
+/// A packet at the end of a link, dropped at its beginning, or lost on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 // Each is a bit of the packet.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Hop {
-    /// When its last bit came, or it was dropped; of what was on a link that failed, when it would have come.
+    /// When its last bit arrived, or it was dropped; for a packet on a failed link, when it would
+    /// have arrived.
     pub at: Ps,
-    /// Number of the link, in the order of [`crate::Simulation::ports`]; where none leads on, that by which the packet came.
+    /// Number of the link, in the order of [`crate::Simulation::ports`]; for a packet without a
+    /// route, the link by which it came.
     pub link: u32,
-    /// The flow's place in the list, or what its path is chosen by; a source's number; above those of sources an application's channel.
+    /// The flow's place in the list, or its path key; a source's number; above those, an
+    /// application's channel.
     pub flow: u32,
-    /// Data: its number in the flow. ACK: how many packets from the first on have arrived.
+    /// Data: its number in the flow. ACK: the cumulative acknowledgement, in packets.
     pub seq: u32,
-    /// Number of the host that sent it.
+    /// Number of the sending host.
     pub src: u32,
-    /// Number of the host that it is for.
+    /// Number of the destination host.
     pub dst: u32,
     /// Bytes on the wire.
     pub bytes: u16,
     /// 0 data, 1 ACK, 2 probe, 3 datagram, 4 SYN, 5 SYN-ACK.
     pub kind: u8,
-    /// 0 to 7; ACKs and SYN-ACKs have that of their flow.
+    /// 0 to 7; ACKs and SYN-ACKs have their flow's level.
     pub level: u8,
-    /// Congestion experienced of data, its echo of an ACK; of SYNs that the flow is ECN-capable.
+    /// Data: congestion experienced. ACK: its echo. SYN: the flow is ECN-capable.
     pub marked: bool,
-    /// It may be marked.
+    /// It is ECN-capable.
     pub ect: bool,
-    /// Data sent before.
+    /// A retransmission.
     pub again: bool,
-    /// Data that tells of a reduced window.
+    /// Data with CWR: the window was reduced.
     pub reduced: bool,
     /// It was dropped or lost.
     pub dropped: bool,
 }
 
-/// What became of a flow's packets.
+/// Counts of a flow's packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Data packets that came to the receiver, those sent again too.
+    /// Data packets that reached the receiver, retransmissions included.
     pub delivered: u64,
-    /// Of these, with a mark.
+    /// Of these, packets with a mark.
     pub marked: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted: u64,
-    /// Data packets dropped in queues or by a limiter, or lost with a link that failed.
+    /// Data packets dropped by queues or limiters, or lost on failed links.
     pub dropped: u64,
-    /// Expired timers, a SYN's too.
+    /// Timeouts, those of SYNs included.
     pub timeouts: u64,
-    /// Sum of the times that delivered data waited in queues, in ps.
+    /// Total queueing time of delivered data, in ps.
     pub waited: u64,
-    /// Longest of them.
+    /// Longest queueing time.
     pub waited_most: Ps,
-    /// Sum of the times that data waited in its host's limiter, in ps.
+    /// Total time that data waited in its host's limiter, in ps.
     pub held: u64,
 }
 
 impl FlowCounts {
-    /// The receiver has a packet that waited so long.
+    /// The receiver got a packet after this queueing time.
     fn has(&mut self, packet: &Packet, waited: Ps) {
         self.delivered += 1;
         self.marked += u64::from(packet.marked);
@@ -88,21 +93,22 @@ impl FlowCounts {
 }
 
 #[derive(Debug)]
-pub(crate) struct Diary {
+pub(crate) struct Tracer {
     traced: Option<Traced>,
     pub hops: Vec<Hop>,
-    /// By flow, if they are counted.
+    /// By flow, if counted.
     pub flows: Option<BTreeMap<u32, FlowCounts>>,
-    /// By packet: how long it has crossed links, without waits; of one that its host draws for, how long it has waited.
+    /// By packet: time spent on links so far, without queueing; for a packet held by a host's
+    /// jitter, its queueing time.
     crossing: Vec<Ps>,
 }
 
-impl Diary {
+impl Tracer {
     pub fn new(traced: Option<Traced>, flows: bool) -> Self {
-        Diary { traced, hops: Vec::new(), flows: flows.then(BTreeMap::new), crossing: Vec::new() }
+        Tracer { traced, hops: Vec::new(), flows: flows.then(BTreeMap::new), crossing: Vec::new() }
     }
 
-    /// This event is next.
+    /// Called before an event.
     pub fn before(&mut self, event: Event, network: &Network, hosts: &Hosts) {
         let kind = event.what & !((1 << INDEX) - 1);
         if kind != ARRIVE && kind != HAND_OVER {
@@ -128,7 +134,7 @@ impl Diary {
         }
     }
 
-    /// Data has crossed a link; returns how long it has waited if the receiver has it now.
+    /// Data has crossed a link; returns its queueing time if the receiver has it now.
     fn arrived(&mut self, at: Ps, place: usize, packet: &Packet, network: &Network, hosts: &Hosts) -> Option<Ps> {
         let crossed = cross(&mut self.crossing, place, packet, network);
         let Node::Host(host) = network.links.end(packet.link) else { return None };
@@ -140,7 +146,7 @@ impl Diary {
         Some(waited)
     }
 
-    /// It has happened, at this time.
+    /// Called after an event.
     pub fn after(&mut self, network: &Network, hosts: &mut Hosts) {
         let Some(notices) = hosts.notices.take() else { return };
         for (origin, notice) in &notices {
@@ -182,7 +188,7 @@ impl Diary {
     }
 }
 
-/// Adds the time that a packet takes for the link that it is on; all until now.
+/// Adds the time on the packet's current link; returns the total so far.
 fn cross(crossing: &mut Vec<Ps>, place: usize, packet: &Packet, network: &Network) -> Ps {
     if crossing.len() <= place {
         crossing.resize(place + 1, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What happens when a link fails: what it carries and what waits for it is lost, and so is what is offered to it until it works again.
+//! Failing links: everything on the link, waiting for it, or offered to it until it works again is
+//! lost.
 
 use crate::core::error::Result;
 use crate::core::time::Ps;
@@ -7,7 +8,7 @@ use crate::net::link::{Class, Link, Links, Service, NOWHERE};
 use crate::packet::Pool;
 
 impl Links {
-    /// Adds the link that leads nowhere, to which what cannot reach its end is offered.
+    /// Adds the link that leads nowhere; packets without a route are offered to it.
     pub(crate) fn add_nowhere(&mut self) -> Result<()> {
         let dead = Class { delay: 0, limit: 0, mark: 0, ps_per_byte: 1, service: Service::Dead };
         let class = self.class_like(&dead)?;
@@ -16,16 +17,16 @@ impl Links {
         Ok(())
     }
 
-    /// A link fails; `lost` gets what waits for it. What it carries is for others to find.
+    /// A link fails. Packets waiting for it go to `lost`; the caller finds those on it.
     pub(crate) fn fail(&mut self, now: Ps, number: u32, pool: &mut Pool, lost: &mut Vec<u32>) {
         let place = self.places[number as usize] as usize;
         let service = self.class(number).service;
         let (rest, in_vain) = (self.rest(now, number), self.to_wait(now, number));
         match service {
             Service::Counted => self.counted[place].clear(),
-            Service::Gated => self.gated[place].clear(now),
+            Service::PredictedQueue => self.predicted[place].clear(now),
             Service::Queued => self.queued[place].flush(now, pool, lost),
-            // As links that fail are not paused, its gate remembers nothing.
+            // Links that fail are never paused, so their admission has no state.
             Service::Port => self.ports[place].waiting.flush(now, pool, lost),
             Service::Fifo | Service::Dead => {}
         }
@@ -34,19 +35,19 @@ impl Links {
         }
         let free = &mut self.all[number as usize].free;
         if matches!(service, Service::Queued | Service::Port) {
-            // The departure of the packet that it sent is still to come.
+            // The departure event of the packet being sent is still pending.
             self.cut.insert(number, *free);
         } else {
             *free = now;
         }
-        // Of the link that leads nowhere.
+        // The class of the link that leads nowhere.
         let dead = self.all[self.all.len() - 1].class;
         let class = std::mem::replace(&mut self.all[number as usize].class, dead);
         self.failed.insert(number, class);
     }
 
     /// A link works again.
-    pub(crate) fn mend(&mut self, number: u32) {
+    pub(crate) fn repair(&mut self, number: u32) {
         if let Some(class) = self.failed.remove(&number) {
             self.all[number as usize].class = class;
         }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Aequitas (Zhang et al., SIGCOMM 2022): a sender admits a flow to its level with a probability that it keeps for each receiver and
-//! level; what is not admitted runs on the lowest. The probability rises slowly while flows meet their level's target of time for their
-//! size, and falls at once, by the size, for one that does not (Algorithm 1).
+//! Aequitas (Zhang et al., SIGCOMM 2022): a sender admits a flow to its level with a probability
+//! kept for each receiver and level.
+//!
+//! A flow that is not admitted runs on the lowest level. The probability rises slowly while flows
+//! meet their level's target time, and falls at once, by the flow's size, when one does not
+//! (Algorithm 1).
 
 use std::collections::HashMap;
 
@@ -11,25 +14,27 @@ use crate::core::rng::Rng;
 use crate::core::time::{Ps, S};
 use crate::core::units::{Duration, In};
 
-/// Settings.
+/// Settings of Aequitas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aequitas {
-    /// By level: most time for each packet of a flow; none: everything is admitted, and nothing judged.
+    /// By level: target time for each packet of a flow; none: everything is admitted.
     #[serde(with = "In::<Duration>")]
     pub targets: [Option<Ps>; 8],
-    /// Share of flows that shall meet it, in thousandths.
+    /// Share of flows that should meet the target, in thousandths.
     pub share: u32,
-    /// Alpha: the probability rises by so many millionths, once in a target times 1 / (1 − share).
+    /// Alpha, in millionths: the probability rises by it at most once in target / (1 − share).
     pub increase: u32,
-    /// Beta: it falls by so many millionths for each packet.
+    /// Beta, in millionths: the probability falls by it for each packet of a flow that misses its
+    /// target.
     pub decrease: u32,
-    /// Least probability, in millionths: so that it is noticed when targets are met again.
+    /// The least probability, in millionths: it must stay above 0 to notice that targets are met
+    /// again.
     pub floor: u32,
 }
 
 impl Default for Aequitas {
-    /// The paper's alpha and beta, 0.01; no targets yet.
+    /// The paper's alpha and beta, 0.01; no targets.
     fn default() -> Self {
         Aequitas { targets: [None; 8], share: 999, increase: 10_000, decrease: 10_000, floor: 10_000 }
     }
@@ -37,11 +42,11 @@ impl Default for Aequitas {
 
 /// A probability of 1.
 const ONE: u32 = 1_000_000;
-/// What is not admitted runs on this level.
+/// The level of flows that are not admitted.
 const LOWEST: u8 = 7;
 
 impl Aequitas {
-    pub(crate) fn wrong(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         if self.targets[usize::from(LOWEST)].is_some() {
             Some(format!("level {LOWEST} takes what is not admitted and can have no target"))
         } else if self.targets.iter().flatten().any(|&target| target == 0 || target > S) {
@@ -63,23 +68,23 @@ struct Channel {
     raised: Ps,
 }
 
-/// All senders.
+/// The state of all senders.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct AequitasState {
     of: Aequitas,
     channels: HashMap<(u32, u32, u8), Channel>,
     rng: Rng,
 }
 
-/// Its random numbers, above those of hosts that draw.
+/// Its random stream; streams of hosts with jitter are below.
 const STREAM: u64 = 1 << 50;
 
-impl Admission {
+impl AequitasState {
     pub fn new(of: Aequitas, seed: u64) -> Self {
-        Admission { of, channels: HashMap::new(), rng: Rng::new(seed, STREAM) }
+        AequitasState { of, channels: HashMap::new(), rng: Rng::new(seed, STREAM) }
     }
 
-    /// The level on which a flow runs that asks for one.
+    /// The level that a flow gets when it requests this one.
     pub fn admit(&mut self, from: u32, to: u32, level: u8) -> u8 {
         if self.of.targets[usize::from(level)].is_none() {
             return level;
@@ -92,7 +97,7 @@ impl Admission {
         }
     }
 
-    /// A flow of so many packets has taken so long.
+    /// Updates the probability after a flow of this many packets took this long.
     pub fn judge(&mut self, now: Ps, (from, to, level): (u32, u32, u8), took: Ps, packets: u32) {
         let Some(target) = self.of.targets[usize::from(level)] else { return };
         let channel = self.channels.entry((from, to, level)).or_insert(Channel { probability: ONE, raised: 0 });
@@ -117,7 +122,7 @@ mod tests {
     #[test]
     fn the_probability_follows_algorithm_1() {
         let targets = std::array::from_fn(|level| (level < 2).then_some(10 * US));
-        let mut admission = Admission::new(Aequitas { targets, share: 900, ..Aequitas::default() }, 1);
+        let mut admission = AequitasState::new(Aequitas { targets, share: 900, ..Aequitas::default() }, 1);
         let mut after = |now, took, packets| {
             admission.judge(now, (1, 2, 0), took, packets);
             admission.channels[&(1, 2, 0)].probability

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Python's objects from settings, for any type that serde writes: the other way round than `reading`. A struct or a variant is made by
-//! the class of its name in `qjump_sim`, a variant of a struct that has no class by the variant's, one without fields whose name is in lower
-//! case is a text; fields that a class does not have are those of a struct that it has itself.
+//! Encode settings as Python objects: a serde serializer for any type, the reverse of `decode`.
+//!
+//! A struct or variant becomes an object of the class with its name in `qjump_sim`; if its struct
+//! has no class, the variant's class. A variant without fields whose name is in lower case becomes
+//! a string. A field that the class does not have is a struct whose fields the class has itself.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,30 +13,31 @@ use serde::ser::{
     Serializer,
 };
 
-/// What tells of the settings.
-pub fn made<'py>(py: Python<'py>, of: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    of.serialize(Maker(py))?.object(py)
+/// Encodes settings as a Python object.
+pub fn encode<'py>(py: Python<'py>, of: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    of.serialize(Encoder(py))?.object(py)
 }
 
-/// What a setting becomes.
-pub enum Made<'py> {
+/// An encoded setting.
+pub enum Encoded<'py> {
     Object(Bound<'py, PyAny>),
-    /// Of a class; made when it is known whether what holds it has a field for it.
-    Fields(&'static str, Vec<(&'static str, Made<'py>)>),
+    /// Fields of a class; the object is made once it is known whether its parent has a field for
+    /// it.
+    Fields(&'static str, Vec<(&'static str, Encoded<'py>)>),
 }
 
-impl<'py> Made<'py> {
+impl<'py> Encoded<'py> {
     fn object(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (name, fields) = match self {
-            Made::Object(object) => return Ok(object),
-            Made::Fields(name, fields) => (name, fields),
+            Encoded::Object(object) => return Ok(object),
+            Encoded::Fields(name, fields) => (name, fields),
         };
         let class = py.import("qjump_sim")?.getattr(name)?;
         let known = class.getattr("__dataclass_fields__")?;
         let values = PyDict::new(py);
         for (field, made) in fields {
             match made {
-                Made::Fields(_, inner) if !known.contains(field)? => {
+                Encoded::Fields(_, inner) if !known.contains(field)? => {
                     for (field, made) in inner {
                         values.set_item(field, made.object(py)?)?;
                     }
@@ -46,70 +49,70 @@ impl<'py> Made<'py> {
     }
 }
 
-/// The interpreter's error.
+/// An error of the interpreter.
 #[derive(Debug)]
-pub struct Wrong(PyErr);
+pub struct EncodeError(PyErr);
 
-impl std::fmt::Display for Wrong {
+impl std::fmt::Display for EncodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for EncodeError {}
 
-impl Error for Wrong {
+impl Error for EncodeError {
     fn custom<T: std::fmt::Display>(sentence: T) -> Self {
-        Wrong(PyTypeError::new_err(sentence.to_string()))
+        EncodeError(PyTypeError::new_err(sentence.to_string()))
     }
 }
 
-impl From<PyErr> for Wrong {
+impl From<PyErr> for EncodeError {
     fn from(error: PyErr) -> Self {
-        Wrong(error)
+        EncodeError(error)
     }
 }
 
-impl From<Wrong> for PyErr {
-    fn from(wrong: Wrong) -> Self {
+impl From<EncodeError> for PyErr {
+    fn from(wrong: EncodeError) -> Self {
         wrong.0
     }
 }
 
-type Done<'py> = Result<Made<'py>, Wrong>;
+type Done<'py> = Result<Encoded<'py>, EncodeError>;
 
-/// Writes into the interpreter.
+/// The serializer.
 #[derive(Clone, Copy)]
-struct Maker<'py>(Python<'py>);
+struct Encoder<'py>(Python<'py>);
 
-impl<'py> Maker<'py> {
+impl<'py> Encoder<'py> {
     fn plain<T>(self, value: T) -> Done<'py>
     where
         T: IntoPyObject<'py>,
         PyErr: From<T::Error>,
     {
         use pyo3::BoundObject;
-        Ok(Made::Object(value.into_pyobject(self.0).map_err(PyErr::from)?.into_any().into_bound()))
+        Ok(Encoded::Object(value.into_pyobject(self.0).map_err(PyErr::from)?.into_any().into_bound()))
     }
 }
 
-/// What settings do not hold.
+/// Types that settings do not use.
 macro_rules! unwritten {
     ($($name:ident($type:ty))*) => {$(
         fn $name(self, _: $type) -> Done<'py> {
-            Err(Wrong::custom(concat!("settings have no ", stringify!($type))))
+            Err(EncodeError::custom(concat!("settings have no ", stringify!($type))))
         }
     )*};
 }
 
-impl<'py> Serializer for Maker<'py> {
-    type Ok = Made<'py>;
-    type Error = Wrong;
+impl<'py> Serializer for Encoder<'py> {
+    type Ok = Encoded<'py>;
+    type Error = EncodeError;
     type SerializeSeq = Items<'py>;
     type SerializeTuple = Items<'py>;
     type SerializeTupleStruct = Items<'py>;
-    type SerializeTupleVariant = Impossible<Made<'py>, Wrong>;
-    type SerializeMap = Impossible<Made<'py>, Wrong>;
+    type SerializeTupleVariant = Impossible<Encoded<'py>, EncodeError>;
+    type SerializeMap = Impossible<Encoded<'py>, EncodeError>;
     type SerializeStruct = Attributes<'py>;
     type SerializeStructVariant = Attributes<'py>;
 
@@ -166,7 +169,7 @@ impl<'py> Serializer for Maker<'py> {
         match variant {
             "None" => self.serialize_none(),
             text if text.starts_with(|first: char| first.is_ascii_lowercase()) => self.plain(text),
-            class => Ok(Made::Fields(class, Vec::new())),
+            class => Ok(Encoded::Fields(class, Vec::new())),
         }
     }
 
@@ -183,23 +186,23 @@ impl<'py> Serializer for Maker<'py> {
     ) -> Done<'py> {
         let module = self.0.import("qjump_sim")?;
         match value.serialize(self)? {
-            // What has no class of its own is what several variants have in common.
-            Made::Fields(name, fields) if name == variant || !module.hasattr(name)? => Ok(Made::Fields(variant, fields)),
-            // Plain numbers are of bytes.
+            // A struct without a class is shared by several variants.
+            Encoded::Fields(name, fields) if name == variant || !module.hasattr(name)? => Ok(Encoded::Fields(variant, fields)),
+            // A plain number means bytes.
             made if variant == "Bytes" => Ok(made),
-            made => Ok(Made::Object(module.getattr(variant)?.call1((made.object(self.0)?,))?)),
+            made => Ok(Encoded::Object(module.getattr(variant)?.call1((made.object(self.0)?,))?)),
         }
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'py>, Wrong> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'py>, EncodeError> {
         Ok(Items(self, Vec::new()))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Items<'py>, Wrong> {
+    fn serialize_tuple(self, _: usize) -> Result<Items<'py>, EncodeError> {
         Ok(Items(self, Vec::new()))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items<'py>, Wrong> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items<'py>, EncodeError> {
         Ok(Items(self, Vec::new()))
     }
 
@@ -209,16 +212,16 @@ impl<'py> Serializer for Maker<'py> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Wrong> {
-        Err(Wrong::custom("settings have no variant of several values"))
+    ) -> Result<Self::SerializeTupleVariant, EncodeError> {
+        Err(EncodeError::custom("settings have no variant of several values"))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Wrong> {
-        Err(Wrong::custom("settings have no map"))
+    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, EncodeError> {
+        Err(EncodeError::custom("settings have no map"))
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Attributes<'py>, Wrong> {
-        Ok(Attributes { maker: self, name, fields: Vec::new() })
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Attributes<'py>, EncodeError> {
+        Ok(Attributes { encoder: self, name, fields: Vec::new() })
     }
 
     fn serialize_struct_variant(
@@ -227,32 +230,32 @@ impl<'py> Serializer for Maker<'py> {
         _: u32,
         variant: &'static str,
         len: usize,
-    ) -> Result<Attributes<'py>, Wrong> {
+    ) -> Result<Attributes<'py>, EncodeError> {
         self.serialize_struct(variant, len)
     }
 }
 
-struct Items<'py>(Maker<'py>, Vec<Bound<'py, PyAny>>);
+struct Items<'py>(Encoder<'py>, Vec<Bound<'py, PyAny>>);
 
 impl<'py> SerializeSeq for Items<'py> {
-    type Ok = Made<'py>;
-    type Error = Wrong;
+    type Ok = Encoded<'py>;
+    type Error = EncodeError;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Wrong> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         self.1.push(value.serialize(self.0)?.object(self.0 .0)?);
         Ok(())
     }
 
     fn end(self) -> Done<'py> {
-        Ok(Made::Object(PyTuple::new(self.0 .0, self.1)?.into_any()))
+        Ok(Encoded::Object(PyTuple::new(self.0 .0, self.1)?.into_any()))
     }
 }
 
 impl<'py> SerializeTuple for Items<'py> {
-    type Ok = Made<'py>;
-    type Error = Wrong;
+    type Ok = Encoded<'py>;
+    type Error = EncodeError;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Wrong> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         SerializeSeq::serialize_element(self, value)
     }
 
@@ -262,10 +265,10 @@ impl<'py> SerializeTuple for Items<'py> {
 }
 
 impl<'py> SerializeTupleStruct for Items<'py> {
-    type Ok = Made<'py>;
-    type Error = Wrong;
+    type Ok = Encoded<'py>;
+    type Error = EncodeError;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Wrong> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EncodeError> {
         SerializeSeq::serialize_element(self, value)
     }
 
@@ -275,30 +278,30 @@ impl<'py> SerializeTupleStruct for Items<'py> {
 }
 
 struct Attributes<'py> {
-    maker: Maker<'py>,
+    encoder: Encoder<'py>,
     name: &'static str,
-    fields: Vec<(&'static str, Made<'py>)>,
+    fields: Vec<(&'static str, Encoded<'py>)>,
 }
 
 impl<'py> SerializeStruct for Attributes<'py> {
-    type Ok = Made<'py>;
-    type Error = Wrong;
+    type Ok = Encoded<'py>;
+    type Error = EncodeError;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), Wrong> {
-        self.fields.push((field, value.serialize(self.maker)?));
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), EncodeError> {
+        self.fields.push((field, value.serialize(self.encoder)?));
         Ok(())
     }
 
     fn end(self) -> Done<'py> {
-        Ok(Made::Fields(self.name, self.fields))
+        Ok(Encoded::Fields(self.name, self.fields))
     }
 }
 
 impl<'py> SerializeStructVariant for Attributes<'py> {
-    type Ok = Made<'py>;
-    type Error = Wrong;
+    type Ok = Encoded<'py>;
+    type Error = EncodeError;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), Wrong> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), EncodeError> {
         SerializeStruct::serialize_field(self, field, value)
     }
 

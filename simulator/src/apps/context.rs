@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an application may do with the network and its hosts.
+//! What a running application may do: send, set timers and draw random numbers.
 
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
@@ -9,7 +9,7 @@ use crate::host::sockets::Event;
 use crate::net::network::Network;
 use crate::packet::Packet;
 
-/// The streams of random numbers that belong to applications: the upper half.
+/// Random streams of applications: the upper half.
 const STREAMS: u64 = 1 << 63;
 
 /// A message over the hosts' reliable transport.
@@ -20,28 +20,28 @@ pub(crate) struct Message {
     pub level: u8,
     /// On the wire.
     pub bytes: u64,
-    /// What its path is chosen by.
+    /// The key by which its path is chosen.
     pub key: u32,
 }
 
-/// What an application may do.
-pub(crate) struct Net<'a> {
+/// An application's access to the simulation.
+pub(crate) struct Context<'a> {
     pub network: &'a mut Network,
     pub hosts: &'a mut Hosts,
-    /// The run's.
+    /// The seed of the run.
     pub seed: u64,
-    /// Next key of a path.
+    /// The next unused path key.
     pub keys: &'a mut u32,
     /// The application's number.
     pub app: u32,
 }
 
-impl Net<'_> {
+impl Context<'_> {
     pub fn now(&self) -> Ps {
         self.network.now
     }
 
-    /// A stream of random numbers of the application's own.
+    /// A random stream of the application's own.
     pub fn stream(&self, number: u32) -> Rng {
         Rng::new(self.seed, STREAMS | u64::from(self.app) << 32 | u64::from(number))
     }
@@ -50,19 +50,20 @@ impl Net<'_> {
         self.hosts.sockets.tell(self.network, at, self.app, Event::Timer(token));
     }
 
-    /// One-way connections for datagrams, by the host that sends; returns the number of the first.
+    /// Opens one-way channels for datagrams, given their sending hosts; returns the number of the
+    /// first.
     pub fn channels(&mut self, senders: impl IntoIterator<Item = u32>) -> u32 {
         self.hosts.sockets.open(self.app, senders)
     }
 
-    /// So many keys that nobody else's path is chosen by; returns the first. After some 2^32 they come again.
+    /// Reserves path keys; returns the first. They repeat after 2^32.
     pub fn keys(&mut self, count: u32) -> u32 {
         let first = *self.keys;
         *self.keys = first.wrapping_add(count);
         first
     }
 
-    /// Hands over a datagram; returns when the host's limiter lets it go, or now if it drops it.
+    /// Sends a datagram; returns when the host's limiter releases it, or now if it is dropped.
     pub fn datagram(&mut self, channel: u32, to: u32, level: u8, bytes: u16, token: u32) -> Ps {
         let from = self.hosts.sockets.sender(channel);
         let flow = self.hosts.sockets.first() + channel;
@@ -70,7 +71,7 @@ impl Net<'_> {
         self.hosts.send_datagram(self.network, from, level, datagram)
     }
 
-    /// Hands over a message, which is one flow.
+    /// Sends a message as one flow.
     pub fn send(&mut self, message: Message, token: u32) {
         let packets = self.packets(message.bytes);
         let last = self.last(message.bytes);
@@ -82,15 +83,15 @@ impl Net<'_> {
         bytes.div_ceil(self.data_bytes().into()) as u32
     }
 
-    /// Bytes of its last packet.
+    /// Bytes of a message's last packet.
     pub fn last(&self, bytes: u64) -> u16 {
         (bytes - u64::from(self.packets(bytes) - 1) * u64::from(self.data_bytes())) as u16
     }
 
-    /// Begins a flow of the most packets there can be; returns its slot. `cap`: its largest window, in packets.
+    /// Starts a flow of the largest size; returns its slot. `cap`: largest window in packets.
     pub fn send_endless(&mut self, from: u32, to: u32, level: u8, key: u32, cap: u16) -> u32 {
         let last = self.data_bytes();
-        self.start(Message { from, to, level, bytes: 0, key }, MOST_PACKETS, last, cap, 0)
+        self.start(Message { from, to, level, bytes: 0, key }, MAX_PACKETS, last, cap, 0)
     }
 
     fn start(&mut self, message: Message, packets: u32, last: u16, cap: u16, token: u32) -> u32 {
@@ -108,12 +109,12 @@ impl Net<'_> {
         self.hosts.data_bytes()
     }
 
-    /// The flow with this key, if its slot is still its own.
+    /// The flow with this key, if its slot has not been reused.
     pub fn flow(&self, slot: u32, key: u32) -> Option<&Flow> {
         Some(&self.hosts.flows[slot as usize]).filter(|flow| flow.key == key)
     }
 
-    /// A flow sends nothing new any more.
+    /// Ends a flow: it sends nothing new.
     pub fn cut_short(&mut self, slot: u32, key: u32) {
         let flow = &self.hosts.flows[slot as usize];
         if flow.key == key && !flow.finished() {
@@ -123,4 +124,4 @@ impl Net<'_> {
 }
 
 /// Largest flow.
-const MOST_PACKETS: u32 = (1 << 31) - 1;
+const MAX_PACKETS: u32 = (1 << 31) - 1;

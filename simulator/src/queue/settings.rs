@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a scheme says of a queue.
+//! The queue setting of a scheme: one variant a kind of queue, with the properties that links ask
+//! about.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
 use crate::core::units::{In, Size};
 use crate::queue::aqm::{CoDel, Red};
-use crate::queue::dual::DualPi2;
+use crate::queue::dualpi2::DualPi2;
 use crate::queue::level_red::LevelRed;
 use crate::queue::limit::Limit;
 use crate::queue::pie::Pie;
-use crate::queue::timed::TimeAware;
+use crate::queue::time_aware::TimeAware;
 use crate::queue::wfq::Wfq;
 
-/// A link's queue.
+/// The queue setting of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Queue {
-    /// First come, first served; what does not fit is dropped.
+    /// FIFO; packets that do not fit are dropped.
     DropTail(Limit),
-    /// Drop tail of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes, but not the first that does since the
-    /// queue was shorter: what ns-2's RED does without averaging.
+    /// FIFO of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes,
+    /// except the first packet since the queue was shorter: ns-2's RED without averaging.
     Marking {
         /// Bytes.
         #[serde(with = "In::<Size>")]
@@ -29,33 +30,36 @@ pub enum Queue {
         #[serde(with = "In::<Size>")]
         threshold: u64,
     },
-    /// First come, first served; marks every ECN-capable packet that finds `threshold` or more, as hardware and Linux do.
+    /// FIFO that marks every ECN-capable packet which finds `threshold` or more, as hardware and
+    /// Linux do.
     Threshold {
-        /// Of the queue.
+        /// Limit of the queue.
         limit: Limit,
-        /// From which on it marks.
+        /// Threshold of marks.
         threshold: Limit,
     },
-    /// Random early detection before a drop tail.
+    /// Random early detection in front of a FIFO.
     Red(Red),
-    /// Controlled delay behind a drop tail.
+    /// Controlled delay on a FIFO.
     CoDel(CoDel),
-    /// Strict priority in eight levels, ACKs before them; pushes out the newest packet of the last level. `limit` bytes without
-    /// the packet being sent.
+    /// Strict priority in eight levels, with ACKs above; evicts the newest packet of the least
+    /// urgent level. `limit` in bytes without the packet being sent.
     Priority {
         /// Bytes.
         #[serde(with = "In::<Size>")]
         limit: u64,
     },
-    /// pFabric's: least remaining first, a flow in order, most remaining dropped. `limit` bytes without the packet being sent.
-    /// Datagrams count as if one more than their level remained.
+    /// pFabric's: least remaining first, flows in order, most remaining dropped. `limit` in bytes
+    /// without the packet being sent. Datagrams count as one more remaining packet than their
+    /// level.
     PFabric {
         /// Bytes.
         #[serde(with = "In::<Size>")]
         limit: u64,
     },
-    /// Deficit round robin: flows that wait have turns, of `quantum` bytes each; where packets do not fit, the longest flow gives up
-    /// its newest. A source or a channel of datagrams is a flow. `limit` bytes without the packet being sent.
+    /// Deficit round robin: waiting flows take turns of `quantum` bytes; if a packet does not fit,
+    /// the longest flow drops its newest. A source or channel of datagrams is a flow. `limit` in
+    /// bytes without the packet being sent.
     RoundRobin {
         /// Bytes.
         #[serde(with = "In::<Size>")]
@@ -64,20 +68,20 @@ pub enum Queue {
         #[serde(with = "In::<Size>")]
         quantum: u32,
     },
-    /// Levels by weight.
+    /// Eight levels that share the link by weight.
     Wfq(Wfq),
-    /// Levels that mark.
+    /// Eight levels, each of which marks by its own queue.
     LevelRed(LevelRed),
-    /// Levels with gates that open by the clock (802.1Qbv).
+    /// Eight levels with gates that open by the clock (802.1Qbv).
     TimeAware(TimeAware),
-    /// PIE before a drop tail (RFC 8033).
+    /// PIE in front of a FIFO (RFC 8033).
     Pie(Pie),
     /// Two coupled queues (RFC 9332).
     DualPi2(DualPi2),
 }
 
 impl Queue {
-    /// Says what cannot be; `packet`: bytes of the largest one.
+    /// Refuses invalid settings. `packet`: bytes of the largest packet.
     pub(crate) fn check(&self, place: &str, packet: u16) -> Result<()> {
         let limit = match self {
             Queue::DropTail(limit)
@@ -109,7 +113,7 @@ impl Queue {
         let bytes = match limit {
             Limit::Bytes(bytes) => bytes,
             Limit::Packets(0) => 0,
-            // What a time holds depends on the link.
+            // The bytes of a time depend on the link.
             Limit::None | Limit::Packets(_) | Limit::Time(_) => u64::MAX,
         };
         if bytes < packet {
@@ -118,24 +122,24 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether packets are sent in the order in which they come, and none that was taken is dropped: then a link knows at once when
-    /// each will have been sent.
-    pub(crate) fn is_known_at_arrival(&self) -> bool {
+    /// Whether packets leave in the order of arrival and no admitted packet is dropped: then a link
+    /// knows at arrival when each will have been sent.
+    pub(crate) fn departs_in_order(&self) -> bool {
         matches!(self, Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_) | Queue::Pie(_))
     }
 
-    /// Whether a link has to ask it for every packet: it may wait though the link is free, drop what it took, count what is sent, or mark by
-    /// level.
-    pub(crate) fn is_asked_always(&self) -> bool {
+    /// Whether a link must ask it for every packet: it may wait though the link is free, drop
+    /// admitted packets, count what is sent, or mark by level.
+    pub(crate) fn needs_port(&self) -> bool {
         matches!(self, Queue::CoDel(_) | Queue::Wfq(_) | Queue::LevelRed(_) | Queue::TimeAware(_) | Queue::DualPi2(_))
     }
 
-    /// Why a link with it cannot be paused, if it cannot.
-    pub(crate) fn wrong_with_pauses(&self) -> Option<&'static str> {
+    /// Why a link with this queue cannot be paused, if it cannot.
+    pub(crate) fn pause_conflict(&self) -> Option<&'static str> {
         matches!(self, Queue::Pie(_)).then_some("PIE knows the delay only of a link that is never paused")
     }
 
-    /// Whether it serves by level, so that some may be stopped and others not.
+    /// Whether it serves by level, so that single levels can be stopped.
     pub(crate) fn has_levels(&self) -> bool {
         matches!(self, Queue::Priority { .. } | Queue::Wfq(_) | Queue::LevelRed(_) | Queue::TimeAware(_))
     }

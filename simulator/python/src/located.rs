@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Reads Python objects; what is wrong with one is said in one sentence that begins with its place in the scenario.
+//! Python objects with their place in the scenario, for errors of one sentence that begin with it.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,23 +8,23 @@ use qjump_sim::units::{Duration, Instant, Octets, Packets, Size, Unit};
 
 /// A Python object and its place, such as `scheme.queue.limit`.
 #[derive(Clone)]
-pub struct Part<'py> {
+pub struct Located<'py> {
     object: Bound<'py, PyAny>,
     place: String,
-    /// That of a number, by the name that settings give it; none: it is plain.
+    /// A number's unit, by the name that settings give it; empty: none.
     unit: &'static str,
     /// Bytes of a full packet.
     full: u16,
-    /// It stands for a struct whose fields the object has among its own.
+    /// It stands for a struct whose fields are among the object's own.
     inline: bool,
 }
 
-/// Longer ones are shown by their type.
+/// Objects with a longer repr are shown by their type.
 const SHOWN: usize = 60;
 
-impl<'py> Part<'py> {
+impl<'py> Located<'py> {
     pub fn new(object: &Bound<'py, PyAny>, place: &str) -> Self {
-        Part { object: object.clone(), place: place.to_owned(), unit: "", full: 0, inline: false }
+        Located { object: object.clone(), place: place.to_owned(), unit: "", full: 0, inline: false }
     }
 
     pub fn object(&self) -> &Bound<'py, PyAny> {
@@ -36,16 +36,16 @@ impl<'py> Part<'py> {
     }
 
     fn of(&self, object: Bound<'py, PyAny>, place: String) -> Self {
-        Part { object, place, unit: self.unit, full: self.full, inline: false }
+        Located { object, place, unit: self.unit, full: self.full, inline: false }
     }
 
-    /// Its attribute.
+    /// An attribute.
     pub fn get(&self, field: &str) -> PyResult<Self> {
         let place = if self.place.is_empty() { field.to_owned() } else { format!("{}.{field}", self.place) };
         Ok(self.of(self.object.getattr(field)?, place))
     }
 
-    /// Its attribute, or itself for a struct whose fields it has among its own.
+    /// An attribute; or the object itself, for a struct whose fields are among its own.
     pub fn field(&self, field: &str) -> PyResult<Self> {
         if self.object.hasattr(field)? {
             self.get(field)
@@ -54,12 +54,12 @@ impl<'py> Part<'py> {
         }
     }
 
-    /// The same for a struct whose fields it has among its own.
+    /// As a struct whose fields are among the object's own.
     pub fn inline(self) -> Self {
-        Part { inline: true, ..self }
+        Located { inline: true, ..self }
     }
 
-    /// Its elements.
+    /// The elements of a sequence.
     pub fn items(&self) -> PyResult<Vec<Self>> {
         let Ok(items) = self.object.try_iter() else {
             return Err(self.is_not("a sequence"));
@@ -68,27 +68,27 @@ impl<'py> Part<'py> {
         items.enumerate().map(item).collect()
     }
 
-    /// Nothing if it is Python's None.
+    /// None if the object is Python's None.
     pub fn given(self) -> Option<Self> {
         (!self.object.is_none()).then_some(self)
     }
 
-    /// The same as a number of a unit.
+    /// As a number of this unit.
     pub fn of_unit(self, unit: &'static str) -> Self {
-        Part { unit, ..self }
+        Located { unit, ..self }
     }
 
-    /// The same, in which packets are full ones of its transport, if it has one.
+    /// With the full packet size of its transport, if it has one.
     pub fn with_full_packets(self) -> Self {
         let full = self.get("transport").and_then(|transport| transport.get("data_bytes")?.bytes()).unwrap_or(self.full);
-        Part { full, ..self }
+        Located { full, ..self }
     }
 
-    /// A whole number of its unit that `T`, an unsigned one, can hold.
+    /// A whole number of its unit that fits the unsigned type `T`.
     pub fn count<T: TryFrom<u64>>(&self) -> PyResult<T> {
         match self.unit {
-            Instant::NAME => self.picoseconds(Instant::MOST),
-            Duration::NAME => self.picoseconds(Duration::MOST),
+            Instant::NAME => self.picoseconds(Instant::MAX),
+            Duration::NAME => self.picoseconds(Duration::MAX),
             Octets::NAME => self.bytes(),
             Size::NAME => self.size(),
             Packets::NAME if self.class()? == "Packets" => self.get("count")?.whole(),
@@ -96,7 +96,7 @@ impl<'py> Part<'py> {
         }
     }
 
-    /// A whole number that `T`, an unsigned one, can hold, of what has no unit here.
+    /// A whole number without a unit that fits the unsigned type `T`.
     pub fn whole<T: TryFrom<u64>>(&self) -> PyResult<T> {
         self.refuse_units(&["Time", "Bytes", "Packets"], "a plain number")?;
         self.number()
@@ -117,17 +117,17 @@ impl<'py> Part<'py> {
         }
     }
 
-    /// The same, or `Packets`, so many full ones.
+    /// Bytes, or `Packets` of full size.
     fn size<T: TryFrom<u64>>(&self) -> PyResult<T> {
         if self.class()? != "Packets" {
             return self.bytes();
         }
         let packets: u32 = self.get("count")?.whole()?;
         let bytes = packets.checked_mul(self.full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
-        bytes.ok_or_else(|| self.wrong("so many packets have more than 4294967295 bytes"))
+        bytes.ok_or_else(|| self.error("so many packets have more than 4294967295 bytes"))
     }
 
-    /// What a limit is, where a queue has one in packets beside that in bytes.
+    /// The given limit of a `DropTail`, which may be in bytes or in packets.
     pub fn limit(self) -> PyResult<Self> {
         if self.class()? != "DropTail" {
             return Ok(self);
@@ -136,11 +136,11 @@ impl<'py> Part<'py> {
         match (bytes.object.is_none(), packets.object.is_none()) {
             (_, true) => Ok(bytes),
             (true, false) => Ok(packets.of_unit(Packets::NAME)),
-            (false, false) => Err(self.wrong("a limit is in bytes or in packets, not in both")),
+            (false, false) => Err(self.error("a limit is in bytes or in packets, not in both")),
         }
     }
 
-    /// The name of a limit's kind.
+    /// The variant of `Limit`.
     pub fn limit_unit(&self) -> PyResult<&'static str> {
         Ok(match self.class()?.as_str() {
             _ if self.unit == Packets::NAME => "Packets",
@@ -150,7 +150,7 @@ impl<'py> Part<'py> {
         })
     }
 
-    /// Says that something has another unit than what is wanted.
+    /// Refuses other units than the expected one.
     fn refuse_units(&self, others: &[&str], wanted: &str) -> PyResult<()> {
         let class = self.class()?;
         let told = match class.as_str() {
@@ -160,19 +160,19 @@ impl<'py> Part<'py> {
         };
         if others.contains(&class.as_str()) {
             let shown = self.object.repr()?;
-            return Err(self.wrong(&format!("{shown} is {told}, where {wanted} is meant")));
+            return Err(self.error(&format!("{shown} is {told}, where {wanted} is meant")));
         }
         Ok(())
     }
 
     /// A point in time, in ps.
     pub fn time(&self) -> PyResult<u64> {
-        self.picoseconds(Instant::MOST)
+        self.picoseconds(Instant::MAX)
     }
 
     /// A delay, timeout or the like, in ps.
     pub fn duration(&self) -> PyResult<u64> {
-        self.picoseconds(Duration::MOST)
+        self.picoseconds(Duration::MAX)
     }
 
     fn picoseconds<T: TryFrom<u64>>(&self, most: u64) -> PyResult<T> {
@@ -194,7 +194,7 @@ impl<'py> Part<'py> {
         self.object.extract().map_err(|_| self.is_not("a text"))
     }
 
-    /// The name of its class, by which kinds of queues and the like are told apart; all texts are of one, numpy's too.
+    /// The name of its class, which identifies variants; all strings count as `str`, numpy's too.
     pub fn class(&self) -> PyResult<String> {
         if self.object.is_instance_of::<PyString>() {
             return Ok("str".to_owned());
@@ -202,32 +202,32 @@ impl<'py> Part<'py> {
         self.object.get_type().name()?.extract()
     }
 
-    /// The sentence that it is something else than `wanted`.
+    /// An error: this object is not `wanted`.
     pub fn is_not(&self, wanted: &str) -> PyErr {
         let shown = self.object.repr().map(|text| text.to_string()).unwrap_or_default();
         let what = match self.class() {
             Ok(class) if shown.is_empty() || shown.len() > SHOWN || shown.contains('\n') => format!("this {class}"),
             _ => shown,
         };
-        self.wrong(&format!("{what} is not {wanted}"))
+        self.error(&format!("{what} is not {wanted}"))
     }
 
-    pub fn wrong(&self, sentence: &str) -> PyErr {
+    pub fn error(&self, sentence: &str) -> PyErr {
         PyValueError::new_err(format!("{}: {sentence}", self.place))
     }
 
-    /// The same of an element.
-    pub fn wrong_at(&self, element: usize, sentence: &str) -> PyErr {
+    /// An error about an element.
+    pub fn error_at(&self, element: usize, sentence: &str) -> PyErr {
         PyValueError::new_err(format!("{}[{element}]: {sentence}", self.place))
     }
 
-    /// The sentence of the simulator, after the place.
+    /// The simulator's error, with this place.
     pub fn refused(&self, error: &qjump_sim::Error) -> PyErr {
-        self.wrong(&error.to_string())
+        self.error(&error.to_string())
     }
 }
 
-/// The simulator's own sentence, which names the place.
-pub fn told(error: &qjump_sim::Error) -> PyErr {
+/// The simulator's error, which already names a place.
+pub fn value_error(error: &qjump_sim::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What happens at links with ports: every packet sent has a departure event, and pause frames come between.
+//! Events of links with ports: offer, departure, wake-up and pause frames. Every packet that such a
+//! link sends has a departure event.
 
-use crate::core::event::{ARRIVE, DEPART, TOLD, WAKE};
+use crate::core::event::{ARRIVE, DEPART, PAUSE_FRAME, WAKE};
 use crate::core::time::Ps;
-use crate::net::link::{to_go, Links, Offered};
-use crate::net::pause::{Held, Told, PAUSE_FRAME};
+use crate::net::link::{bytes_to_send, Links, Offered};
+use crate::net::pause::{Held, PauseFrame, PAUSE_FRAME_BYTES};
 use crate::net::topology::Node;
 use crate::packet::Pool;
-use crate::queue::gate::Verdict;
+use crate::queue::admission::Verdict;
 use crate::queue::next::Next;
 
 impl Links {
-    /// Offers a packet to a port. `from`: the link it was on, or its host's own.
+    /// Offers a packet to a port. `from`: the link it came by, or its host's own link.
     pub(crate) fn offer_port(
         &mut self,
         now: Ps,
@@ -32,7 +33,7 @@ impl Links {
         let (free, ps_per_byte) = (self.all[number as usize].free, self.class(number).ps_per_byte);
         let port = &mut self.ports[place as usize];
         let found = port.found(now, free, ps_per_byte, level);
-        let verdict = port.gate.admit(now, &found, pool.get_mut(handle));
+        let verdict = port.admission.admit(now, &found, pool.get_mut(handle));
         match verdict {
             Verdict::Early => return Offered::Early,
             Verdict::Full => return Offered::Dropped,
@@ -41,17 +42,17 @@ impl Links {
         let taken = port.waiting.enqueue(now, handle, pool, &mut self.evicted);
         let marked = verdict == Verdict::Marked;
         if let Some(watch) = self.watch.as_mut().filter(|_| taken) {
-            watch[number as usize].taken(port.waiting.bytes() + to_go(free, now, ps_per_byte), marked);
+            watch[number as usize].taken(port.waiting.bytes() + bytes_to_send(free, now, ps_per_byte), marked);
         }
         for i in 0..self.evicted.len() {
-            self.let_go(now, self.evicted[i], pool);
+            self.release_held(now, self.evicted[i], pool);
         }
         if !taken {
             return Offered::Dropped;
         }
         let full = self.pauses.as_mut().map_or(0, |pauses| pauses.hold(handle, held));
         if full != 0 {
-            self.ask(now, from, Told { levels: full, stop: full });
+            self.send_pause_frame(now, from, PauseFrame { levels: full, stop: full });
         }
         if self.ports[place as usize].is_free() {
             self.send_next(now, number, place, pool);
@@ -61,7 +62,7 @@ impl Links {
         Offered::Queued
     }
 
-    /// A port has sent a packet or pause frame.
+    /// A port has finished sending a packet or pause frame.
     pub(crate) fn depart_port(&mut self, now: Ps, number: u32, place: u32, pool: &mut Pool) {
         let port = &mut self.ports[place as usize];
         port.sending = false;
@@ -70,7 +71,7 @@ impl Links {
         }
         let free = self.all[number as usize].free;
         if free > now {
-            // A pause frame is next.
+            // A pause frame is being sent next.
             self.due.push((free, DEPART | number));
             return;
         }
@@ -81,8 +82,8 @@ impl Links {
         }
     }
 
-    /// What a port's queue holds may be sent by now, if it has not been asked since.
-    pub(crate) fn woken(&mut self, now: Ps, number: u32, pool: &mut Pool) {
+    /// A wake-up: waiting packets may be sent now, if the port has not been asked since.
+    pub(crate) fn on_wake(&mut self, now: Ps, number: u32, pool: &mut Pool) {
         let place = self.port_of(number);
         let port = &mut self.ports[place as usize];
         if port.wakes == Some(now) {
@@ -93,22 +94,22 @@ impl Links {
         }
     }
 
-    /// A pause frame has crossed a link: levels of the other direction stop, or go on.
-    pub(crate) fn told(&mut self, now: Ps, number: u32, pool: &mut Pool) {
+    /// A pause frame has arrived: levels of the opposite direction stop or resume.
+    pub(crate) fn on_pause_frame(&mut self, now: Ps, number: u32, pool: &mut Pool) {
         let Some(pauses) = &mut self.pauses else {
             return;
         };
-        let Some(told) = pauses.take_frame(number) else {
+        let Some(frame) = pauses.take_frame(number) else {
             return;
         };
         let other = pauses.reverse(number);
         let place = self.port_of(other);
         let port = &mut self.ports[place as usize];
-        port.stopped = port.stopped & !told.levels | told.stop;
+        port.stopped = port.stopped & !frame.levels | frame.stop;
         if let Some(watch) = &mut self.watch {
             watch[other as usize].stop(now, port.stopped != 0);
         }
-        if told.stop != told.levels && port.is_free() {
+        if frame.stop != frame.levels && port.is_free() {
             self.send_next(now, other, place, pool);
         }
     }
@@ -146,40 +147,41 @@ impl Links {
             if let Some(watch) = &mut self.watch {
                 watch[number as usize].early += 1;
             }
-            self.let_go(now, self.early[i], pool);
+            self.release_held(now, self.early[i], pool);
         }
     }
 
-    /// A packet that was held is dropped.
-    fn let_go(&mut self, now: Ps, handle: u32, pool: &Pool) {
+    /// A held packet is dropped.
+    fn release_held(&mut self, now: Ps, handle: u32, pool: &Pool) {
         if let Some(held) = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, pool.get(handle))) {
             self.release(now, held);
         }
     }
 
     fn release(&mut self, now: Ps, held: Held) {
-        let levels = self.pauses.as_mut().map_or(0, |pauses| pauses.let_go(held));
+        let levels = self.pauses.as_mut().map_or(0, |pauses| pauses.release_held(held));
         if levels != 0 {
-            self.ask(now, held.link, Told { levels, stop: 0 });
+            self.send_pause_frame(now, held.link, PauseFrame { levels, stop: 0 });
         }
     }
 
-    /// Sends a pause frame to the other end of `link`, after the frame being sent and before all others.
-    fn ask(&mut self, now: Ps, link: u32, told: Told) {
+    /// Sends a pause frame to the other end of `link`, after the frame being sent and before all
+    /// others.
+    fn send_pause_frame(&mut self, now: Ps, link: u32, frame: PauseFrame) {
         let Some(pauses) = &mut self.pauses else {
             return;
         };
         let back = pauses.reverse(link);
         let start = self.all[back as usize].free.max(now);
-        if !pauses.add_frame(now, back, start, told) {
+        if !pauses.add_frame(now, back, start, frame) {
             return;
         }
         let class = *self.class(back);
-        let free = start + u64::from(PAUSE_FRAME) * u64::from(class.ps_per_byte);
+        let free = start + u64::from(PAUSE_FRAME_BYTES) * u64::from(class.ps_per_byte);
         self.all[back as usize].free = free;
-        self.due.push((free + class.delay, DEPART | TOLD | back));
+        self.due.push((free + class.delay, DEPART | PAUSE_FRAME | back));
         if let Some(watch) = &mut self.watch {
-            watch[back as usize].begun += u64::from(PAUSE_FRAME);
+            watch[back as usize].begun += u64::from(PAUSE_FRAME_BYTES);
         }
         let place = self.port_of(back);
         let port = &mut self.ports[place as usize];

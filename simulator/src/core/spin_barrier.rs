@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where threads wait for each other, some hundred thousand times a second: they look again and again instead of being woken.
+//! A barrier for threads that meet some hundred thousand times a second: they spin instead of
+//! sleeping.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Looks before a thread lets others have its core: some microseconds, longer than others take that have one.
+/// Spins before a thread yields its core: some microseconds, longer than other threads need while
+/// they have a core.
 const LOOKS: u32 = 1 << 7;
 
-/// For so many threads.
+/// A barrier for a fixed number of threads.
 #[derive(Debug)]
-pub(crate) struct Rendezvous {
+pub(crate) struct SpinBarrier {
     threads: usize,
     waiting: AtomicUsize,
-    /// How often all have come.
+    /// How often all threads have met.
     rounds: AtomicUsize,
-    /// One will never come.
+    /// A thread has panicked and will never come.
     broken: AtomicBool,
 }
 
-impl Rendezvous {
+impl SpinBarrier {
     pub fn new(threads: usize) -> Self {
-        Rendezvous { threads, waiting: AtomicUsize::new(0), rounds: AtomicUsize::new(0), broken: AtomicBool::new(false) }
+        SpinBarrier { threads, waiting: AtomicUsize::new(0), rounds: AtomicUsize::new(0), broken: AtomicBool::new(false) }
     }
 
-    /// Waits for all. What one has written before, all can read after.
+    /// Waits for all threads. Whatever a thread wrote before, all can read afterwards.
     ///
     /// # Panics
-    /// A thread that should have come has panicked.
+    /// Another thread has panicked.
     pub fn wait(&self) {
         let round = self.rounds.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -45,13 +47,14 @@ impl Rendezvous {
         }
     }
 
-    /// Kept by each thread that others wait for: a panic of it is theirs too, for they would wait for ever.
+    /// Held by each thread that others wait for: if it panics, so do they, instead of waiting for
+    /// ever.
     pub fn guard(&self) -> Guard<'_> {
         Guard(self)
     }
 }
 
-pub(crate) struct Guard<'a>(&'a Rendezvous);
+pub(crate) struct Guard<'a>(&'a SpinBarrier);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -69,15 +72,15 @@ mod tests {
     /// More threads than there are cores.
     #[test]
     fn nobody_goes_on_before_all_have_come() {
-        let (rendezvous, come) = (Rendezvous::new(5), AtomicUsize::new(0));
+        let (barrier, come) = (SpinBarrier::new(5), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..5 {
                 scope.spawn(|| {
                     for round in 1..=2_000 {
                         come.fetch_add(1, Ordering::Relaxed);
-                        rendezvous.wait();
+                        barrier.wait();
                         assert_eq!(come.load(Ordering::Relaxed), 5 * round);
-                        rendezvous.wait();
+                        barrier.wait();
                     }
                 });
             }
@@ -86,16 +89,16 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_has_panicked() {
-        let rendezvous = Rendezvous::new(2);
+        let barrier = SpinBarrier::new(2);
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
-                let _guard = rendezvous.guard();
+                let _guard = barrier.guard();
                 let _ = catch_unwind(AssertUnwindSafe(|| {
-                    let _guard = rendezvous.guard();
+                    let _guard = barrier.guard();
                     panic!("on purpose");
                 }));
             });
-            catch_unwind(AssertUnwindSafe(|| rendezvous.wait()))
+            catch_unwind(AssertUnwindSafe(|| barrier.wait()))
         });
         assert!(ended.is_err());
     }
