@@ -89,11 +89,11 @@ impl Options {
             match word.strip_prefix("--") {
                 Some(name) if known.contains(&name) => match words.next() {
                     Some(value) => options.values.push((name.to_owned(), value.clone())),
-                    None => return Err(failure(format!("{word}: has no value"))),
+                    None => return Err(failure(format!("{word}: needs a value"))),
                 },
                 None if takes_file && options.file.is_none() => options.file = Some(word.clone()),
-                None => return Err(failure(format!("{word}: is a word too many"))),
-                Some(_) => return Err(failure(format!("{word}: there is no such option"))),
+                None => return Err(failure(format!("{word}: unexpected argument"))),
+                Some(_) => return Err(failure(format!("{word}: unknown option"))),
             }
         }
         Ok(options)
@@ -106,7 +106,7 @@ impl Options {
 
     fn number<T: std::str::FromStr>(&self, name: &str, default: &str) -> Result<T> {
         let text = self.text(name, default);
-        text.parse().map_err(|_| failure(format!("--{name}: {text} is no such number")))
+        text.parse().map_err(|_| failure(format!("--{name}: {text} is not a valid number")))
     }
 }
 
@@ -117,7 +117,7 @@ fn failure(text: String) -> Error {
 fn run_written(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &[], true)?;
     let Some(file) = &options.file else {
-        return Err(failure("run: the file of a scenario is missing".to_owned()));
+        return Err(failure("run: needs the file of a scenario".to_owned()));
     };
     let wrong = |error: String| failure(format!("{file}: {error}"));
     let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
@@ -129,7 +129,7 @@ fn run_written(words: &[String]) -> Result<()> {
 fn bench(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme"], true)?;
     let Some(file) = &options.file else {
-        return Err(failure("bench-flows: the file of flows is missing".to_owned()));
+        return Err(failure("bench-flows: needs a file of flows".to_owned()));
     };
     let text = fs::read_to_string(file).map_err(|e| failure(format!("{file}: {e}")))?;
     let flows = Flows::parse(&text).map_err(|e| failure(format!("{file}: {e}")))?;

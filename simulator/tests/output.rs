@@ -59,7 +59,7 @@ fn too_little_memory_for_flows_is_told() {
         Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_qjump-sim"), file.to_str().unwrap()]).output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(said.starts_with("qjump-sim: workload: 100000000 flows need more than "), "{said}");
-    assert!(said.ends_with(" MB, which there are not\n") && done.status.code() == Some(2), "{said}");
+    assert!(said.ends_with(" MB, which this machine does not have\n") && done.status.code() == Some(2), "{said}");
 }
 
 /// Nobody can be told that nobody can be told.

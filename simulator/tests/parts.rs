@@ -120,14 +120,14 @@ fn what_only_one_part_could_know_is_refused() {
     let none = &Watch::default();
     let scheme = |name: &'static str| move |of: &mut Scenario| of.scheme = Scheme::named(name, &of.topology).unwrap();
     let source = Source { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: Bytes::Fixed(100), count: 1 };
-    assert_eq!(refused(&|of| of.workload.sources.push(source), none), "parts: a run with sources has only one");
-    assert_eq!(refused(&scheme("homa"), none), "parts: a run with receivers that grant has only one");
-    assert_eq!(refused(&scheme("aequitas"), none), "parts: a run with admission by hosts has only one");
-    assert_eq!(refused(&scheme("dcqcn-pfc"), none), "parts: a run with pauses has only one");
+    assert_eq!(refused(&|of| of.workload.sources.push(source), none), "parts: a run with sources must have one part");
+    assert_eq!(refused(&scheme("homa"), none), "parts: a run with receivers that grant must have one part");
+    assert_eq!(refused(&scheme("aequitas"), none), "parts: a run with admission by hosts must have one part");
+    assert_eq!(refused(&scheme("dcqcn-pfc"), none), "parts: a run with pauses must have one part");
     assert!(refused(&|of| of.parts = 0, none).starts_with("parts: 0 are not 1 to 4"));
     assert!(refused(&|of| of.parts = 5, none).starts_with("parts: 5 are not 1 to 4"));
     let ports = Watch { ports: true, ..Watch::default() };
-    assert_eq!(refused(&|_| (), &ports), "parts: a run in 2 parts is not watched: watch it in one");
+    assert_eq!(refused(&|_| (), &ports), "parts: a run in 2 parts cannot be watched: watch it in one");
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
 fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<Vec<Ps>> {
     let (epoch, seed) = (Located::new(epoch, "epoch").duration()?, Located::new(seed, "seed").whole()?);
     if epoch == 0 {
-        return Err(PyValueError::new_err("fan-in: its epoch is 0"));
+        return Err(PyValueError::new_err("fan-in: its epoch must be above 0"));
     }
     let senders: Vec<u32> = (0..senders).collect();
     Ok(fan_in(&senders, 0, 0, 1, epoch, 1, seed).iter().map(|source| source.first).collect())

@@ -124,7 +124,7 @@ impl<'py> Located<'py> {
         }
         let packets: u32 = self.get("count")?.whole()?;
         let bytes = packets.checked_mul(self.full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
-        bytes.ok_or_else(|| self.error("so many packets have more than 4294967295 bytes"))
+        bytes.ok_or_else(|| self.error("this many packets exceed 4294967295 bytes"))
     }
 
     /// The given limit of a `DropTail`, which may be in bytes or in packets.
@@ -160,7 +160,7 @@ impl<'py> Located<'py> {
         };
         if others.contains(&class.as_str()) {
             let shown = self.object.repr()?;
-            return Err(self.error(&format!("{shown} is {told}, where {wanted} is meant")));
+            return Err(self.error(&format!("{shown} is {told}, where {wanted} is expected")));
         }
         Ok(())
     }

@@ -42,13 +42,16 @@ impl Bulk {
         level(&place, self.level)?;
         schedule(&place, self.until, 0, 0)?;
         if self.until <= self.start {
-            return Err(Error::new(format!("{place}: its end at {} ps is not after its start at {} ps", self.until, self.start)));
+            return Err(Error::new(format!(
+                "{place}: its end at {} ps must be after its start at {} ps",
+                self.until, self.start
+            )));
         }
         if self.interval == 0 {
-            return Err(Error::new(format!("{place}: its interval is 0")));
+            return Err(Error::new(format!("{place}: its interval must be above 0")));
         }
         if self.window == Some(0) {
-            return Err(Error::new(format!("{place}: its window is 0 packets")));
+            return Err(Error::new(format!("{place}: its window must be above 0 packets")));
         }
         Ok(())
     }

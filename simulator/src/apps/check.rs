@@ -34,11 +34,11 @@ pub(crate) fn hosts(place: &str, hosts: &[u32], fewest: usize, topology: &Topolo
 }
 
 pub(crate) fn level(place: &str, level: u8) -> Result<()> {
-    refuse(level > 7, || format!("{place}: its level {level} is not 0 to 7"))
+    refuse(level > 7, || format!("{place}: its level {level} must be 0 to 7"))
 }
 
 pub(crate) fn count(place: &str, what: &str, count: u32) -> Result<()> {
-    refuse(count == 0 || count >= MAX, || format!("{place}: {count} {what} are not between 1 and 2^29 - 1"))
+    refuse(count == 0 || count >= MAX, || format!("{place}: {count} {what} must be between 1 and 2^29 - 1"))
 }
 
 pub(crate) fn positive(place: &str, what: &str, number: u64) -> Result<()> {
@@ -47,7 +47,7 @@ pub(crate) fn positive(place: &str, what: &str, number: u64) -> Result<()> {
 
 /// Bytes on the wire of a message, which is less than 2^31 packets.
 pub(crate) fn message(place: &str, what: &str, bytes: u64) -> Result<()> {
-    refuse(bytes == 0 || bytes >= 1 << 31, || format!("{place}: {bytes} bytes of its {what} are not between 1 and 2^31 - 1"))
+    refuse(bytes == 0 || bytes >= 1 << 31, || format!("{place}: {bytes} bytes of its {what} must be between 1 and 2^31 - 1"))
 }
 
 /// The last of `count` times with this distance lies on the clock.

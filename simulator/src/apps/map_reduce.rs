@@ -63,10 +63,10 @@ impl MapReduce {
         }
         let (fetches, share) = (u64::from(self.maps) * u64::from(self.reducers), self.map_bytes / u64::from(self.reducers));
         if fetches >= u64::from(MAX_FETCHES) {
-            return Err(Error::new(format!("{place}: {fetches} fetches are not below 2^30")));
+            return Err(Error::new(format!("{place}: {fetches} fetches must be below 2^30")));
         }
         if share == 0 || share >= 1 << 31 {
-            return Err(Error::new(format!("{place}: a share of {share} bytes for each reducer is not between 1 and 2^31 - 1")));
+            return Err(Error::new(format!("{place}: a share of {share} bytes for each reducer must be between 1 and 2^31 - 1")));
         }
         schedule(place, self.first, self.map_time.mean(), self.maps.into())?;
         schedule(place, self.first, self.reduce_time.mean(), 1)

@@ -44,11 +44,11 @@ impl Quantiles {
         let share = |percent: f64| (percent / 100.0 * f64::from(u32::MAX)).round() as u32;
         match points {
             [(0.0, _), .., (100.0, _)] => {}
-            _ => return Err(Error::new("quantiles do not go from 0 to 100 %")),
+            _ => return Err(Error::new("quantiles must go from 0 to 100 %")),
         }
         let points: Vec<(u32, Ps)> = points.iter().map(|&(percent, time)| (share(percent), time)).collect();
         if points.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
-            return Err(Error::new("quantiles do not ascend"));
+            return Err(Error::new("quantiles must ascend"));
         }
         Ok(Quantiles { points })
     }
@@ -93,13 +93,13 @@ mod tests {
         let said = |points: &[(f64, Ps)]| Quantiles::new(points).unwrap_err().to_string();
         let ends: [&[(f64, Ps)]; 6] =
             [&[], &[(0.0, 1)], &[(100.0, 1)], &[(0.0, 1), (99.0, 2)], &[(1.0, 1), (100.0, 2)], &[(0.0, 1), (f64::NAN, 2)]];
-        assert!(ends.iter().all(|points| said(points) == "quantiles do not go from 0 to 100 %"));
+        assert!(ends.iter().all(|points| said(points) == "quantiles must go from 0 to 100 %"));
         let falls: [&[(f64, Ps)]; 4] = [
             &[(0.0, 2), (100.0, 1)],
             &[(0.0, 1), (60.0, 2), (50.0, 3), (100.0, 4)],
             &[(0.0, 1), (f64::NAN, 2), (100.0, 3)],
             &[(0.0, 1), (101.0, 2), (100.0, 3)],
         ];
-        assert!(falls.iter().all(|points| said(points) == "quantiles do not ascend"));
+        assert!(falls.iter().all(|points| said(points) == "quantiles must ascend"));
     }
 }

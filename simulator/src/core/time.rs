@@ -36,12 +36,12 @@ pub(crate) fn human(time: Ps) -> String {
 pub fn ps_per_byte(rate: u64) -> Result<u32> {
     const BYTE: u64 = 8 * S;
     if rate == 0 {
-        return Err(Error::new("a link's rate is 0 bit/s, which moves no packet"));
+        return Err(Error::new("a link's rate is 0 bit/s: it must be above 0"));
     }
     let ps = (BYTE + rate / 2) / rate;
     let carried = u128::from(ps) * u128::from(rate);
     if carried.abs_diff(u128::from(BYTE)) > u128::from(BYTE) / 1_000 {
-        return Err(Error::new(format!("a rate of {rate} bit/s takes no whole number of picoseconds for a byte, within 0.1 %")));
+        return Err(Error::new(format!("a rate of {rate} bit/s does not give whole picoseconds a byte within 0.1 %")));
     }
     u32::try_from(ps).map_err(|_| Error::new(format!("a rate of {rate} bit/s is below 2 kbit/s, the slowest link")))
 }

@@ -48,11 +48,11 @@ const LOWEST: u8 = 7;
 impl Aequitas {
     pub(crate) fn problem(&self) -> Option<String> {
         if self.targets[usize::from(LOWEST)].is_some() {
-            Some(format!("level {LOWEST} takes what is not admitted and can have no target"))
+            Some(format!("level {LOWEST} takes flows that are not admitted and cannot have a target"))
         } else if self.targets.iter().flatten().any(|&target| target == 0 || target > S) {
-            Some("a target is not between 0 and 1 s".to_owned())
+            Some("a target must be between 0 and 1 s".to_owned())
         } else if self.share >= 1_000 {
-            Some(format!("{} thousandths of flows leave none that may miss a target", self.share))
+            Some(format!("a share of {} thousandths must be below 1000", self.share))
         } else if self.increase > ONE || self.decrease > ONE || self.floor > ONE {
             Some("a share of more than 1".to_owned())
         } else {

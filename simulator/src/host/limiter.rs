@@ -114,10 +114,10 @@ impl Limiter {
             return Ok(());
         };
         if matches!(self, Limiter::PerHost(PerHost { limit: Some(0), .. })) {
-            return Err(Error::new("limiter: a limit of 0 packets lets none wait: use mode drop"));
+            return Err(Error::new("limiter: its limit must be above 0 packets: use mode drop to let none wait"));
         }
         if *epoch == 0 || *epoch > Duration::MAX {
-            return Err(Error::new(format!("limiter: its epoch of {epoch} ps is not above 0 and at most 1000 s")));
+            return Err(Error::new(format!("limiter: its epoch of {epoch} ps must be above 0 and at most 1000 s")));
         }
         (0..).zip(budgets).try_for_each(|(level, _)| self.check_packet(level, ack.into()))
     }

@@ -132,10 +132,10 @@ pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
     let place = format!("source from {} to {}", source.src, source.dst);
     check_ends(&place, source.src, source.dst, topology)?;
     if source.level > 7 {
-        return Err(Error::new(format!("{place}: its level {} is not 0 to 7", source.level)));
+        return Err(Error::new(format!("{place}: its level {} must be 0 to 7", source.level)));
     }
     if matches!(source.bytes, Bytes::Fixed(0) | Bytes::Exponential(0)) {
-        return Err(Error::new(format!("{place}: its datagrams have 0 bytes")));
+        return Err(Error::new(format!("{place}: its datagrams must be above 0 bytes")));
     }
     let (gap, count, latest) = (source.gap.mean(), source.count, Instant::MAX);
     if u128::from(source.first) + u128::from(gap) * u128::from(count) > u128::from(latest) {

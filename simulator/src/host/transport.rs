@@ -155,17 +155,17 @@ impl Transport {
 
     fn window_problem(&self) -> Option<String> {
         let wrong = if self.data_bytes == 0 || self.ack_bytes == 0 {
-            "transport: a packet has 0 bytes".to_owned()
+            "transport: packets must be above 0 bytes".to_owned()
         } else if self.initial_window == 0 || self.initial_window > self.max_window {
             format!(
-                "transport: the initial window of {} packets is not between 1 and the largest, {}",
+                "transport: the initial window of {} packets must be between 1 and the largest, {}",
                 self.initial_window, self.max_window
             )
         } else if self.max_window >= 1 << 15 {
-            format!("transport: a window of {} packets is not below 32768", self.max_window)
+            format!("transport: a window of {} packets must be below 32768", self.max_window)
         } else if self.min_rto == 0 || self.min_rto > self.max_rto || self.max_rto > Duration::MAX {
             format!(
-                "transport: the smallest timeout of {} is not above 0 and at most the largest, {}, or that is above 1000 s",
+                "transport: the smallest timeout of {} must be above 0 and at most the largest, {}, which must be at most 1000 s",
                 human(self.min_rto),
                 human(self.max_rto)
             )
@@ -178,17 +178,17 @@ impl Transport {
     /// What is wrong with timeouts, delays or windows, if anything.
     fn timing_problem(&self) -> Option<String> {
         let wrong = if self.delayed_ack == Some(0) {
-            "transport: an ACK delayed by 0 ps is none: leave the delay out".to_owned()
+            "transport: delayed_ack must be above 0 ps: leave it out for no delay".to_owned()
         } else if self.delayed_ack.is_some_and(|delay| delay > Duration::MAX) {
             "transport: ACKs are delayed by more than 1000 s".to_owned()
         } else if self.least_window == 0 || self.least_window > self.max_window {
-            format!("transport: a least window of {} packets is not 1 to the largest one", self.least_window)
+            format!("transport: a least window of {} packets must be 1 to the largest one", self.least_window)
         } else if self.dupacks == Some(0) {
-            "transport: 0 packets above a hole mean no loss: leave dupacks out".to_owned()
+            "transport: dupacks must be above 0: leave it out for none".to_owned()
         } else if self.handshake.is_some_and(|first| first == 0 || first > self.max_rto) {
-            format!("transport: the timeout of a SYN is not between 0 and the largest, {}", human(self.max_rto))
+            format!("transport: the timeout of a SYN must be between 0 and the largest, {}", human(self.max_rto))
         } else if self.initial_rto.is_some_and(|first| first == 0 || first > self.max_rto) {
-            format!("transport: the first timeout is not between 0 and the largest, {}", human(self.max_rto))
+            format!("transport: the first timeout must be between 0 and the largest, {}", human(self.max_rto))
         } else {
             return self.congestion.problem().map(|what| format!("transport: {what}"));
         };

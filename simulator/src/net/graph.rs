@@ -59,7 +59,7 @@ impl Graph {
     pub fn fat_tree(k: u32, edge: Cable, trunk: Cable) -> Result<Tree> {
         if k % 2 == 1 || !(2..=MAX_PORTS).contains(&k) {
             return Err(Error::new(format!(
-                "a fat-tree of switches with {k} ports has not an even number from 2 to {MAX_PORTS}"
+                "a fat-tree of switches with {k} ports needs an even number of them from 2 to {MAX_PORTS}"
             )));
         }
         let half = k / 2;
@@ -88,7 +88,7 @@ impl Graph {
     /// the first failure or after the last, because its hosts would send in vain for ever.
     pub fn build(&self) -> Result<Topology> {
         let mut topology = self.nodes.network(Shape::Graph)?;
-        check_joined(&topology, &[], "a graph is in parts that no cable joins")?;
+        check_joined(&topology, &[], "a graph must be connected")?;
         let mut changes = Vec::new();
         for failure in &self.failures {
             let Failure { one, other, down, up } = failure;
@@ -117,7 +117,7 @@ impl Graph {
             failed.retain(|link| *link != change.link);
             failed.extend((!change.works).then_some(change.link));
         }
-        check_joined(&topology, &failed, "after all failures a graph is in parts that no cable joins")?;
+        check_joined(&topology, &failed, "after all failures a graph must be connected")?;
         topology.changes = changes;
         Ok(topology)
     }

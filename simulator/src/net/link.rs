@@ -165,7 +165,9 @@ impl Links {
         let (bytes, largest) = (admission.limits().0, u64::from(link_config.largest));
         if bytes < largest {
             let rate = cable.rate;
-            return Err(Error::new(format!("queue: at {rate} bit/s its limit holds {bytes} bytes, no packet of {largest}")));
+            return Err(Error::new(format!(
+                "queue: at {rate} bit/s its limit of {bytes} bytes is less than a packet of {largest}"
+            )));
         }
         if let Some(watch) = &mut self.watch {
             watch.push(Watched::default());

@@ -84,13 +84,11 @@ impl Network {
             wheel.push(change.at, DEPART | CHANGE | number);
         }
         if !topology.changes.is_empty() && link_config.pause.is_some() {
-            return Err(Error::new("pause: no link may fail that is paused"));
+            return Err(Error::new("pause: networks with failing cables cannot have pauses"));
         }
         let way = topology.longest_way();
         if 2 * way >= STAMPS.into() {
-            return Err(Error::new(format!(
-                "network: a way through it may take {way} ps, which there and back is not below 35.18 s, the longest round trip"
-            )));
+            return Err(Error::new(format!("network: a path may take {way} ps: its round trip must be below 35.18 s")));
         }
         Ok(Network {
             now: 0,

@@ -32,9 +32,7 @@ impl Partition {
         let leaves = leaves(topology);
         let most = leaves.iter().filter(|&&hosts| hosts > 0).count().min(MAX as usize);
         if parts == 0 || parts as usize > most {
-            return Err(Error::new(format!(
-                "parts: {parts} are not 1 to {most}, the switches with hosts, or {MAX} if those are more"
-            )));
+            return Err(Error::new(format!("parts: {parts} must be 1 to {most}, the switches with hosts, and at most {MAX}")));
         }
         let of_switch = share_out(topology, &leaves, parts);
         let of_host: Vec<u16> = topology.hosts.iter().map(|&(switch, _)| of_switch[switch as usize]).collect();
@@ -43,9 +41,7 @@ impl Partition {
         let between = topology.trunks.iter().filter(|&&(a, b, _)| of_switch[a as usize] != of_switch[b as usize]);
         let window = between.map(|(_, _, cable)| cable.delay).min().unwrap_or(Ps::MAX);
         if window == 0 {
-            return Err(Error::new(
-                "parts: a cable between two of them has no delay, so that none could go on without the other",
-            ));
+            return Err(Error::new("parts: a cable between two parts has no delay, which parallel runs need"));
         }
         Ok(Partition { parts, of_host, of_end, window })
     }
@@ -152,7 +148,7 @@ mod tests {
         let topology = Topology::leaf_spine(&fabric).unwrap();
         for parts in [0, 4] {
             let error = Partition::new(&topology, parts).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("parts: {parts} are not 1 to 3, ")), "{error}");
+            assert!(error.starts_with(&format!("parts: {parts} must be 1 to 3, ")), "{error}");
         }
         let uplink = Cable { delay: 0, ..fabric.uplink };
         let topology = Topology::leaf_spine(&LeafSpine { uplink, ..fabric }).unwrap();

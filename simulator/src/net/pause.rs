@@ -95,12 +95,12 @@ impl Pause {
     pub(crate) fn check(&self, packet: u16) -> Result<()> {
         if self.xon >= self.xoff || self.xoff > self.buffer {
             return Err(Error::new(format!(
-                "pause: {}, {} and {} bytes are not xoff above xon and at most the buffer",
+                "pause: xoff {}, xon {} and buffer {} bytes: xoff must be above xon and at most the buffer",
                 self.xoff, self.xon, self.buffer
             )));
         }
         if self.buffer < u64::from(packet) {
-            return Err(Error::new(format!("pause: its buffer of {} bytes holds no packet of {packet}", self.buffer)));
+            return Err(Error::new(format!("pause: its buffer of {} bytes is less than a packet of {packet}", self.buffer)));
         }
         Ok(())
     }

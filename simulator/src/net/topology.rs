@@ -95,16 +95,16 @@ impl Topology {
     pub fn leaf_spine(of: &LeafSpine) -> Result<Self> {
         let hosts = u64::from(of.racks) * u64::from(of.hosts_per_rack);
         if hosts == 0 {
-            return Err(Error::new("a leaf-spine network has no rack or no host in a rack"));
+            return Err(Error::new("a leaf-spine network needs a rack with a host"));
         }
         if of.spines == 0 && of.racks > 1 {
-            return Err(Error::new("a leaf-spine network of several racks has no spine"));
+            return Err(Error::new("a leaf-spine network of several racks needs a spine"));
         }
         check_count(hosts)?;
         let trunks = u64::from(of.racks) * u64::from(of.spines);
         if of.spines > MAX_SPINES || trunks > MAX_TRUNKS {
             return Err(Error::new(format!(
-                "a network of {} spines and {trunks} cables to them is larger than {MAX_SPINES} and {MAX_TRUNKS}, the most",
+                "a network of {} spines and {trunks} cables to them is larger than the most, {MAX_SPINES} and {MAX_TRUNKS}",
                 of.spines
             )));
         }
@@ -179,7 +179,7 @@ impl Topology {
 
 fn check_count(hosts: u64) -> Result<()> {
     if hosts > u64::from(MAX_HOSTS) {
-        return Err(Error::new(format!("a network of {hosts} hosts is larger than {MAX_HOSTS}, the most")));
+        return Err(Error::new(format!("a network of {hosts} hosts is larger than the most, {MAX_HOSTS}")));
     }
     Ok(())
 }
@@ -334,7 +334,7 @@ fn check_tree(switches: usize, trunks: &[(u32, u32, Cable)]) -> Result<()> {
         root[a] = b;
     }
     if trunks.len() + 1 != switches {
-        return Err(Error::new("a tree is in parts that no cable joins"));
+        return Err(Error::new("a tree must be connected"));
     }
     Ok(())
 }

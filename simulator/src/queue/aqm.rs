@@ -147,10 +147,10 @@ impl Red {
             return Err(Error::new(format!("a weight of 2^-{} is less than 2^-{LARGEST_WEIGHT}, the least", self.weight)));
         }
         if self.mean_packet == 0 {
-            return Err(Error::new("a mean packet has 0 bytes"));
+            return Err(Error::new("the mean packet must be above 0 bytes"));
         }
         match self.mark_p {
-            Some(p) if p > MILLION => Err(Error::new(format!("mark_p: {p} millionths are more than 1"))),
+            Some(p) if p > MILLION => Err(Error::new(format!("mark_p: {p} millionths exceed 1"))),
             _ => Ok(()),
         }
     }
@@ -168,7 +168,7 @@ impl Red {
 /// `max`: in bytes.
 fn check_threshold(max: u64) -> Result<()> {
     if max >= LARGEST_THRESHOLD {
-        return Err(Error::new(format!("a threshold of {max} bytes is not below 2^37")));
+        return Err(Error::new(format!("a threshold of {max} bytes must be below 2^37")));
     }
     Ok(())
 }
@@ -181,14 +181,14 @@ impl Profile {
             (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into(), u64::from(max) * u64::from(mean)),
             // The bytes of a time depend on the link.
             (Limit::Time(min), Limit::Time(max)) => (min, max, 0),
-            _ => return Err(Error::new("min and max are not both in bytes, packets or time")),
+            _ => return Err(Error::new("min and max must both be in bytes, in packets or in time")),
         };
         if min > max || max == 0 {
-            return Err(Error::new(format!("the thresholds {min} and {max} do not increase")));
+            return Err(Error::new(format!("the thresholds {min} and {max} must increase")));
         }
         check_threshold(bytes)?;
         if self.max_p == 0 || self.max_p > MILLION {
-            return Err(Error::new(format!("max_p: {} millionths are not above 0 and at most 1", self.max_p)));
+            return Err(Error::new(format!("max_p: {} millionths must be above 0 and at most 1", self.max_p)));
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ pub struct CoDel {
 impl CoDel {
     pub(crate) fn check(&self) -> Result<()> {
         if self.interval == 0 || self.interval > Duration::MAX {
-            return Err(Error::new(format!("an interval of {} ps is not above 0 and at most 1000 s", self.interval)));
+            return Err(Error::new(format!("an interval of {} ps must be above 0 and at most 1000 s", self.interval)));
         }
         Ok(())
     }

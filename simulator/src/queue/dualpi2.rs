@@ -45,10 +45,10 @@ impl DualPi2 {
 
     pub(crate) fn check(&self) -> Result<()> {
         if !(1..=16).contains(&self.coupling) {
-            return Err(Error::new(format!("a coupling of {} is not between 1 and 16", self.coupling)));
+            return Err(Error::new(format!("a coupling of {} must be between 1 and 16", self.coupling)));
         }
         if !(1..=99).contains(&self.classic_share) {
-            return Err(Error::new(format!("a classic share of {} % is not between 1 and 99", self.classic_share)));
+            return Err(Error::new(format!("a classic share of {} % must be between 1 and 99", self.classic_share)));
         }
         self.control.check()
     }

@@ -30,14 +30,14 @@ impl PiController {
     pub(crate) fn check(&self) -> Result<()> {
         let PiController { target, update, .. } = self;
         if *target == 0 || *target > Duration::MAX {
-            return Err(Error::new(format!("a target of {target} ps is not above 0 and at most 1000 s")));
+            return Err(Error::new(format!("a target of {target} ps must be above 0 and at most 1000 s")));
         }
         if !(US..=Duration::MAX).contains(update) {
             return Err(Error::new(format!("updates every {update} ps are not 1 us to 1000 s apart")));
         }
         if self.alpha == 0 || self.alpha.max(self.beta) > 1 << 50 {
             return Err(Error::new(format!(
-                "gains of {} and {} thousandths are not above 0 and at most 2^50",
+                "gains of {} and {} thousandths must be above 0 and at most 2^50",
                 self.alpha, self.beta
             )));
         }

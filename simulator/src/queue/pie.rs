@@ -45,7 +45,7 @@ impl Pie {
 
     pub(crate) fn check(&self) -> Result<()> {
         if self.mark_p > MILLION {
-            return Err(Error::new(format!("mark_p: {} millionths are more than 1", self.mark_p)));
+            return Err(Error::new(format!("mark_p: {} millionths exceed 1", self.mark_p)));
         }
         self.control.check()
     }
@@ -64,7 +64,7 @@ const CAP: (f64, f64) = (0.1, 0.02);
 /// Factor of the probability after an update without delay.
 const DECAY: f64 = 0.98;
 
-/// What is to be done about a packet.
+/// What PIE decides about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     Pass,

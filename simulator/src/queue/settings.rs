@@ -99,7 +99,7 @@ impl Queue {
             | Queue::DualPi2(DualPi2 { limit, .. }) => Limit::Bytes(*limit),
         };
         let checked = match self {
-            Queue::RoundRobin { quantum: 0, .. } => Err(Error::new("a quantum of 0 bytes lets no flow send")),
+            Queue::RoundRobin { quantum: 0, .. } => Err(Error::new("the quantum must be above 0 bytes")),
             Queue::Red(red) => red.check(),
             Queue::CoDel(codel) => codel.check(),
             Queue::Wfq(wfq) => wfq.check(),
@@ -117,7 +117,7 @@ impl Queue {
             Limit::None | Limit::Packets(_) | Limit::Time(_) => u64::MAX,
         };
         if bytes < packet {
-            return Err(Error::new(format!("{place}: its limit of {bytes} bytes holds no packet of {packet}")));
+            return Err(Error::new(format!("{place}: its limit of {bytes} bytes is less than a packet of {packet}")));
         }
         Ok(())
     }

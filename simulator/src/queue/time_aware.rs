@@ -93,10 +93,10 @@ impl TimeAware {
     /// a gate that never opens.
     pub fn new(limit: u64, base: Ps, entries: &[(Ps, u8)]) -> Result<Self> {
         if entries.is_empty() || entries.len() > ENTRIES {
-            return Err(Error::new(format!("a gate list of {} entries has not 1 to {ENTRIES}", entries.len())));
+            return Err(Error::new(format!("a gate list of {} entries must have 1 to {ENTRIES}", entries.len())));
         }
         if let Some(place) = entries.iter().position(|entry| entry.0 == 0) {
-            return Err(Error::new(format!("entry {place} of the gate list lasts no time")));
+            return Err(Error::new(format!("entry {place} of the gate list must last longer than 0 ps")));
         }
         let cycle = entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= Duration::MAX);
         let Some(cycle) = cycle else {
@@ -248,9 +248,9 @@ mod tests {
     #[test]
     fn lists_that_cannot_be_are_refused() {
         let said = |entries: &[(Ps, u8)]| TimeAware::new(0, 0, entries).unwrap_err().to_string();
-        assert_eq!(said(&[]), "a gate list of 0 entries has not 1 to 16");
-        assert_eq!(said(&[(1, 0xff); 17]), "a gate list of 17 entries has not 1 to 16");
-        assert_eq!(said(&[(1, 0xff), (0, 1)]), "entry 1 of the gate list lasts no time");
+        assert_eq!(said(&[]), "a gate list of 0 entries must have 1 to 16");
+        assert_eq!(said(&[(1, 0xff); 17]), "a gate list of 17 entries must have 1 to 16");
+        assert_eq!(said(&[(1, 0xff), (0, 1)]), "entry 1 of the gate list must last longer than 0 ps");
         assert_eq!(said(&[(1_001 * S, 0xff)]), "the gate list lasts longer than 1000 s");
         assert_eq!(said(&[(1, 0x07), (2, 0xf0)]), "the gate of level 3 never opens");
     }

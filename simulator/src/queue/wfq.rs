@@ -33,7 +33,7 @@ impl Wfq {
     pub(crate) fn check(&self) -> Result<()> {
         match self.weights.iter().position(|weight| !(1..=MAX).contains(weight)) {
             Some(level) => {
-                Err(Error::new(format!("level {level}'s weight of {} is not between 1 and {MAX}", self.weights[level])))
+                Err(Error::new(format!("level {level}'s weight of {} must be between 1 and {MAX}", self.weights[level])))
             }
             None => Ok(()),
         }

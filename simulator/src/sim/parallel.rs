@@ -48,7 +48,7 @@ impl ParallelRun {
             (scheme.limiter.admits(), "admission by hosts"),
         ];
         if let Some((_, what)) = whole.iter().find(|(has, _)| *has) {
-            return Err(Error::new(format!("parts: a run with {what} has only one")));
+            return Err(Error::new(format!("parts: a run with {what} must have one part")));
         }
         let its = |mine| Some(Part { partition: Arc::clone(&partition), mine });
         let part = |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));

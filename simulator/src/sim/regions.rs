@@ -89,9 +89,7 @@ impl Regions {
         let hosts = Topology::leaf_spine(fabric).map_err(|error| told(error.to_string()))?.hosts();
         let ways = Way::both(fabric)?;
         if fabric.racks > 1 && fabric.spines > 1 && fabric.uplink.rate < fabric.edge.rate {
-            return Err(told(
-                "its uplinks are several and slower than its edges: what is best there depends on the routing".to_owned(),
-            ));
+            return Err(told("with several uplinks slower than its edges the ideal time depends on the routing".to_owned()));
         }
         let mut by_size: [Vec<f64>; 4] = Default::default();
         let mut unfinished = 0;
@@ -186,9 +184,9 @@ mod tests {
         let sentence = |fabric| Regions::of(&[flow(6, 16, 1)], &fabric, &WIRE).unwrap_err().to_string();
         assert_eq!(sentence(LeafSpine { racks: 1, ..LeafSpine::FIG9 }), "fabric: there is no host 16 among 16");
         assert!(
-            sentence(LeafSpine { hosts_per_rack: 0, ..LeafSpine::FIG9 }).starts_with("fabric: a leaf-spine network has no rack")
+            sentence(LeafSpine { hosts_per_rack: 0, ..LeafSpine::FIG9 }).starts_with("fabric: a leaf-spine network needs a rack")
         );
         let slow = LeafSpine { uplink: Cable { rate: 1_000_000_000, delay: 0 }, ..LeafSpine::FIG9 };
-        assert!(sentence(slow).starts_with("fabric: its uplinks are several and slower than its edges"));
+        assert!(sentence(slow).starts_with("fabric: with several uplinks slower than its edges"));
     }
 }

@@ -69,7 +69,7 @@ impl Scenario {
         let of = match parts {
             1 => Of::One(Box::new(Simulation::watched(topology, scheme, workload, *seed, watch)?)),
             _ if *watch != Watch::default() => {
-                return Err(Error::new(format!("parts: a run in {parts} parts is not watched: watch it in one")));
+                return Err(Error::new(format!("parts: a run in {parts} parts cannot be watched: watch it in one")));
             }
             _ => Of::Several(ParallelRun::new(topology, scheme, workload, *seed, *parts)?),
         };

@@ -95,12 +95,10 @@ impl Scheme {
             }
         }
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
-            return Err(Error::new("levels: the largest flows of the levels do not increase"));
+            return Err(Error::new("levels: the largest flows of the levels must increase"));
         }
         if self.grants() && self.limiter.drops() {
-            return Err(Error::new(
-                "limiter: what it drops, Homa's receivers ask for again without end: let it delay, without a limit",
-            ));
+            return Err(Error::new("limiter: Homa would retransmit dropped packets without end: use mode delay without a limit"));
         }
         self.limiter.check(self.ack_bytes())
     }

@@ -26,10 +26,10 @@ pub struct Watch {
 impl Watch {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
         if self.every == Some(0) {
-            return Err(Error::new("watch.every: samples 0 ps apart would never end"));
+            return Err(Error::new("watch.every: it must be above 0 ps"));
         }
         if self.most.is_some_and(|most| most < 2) {
-            return Err(Error::new("watch.most: a series has two instants at least"));
+            return Err(Error::new("watch.most: a series needs at least two samples"));
         }
         if let Some(Traced::Hosts(hosts)) = &self.traced {
             if let Some(host) = hosts.iter().find(|&&host| host >= topology.hosts()) {

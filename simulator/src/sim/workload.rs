@@ -42,7 +42,7 @@ impl Wish {
     pub(crate) fn check(&self, flow: &FlowSpec, scheme: &Scheme) -> Result<()> {
         let told = |what: String| Err(Error::new(format!("flow at {} ps: {what}", flow.start)));
         if let Some(level) = self.level.filter(|&level| level > 7) {
-            return told(format!("its level {level} is not 0 to 7"));
+            return told(format!("its level {level} must be 0 to 7"));
         }
         let number = usize::from(self.transport);
         if number > 0 && !scheme.others.get(number - 1).is_some_and(Option::is_some) {
@@ -137,15 +137,15 @@ impl Sizes {
     /// Fewer than two points; shares that do not rise from 0 to 1; sizes that fall or are 0.
     pub fn new(points: &[(u32, f64)]) -> Result<Self> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(Error::new("the distribution has no point"));
+            return Err(Error::new("the distribution needs points"));
         };
         if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
-            return Err(Error::new("the distribution does not go from share 0, of at least a packet, to share 1"));
+            return Err(Error::new("the distribution must go from share 0, at a packet or more, to share 1"));
         }
         let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
         if let Some(pair) = points.windows(2).find(falls) {
             return Err(Error::new(format!(
-                "the point of {} packets and share {} is not above the one before it",
+                "the point of {} packets and share {} must be above the one before it",
                 pair[1].0, pair[1].1
             )));
         }
@@ -172,7 +172,7 @@ pub(crate) fn room<T>(flows: usize) -> Result<Vec<T>> {
     let mut list = Vec::new();
     let told = |_| {
         let megabytes = flows as u128 * size_of::<T>() as u128 / 1_000_000;
-        Error::new(format!("workload: {flows} flows need more than {megabytes} MB, which there are not"))
+        Error::new(format!("workload: {flows} flows need more than {megabytes} MB, which this machine does not have"))
     };
     list.try_reserve_exact(flows).map_err(told)?;
     Ok(list)
@@ -224,7 +224,7 @@ impl Flows {
                 }));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
-                return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31 - 1", flow.packets)));
+                return Err(Error::new(format!("{place}: its size of {} packets must be between 1 and 2^31 - 1", flow.packets)));
             }
         }
         Ok(flows)
@@ -274,10 +274,10 @@ fn parse_seconds(text: &str) -> Option<Ps> {
 /// Mean gap between two flows of one host, in ps.
 fn host_gap(sizes: &Sizes, load: f64, data_bytes: u16, topology: &Topology) -> Result<f64> {
     if !(load > 0.0 && load <= 1.0) {
-        return Err(Error::new(format!("flows.load: {load} is not above 0 and at most 1")));
+        return Err(Error::new(format!("flows.load: {load} must be above 0 and at most 1")));
     }
     if topology.hosts() < 2 {
-        return Err(Error::new("flows: they need two hosts"));
+        return Err(Error::new("flows: they need a network of two hosts"));
     }
     let wire = sizes.mean_bytes / PAYLOAD * f64::from(data_bytes);
     Ok(wire * f64::from(topology.slowest_edge()?) / load)

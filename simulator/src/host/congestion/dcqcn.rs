@@ -60,7 +60,7 @@ impl Dcqcn {
         } else if self.shift > 20 {
             Some("DCQCN's g is below 2^-20, with which alpha does not fall".to_owned())
         } else if self.least == 0 || self.least > S || self.increase > S || self.hyper_increase > S {
-            Some("DCQCN's rates are not between 0 and 1 Tb/s".to_owned())
+            Some("DCQCN's rates must be between 0 and 1 Tb/s".to_owned())
         } else {
             None
         }

@@ -55,15 +55,15 @@ impl Swift {
     pub(super) fn problem(&self) -> Option<String> {
         let shares = self.decrease == 0 || self.decrease > 1_000 || self.most_decrease == 0 || self.most_decrease >= 1_000;
         if self.base == 0 || self.base > S || self.scaling > S {
-            Some("Swift's target is not between 0 and 1 s".to_owned())
+            Some("Swift's target must be between 0 and 1 s".to_owned())
         } else if self.scaling_least == 0 || u64::from(self.scaling_least) >= 1_000 * u64::from(self.scaling_most) {
-            Some("Swift's flow scaling ends at no larger window than it begins".to_owned())
+            Some("Swift's flow scaling must end at a larger window than it begins".to_owned())
         } else if self.scaling_most > LARGEST {
             Some(format!("Swift's flow scaling ends at {} packets, above {LARGEST}, the largest window", self.scaling_most))
         } else if self.ends().0 == self.ends().1 {
             Some("Swift's flow scaling begins and ends at windows that are nearly the same".to_owned())
         } else if self.increase == 0 || self.increase > 1_000_000 || shares {
-            Some("Swift's increase is not between 0 and 1,000 packets, or a decrease not a share".to_owned())
+            Some("Swift's increase must be between 0 and 1,000 packets, and its decreases shares".to_owned())
         } else {
             None
         }
