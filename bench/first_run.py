@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks
-from qjump_mn import costs
+from qjump_mn import estimate
 
 NUMBERS = ROOT / "bench/first_run.json"
 
@@ -65,7 +65,7 @@ def measure() -> FirstRun:
 
 def sentences(run: FirstRun) -> str:
     """What README says of time and disk."""
-    time = costs.told_time(run.build_s)
+    time = estimate.time_in_words(run.build_s)
     return (
         f"The first time, installing and building everything took about {time} on {run.cores} cores\n"
         f"and {run.disk_bytes / 1e9:.1f} GB of disk."

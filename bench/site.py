@@ -59,7 +59,6 @@ def python() -> Path:
         lambda folder: installation.fill(folder, LOCK, ROOT, _say),
         needs_bytes=_NEEDS_BYTES,
         progress=_say,
-        is_vital=lambda name: name.count("/") <= 1,
     )
     cache.prune(KIND, KEPT)
     return made / "bin/python"

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import comparison, costs, interrupts, session, uncut
+from qjump_mn import comparison, estimate, interrupts, session, uncut
 from qjump_mn.errors import BEGINS, QJumpError, UsageError
 from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
@@ -176,7 +176,7 @@ def _task(request: Request, out: Console) -> Task:
     )
     # Made again when its turn comes: a connection to a cluster would have to last for hours.
     with session.checked(plan, request, out) as backend:
-        expected_s = costs.expected(plan, backend).seconds
+        expected_s = estimate.run(plan, backend).seconds
     if before is None:
         return Task(request, plan, None, None, expected_s)
     return Task(request, plan, before, before.outcome, expected_s * before.left / len(plan.trials()))
@@ -191,7 +191,7 @@ def _announce(tasks: Sequence[Task], what: str, out: Console) -> None:
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     out.print(f"{what}: {counted}", markup=False)
     if expected_s := sum(task.expected_s for task in tasks):
-        out.print(f"about {costs.told_time(expected_s)}", markup=False)
+        out.print(f"about {estimate.time_in_words(expected_s)}", markup=False)
 
 
 def _done(task: Task, out: Console) -> Result:
@@ -228,7 +228,7 @@ def _table(results: Iterable[Result]) -> Table:
             Text(" ".join((task.plan.preset, *task.request.settings))),
             _how(task),
             str(result.exit_code),
-            costs.told_time(result.wall_s) if result.wall_s else wording.NONE,
+            estimate.time_in_words(result.wall_s) if result.wall_s else wording.NONE,
             Text(_verdicts(result) or wording.NONE),
             Text(str(task.request.out / run_directory.path.name) if run_directory else wording.NONE),
         )

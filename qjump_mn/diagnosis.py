@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import cache, cache_read_only, cached_files, environment, guest, scratch
+from qjump_mn import cache, environment, guest, scratch
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.guest import outer
@@ -144,65 +144,43 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
-    yield _files()
     if not outer.is_wanted():
         say(f"starts a guest, {GUEST_S:.0f} s at most")
     yield from _guest(deadline)
     yield from _host()
 
 
-def _files() -> Finding:
-    """What a glance finds in the cache."""
-    damaged = [
-        f"{path.parent.name} {path} is damaged, {damage}"
-        for path in cache.folders()
-        if (damage := cached_files.glance(path))
-    ]
-    more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-    return Finding(
-        "cached files",
-        _state(not damaged),
-        f"{damaged[0]}{more}" if damaged else "as they were made, at a glance",
-        "made again by what needs them next; `qjump-mn machine verify` looks at every byte",
-        required=False,
-    )
-
-
 def _guest(deadline: float) -> Iterator[Finding]:
-    progress: list[str] = []
     try:
         guest.check_processor()
     except MachineError as error:
         yield Finding("guest", State.MISSING, str(error))
         return
     try:
-        state, says = _boot(progress.append, deadline)
+        state, says = _boot(lambda line: None, deadline)
     except QJumpError as error:
         state, says = State.MISSING, str(error)
-    for line in progress:
-        if "is damaged" in line:
-            yield Finding("guest", State.MISSING, line, required=False)
     yield Finding("guest", state, says, making.refusal() or "as root run  qjump-mn machine build")
 
 
 def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]:
     """Whether a guest runs a job on this machine, in a sentence. Builds nothing."""
     if not machines.is_at_hand():
-        return State.MISSING, machines.damage() or "the guest is not built yet"
+        return State.MISSING, "the guest is not built yet"
     began = time.monotonic()
     if deadline - began < START_S:
         return State.UNKNOWN, "not tried, this machine is busy; try again later"
     try:
         if outer.is_wanted():
-            with cache_read_only.enabled():
+            with cache.read_only():
                 guest.prepare(progress)
             slower = f"which takes some {outer.SLOWER} times as long"
             return State.OK, f"is here, and runs in {outer.qemu()}, {slower}; not tried, it takes a minute"
         with core(patience_s=CORE_S):  # before work that would be in vain
             pass
-        with cache_read_only.enabled():
+        with cache.read_only():
             done = _run_job(guest.prepare(progress), deadline)
-    except cache_read_only.NotBuiltError as error:
+    except cache.NotBuiltError as error:
         return State.MISSING, f"the guest is not built yet: {error}"
     except BusyError as error:
         return State.UNKNOWN, f"not tried, {error}; try again later"
@@ -270,7 +248,7 @@ def clean(out: Console, *, everything: bool) -> None:
     removable = [entry for entry in cache.entries() if everything and entry.kind != "environment"]
     for entry in removable:
         try:
-            cache.remove(entry)
+            cache.remove(entry.path)
         except MachineError as error:
             out.print(str(error), markup=False)
         else:

@@ -57,7 +57,7 @@ def ensure(module: str = "qjump_mn.run") -> None:
     if environment is None:
         if _missing_packages():
             _end(
-                f"{_damage() or f'the Python environment of {CHECKOUT} is not there yet'}: run  "
+                f"the Python environment of {CHECKOUT} is not there yet: run  "
                 f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
             )
         return
@@ -90,13 +90,13 @@ def damage_behind(error: BaseException) -> tuple[str, int] | None:
 
     Only an error of an import, or within the environment, is worth a comparison of every file: 2 s.
     """
-    from qjump_mn import cached_files
+    from qjump_mn.cache import sums
 
     folder = Path(sys.prefix)
     is_suspect = isinstance(error, (ImportError, SyntaxError)) or _is_raised_in(folder, error)
-    if not (is_suspect and LOCK.is_file() and cached_files.has_record(folder)):
+    if not (is_suspect and LOCK.is_file() and (folder / sums.NAME).exists()):
         return None
-    damage = next(cached_files.examine(folder), None)
+    damage = next(sums.damages(folder), None)
     if damage is None:
         return None
     remedy = f"remove that folder and run  {shlex.quote(str(CHECKOUT / 'bootstrap'))}"
@@ -131,18 +131,19 @@ def build(say: Callable[[str], None] = lambda line: None) -> Path:
     Raises MachineError when it cannot be built.
     """
     from qjump_mn import cache, installation
+    from qjump_mn.cache import holds
 
     key = _key(sys.version_info[1])
     existing = cache.find("environment", key)
     if existing and not os.access(_python(existing), os.X_OK):
-        cache.remove(cache.Entry("environment", key, existing, 0, 0.0))
+        holds.release(existing)
+        cache.remove(existing)
     return cache.artefact(
         "environment",
         key,
         lambda folder: installation.fill(folder, LOCK, CHECKOUT, say),
         needs_bytes=_NEEDS_BYTES,
         progress=say,
-        is_vital=_is_vital,
     )
 
 
@@ -260,21 +261,6 @@ def _key(minor: int) -> str:
     from qjump_mn import cache
 
     return cache.hash_of(LOCK.read_bytes(), f"3.{minor}", os.uname().machine)
-
-
-def _damage() -> str:
-    """In a sentence, how an environment that is there is damaged; empty where none is."""
-    from qjump_mn import cache
-
-    found = (cache.damage("environment", _key(minor)) for minor in range(OLDEST[1], _NEWEST_MINOR))
-    return next(filter(None, found), "")
-
-
-def _is_vital(name: str) -> bool:
-    """Whether this file of an environment is looked at before each command: its programs, the first module of
-    each package, and shared libraries, for a process that loads a truncated one may die of SIGBUS."""
-    depth, last = name.count("/"), name.rpartition("/")[2]
-    return depth <= 1 or (depth == 4 and last == "__init__.py") or ".so." in f"{last}."
 
 
 def _python(environment: Path) -> str:

@@ -7,7 +7,7 @@ import textwrap
 import msgspec
 from rich.console import Console
 
-from qjump_mn import costs
+from qjump_mn import estimate
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, sweep, tables, units
@@ -122,7 +122,7 @@ def _presets(experiment: str, preset: str) -> list[str]:
 
 def _takes(experiment: str, preset: str) -> str:
     plan = resolve.plan(experiment, preset, [])
-    return costs.told(costs.expected(plan, registry.make(plan.backends[0])))
+    return str(estimate.run(plan, registry.make(plan.backends[0])))
 
 
 def _series(plan: Plan, arm: ArmPlan) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import costs, session, uncut
+from qjump_mn import estimate, session, uncut
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, loading, resolve
@@ -51,7 +51,7 @@ def _show_experiments(out: Console) -> None:
     for line in (*_lines([HEADS, *rows], out.width if out.is_terminal else None), *broken):
         out.print(line, markup=False)
     out.print(
-        "\nTime and memory are for the usual preset, on this machine. "
+        "\nTime and memory are for the usual preset: as in its last run on this machine, else estimated. "
         "qjump-mn explain NAME shows the other presets.",
         markup=False,
     )
@@ -93,9 +93,9 @@ def _experiment(name: str) -> tuple[str, ...]:
     preset = loading.usual_preset(name)
     plan = resolve.plan(name, preset, [])
     backend = registry.make(session.backend_name(plan))
-    expected = costs.expected(plan, backend)
-    time = costs.told_time(expected.seconds)
-    memory = wording.NONE if expected.memory_mb is None else costs.told_memory(expected.memory_mb)
+    seconds, memory_mb = estimate.run(plan, backend)
+    time = estimate.time_in_words(seconds)
+    memory = wording.NONE if memory_mb is None else estimate.memory_in_words(memory_mb)
     figure = plan.reproduces
     for paper, short in PAPERS.items():
         figure = figure.replace(paper, short)

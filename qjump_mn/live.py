@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from qjump_mn import costs
+from qjump_mn import estimate
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import InvalidRunError
 from qjump_mn.guest.cores import WAITS
@@ -158,7 +158,7 @@ class Board:
             gone_s = 0.0 if row is None or row.waits else now - row.since
             left.append(max(0.0, pace * alone_s - gone_s))
         left_s = max(max(left, default=0.0), sum(left) / self._backend.parallel)
-        return f"about {costs.told_time(left_s)} left"
+        return f"about {estimate.time_in_words(left_s)} left"
 
     def _pace(self) -> float:
         """How many times longer trials take than was expected; once until one has ended."""

@@ -169,12 +169,12 @@ def verify() -> None:
 
     What is removed is built again when it is needed. The exit code is 3 if something was damaged.
     """
-    from qjump_mn import cache_verification
+    from qjump_mn.cache import verification
 
-    found = cache_verification.verify(_say)
+    found = verification.verify(_say)
     if found.unchecked:
-        _say(f"{found.unchecked} were made by an older qjump-mn, which kept no hashes: they are not checked")
-        _say("  qjump-mn clean --all  as root removes all that was built; what is built then has hashes")
+        _say(f"{found.unchecked} artefacts have no sums (an older qjump-mn built them): not checked")
+        _say("  qjump-mn clean --all  as root removes all artefacts; those built then have sums")
     if found.damaged:
         _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
         raise typer.Exit(MachineError.exit_code)

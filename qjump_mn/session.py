@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, building, cache_holds, costs, interrupts, launcher, own, provenance
+from qjump_mn import __version__, building, estimate, interrupts, launcher, own, provenance
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
@@ -137,8 +137,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
     state = provenance.git()
     out.print(provenance.describe(state), markup=False)
     out.print(f"{wording.experiment(plan)}, preset {plan.preset}: {what}", markup=False)
-    expected = costs.expected(plan, backend)
-    out.print(f"{costs.told(expected)}{first}", markup=False)
+    out.print(f"{estimate.run(plan, backend)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run = directory.create(
         request.out,
@@ -239,8 +238,9 @@ def carry_out(
         try:
             with run_directory.held(), backend:
                 trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
-                expected, began = costs.expected(plan, backend, trials), time.monotonic()
+                expected, began = estimate.run(plan, backend, trials), time.monotonic()
                 run_trials(backend, run_directory, trials, out, spare=judge.call_in)
+                estimate.note(plan, backend, run_directory.manifest.trials)
         finally:
             directory.hand_over(run_directory.path, directory.owner_of(run_directory.path))
         exit_code = judge.judge()
@@ -263,7 +263,7 @@ def run_trials(
     are left need not all the room that the backend has. Raises :class:`UsageError` where others of the run
     were done with another image."""
     plan = run_directory.manifest.plan
-    with cache_holds.holding(), Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
+    with Board(out, backend, trials, estimate.each_trial(plan, backend, trials)) as board:
 
         def progress(trial: Trial, line: str) -> None:
             if stage := board.stage(trial, line):
@@ -315,7 +315,7 @@ LONGEST_S = 86400.0
 
 def _check_length(plan: Plan, backend: Backend) -> None:
     """Raise :class:`UsageError` for a run that nobody would wait for."""
-    seconds = costs.expected(plan, backend).seconds
+    seconds = estimate.run(plan, backend).seconds
     if seconds > LONGEST_S:
         shorter_s = (plan.warmup_ns + plan.duration_ns) / 1e9 * LONGEST_S / seconds
         raise UsageError(

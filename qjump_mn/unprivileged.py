@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from qjump_mn import remembered
 from qjump_mn.errors import LostError, MachineError, reason_of
 from qjump_mn.leash import of_ours
 from qjump_mn.results import directory
@@ -90,7 +89,7 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
             f"{name_of(user)} cannot use {folder}: set TMPDIR to a folder that every user may write"
         )
     isolated = subprocess.run([*ISOLATION, "true"], cwd="/", capture_output=True).returncode == 0
-    ours = ("SUDO_", "XDG_", remembered.VARIABLE)
+    ours = ("SUDO_", "XDG_")
     environment = {name: value for name, value in environment.items() if not name.startswith(ours)}
     home = dict.fromkeys(("HOME", "MPLCONFIGDIR", "TMPDIR"), str(folder))
     with subprocess.Popen(

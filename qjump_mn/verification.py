@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from qjump_mn import __version__, costs, own, scratch, session
+from qjump_mn import __version__, estimate, own, scratch, session
 from qjump_mn.errors import LostError, UsageError, command
 from qjump_mn.model import choices
 from qjump_mn.model.plan import Trial
@@ -46,7 +46,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     backend = session.backend_of(run, out)
     trials = _chosen(run, manifest, arms, sample)
     plan = manifest.plan
-    hours = costs.expected(plan, backend, trials).seconds / 3600
+    hours = estimate.run(plan, backend, trials).seconds / 3600
     if hours > session.LONGEST_S / 3600:
         raise UsageError(
             f"{run.path}: to run {session.counted(trials, 'trial')} again would take about {hours:.0f} "

@@ -30,14 +30,14 @@ if __name__ == "__main__":
 def copy(folder: Path, lock: str | None = None) -> Path:
     """What bootstrap needs of the checkout in `folder`, with a command line that prints what it was given."""
     package = folder / "qjump_mn"
-    (package / "executor").mkdir(parents=True)
+    for name in ("cache", "executor"):
+        (package / name).mkdir(parents=True)
     for name in (
         "__init__.py",
         "errors.py",
-        "cache.py",
-        "cache_holds.py",
-        "cache_read_only.py",
-        "cached_files.py",
+        "cache/__init__.py",
+        "cache/holds.py",
+        "cache/sums.py",
         "syntax.py",
         "environment.py",
         "heartbeat.py",

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import campaign, interrupts, judging, session
+from qjump_mn import campaign, estimate, interrupts, judging, session
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.commands import app
@@ -61,7 +61,7 @@ class Made:
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         Made.trials.append(trial.name)
-        return Ended(0, "", 1.0, 0.1)
+        return Ended(0, "", 1.0, 0.1, cpu_s=2.5)
 
     def stop(self) -> None: ...
 
@@ -98,10 +98,11 @@ def judged(path: Path, *, verbose: bool) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder with the three experiments; gamma is for the simulator."""
+    """A user's folder with the three experiments; gamma is for the simulator. No trial has run here before."""
     for name in EXIT_CODES:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    monkeypatch.setattr(estimate, "NAME", str(tmp_path / "durations.json"))
     monkeypatch.setattr(registry, "make", Made)
     monkeypatch.setattr(session, "Judge", Judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)
@@ -150,6 +151,13 @@ def test_what_is_done_is_found_again(folder: Path) -> None:
     )
     assert "experiments with preset tiny: 3 done already\n\n" in text and "about" not in text
     assert len(Made.trials) == 6
+
+
+def test_estimate_is_what_the_last_run_took(folder: Path) -> None:
+    called(folder)
+    _, text = called(folder, seed=5)
+    expected_s = len(EXIT_CODES) * (2 * 2.5 + estimate.JUDGE_S)
+    assert f"3 to run\nabout {expected_s:.0f} s\n" in text
 
 
 def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:

@@ -280,7 +280,7 @@ def test_a_disk_on_which_it_cannot_be_written_is_one_sentence(
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tiny", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tiny", str(folder)], check=True)
     try:
         yield folder
     finally:

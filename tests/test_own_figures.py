@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import warnings
@@ -73,7 +72,6 @@ def called(folder: Path, *arguments: str) -> str:
     finished = subprocess.run(
         [sys.executable, "-m", "qjump_mn.run", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

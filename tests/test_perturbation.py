@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from qjump_mn import costs
+from qjump_mn import estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
@@ -162,6 +162,8 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
 
 def test_the_expected_time_counts_them() -> None:
     backend, without = GuestBackend(), planned(replicates=2)
-    alone_s = sum(costs.seconds(without, backend, without.trials()).values())
+    alone_s = sum(estimate.each_trial(without, backend, without.trials()).values())
     perturbed = planned(replicates=2, perturb=6)
-    assert sum(costs.seconds(perturbed, backend, perturbed.trials()).values()) == pytest.approx(4 * alone_s)
+    assert sum(estimate.each_trial(perturbed, backend, perturbed.trials()).values()) == pytest.approx(
+        4 * alone_s
+    )

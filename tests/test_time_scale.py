@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import costs, session
+from qjump_mn import estimate, session
 from qjump_mn.backends import emulated
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
@@ -108,7 +108,7 @@ def test_a_run_of_more_than_a_day_is_refused_with_one_that_is_not(tmp_path: Path
         session.run(request, Console(file=io.StringIO()))
     shorter_s = float(str(told.value).split("at most ")[1].split(" s ")[0])
     plan = fig3a("link.rate=10Gbit", "warmup=0s", f"duration={shorter_s:.4f}s")
-    assert costs.expected(plan, GuestBackend()).seconds <= 1.05 * session.LONGEST_S
+    assert estimate.run(plan, GuestBackend()).seconds <= 1.05 * session.LONGEST_S
     assert not list(tmp_path.iterdir()), "before anything is made"
 
 

@@ -149,7 +149,7 @@ def test_a_disk_that_fills_up_while_it_is_built_is_one_sentence(
 def mounted(folder: Path, size: str) -> Iterator[None]:
     """A small disk."""
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tiny", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tiny", str(folder)], check=True)
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import cache_read_only, costs, session, verification
+from qjump_mn import cache, estimate, session, verification
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.bundle import checking
@@ -219,7 +219,7 @@ def test_check_repeats_a_trial_of_the_shortest_arm(
 ) -> None:
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
     monkeypatch.setattr(
-        costs, "seconds", lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials}
+        estimate, "each_trial", lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials}
     )
     assert sampled(run) == 0
     assert len(backend.ran) == 1 and backend.ran[0] in ("idle/1", "idle/2")
@@ -237,11 +237,17 @@ def test_check_repeats_nothing_that_takes_long_or_must_be_built(
     if reason == "long":
         monkeypatch.setattr(checking, "SHORT_S", 0.0)
     elif reason == "not built":
-        monkeypatch.setattr(backend, "prepare", lambda plan, say: cache_read_only.check("it is not built"))
+
+        def build(plan: object, say: object) -> None:
+            cache.artefact("verification", "missing", lambda folder: None)
+
+        monkeypatch.setattr(backend, "prepare", build)
     elif reason == "cannot run":
         backend.loses = "idle"
         monkeypatch.setattr(
-            costs, "seconds", lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials}
+            estimate,
+            "each_trial",
+            lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials},
         )
     elif reason == "real clock":
         claiming(run, backend="host", clock="real")

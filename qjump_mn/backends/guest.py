@@ -11,7 +11,7 @@ from typing import Self
 
 import msgspec
 
-from qjump_mn import costs, guest
+from qjump_mn import estimate, guest
 from qjump_mn.backends import emulated
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages
@@ -102,7 +102,7 @@ class GuestBackend:
                 progress=stages.line,
                 clock=stages.clock,
                 stop=self._stop,
-                long=costs.said_s(trial, self) > SHORT_S,
+                long=estimate.by_programs(trial, self) > SHORT_S,
             )
         except LostError as error:
             took = time.monotonic() - began - error.waited_s

@@ -32,8 +32,6 @@ FILES = (
     "report.pdf",
     "fig/network.svg",
     "log.jsonl",
-    "CITATION.cff",
-    "ro-crate-metadata.json",
     SUMS,
 )
 FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", own.FOLDER)

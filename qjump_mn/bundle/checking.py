@@ -16,7 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import cache_read_only, costs, scratch, session, verification
+from qjump_mn import cache, estimate, scratch, session, verification
 from qjump_mn.bundle.judge import Findings, Part
 from qjump_mn.errors import InvalidRunError, LostError, QJumpError, last_words
 from qjump_mn.leash import of_ours
@@ -179,7 +179,7 @@ def _sample(run: Path, out: Console) -> int | None:
     """Run one trial of the shortest arm again, if that takes seconds and nothing must be built; return the
     exit code, None where it could not be run."""
     try:
-        with cache_read_only.enabled():
+        with cache.read_only():
             arm = _shortest_arm(directory.existing(run))
             code = verification.verify(run, out, arms=(arm,), sample=1) if arm else None
     except QJumpError:
@@ -195,7 +195,7 @@ def _shortest_arm(run: RunDirectory) -> str:
         return ""
     done = [trial for trial in told.plan.trials() if run.is_done(trial.name)]
     backend = session.backend_of(run, Console(file=io.StringIO()))
-    expected_s = costs.seconds(told.plan, backend, done)
+    expected_s = estimate.each_trial(told.plan, backend, done)
     shortest = min(done, key=lambda trial: expected_s[trial.name])
     return shortest.arm.name if expected_s[shortest.name] < SHORT_S else ""
 

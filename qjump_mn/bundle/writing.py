@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qjump_mn import own
-from qjump_mn.bundle import archive, crate
+from qjump_mn.bundle import archive
 from qjump_mn.errors import UsageError, command
 from qjump_mn.report import written
 from qjump_mn.results import contents, directory, outcome
@@ -36,8 +36,6 @@ def write(path: Path, target: Path | None = None) -> Path:
             files[name] = run.path / name
     owned = sorted(path for path in (run.path / own.FOLDER).rglob("*") if path.is_file())
     files |= {path.relative_to(run.path).as_posix(): path for path in owned}
-    files["CITATION.cff"] = crate.citation(told, judged)
-    files["ro-crate-metadata.json"] = crate.metadata(told, judged, files)
     target = target or Path(f"{run.path.name}{ENDING}")
     if target.is_dir():
         target = target / f"{run.path.name}{ENDING}"

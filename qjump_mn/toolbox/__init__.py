@@ -20,7 +20,7 @@ from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox import making
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.packages import GoneError
-from qjump_mn.toolbox.tree import Tree, is_vital
+from qjump_mn.toolbox.tree import Tree
 
 __all__ = [
     "NAME",
@@ -69,15 +69,7 @@ def found() -> Tree | None:
     for key in (_key(lock), _key_of_newest(lock)):
         if path := cache.find("toolbox", key):
             return Tree(path / "root")
-        if cache.damage("toolbox", key):  # made again it is the same machine, the next one is another
-            return None
     return None
-
-
-def damage() -> str:
-    """In a sentence, how the toolbox in the cache is damaged; empty if it is not, or if there is none."""
-    lock = locks.read(NAME)
-    return cache.damage("toolbox", _key(lock)) or cache.damage("toolbox", _key_of_newest(lock))
 
 
 def newest(progress: Progress = lambda line: None) -> Tree:
@@ -155,9 +147,7 @@ def _kept(lock: Lock, key: str, make: Callable[[Lock, Path, Progress], None], pr
     def build(folder: Path) -> None:
         make(lock, folder / "root", progress)
 
-    tree = cache.artefact(
-        "toolbox", key, build, needs_bytes=_NEEDS_BYTES, progress=progress, is_vital=is_vital
-    )
+    tree = cache.artefact("toolbox", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)
     return tree / "root"
 
 

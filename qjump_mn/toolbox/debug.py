@@ -14,7 +14,7 @@ from pathlib import Path
 from qjump_mn import cache
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox import making
-from qjump_mn.toolbox.tree import Tree, is_vital
+from qjump_mn.toolbox.tree import Tree
 
 SUITE = "debug"
 """The name of the one for errors of memory, locks and lifetimes, where a kernel's suite is asked for."""
@@ -75,7 +75,5 @@ def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None)
             Path(scratch, "wanted").write_bytes(config)
             Tree(folder / "root").run(["sh", "-e", "-c", _BUILD], Path(scratch))
 
-    made = cache.artefact(
-        "debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress, is_vital=is_vital
-    )
+    made = cache.artefact("debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)
     return Tree(made / "root", key)

@@ -113,8 +113,6 @@ def reference(progress: Progress = lambda line: None) -> Path | None:
     """The unpacked reference machine: from the cache, or from a file if one is named or nothing has been made
     of packages yet; None where it is none of these. Raises MachineError as :func:`given` does."""
     wants_file = bool(os.environ.get(VARIABLE)) or toolbox.found() is None
-    if not wants_file and (damaged := cache.damage("machine", read().sha256)):
-        progress(f"{damaged}: the machine of packages is taken")
     return found() or (given(progress) if wants_file else None)
 
 
@@ -147,14 +145,6 @@ def found() -> Path | None:
     lock = read()
     path = cache.find("machine", lock.sha256)
     return path if path and not differences(lock) else None
-
-
-def damage() -> str:
-    """In a sentence, how the machine that is here, taken from a file or made of packages, is damaged; empty
-    if it is not, or if there is none."""
-    lock = read()
-    of_file = "" if differences(lock) else cache.damage("machine", lock.sha256)
-    return of_file or toolbox.damage()
 
 
 def given(progress: Progress = lambda line: None) -> Path | None:

@@ -28,19 +28,6 @@ _ENVIRONMENT = {
     "SOURCE_DATE_EPOCH": "1700000000",
 }
 
-_LIBRARIES = tuple(one.libraries for one in processors.ALL)
-_VITAL_FOLDERS = frozenset(
-    ("usr/bin", "usr/sbin", "usr/lib64", *_LIBRARIES, "usr/share/seabios", "usr/share/qemu", "boot")
-)
-_VITAL_FILES = frozenset(("var/lib/dpkg/status",))
-
-
-def is_vital(name: str) -> bool:
-    """Whether this file of an artefact, of which a tree is the folder `root`, is looked at before each use:
-    programs, libraries, firmware, kernel and what is installed, 950 files of 11,600."""
-    top, _, path = name.partition("/")
-    return top == "root" and (path.rpartition("/")[0] in _VITAL_FOLDERS or path in _VITAL_FILES)
-
 
 @dataclass(frozen=True)
 class Tree:

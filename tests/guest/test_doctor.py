@@ -16,9 +16,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from qjump_mn import cache, diagnosis, environment, remembered, toolbox
+from qjump_mn import cache, diagnosis, environment, toolbox
 from qjump_mn.guest import Image
 from qjump_mn.toolbox import machines
+from tests.result_store import VARIABLE
 from tests.test_cores import HOLD
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
@@ -48,7 +49,7 @@ def doctor(
     slots: Path, *words: str, cores: Iterable[int] = (), variables: Mapping[str, str] | None = None
 ) -> Said:
     """Run it with a queue of its own for cores, in the folder ``slots``, on some of the cores or on all."""
-    kept = {name: value for name, value in os.environ.items() if name != remembered.VARIABLE}
+    kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
     on = cores or os.sched_getaffinity(0)
     began = time.monotonic()
     done = subprocess.run(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from qjump_mn import cache
-from qjump_mn.toolbox import making, mirrors, tree
+from qjump_mn.toolbox import making, mirrors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import Tree
 
@@ -22,7 +22,5 @@ def newest(name: str, packages: Sequence[str], progress: Callable[[str], None]) 
         making.newest(lock, folder / "root", progress)
 
     key = cache.hash_of(SUITE, *packages, *mirrors.lines(SUITE))
-    folder = cache.artefact(
-        name, key, fill, needs_bytes=_NEEDS_BYTES, progress=progress, is_vital=tree.is_vital
-    )
+    folder = cache.artefact(name, key, fill, needs_bytes=_NEEDS_BYTES, progress=progress)
     return Tree(folder / "root")

@@ -1,4 +1,5 @@
-"""Artefacts appear whole or not at all, are built once, and say in one sentence why they cannot be."""
+"""Artefacts appear whole or not at all, are built once, stay while they are used, and say in one sentence
+why they cannot be built."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ import pytest
 from rich.console import Console
 
 from qjump_mn import cache, diagnosis
+from qjump_mn.cache import holds
 from qjump_mn.errors import MachineError
+from tests.guest import strangers
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +34,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(folder: Path) -> None:
     (folder / "file").write_text("content")
+
+
+def unused(kind: str, inputs_hash: str) -> Path:
+    """An artefact that no process uses any more."""
+    path = cache.artefact(kind, inputs_hash, write)
+    holds.release(path)
+    return path
 
 
 def test_built_once_and_then_found(root: Path) -> None:
@@ -106,27 +116,63 @@ def test_everybody_may_read_what_the_owner_may(root: Path) -> None:
     finally:
         os.umask(old)
     modes = {name: (path / name).stat().st_mode & 0o777 for name in (".", "sub", "sub/file", "program")}
-    assert modes == {".": 0o755, "sub": 0o755, "sub/file": 0o644, "program": 0o755}
+    assert modes == {".": 0o555, "sub": 0o755, "sub/file": 0o644, "program": 0o755}
 
 
 def test_entries_prune_and_remove() -> None:
     for number in range(4):
-        path = cache.artefact("kind", str(number), write)
-        os.utime(path, (number, number))
-    cache.artefact("other", "kept", write)
+        os.utime(unused("kind", str(number)), (number, number))
+    unused("other", "kept")
     assert [entry.hash for entry in cache.prune("kind", 2)] == ["0", "1"]
     assert sorted(entry.hash for entry in cache.entries()) == ["2", "3", "kept"]
     for entry in cache.entries():
         assert entry.size_bytes > 0
-        cache.remove(entry)
+        cache.remove(entry.path)
     assert cache.entries() == []
 
 
-def test_what_was_used_just_now_is_not_pruned() -> None:
+def test_prune_leaves_what_a_process_uses() -> None:
     for number in range(3):
-        os.utime(cache.artefact("kind", str(number), write), (number, number))
+        os.utime(unused("kind", str(number)), (number, number))
     cache.artefact("kind", "0", write)
     assert [entry.hash for entry in cache.prune("kind", 0)] == ["1", "2"]
+
+
+def test_owner_without_root_can_remove_a_read_only_folder(tmp_path: Path) -> None:
+    code = """
+import os
+from pathlib import Path
+from qjump_mn import cache
+from qjump_mn.cache import holds
+path = cache.artefact("kind", "hash", lambda folder: (folder / "file").touch())
+holds.release(path)
+assert path.stat().st_mode & 0o777 == 0o555
+cache.remove(path)
+print([path.name for path in Path(os.environ["QJUMP_MN_CACHE"], "kind").iterdir()])
+"""
+    with strangers.made() as someone:
+        moved = f"import os; os.environ['QJUMP_MN_CACHE'] = {str(someone.home / 'cache')!r}\n"
+        assert someone.run(moved + code, b"") == "['hash.lock']\n"
+
+
+def test_root_that_every_user_may_write_is_not_used(root: Path) -> None:
+    cache.artefact("kind", "hash", write)
+    root.chmod(0o777)
+    assert cache.find("kind", "hash") is None
+    with pytest.raises(MachineError, match=rf"{root} \(every user may write there\); set QJUMP_MN_CACHE"):
+        cache.artefact("kind", "hash", write)
+    root.chmod(0o755)
+    assert cache.find("kind", "hash") == root / "kind/hash"
+
+
+def test_read_only_builds_nothing(root: Path) -> None:
+    path = cache.artefact("kind", "hash", write)
+    with cache.read_only():
+        with pytest.raises(cache.NotBuiltError, match=r"^the image is missing$"):
+            cache.artefact("image", "hash", write)
+        assert cache.artefact("kind", "hash", write) == path
+    assert not (root / "image").exists()
+    assert cache.artefact("image", "hash", write).is_dir()
 
 
 def test_the_shared_root_is_used_by_those_who_may_not_write_it(
@@ -151,14 +197,14 @@ def test_folders_of_processes_are_no_artefacts(root: Path) -> None:
 
 
 def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs, ours = (cache.artefact("kind", name, write) for name in ("theirs", "ours"))
+    theirs, ours = (unused("kind", name) for name in ("theirs", "ours"))
     os.utime(theirs, (1, 1))  # it comes first
     really = cache.remove
 
-    def remove(entry: cache.Entry) -> None:
-        if entry.path == theirs:
+    def remove(path: Path) -> None:
+        if path == theirs:
             raise MachineError(f"{theirs} belongs to another user: remove it as root")
-        really(entry)
+        really(path)
 
     monkeypatch.setattr(cache, "remove", remove)
     text = io.StringIO()
@@ -169,16 +215,15 @@ def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyP
 HOLD = """
 import sys
 from pathlib import Path
-from qjump_mn import cache, cache_holds
+from qjump_mn import cache
 found = cache.find("image", sys.argv[1])
-with cache_holds.holding():
-    print("held", flush=True)
-    sys.stdin.read()
+print("held", flush=True)
+sys.stdin.read()
 """
 
 
 def test_clean_leaves_what_a_run_uses() -> None:
-    artefact, other = (cache.artefact("image", name, write) for name in ("0" * 32, "1" * 32))
+    artefact, other = (unused("image", name) for name in ("0" * 32, "1" * 32))
     text = io.StringIO()
     argv = [sys.executable, "-c", HOLD, artefact.name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
@@ -207,7 +252,7 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "tiny"
     folder.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tiny", str(folder)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tiny", str(folder)], capture_output=True
     ).returncode:
         pytest.skip("mounting needs root")
     yield folder

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import remembered
 from qjump_mn.errors import LostError, MachineError
-from qjump_mn.remembered import VARIABLE, Entry, Kind
+from tests import result_store
+from tests.result_store import VARIABLE, Entry, Kind
 
 
 class Sum(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ def leaving(text: str, value: int = 3) -> Callable[[Path], Sum]:
 
 
 def once(session: Path, out: Path, text: str = "text", value: int = 3) -> Sum:
-    return remembered.once(session, KIND, "key", leaving(text, value), out)
+    return result_store.once(session, KIND, "key", leaving(text, value), out)
 
 
 def logged(session: Path) -> list[str]:
@@ -50,9 +50,9 @@ def place(session: Path) -> Path:
 
 
 def test_the_session_is_named_by_the_variable(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert remembered.session() == session
+    assert result_store.session() == session
     monkeypatch.delenv(VARIABLE)
-    assert remembered.session() is None
+    assert result_store.session() is None
 
 
 def test_work_is_done_once_and_leaves_the_same(
@@ -62,7 +62,7 @@ def test_work_is_done_once_and_leaves_the_same(
     (tmp_path / "second/mine").touch()
     first = once(session, tmp_path / "first")
     second = once(session, tmp_path / "second", "what is not written")
-    monkeypatch.setattr(remembered, "AGAIN", 1.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 1.0)
     third = once(session, tmp_path / "third")
     assert logged(session) == ["long sum run", "long sum taken", "long sum compared"]
     assert first == second and third.value == 3
@@ -73,8 +73,8 @@ def test_work_is_done_once_and_leaves_the_same(
 
 def test_another_key_and_another_kind_are_other_work(session: Path, tmp_path: Path) -> None:
     once(session, tmp_path / "first")
-    remembered.once(session, KIND, "another", leaving("other"), tmp_path / "second")
-    remembered.once(session, Kind("short sum", Sum), "key", leaving("short"), tmp_path / "third")
+    result_store.once(session, KIND, "another", leaving("other"), tmp_path / "second")
+    result_store.once(session, Kind("short sum", Sum), "key", leaving("short"), tmp_path / "third")
     assert len(list((session / "kept").iterdir())) == 3
     assert (tmp_path / "third/a/b").read_text() == "short"
 
@@ -94,11 +94,11 @@ def test_what_differs_is_told_with_both_hashes_and_taken_no_more(
 ) -> None:
     once(session, tmp_path / "first")
     kept = msgspec.json.decode((place(session) / "entry.json").read_bytes())["sha256"]
-    monkeypatch.setattr(remembered, "AGAIN", 1.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 1.0)
     with pytest.raises(LostError, match=f"the long sum does not repeat itself: its result was {kept} and is"):
         once(session, tmp_path / "second", text, value)
     assert "differs" in place(session).name
-    monkeypatch.setattr(remembered, "AGAIN", 0.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)
     once(session, tmp_path / "third", text, value)
     assert logged(session) == ["long sum run", "long sum compared", "long sum run"]
 
@@ -109,7 +109,7 @@ def test_work_that_fails_leaves_its_files_and_is_not_kept(session: Path, tmp_pat
         raise LostError("it was lost")
 
     with pytest.raises(LostError, match="it was lost"):
-        remembered.once(session, KIND, "key", work, tmp_path / "out")
+        result_store.once(session, KIND, "key", work, tmp_path / "out")
     assert (tmp_path / "out/a/b").read_text() == "half"
     assert not list((session / "kept").iterdir())
 
@@ -121,9 +121,9 @@ def test_work_that_fails_when_it_is_done_again_is_believed_no_more(
         raise LostError("it was lost")
 
     once(session, tmp_path / "first")
-    monkeypatch.setattr(remembered, "AGAIN", 1.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 1.0)
     with pytest.raises(LostError, match="it was lost"):
-        remembered.once(session, KIND, "key", work)
+        result_store.once(session, KIND, "key", work)
     assert not list((session / "kept").iterdir())
 
 
@@ -133,7 +133,7 @@ def test_an_outcome_that_does_not_last_is_neither_kept_nor_compared(
     assert once(session, tmp_path / "first", value=-1).value == -1
     assert not list((session / "kept").iterdir())
     once(session, tmp_path / "second")
-    monkeypatch.setattr(remembered, "AGAIN", 1.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 1.0)
     assert once(session, tmp_path / "third", value=-1).value == -1
     assert "differs" not in place(session).name
 
@@ -148,7 +148,7 @@ def test_what_is_damaged_is_not_taken(session: Path, tmp_path: Path) -> None:
 def test_work_may_leave_no_file(session: Path) -> None:
     fact: Kind[None] = Kind("fact", type(None))
     for _ in range(2):
-        remembered.once(session, fact, "key", lambda folder: None)
+        result_store.once(session, fact, "key", lambda folder: None)
     assert logged(session) == ["fact run", "fact taken"]
 
 
@@ -156,8 +156,8 @@ def test_two_at_once_keep_one(session: Path, tmp_path: Path) -> None:
     outcome = once(session, tmp_path / "first")
     where = place(session)
     entry = Entry(outcome, "another")
-    already = remembered._publish(KIND, entry, tmp_path / "first", where)
+    already = result_store._publish(KIND, entry, tmp_path / "first", where)
     assert already is not None and already.sha256 != "another" and already.outcome == outcome
     assert place(session) == where
     shutil.rmtree(where)
-    assert remembered._publish(KIND, entry, tmp_path / "first", where) is None
+    assert result_store._publish(KIND, entry, tmp_path / "first", where) is None
