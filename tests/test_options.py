@@ -212,7 +212,7 @@ def test_a_file_that_cannot_be_written_is_told_before_it_is_made(tmp_path: Path)
 
 def test_a_path_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     long = tmp_path / ("a" * 300)
-    told = "cannot be used (file name too long): look whose it is, and what"
+    told = "cannot be used (file name too long): check the path and its permissions"
     assert called("report", str(long)) == (2, "", f"qjump-mn: {long} {told}\n")
 
 

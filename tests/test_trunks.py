@@ -72,7 +72,7 @@ def test_the_fan_in_bound_waits_at_the_slowest_link() -> None:
 @pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
 def test_each_end_of_a_link_has_its_rate(model: str) -> None:
     printed = "\n".join(script.lines(fig3a(*FAST, f"link.model={model}")))
-    lines = printed.partition("\n# arm idle ")[2].partition("\n# taken back\n")[0].splitlines()
+    lines = printed.partition("\n# arm idle ")[2].partition("\n# undo\n")[0].splitlines()
     slow, fast = (
         ("max-rate=10000000", "max-rate=40000000")
         if model == "htb"
