@@ -64,7 +64,7 @@ def numbers() -> str:
         cells = [_microseconds(values[arm][workload]["p50_ms"]) for arm in ARMS]
         rows.append(f"| {what} | {' | '.join(cells)} |")
     cells = [str(published[f"{arm}.ping.p50_ms"]).replace("us", " µs") for arm in ARMS[1:]]
-    rows.append(f"| the same as published, NSDI'15, Figure 3a | {formatting.NONE} | {' | '.join(cells)} |")
+    rows.append(f"| the same, published (NSDI'15, Figure 3a) | {formatting.NONE} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

@@ -70,10 +70,10 @@ class Way(NamedTuple):
 
 
 WAYS = {
-    "as it is": Way(),
-    "once more": Way(),
-    "beside two busy loops a core": Way(loops=2 * len(os.sched_getaffinity(0))),
-    "addresses of the host's at random (ASLR)": Way(first=RANDOM_ADDRESSES),
+    "unchanged": Way(),
+    "again": Way(),
+    "beside two busy loops per core": Way(loops=2 * len(os.sched_getaffinity(0))),
+    "with random host addresses (ASLR)": Way(first=RANDOM_ADDRESSES),
     "another user, locale, time zone, folder and environment": Way(
         user=NOBODY, environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "MALLOC_PERTURB_": "85"}
     ),
@@ -81,8 +81,8 @@ WAYS = {
 
 
 PROCESSORS = {
-    "in a machine that QEMU translates, under another kernel": "",
-    "the same, of a processor without AVX, AVX2, PKU and LA57": "-cpu max,-avx,-avx2,-pku,-la57",
+    "inside QEMU's translator, under another kernel": "",
+    "the same, on a processor without AVX, AVX2, PKU and LA57": "-cpu max,-avx,-avx2,-pku,-la57",
 }
 
 
