@@ -1,4 +1,4 @@
-"""Runs one arm of Figure 3a's smoke preset in plain chroots, as tests/test_anywhere.py does. Prints a
+"""Runs one arm of Figure 3a's smoke preset in plain chroots, as tests/install/test_anywhere.py does. Prints a
 Markdown table.
 
     python bench/anywhere.py [--write] MACHINE_FILE
@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 import pytest
 
 from bench import marks
-from tests import chroots
+from tests.support import chroots
 
 MOST_OTHERS = 2
 

@@ -34,7 +34,7 @@ from qjump_mn.model.resolve import plan
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.toolbox import outer_machine
 from tests.guest import trees
-from tests.load import busy_host
+from tests.support.load import busy_host
 
 PAGE = ROOT / "docs/emulation.md"
 LOADED = ["warmup=5ms", "duration=10ms"]

@@ -22,9 +22,9 @@ import pytest
 from qjump_mn import cache, guest, toolbox
 from qjump_mn.backends import simulator
 from qjump_mn.toolbox import machines
-from tests import result_store
-from tests.facts import afresh
-from tests.result_store import GUEST, SIMULATOR, VARIABLE
+from tests.support import result_store
+from tests.support.facts import afresh
+from tests.support.result_store import GUEST, SIMULATOR, VARIABLE
 
 result_store.install(guest)
 result_store.install(simulator)

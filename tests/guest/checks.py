@@ -19,7 +19,7 @@ from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
 from tests.guest.vm import Image, Job, Setup, prepare, run
 from tests.guest.vm.modules import MODULES, QDISCS
-from tests.nights import nightly
+from tests.support.nights import nightly
 
 QDISC = Path(__file__).parent / "qdisc"
 KERNELS = ("6.12", "6.1", "7")

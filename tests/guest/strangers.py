@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.result_store import VARIABLE
+from tests.support.result_store import VARIABLE
 
 
 @dataclass

@@ -22,9 +22,9 @@ from qjump_mn.model import resolve
 from qjump_mn.toolbox import arm64, machine_file, machines, processors, simulator
 from qjump_mn.toolbox import outer_machine as around
 from qjump_mn.toolbox.machine_file import SIMULATOR
-from tests import facts, result_store
 from tests.guest import trees
 from tests.guest.test_same_bits import files_of
+from tests.support import facts, result_store
 
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 

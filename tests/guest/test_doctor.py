@@ -21,8 +21,8 @@ from qjump_mn.cli import doctor
 from qjump_mn.guest import Image
 from qjump_mn.install import environment
 from qjump_mn.toolbox import machines
-from tests.result_store import VARIABLE
-from tests.test_cores import HOLD
+from tests.guest.test_cores import HOLD
+from tests.support.result_store import VARIABLE
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
 

@@ -17,9 +17,9 @@ import pytest
 from qjump_mn import cache, toolbox
 from qjump_mn.toolbox import Tree
 from qjump_mn.toolbox.build import Recipe
-from tests import facts
 from tests.guest import trees
 from tests.guest.checks import OTHERS_NIGHTLY
+from tests.support import facts
 
 pytestmark = pytest.mark.guest
 

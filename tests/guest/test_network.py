@@ -19,7 +19,7 @@ from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import links, tables
 from tests.guest.laboratory import Laboratory, fig3a
-from tests.nights import nightly
+from tests.support.nights import nightly
 
 pytestmark = pytest.mark.guest
 

@@ -18,7 +18,7 @@ from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.results import directory
 from qjump_mn.toolbox import lock as locks
-from tests import moved
+from tests.support import moved
 
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 

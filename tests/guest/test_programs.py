@@ -14,7 +14,7 @@ from qjump_mn.programs.memcaslap import program as memcaslap
 from qjump_mn.toolbox import build
 from tests.guest import trees, vm
 from tests.guest.programs_job import LOAD_FROM_S, LOAD_S, PTP_S
-from tests.native_barrier.barrier import read
+from tests.native.barrier.barrier import read
 
 pytestmark = pytest.mark.guest
 

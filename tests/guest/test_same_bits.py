@@ -1,6 +1,6 @@
 """A guest does the same thing twice, to the bit: beside a busy host, and for another user.
 
-These are facts about an image and this machine (tests/facts.py): shown once, and by `--all`.
+These are facts about an image and this machine (tests/support/facts.py): shown once, and by `--all`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.results.manifest import sha256_of
-from tests import facts
 from tests.guest.laboratory import Laboratory, fig3a
 from tests.guest.strangers import Stranger
-from tests.load import busy_host
+from tests.support import facts
+from tests.support.load import busy_host
 
 pytestmark = pytest.mark.guest
 

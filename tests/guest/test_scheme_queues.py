@@ -15,7 +15,7 @@ from qjump_mn.links.base import root_of
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
 from tests.guest.laboratory import Laboratory
-from tests.nights import nightly
+from tests.support.nights import nightly
 
 pytestmark = pytest.mark.guest
 

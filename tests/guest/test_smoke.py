@@ -15,7 +15,7 @@ from bench import run_directory
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
-from tests.nights import nightly
+from tests.support.nights import nightly
 
 pytestmark = [pytest.mark.guest, pytest.mark.smoke]
 

@@ -23,7 +23,7 @@ from qjump_mn.process.processes import Used, wait
 from qjump_mn.toolbox import cpio, image, um
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
-from tests.load import busy_host
+from tests.support.load import busy_host
 
 _INIT = b"""#!/bin/sh
 export PATH=/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1

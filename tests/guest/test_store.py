@@ -1,4 +1,4 @@
-"""The store of guests' results gives back what was run; tests/test_result_store.py tests the store itself."""
+"""The store of guests' results gives back what was run; tests/support/test_result_store.py tests the store itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from qjump_mn.errors import LostError
 from qjump_mn.guest import Image, Job, Result, Setup, run
 from qjump_mn.install import environment
-from tests import result_store
+from tests.support import result_store
 
 pytestmark = pytest.mark.guest
 

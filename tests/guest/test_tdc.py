@@ -18,7 +18,7 @@ from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
 from tests.guest.checks import EXPECTED_LOG, KERNELS, QDISC, Guest, kernel_image
 from tests.guest.vm import Job, Setup, run
-from tests.nights import nightly
+from tests.support.nights import nightly
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
 FILES = ["qjump.json", "qjump2015.json", "wire.json"]

@@ -12,9 +12,9 @@ import pytest
 
 from qjump_mn.results import directory, outcome
 from qjump_mn.toolbox import simulator
-from tests import tiny
 from tests.guest import trees
 from tests.simulator.short import command
+from tests.support import tiny
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]
 

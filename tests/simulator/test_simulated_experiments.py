@@ -23,9 +23,9 @@ from qjump_mn.model import resolve
 from qjump_mn.results import counters, directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.toolbox import simulator
-from tests import facts, result_store
 from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
+from tests.support import facts, result_store
 
 pytestmark = pytest.mark.guest
 

@@ -12,7 +12,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
-from tests.result_store import VARIABLE
+from tests.support.result_store import VARIABLE
 
 pytestmark = pytest.mark.guest
 

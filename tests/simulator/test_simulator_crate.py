@@ -12,8 +12,8 @@ import pytest
 
 from qjump_mn.toolbox import Tree, build, simulator
 from qjump_mn.toolbox.build import Recipe
-from tests import facts
 from tests.guest import trees
+from tests.support import facts
 
 pytestmark = pytest.mark.guest
 

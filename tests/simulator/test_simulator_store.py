@@ -20,8 +20,8 @@ from qjump_mn.install import environment
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.toolbox import simulator
-from tests import result_store
 from tests.guest import trees
+from tests.support import result_store
 
 pytestmark = pytest.mark.guest
 

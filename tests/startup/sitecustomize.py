@@ -11,7 +11,7 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-STORE = "tests.result_store"
+STORE = "tests.support.result_store"
 MODULES = ("qjump_mn.guest", "qjump_mn.backends.simulator")
 
 
@@ -43,7 +43,7 @@ def _store() -> ModuleType:
     from pathlib import Path
 
     if STORE not in sys.modules:
-        path = Path(__file__).resolve().parents[1] / "result_store.py"
+        path = Path(__file__).resolve().parents[1] / "support/result_store.py"
         spec = util.spec_from_file_location(STORE, path)
         assert spec is not None and spec.loader is not None
         sys.modules[STORE] = util.module_from_spec(spec)

@@ -18,8 +18,8 @@ from qjump_mn.guest import Image, Job, Result, Setup
 from qjump_mn.toolbox import Tree, build, debug
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
-from tests import result_store
 from tests.guest.vm import machine, modules
+from tests.support import result_store
 
 __all__ = [
     "MODULE_FOLDERS",

@@ -1,0 +1,313 @@
+"""The claims' language and the verdicts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from qjump_mn.analysis import claims, verdicts
+from qjump_mn.analysis.measures import TrialMeasures
+from qjump_mn.errors import UsageError
+from qjump_mn.model import resolve
+from qjump_mn.model.experiment import ClaimSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.results.outcome import Check, VerdictRow
+from tests.support.processes import printed
+
+PLAN = resolve.plan("fig3a", "smoke", [])
+MEASURED = {
+    "idle": {"ping": {"p50_ms": 0.78, "p99_ms": 0.79, "loss": 0.0}},
+    "contended": {
+        "ping": {"p50_ms": 113.0, "p99_ms": 126.0, "loss": 0.1},
+        "bulk": {"goodput_mbps": 9.36, "retransmits": 7.0},
+    },
+}
+
+
+def number(text: str, measured: claims.Measured = MEASURED) -> float | None:
+    return claims.parse(text, "number", PLAN, "here").number(measured, PLAN.constants)
+
+
+def holds(text: str, measured: claims.Measured = MEASURED) -> bool:
+    return claims.parse(text, "truth", PLAN, "here").holds(measured, PLAN.constants)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("rate_mbps", 10),
+        ("idle.ping.p50_ms", 0.78),
+        ("contended.bulk.goodput_mbps / rate_mbps", 0.936),
+        ("(contended.ping.p50_ms - idle.ping.p50_ms) / frame_ms", (113 - 0.78) / 1.2336),
+    ],
+)
+def test_numbers(text: str, value: float) -> None:
+    assert number(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("idle.ping.loss == 0", True),
+        ("contended.ping.p50_ms > idle.ping.p50_ms + 10 * frame_ms", True),
+        ("contended.ping.p50_ms < idle.ping.p50_ms", False),
+    ],
+)
+def test_conditions(text: str, value: bool) -> None:
+    assert holds(text) is value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 / (idle.ping.p50_ms - idle.ping.p50_ms)",
+        "idle.ping.max_ms",
+        "idle.ping.max_ms - 1",
+        "0 / (idle.ping.p50_ms - idle.ping.p50_ms)",
+    ],
+)
+def test_what_has_no_value_is_undefined(text: str) -> None:
+    assert number(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 / (idle.ping.p50_ms - idle.ping.p50_ms) > 1",
+        "1 < 2 or idle.ping.max_ms > 1",
+        "not qjump.ping.loss > 0",
+    ],
+)
+def test_what_is_undefined_does_not_hold(text: str) -> None:
+    assert holds(text) is False
+
+
+def test_a_measure_that_is_no_finite_number_is_undefined() -> None:
+    for value in (math.nan, math.inf):
+        assert holds("not idle.ping.p50_ms > 5", {"idle": {"ping": {"p50_ms": value}}}) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "idel.ping.p50_ms < 1",
+            "here: character 1: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean 'idle'?",
+        ),
+        ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
+        ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
+        (
+            "idle.ping.p5_ms < 1",
+            "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?",
+        ),
+        ("contended.bulk.p50_ms < 1", "known are goodput_mbps, offered_mbps, retransmits"),
+        ("frame_msx < 1", "'frame_msx' is not known: did you mean 'frame_ms'?"),
+        ("idle < 1", "is an arm: write a measure of it, such as idle.ping.sent"),
+        ("idle.ping < 1", "is no measure: write arm.workload.measure, such as idle.ping.sent"),
+        ("idle.ping.p50_ms.real < 1", "is no measure"),
+        ("idle.ping.p50_ms", "is a number where a condition is due"),
+        ("1 <", "'1 <' is no expression"),
+    ],
+)
+def test_refused_with_the_place(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        claims.parse(text, "truth", PLAN, "here")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("here: ")
+
+
+def test_shows_must_be_a_number() -> None:
+    with pytest.raises(UsageError, match="is a condition where a number is due: write a number"):
+        claims.parse("1 < 2", "number", PLAN, "here")
+
+
+def test_plans_are_checked_without_data() -> None:
+    for preset in ("smoke", "course", "paper"):
+        claims.check(resolve.plan("fig3a", preset, []))
+    wrong = {
+        **PLAN.claims,
+        "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms"),
+    }
+    place = r"experiment 'fig3a': claims\.extra\.shows: character 1: "
+    judged = msgspec.structs.replace(PLAN.judged, claims=wrong)
+    with pytest.raises(UsageError, match=place + r"'idle\.ping\.p51_ms' names no measure"):
+        claims.check(msgspec.structs.replace(PLAN, judged=judged))
+
+
+def test_plans_are_checked_with_what_sudo_has() -> None:
+    code = """
+import sys
+from qjump_mn.analysis import claims
+from qjump_mn.model import resolve
+from qjump_mn.report.figures import registry
+plan = resolve.plan("fig3a", "smoke", [])
+claims.check(plan)
+registry.check(plan.figure)
+print(*{name.split(".")[0] for name in sys.modules})
+"""
+    assert not {"numpy", "pyarrow", "matplotlib", "jinja2"} & set(printed(code).split())
+
+
+def test_arms_in_the_order_of_their_names() -> None:
+    assert claims.parse(
+        "contended.ping.loss + idle.ping.loss + contended.ping.p50_ms", "number", PLAN, "here"
+    ).arms == ("contended", "idle")
+
+
+# Verdicts
+
+
+def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3, only: Sequence[str] = ()) -> Plan:
+    plan = resolve.plan("fig3a", "smoke", [], replicates=replicates, only=only)
+    made = {
+        "claim": ClaimSpec(statement="s", source="s", predicate=predicate, shows="qjump.ping.p50_ms"),
+        "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
+    }
+    return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
+
+
+def trials(**medians: list[float]) -> list[TrialMeasures]:
+    return [
+        TrialMeasures(arm, seed, {"ping": {"p50_ms": value}}, {})
+        for arm, values in medians.items()
+        for seed, value in enumerate(values, 1)
+    ]
+
+
+def judged(
+    plan: Plan, measured: list[TrialMeasures], checks: list[Check] | None = None
+) -> tuple[VerdictRow, VerdictRow, int]:
+    checks = checks or []
+    claim, gate = verdicts.judge(plan, measured, checks)
+    done = {f"{trial.arm}/{trial.seed}" for trial in measured}
+    missing = {
+        trial.name: "lost" for trial in plan.trials() if trial.arm.name == "qjump" and trial.name not in done
+    }
+    return claim, gate, verdicts.exit_code((claim, gate), missing, checks)
+
+
+def test_reproduced_for_every_seed() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, claim.checked, code) == ("REPRODUCED", (1, 2, 3), (1, 2, 3), 0)
+    assert claim.shown is not None
+    assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
+
+
+def test_a_predicate_without_a_measure_says_so() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms > 1 / qjump.ping.loss"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
+    assert claim.note == "its predicate has no value: a measure is missing"
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "1 / (qjump.ping.p50_ms - 3) > 0",
+        "(qjump.ping.p50_ms - 3) / (qjump.ping.p50_ms - 3) == 1",
+        "not 1 / (qjump.ping.p50_ms - 3) > 0",
+    ],
+)
+def test_invalid_when_one_seed_divides_by_zero(predicate: str) -> None:
+    claim, gate, code = judged(plan_of(predicate), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, gate.verdict, code) == ("INVALID", "REPRODUCED", 4)
+    assert claim.note == "its predicate divides by zero: nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "part"),
+    [
+        ("1 / 0 > 0", "1 / 0"),
+        ("0 / 0 == 1", "0 / 0"),
+        ("qjump.ping.p50_ms > 1 and 1 / (hosts - hosts) > 0", "1 / (hosts - hosts)"),
+        ("qjump.ping.p50_ms < max(1e308 * 10, 1)", "1e308 * 10"),
+    ],
+)
+def test_a_predicate_that_never_has_a_value_is_refused(predicate: str, part: str) -> None:
+    with pytest.raises(
+        UsageError, match=rf"claims\.\w+\.predicate: .*'{re.escape(part)}' has no value"
+    ) as caught:
+        claims.check(plan_of(predicate))
+    assert caught.value.exit_code == 2
+
+
+def test_partly_for_some() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, code) == ("PARTLY", (1, 2), 1)
+
+
+def test_not_reproduced_for_none() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 1"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
+
+
+def test_invalid_when_a_gate_fails_for_one_seed() -> None:
+    claim, gate, code = judged(
+        plan_of("qjump.ping.p50_ms < 5", gate="qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4])
+    )
+    assert (claim.verdict, gate.verdict, code) == ("INVALID", "INVALID", 4)
+    assert claim.note == "gate: gate"
+    assert claim.shown is not None
+
+
+def test_invalid_when_fidelity_fails_but_not_when_it_is_unknown_or_incomplete() -> None:
+    plan, measured = plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4])
+    claim, _, code = judged(plan, measured, [Check(name="CPU", status="fail", text="")])
+    assert (claim.verdict, claim.note, code) == ("INVALID", "fidelity: CPU", 4)
+    for check in (
+        Check(name="CPU", status="unknown", text=""),
+        Check(name="complete", status="fail", text="", completeness=True),
+    ):
+        assert judged(plan, measured, [check])[0].verdict == "REPRODUCED"
+
+
+def test_not_run_without_the_arm() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms"), trials(idle=[2, 3, 4]))
+    assert (claim.verdict, claim.checked, claim.shown, claim.note, code) == (
+        "NOT RUN",
+        (),
+        None,
+        "no data of qjump",
+        5,
+    )
+
+
+def test_arms_that_were_not_asked_for_are_no_loss() -> None:
+    plan = plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1", only=["idle"])
+    claim, gate, code = judged(plan, trials(idle=[2, 3, 4]))
+    assert (claim.verdict, claim.note, gate.verdict, code) == (
+        "NOT RUN",
+        "not asked for: qjump",
+        "REPRODUCED",
+        0,
+    )
+
+
+def test_not_run_when_no_seed_has_both_arms() -> None:
+    measured = [
+        TrialMeasures("qjump", 1, {"ping": {"p50_ms": 1}}, {}),
+        TrialMeasures("idle", 2, {"ping": {"p50_ms": 1}}, {}),
+    ]
+    claim, _, _ = judged(plan_of("qjump.ping.p50_ms <= idle.ping.p50_ms"), measured)
+    assert (claim.verdict, claim.note) == ("NOT RUN", "no seed has all of its arms")
+
+
+def test_a_lost_seed_is_said_and_changes_the_exit_code() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3]))
+    assert (claim.verdict, claim.note, code) == ("REPRODUCED", "2 of 3 seeds", 5)
+
+
+def test_a_measure_without_a_value_does_not_hold() -> None:
+    claim, _, _ = judged(
+        plan_of("not qjump.ping.p50_ms > 5"),
+        [TrialMeasures("qjump", seed, {"ping": {"loss": 1.0}}, {}) for seed in (1, 2, 3)],
+    )
+    assert (claim.verdict, claim.shown) == ("NOT REPRODUCED", None)
+
+
+def test_invalid_comes_before_lost() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5", gate="2 < 1"), trials(qjump=[2, 3]))
+    assert (claim.verdict, claim.note, code) == ("INVALID", "gate: gate; 2 of 3 seeds", 4)

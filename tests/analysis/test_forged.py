@@ -1,0 +1,264 @@
+"""A run whose numbers were changed afterwards, with its hashes and summaries mended to fit, is INVALID: on
+three trials of a real run (fig3a, preset smoke; tests/golden/forged), forged in several ways."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qjump_mn.analysis import fidelity, pipeline
+from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
+from qjump_mn.links.base import Count
+from qjump_mn.model import resolve
+from qjump_mn.programs.measures_api import Moved
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.outcome import Check
+from tests.support import synthetic
+
+REAL = Path(__file__).parents[1] / "golden/forged/fig3a-smoke.tar.xz"
+ARMS = ["idle", "contended", "qjump"]
+PING = "ping-h8-h10.ping.txt"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    made = synthetic.create(tmp_path, resolve.plan("fig3a", "smoke", [], only=ARMS))
+    with tarfile.open(REAL) as archive:
+        archive.extractall(made.path)
+    for trial in made.manifest.plan.trials():
+        # What others than tc printed was not kept; here it is as planned.
+        synthetic.write_rest(made.asbuilt(trial.name) / "before", trial)
+    mend(made)
+    return made
+
+
+def mend(run: RunDirectory) -> None:
+    """Enter what is on disk, as somebody would who hides what they did: hashes, manifest, DONE."""
+    for trial in run.manifest.plan.trials():
+        run.finish(trial.name, synthetic.DONE)
+
+
+def failed(run: RunDirectory) -> dict[str, str]:
+    """The checks that fail, with their texts."""
+    manifest = run.manifest
+    data, missing = pipeline.read_trials(run, manifest)
+    checks: tuple[Check, ...] = fidelity.checks(run, manifest, data, missing)
+    assert {check.status for check in checks if check.name in ("carried", "times", "waits", "switches")} <= {
+        "pass",
+        "fail",
+    }
+    return {check.name: check.text for check in checks if check.status == "fail"}
+
+
+def edit(run: RunDirectory, name: str, change: Callable[[str], str]) -> None:
+    path = run.path / "trials" / name
+    path.write_text(change(path.read_text()))
+    mend(run)
+
+
+def shown(milliseconds: float) -> str:
+    """As iputils prints it."""
+    digits = 3 if milliseconds < 1 else 2 if milliseconds < 10 else 1 if milliseconds < 100 else 0
+    return f"{milliseconds:.{digits}f}"
+
+
+def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
+    """Round trips times ``factor``, the summary too; with ``stamps`` replies come so much sooner or later."""
+
+    def reply(match: re.Match[str]) -> str:
+        at_s, rtt_ms = float(match[1]), float(match[3])
+        if stamps:
+            at_s += rtt_ms * (factor - 1) / 1e3
+        return f"[{at_s:.6f}]{match[2]}time={shown(rtt_ms * factor)} ms"
+
+    def summary(match: re.Match[str]) -> str:
+        return "mdev = " + "/".join(f"{float(number) * factor:.3f}" for number in match[1].split("/"))
+
+    def change(text: str) -> str:
+        text = re.sub(r"\[([\d.]+)\](.*)time=([\d.]+) ms", reply, text)
+        return re.sub(r"mdev = ([\d./]+)", summary, text)
+
+    return change
+
+
+def scaled_bytes(factor: float) -> Callable[[str], str]:
+    """Everything that iperf3 counted, times ``factor``, in intervals and totals."""
+
+    def walk(part: Any) -> Any:
+        if isinstance(part, list):
+            return [walk(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        scaled = {name: part[name] * factor for name in part.keys() & {"bytes", "bits_per_second"}}
+        whole = {name: int(value) if name == "bytes" else value for name, value in scaled.items()}
+        return {name: whole[name] if name in whole else walk(value) for name, value in part.items()}
+
+    return lambda text: json.dumps(walk(json.loads(text)))
+
+
+def swap(run: RunDirectory, first: str, second: str, pattern: str) -> None:
+    for path in sorted(run.raw(first).glob(pattern)):
+        other = run.raw(second) / path.name
+        mine, theirs = path.read_bytes(), other.read_bytes()
+        path.write_bytes(theirs)
+        other.write_bytes(mine)
+    mend(run)
+
+
+def test_what_really_ran_passes(run: RunDirectory) -> None:
+    assert failed(run) == {}
+
+
+@pytest.mark.parametrize("stamps", [False, True])
+@pytest.mark.parametrize(
+    ("arm", "sentences"),
+    [
+        ("idle", {"wire": r"idle/1: 400 of 400 latencies of ping are shorter than the wire allows"}),
+        (
+            "contended",
+            {
+                "times": r"contended/1: ping: (h8>h10: the times at which it sent move|the last reply to h8>h10)"
+            },
+        ),
+        ("qjump", {"wire": r"qjump/1: \d+ of 400 latencies of ping are shorter than the wire allows"}),
+    ],
+)
+def test_halved_round_trips_are_found(
+    arm: str, sentences: dict[str, str], stamps: bool, run: RunDirectory
+) -> None:
+    edit(run, f"{arm}/1/raw/{PING}", scaled_pings(0.5, stamps=stamps))
+    problems = failed(run)
+    assert "files" not in problems, "the hashes were mended"
+    for name, sentence in sentences.items():
+        assert re.search(sentence, problems[name]), problems
+
+
+@pytest.mark.parametrize("arm", ["contended", "qjump"])
+def test_doubled_round_trips_are_found(arm: str, run: RunDirectory) -> None:
+    edit(run, f"{arm}/1/raw/{PING}", scaled_pings(2.0, stamps=False))
+    moves = ": the times at which it sent move with the latencies .* 2 times the true ones"
+    early = r" was asked from -0\.\d+ s to"
+    assert re.search(rf"{arm}/1: ping: h8>h10({moves}|{early})", failed(run)["times"])
+
+
+def test_a_round_trip_is_no_longer_than_its_frames_waited(run: RunDirectory) -> None:
+    edit(run, f"contended/1/raw/{PING}", scaled_pings(2.0, stamps=True))
+    assert re.search(
+        r"contended/1: ping: h8>h10 took 2\d+ us, where the wire takes \S+ us and ports counted waits of \d+",
+        failed(run)["waits"],
+    )
+
+
+def test_round_trip_is_as_long_as_one_of_its_frames_waited(run: RunDirectory) -> None:
+    """Ping has level 6 for itself: who waited there was one of its frames."""
+
+    def wait_20_ms(text: str) -> str:
+        qdiscs = json.loads(text)
+        for level in (level for qdisc in qdiscs for level in qdisc.get("levels", [])):
+            if level["level"] == 6 and level["packets"]:
+                level["max_wait_ns"] = 20_000_000
+        return json.dumps(qdiscs)
+
+    edit(run, "qjump/1/asbuilt/ended/tc-switches.json", wait_20_ms)
+    assert re.search(
+        r"qjump/1: ping: h8>h10 took \S+ us at most, and one of its frames waited 20000 us at s\d>\S+:",
+        failed(run)["waits"],
+    )
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+@pytest.mark.parametrize("arm", ["contended", "qjump"])
+def test_bytes_that_no_link_carried_are_found(factor: float, arm: str, run: RunDirectory) -> None:
+    for path in sorted(run.raw(f"{arm}/1").glob("bulk-*.json")):
+        path.write_text(scaled_bytes(factor)(path.read_text()))
+    mend(run)
+    sentence = {
+        0.5: rf"{arm}/1: bulk moved \d+ B at most, .*, and s\d>s\d at level 0 carried \d+ B",
+        2.0: rf"{arm}/1: bulk received \d+ frames, and s\d>s\d at level 0 carried \d+;",
+    }[factor]
+    problems = failed(run)
+    assert list(problems) == ["carried"] and re.search(sentence, problems["carried"]), problems
+
+
+def test_intervals_add_up_to_the_total(run: RunDirectory) -> None:
+    def change(text: str) -> str:
+        report = json.loads(text)
+        report["intervals"] = json.loads(scaled_bytes(0.5)(json.dumps(report["intervals"])))
+        return json.dumps(report)
+
+    edit(run, "contended/1/raw/bulk-h7-h10.server.json", change)
+    assert re.search(
+        r"contended/1: bulk: h7>h10, server: its intervals have \d+ B, and its total \d+ B",
+        failed(run)["times"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "sentence"),
+    [
+        ("ping-*", "times", r"(contended|qjump)/1: ping: "),
+        ("bulk-*", "carried", r"(contended|qjump)/1: bulk "),
+    ],
+)
+def test_another_arms_output_is_found(pattern: str, name: str, sentence: str, run: RunDirectory) -> None:
+    swap(run, "contended/1", "qjump/1", pattern)
+    assert re.search(sentence, failed(run)[name])
+
+
+def test_fewer_requests_than_frames_are_found(run: RunDirectory) -> None:
+    """Half of the replies left out, as if they were lost: no port has dropped them."""
+
+    def change(text: str) -> str:
+        lines = [
+            line
+            for line in text.splitlines(keepends=True)
+            if (match := re.search(r"icmp_seq=(\d+)", line)) is None or int(match[1]) % 2
+        ]
+        return "".join(lines).replace("400 received, 0%", "200 received, 50%")
+
+    edit(run, f"qjump/1/raw/{PING}", change)
+    sentence = "qjump/1: s2>h8 at level 6 carried 400 frames, and 200 are of ping"
+    assert sentence in failed(run)["carried"]
+
+
+@pytest.mark.parametrize(("more", "found"), [(STRAY_FRAMES, 0), (STRAY_FRAMES + 1, 1)])
+def test_two_frames_more_than_programs_sent_are_strays(more: int, found: int) -> None:
+    assert STRAY_FRAMES == 2, "none in 150 trials: two hide nothing"
+    moved = Moved(("h8", "h10"), 6, arrived_frames=100, sent_frames=100)
+    carried = Count(100 + more, 10_000, 0, 0, None)
+    account = Account(("s2", "h8"), 6, carried, (("ping", 0, moved),), complete=True)
+    assert len(list(account.problems())) == found
+
+
+def test_a_forged_run_ends_as_invalid(run: RunDirectory) -> None:
+    edit(run, f"contended/1/raw/{PING}", scaled_pings(0.5, stamps=False))
+    analysed = pipeline.analyse(run.path)
+    assert analysed.outcome.exit_code == 4
+    # Claims about arms that are not here were not run.
+    assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID", "NOT RUN"}
+
+
+def test_counters_that_are_gone_are_named(run: RunDirectory) -> None:
+    (run.asbuilt("qjump/1") / "after/tc-h8.json").unlink()
+    mend(run)
+    assert "qjump/1: asbuilt/after/tc-h8.json cannot be read" in failed(run)["carried"]
+
+
+def test_a_switch_that_lost_frames_is_found(run: RunDirectory) -> None:
+    def change(text: str) -> str:
+        qdiscs = json.loads(text)
+        for qdisc in qdiscs:
+            if qdisc["dev"].startswith("s0-"):
+                qdisc["packets"] -= 100
+        return json.dumps(qdiscs)
+
+    edit(run, "qjump/1/asbuilt/after/tc-switches.json", change)
+    assert re.search(
+        r"qjump/1: \d+ to \d+ frames came into s0, and \d+ were sent on", failed(run)["switches"]
+    )

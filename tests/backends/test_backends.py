@@ -1,0 +1,102 @@
+"""The registry of backends: ours, another distribution's, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import qjump_mn
+from qjump_mn import session
+from qjump_mn.backends import registry
+from qjump_mn.cli import explain
+from qjump_mn.errors import UsageError
+from tests.support import distributions
+
+FIG3A = Path(qjump_mn.__file__).parents[1] / "experiments" / "fig3a.toml"
+
+CLOUD = """
+class Cloud:
+    name, clock, repeats_anywhere, parallel = "cloud", "real", True, 7
+
+class Misnamed(Cloud):
+    name = "fog"
+
+class Silent:
+    name, clock = "silent", "real"
+"""
+
+
+@pytest.fixture
+def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = {
+        "cloud": "cloud_backends:Cloud",
+        "mist": "cloud_backends:Misnamed",
+        "silent": "cloud_backends:Silent",
+    }
+    folder = distributions.make(tmp_path, "clouds", registry.GROUP, points, {"cloud_backends": CLOUD})
+    monkeypatch.syspath_prepend(str(folder))
+
+
+def request_of(experiment: str, *, backend: str = "") -> session.Request:
+    return session.Request(experiment, "smoke", backend=backend)
+
+
+def show(request: session.Request) -> None:
+    session.show(request, Console(file=io.StringIO()))
+
+
+def test_each_backend_of_ours_has_the_name_that_finds_it() -> None:
+    assert registry.names() == ["guest", "host", "simulator"]
+    assert [registry.make(name).name for name in registry.names()] == registry.names()
+    assert [name for name in registry.names() if registry.make(name).repeats_anywhere] == [
+        "guest",
+        "simulator",
+    ]
+
+
+def test_an_unknown_backend_names_the_nearest_and_all() -> None:
+    sentence = "--backend: there is no backend 'gast': did you mean 'guest'? (all: guest, host, simulator)"
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        show(request_of("fig3a", backend="gast"))
+    with pytest.raises(UsageError, match="'fig3a' is not for the simulator: use --backend guest or host"):
+        show(request_of("fig3a", backend="simulator"))
+
+
+@pytest.mark.usefixtures("clouds")
+def test_the_backend_of_another_distribution_is_found() -> None:
+    assert registry.make("cloud").parallel == 7
+    registry.check(["guest", "cloud"], "here")
+    with pytest.raises(
+        UsageError, match="clouds adds the backend 'mist', which calls itself 'fog': repair or"
+    ):
+        registry.make("mist")
+    with pytest.raises(
+        UsageError, match="adds the backend 'silent', which does not say its repeats_anywhere"
+    ):
+        registry.make("silent")
+
+
+@pytest.mark.parametrize(
+    ("backends", "sentence"),
+    [
+        (
+            '["gest", "host"]',
+            "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?",
+        ),
+        ("[]", "experiment 'mine': backends: name one or more of guest, host, simulator"),
+    ],
+)
+def test_an_experiment_names_backends_that_there_are(
+    backends: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "mine.toml").write_text(f"backends = {backends}\n{FIG3A.read_text()}")
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        show(request_of("mine", backend="host"))
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        explain.explain("mine", "smoke", [], Console(file=io.StringIO()))

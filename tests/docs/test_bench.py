@@ -1,0 +1,531 @@
+"""Where benchmarks write in the documents."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from PIL import Image
+
+from bench import (
+    anew,
+    cores,
+    fat_tree,
+    figure_data,
+    figures,
+    first_run,
+    growth,
+    manual,
+    marks,
+    permutation,
+    qdisc,
+    readme,
+    reference,
+    schemes,
+    simulator,
+    torture,
+)
+from qjump_mn.analysis import pipeline
+from qjump_mn.backends import building
+from qjump_mn.cli import command_lines
+from qjump_mn.model import identity, loading, resolve
+from qjump_mn.programs import registry
+from qjump_mn.results import outcome
+from qjump_mn.results.manifest import write
+from qjump_mn.toolbox import simulator as built
+from tests.support import synthetic
+
+DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_only_what_lies_between_the_marks_changes(tmp_path: Path) -> None:
+    path = tmp_path / "document.md"
+    path.write_text(DOCUMENT)
+    assert marks.read(path, "cost") == "old\n\nlines"
+    marks.write(path, "cost", "new")
+    assert path.read_text() == DOCUMENT.replace("old\n\nlines", "new")
+    marks.write(path, "cost", marks.read(path, "cost"))
+    assert path.read_text() == DOCUMENT.replace("old\n\nlines", "new")
+
+
+@pytest.mark.parametrize("which", ["begin", "end"])
+def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path) -> None:
+    path = tmp_path / "document.md"
+    for damaged in (
+        DOCUMENT.replace(f"<!-- bench/cost {which} -->\n", ""),
+        DOCUMENT + f"<!-- bench/cost {which} -->\n",
+    ):
+        path.write_text(damaged)
+        with pytest.raises(
+            SystemExit, match="has not <!-- bench/cost begin --> and <!-- bench/cost end -->, once each"
+        ):
+            marks.write(path, "cost", "new")
+        assert path.read_text() == damaged
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        ("machine.md", "anywhere"),
+        ("figures.md", "figures"),
+        ("vagrant.md", "vagrant"),
+        ("qdisc.md", "qdisc"),
+        ("qdisc-cost.md", "qdisc"),
+        ("simulator-speed.md", "simulator"),
+        ("simulator-speed.md", "fat-tree"),
+        ("simulator-speed.md", "cores"),
+        ("simulator-speed.md", "growth"),
+        ("simulator-speed.md", "permutation"),
+        ("simulator-ns3.md", "ns3"),
+        ("debug-kernel.md", "debug-suite"),
+        ("debug-kernel.md", "torture"),
+    ],
+)
+def test_every_document_has_the_marks_of_its_benchmark(document: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / document
+    path.write_text((DOCS / document).read_text())
+    assert marks.read(path, name)
+    marks.write(path, name, marks.read(path, name))
+    assert path.read_text() == (DOCS / document).read_text()
+
+
+def test_what_a_packet_costs_is_what_was_measured() -> None:
+    """The tables of docs/qdisc-cost.md, and the sentences below them."""
+    document, measured = (DOCS / "qdisc-cost.md").read_text(), json.loads(qdisc.FIGURES.read_text())
+    for table in qdisc.tables(measured):
+        assert table in document
+    costs = measured["6.12"]["qdiscs"]
+
+    def share(level: int) -> str:
+        of = [cost for name, cost in costs.items() if re.fullmatch(rf"qjump_1\w+_level{level}", name)]
+        whole = costs[f"prio8_tbf_level{level}"]
+        return spread([cost / whole for cost in of], 2)
+
+    def spread(ratios: list[float], decimals: int) -> str:
+        ends = (f"{ratio:.{decimals}f}" for ratio in (min(ratios), max(ratios)))
+        return " to ".join(dict.fromkeys(ends))
+
+    dearest = costs["qjump_1us_one_frame"] / costs["pfifo"]
+    bpf, bare = measured["7"]["qdiscs"], costs["qjump_priorities"]
+    prio, ets, cake = (costs[name] for name in ("prio8_level0", "ets8_level0", "cake"))
+    for sentence in (
+        f"(the dearest: {dearest:.2f} x pfifo on 6.12)",
+        f"{costs['fq']:.0f} are `fq`'s own and {costs['bpf_times_fq_level0'] - costs['fq']:.0f} the program",
+        f"In the BPF qdisc {bpf['bpf_qdisc_unlimited']:.0f} of {bpf['bpf_qdisc_level0']:.0f} are reached",
+        f"At level 0 a limited level costs {share(0)} of what `prio` with `tbf` does",
+        f"at level 7 it is {share(7)} (6.12)",
+        f"nothing costs {bare / prio:.0%} of `prio` with eight bands, {bare / ets:.0%} of `ets` and "
+        f"{bare / cake:.0%} of `cake`",
+        f"of the {costs['wire']:.0f} instructions",
+    ):
+        assert sentence in " ".join(document.split()), sentence
+
+
+def test_web_search_flows_have_the_published_sizes_and_rate() -> None:
+    assert [simulator.size(share) for share in (0.0, 0.15, 0.175, 0.2, 0.53, 0.97, 1.0)] == [
+        6,
+        6,
+        10,
+        13,
+        53,
+        6667,
+        20000,
+    ]
+    flows = simulator.trace(20_000, 0.6, 1)
+    assert flows == simulator.trace(20_000, 0.6, 1)
+    assert {end for _, source, destination, _ in flows for end in (source, destination)} == set(range(144))
+    assert all(source != destination for _, source, destination, _ in flows)
+    # 144 hosts at 10 Gb/s, of whose rate 1,500 of 1,460 bytes carry flows of 1,661,480 bytes: 63,266 flows a
+    # second. 3.5 standard deviations.
+    assert flows[-1][0] * 63_266 == pytest.approx(20_000, rel=0.025)
+    assert sum(packets for *_, packets in flows) / 20_000 == pytest.approx(1138, rel=0.05)
+
+
+def test_useful_packet_hops_are_those_of_data_and_acks() -> None:
+    # 18 M hops in 0.9 s at best, and 20 M in 16 s: 20 M a second, and 1.25 M.
+    runs = {simulator.SCHEMES["dctcp"]: [({"hops": "18000000"}, 1.5), ({"hops": "18000000"}, 0.9)]}
+    assert simulator.times_ns2({**runs, simulator.NS2: [({}, 16.0), ({}, 17.0)]}, {"hops": "20000000"}) == 16
+    assert simulator.useful([(0.0, 0, 15, 3), (0.0, 15, 16, 5)]) == 2 * 3 * 2 + 2 * 5 * 4
+
+
+def test_a_large_networks_packet_hop_is_without_what_building_takes() -> None:
+    said = {
+        "hosts": "101306",
+        "flows": "2000",
+        "finished": "1500",
+        "hops": "20000000",
+        "in_flight": "5000",
+        "max_rss_MB": "300",
+    }
+    runs: list[tuple[simulator.Run, simulator.Run]] = [(({}, 6.5), (said, 16.5))]
+    row = "| 101,306 | 2,000 | 1,500 | 20.0 M | 5,000 | 6.5 s | 16.5 s | 500 ns | 300 MB |"
+    assert fat_tree.table(runs).endswith(row)
+    assert fat_tree.most_mb(runs) == 300
+
+
+def test_a_window_lasts_as_long_as_its_busiest_core() -> None:
+    window, node = 100, np.array([0, 0, 1, 2, 2, 2])
+    hops = cores.Hops(np.array([1000, 1010, 1099, 1100, 1250, 1299]), node)
+    assert cores.busiest(hops, window, np.array([0, 0, 0])) == 6, "one core does all"
+    assert cores.busiest(hops, window, np.array([0, 1, 1])) == 2 + 1 + 2
+    assert cores.busiest(hops, window, np.array([1, 0, 2])) == 2 + 1 + 2, "whichever core has them"
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator's package."""
+    monkeypatch.syspath_prepend(str(built.package()))
+
+
+@pytest.mark.usefixtures("simulated")
+def test_growth_is_of_what_the_longer_run_has_more() -> None:
+    fabric = cores.fabric_of(2, 4, 2)
+    (_, before), (_, after) = (growth.timed("dctcp", fabric, 12, stop) for stop in (4, 12))
+    assert 0 < before < after / 2, "packet-hops by 4 and 12 ms"
+
+    early, late = growth.Run(), growth.Run()
+    for slow, fast in ((1.0, 9.0), (1.5, 1.5)):
+        early.took(slow, 1000)
+        late.took(fast, 3000)
+    assert growth.cost(early, late) == 0.5e9 / 2000, "the least of each, not of the difference"
+    rows = [growth.row("DCTCP", [40.0, 44.4, 60.0])]
+    assert growth.table(rows).endswith("| DCTCP | 40 ns | 44 ns | 60 ns | 1.50 |")
+
+
+def test_reads_of_memory_go_through_all_places_once() -> None:
+    following = growth.ring(1000)
+    places = [0]
+    while following[places[-1]] != 0:
+        places.append(following[places[-1]])
+    assert sorted(places) == list(range(1000))
+    steps = [after - before for before, after in itertools.pairwise(places)]
+    assert len(set(steps)) > 500, "no step foretells the next"
+    assert growth.reading(following) > 0
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize("name", permutation.SCHEMES)
+def test_all_hosts_of_a_permutation_send_and_get(name: str) -> None:
+    run = permutation.measured(4, name)
+    assert run.hosts == 16
+    assert 0.16 < run.last < 1, "2 MB at 100 Gb/s, and not at 20"
+    packets = permutation.SIZE // permutation.PACKET
+    assert run.hops >= run.hosts * packets * 2 * 2, "every packet and its ACK cross two links"
+    assert permutation.row(name, run).startswith(f"| {permutation.SCHEMES[name]} | 16 | ")
+
+
+def test_racks_side_by_side_share_a_core() -> None:
+    fabric: Any = SimpleNamespace(racks=5, hosts_per_rack=10, spines=3)
+    assert cores.shared(fabric, 2).tolist() == [0, 0, 0, 1, 1, 0, 1, 0]
+    ends = (("host", 0), ("host", 9), ("host", 10), ("switch", 4), ("switch", 5))
+    assert [cores.node(fabric, end) for end in ends] == [0, 0, 1, 4, 5]
+
+
+def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match=r"^3$"):
+        simulator.needed("no-such-program", "it is not installed")
+    assert capsys.readouterr().err == "it is not installed\n"
+
+
+@pytest.mark.parametrize("path", sorted(figures.PICTURES.glob("*.csv")), ids=lambda path: path.stem)
+def test_a_section_says_what_its_data_say(path: Path) -> None:
+    """Arms, verdicts and values of docs/figures.md, told and judged anew from what lies beside it."""
+    section = dict(figures.written())[path.stem]
+    said = figures.RUN.search(section)
+    assert said is not None
+    command = shlex.split(f"qjump-mn run {said['name']} --preset {said['preset']}")
+    plan = command_lines.plan(said["name"], command[4], command)
+    told = [f"| {' | '.join(figures.cells(row))} |" for row in figure_data.judged(path, plan)]
+    lines = [line for line in section.splitlines() if line.endswith(" |")]
+    assert lines[-len(told) :] == told and lines[-len(told) - 1].startswith("| verdict |")
+    tables = figures.arm_tables(plan, figure_data.arms(path, plan)) if path.stem != said["name"] else []
+    assert lines[: -len(told) - 1] == [
+        row for table in tables for row in table.splitlines() if row[-2:] == " |"
+    ]
+    trials = figure_data.read(path)
+    arms, seeds = {trial.arm for trial in trials}, {trial.seed for trial in trials}
+    assert said["trials"] == f"{len(arms)} x {len(seeds)}"
+    assert figures.DATA.format(key=path.stem).strip() in section
+
+
+def test_data_of_a_run_are_read_as_they_were_written(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path, replicates=2, only=["idle", "contended"]).path
+    pipeline.analyse(run)
+    path = tmp_path / "data.csv"
+    figure_data.write(run, path)
+    found = {(trial.arm, trial.seed): trial.values for trial in figure_data.read(path)}
+    for arm in outcome.read(run).arms:
+        for workload, measures in arm.measures.items():
+            for measure, spread in measures.items():
+                for seed, value in zip(spread.seeds, spread.values, strict=True):
+                    assert found[arm.name, seed][workload][measure] == pytest.approx(value, rel=1e-8)
+    assert path.read_text().startswith("arm,workload,measure,1,2\n")
+
+
+def test_the_schemes_are_those_of_the_reference_run() -> None:
+    assert marks.read(schemes.PAGE, "schemes") == schemes.table()
+
+
+def test_all_schemes_everywhere_are_what_was_kept() -> None:
+    found = schemes.kept()
+    assert marks.read(schemes.PAGE, "everywhere") == schemes.everywhere(found)
+    with Image.open(schemes.FIGURE) as picture:
+        assert picture.info["Source"] == schemes.digest(found), "the figure has other numbers"
+    slow = {row.scheme for row in schemes.rows(found) if row.scale == "10 Mb/s"}
+    compared = {arm.scheme.name for arm in resolve.plan("schemes", "smoke", []).arms_run} - {"ideal"}
+    assert compared <= slow, "a scheme that has no row"
+
+
+def test_a_scheme_is_told_as_how_many_times_what_each_program_is_alone() -> None:
+    def arm(scheme: str, ms: float, commit: str = "c0ffee00") -> schemes.Measured:
+        values = {"ping": {"p99_ms": ms}}
+        return schemes.Measured(scheme=scheme, seeds=1, linux="6.12", commit=commit, values=values)
+
+    known = {"fig3a/smoke": {"idle": arm("ideal", 2.0), "qjump": arm("qjump", 5.0)}}
+    more = {"schemes/smoke": {"cake": arm("cake", 3.0, "decade00")}}
+    first, second = schemes.rows(known | more)
+    assert (first.scheme, first.cells[0], first.cells[1:]) == ("cake", 1.5, ("not run",) * 5)
+    assert (second.scheme, second.cells[0]) == ("qjump", 2.5)
+    row = schemes.everywhere(known | more).splitlines()[2]
+    assert (
+        row
+        == "| 10 Mb/s | CAKE (`cake`) | 1.5 | not run | not run | not run | not run | not run | 1 | 6.12 | decade00 |"
+    )
+
+
+def test_a_scheme_whose_job_got_nothing_done_has_no_number() -> None:
+    def arm(scheme: str, ms: float, rounds: float | None) -> schemes.Measured:
+        job = {} if rounds is None else {"job": {"rounds": rounds}}
+        values = {"ptp": {"delay_max_ms": ms}, "memcached": {"p99_ms": ms}, **job}
+        return schemes.Measured(scheme=scheme, seeds=1, linux="6.12", commit="c0ffee00", values=values)
+
+    arms = {"idle": arm("ideal", 2.0, None), "ecn": arm("ecn", 2.0, 0.0), "cake": arm("cake", 3.0, 4.0)}
+    ecn, cake = sorted(schemes.rows({"fig5/smoke": arms}), key=lambda row: row.scheme, reverse=True)
+    assert (ecn.cells[1:3], cake.cells[1:3]) == (("job stalled",) * 2, (1.5, 1.5))
+
+
+def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
+    made = synthetic.make(tmp_path, only=["idle", "contended"])
+    pipeline.analyse(made.path)
+    before = schemes.renewed({}, ["fig3a/smoke"])
+    found = schemes.renewed(before, [str(made.path)])
+    name = f"{made.manifest.plan.experiment}/{made.manifest.plan.preset}"
+    assert set(found[name]) >= {"idle", "contended"} and set(before["fig3a/smoke"]) >= {"idle", "qjump"}
+    assert found[name]["contended"].values["ping"]["p99_ms"] > found[name]["idle"].values["ping"]["p99_ms"]
+    assert found[name]["contended"].scheme == "none"
+
+
+def test_the_readme_shows_the_reference_run() -> None:
+    assert marks.read(DOCS.parent / "README.md", "readme") == readme.numbers()
+    assert marks.read(DOCS / "cli.md", "readme") == readme.run_table()
+    assert readme.PICTURE.read_text() == readme.network()
+    first = first_run.read()
+    assert marks.read(DOCS.parent / "README.md", "first_run") == first_run.sentences(first)
+    assert math.ceil(first.build_s / 60) == building.BUILD_MINUTES
+    assert marks.read(DOCS / "emulation.md", "links") == readme.links_table()
+
+
+PAGE = """# Every figure
+
+<!-- bench/figures begin -->
+## fig3a: an old title
+
+old
+
+## fig3b: another
+
+kept
+<!-- bench/figures end -->
+"""
+
+
+def test_the_page_of_figures_is_written_from_runs_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the newest complete one; an experiment without one keeps its section."""
+    runs, page = tmp_path / "runs", tmp_path / "figures.md"
+    run = synthetic.make(runs, only=["idle", "contended"])
+    pipeline.analyse(run.path)
+    newer = run.path.with_name(f"{run.path.name}-2")
+    shutil.copytree(run.path, newer)
+    (newer / "trials/idle/1/DONE").unlink()
+    page.write_text(PAGE)
+    monkeypatch.setattr(figures, "PAGE", page)
+    monkeypatch.setattr(figures, "PICTURES", tmp_path / "figures")
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--write", "--from", str(runs)])
+    figures.main()
+    text = page.read_text()
+    first, table = text.split("\n\n")[:2]
+    assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
+    assert re.fullmatch(
+        r"\| fig3a \| `smoke --arms idle,contended` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|", table.splitlines()[-1]
+    )
+    assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
+    assert (
+        "an old title" not in text
+        and "`qjump-mn run fig3a --preset smoke --arms idle,contended`, exit code " in text
+    )
+    assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")
+    pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert pictures and all(f"](figures/{name})" in text for name in pictures)
+    told = capsys.readouterr().err
+    assert f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
+    assert figures.complete(runs, "fig3a") == run.path
+
+
+def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path / "runs")
+    before = pipeline.analyse(run.path).outcome
+    assert anew.judged_today(run.path, tmp_path) == run.path
+    manifest = run.manifest
+    first, *others = manifest.plan.claims
+    judged = msgspec.structs.replace(manifest.plan.judged, claims={first: manifest.plan.claims[first]})
+    older = msgspec.structs.replace(
+        manifest,
+        plan=msgspec.structs.replace(manifest.plan, judged=judged),
+        judged_sha256=identity.sha256(judged),
+    )
+    write(run.path, older)
+    pipeline.analyse(run.path)
+    assert [row.claim for row in outcome.read(run.path).verdicts] == [first]
+    copy = anew.judged_today(run.path, tmp_path)
+    assert [row.claim for row in outcome.read(copy).verdicts] == [first, *others]
+    assert outcome.read(copy).verdicts == before.verdicts
+    assert [row.claim for row in outcome.read(run.path).verdicts] == [first]
+    write(run.path, msgspec.structs.replace(older, argv=(*older.argv, "--replicates", "2")))
+    assert anew.judged_today(run.path, tmp_path) == run.path, "that would be another run"
+
+
+def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:
+    told = r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>[\w-]+)[^`]*`, exit code \d: "
+    found = {
+        key: re.search(told, section) or pytest.fail(f"docs/figures.md: {key} says of no run")
+        for key, section in figures.written()
+    }
+    keys = [key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))]
+    assert list(found) == [key for key in keys if key != "schemes"], (
+        "that has a page of its own, docs/schemes.md"
+    )
+    assert {key: run["preset"] for key, run in found.items() if run["preset"] == "smoke"} == {}
+
+
+def test_the_manual_page_is_the_command_lines() -> None:
+    assert manual.PAGE.read_text() == "\n".join(manual.page()) + "\n"
+    for name, table in manual.tables().items():
+        assert marks.read(manual.COMMANDS, name) == table
+
+
+def test_the_reference_of_the_files_is_the_types() -> None:
+    text = "\n".join(reference.page()).strip("\n")
+    assert marks.read(reference.PAGE, "reference") == text
+    for name in registry.OURS:
+        assert f"### `{name}`\n" in text
+    assert "| `numbers` | tables with names, below | none |" in text and "#### `numbers`" in text
+
+
+def test_every_variable_of_the_documents_is_in_the_manual_page() -> None:
+    told = {
+        name
+        for page in DOCS.glob("*.md")
+        for name in re.findall(r"`\$?(QJUMP_MN_[A-Z]+)\b(?!_)", page.read_text())
+    }
+    assert told <= set(manual.VARIABLES)
+
+
+def test_the_manual_page_is_sound() -> None:
+    if not shutil.which("groff"):
+        pytest.skip("groff is not installed")
+    argv = ["groff", "-mdoc", "-Tutf8", "-ww", "-z", str(manual.PAGE)]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stderr == ""
+
+
+@pytest.mark.parametrize("options", [["--preset", "paper"], ["--out", "x"]])
+def test_runs_that_are_there_have_their_own_presets(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--from", "results", *options])
+    with pytest.raises(SystemExit, match=r"^2$"):
+        figures.main()
+    assert "--from runs nothing: leave out --preset and --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run fig3a --preset smoke --out /tmp/x", ""),
+        ("fig3a -p smoke --out=x --replicates 2 --perturb 3", " --replicates 2 --perturb 3"),
+        ("run --engine dask --scheduler tcp://10.0.0.1:8786 -s duration=2s fig3a", " -s duration=2s"),
+    ],
+)
+def test_the_page_tells_the_command_of_the_run(words: str, told: str, tmp_path: Path) -> None:
+    manifest = synthetic.make(tmp_path, only=["idle"]).manifest
+    changed = msgspec.structs.replace(manifest, argv=("qjump-mn", *words.split()))
+    assert figures.command(changed) == f"qjump-mn run fig3a --preset smoke{told}"
+
+
+def _tortured(folder: Path, release: str, passed: int, log: list[str]) -> None:
+    folder.mkdir()
+    values = {
+        "passed": passed,
+        "operations": {"move": 6, "change": 1200},
+        "pauses": [7, 5],
+        "stuck": [],
+        "kcsan": {"setup_watchpoints": 82_911} if release.endswith("races") else {},
+    }
+    (folder / "smp_torture.json").write_text(json.dumps(values))
+    (folder / "results.json").write_text(json.dumps({"release": release, "log": log}))
+
+
+def _checked(folder: Path, checks: list[str], log: list[str], health: dict[str, object]) -> Path:
+    folder.mkdir()
+    results = {"release": "6.12-debug", "log": log, "checks": {check: {} for check in checks}}
+    (folder / "results.json").write_text(json.dumps(results))
+    (folder / "kernel_health.json").write_text(json.dumps(health))
+    return folder
+
+
+def test_the_debug_kernel_is_told_with_all_that_it_said(tmp_path: Path) -> None:
+    broken = _checked(tmp_path / "a", ["kernel_health"], ["BUG: KASAN"], {"removed": False})
+    health: dict[str, object] = {"before": "", "removed": True}
+    whole = _checked(
+        tmp_path / "b", [torture.ALWAYS, "wire_gso", "kernel_health"], ["a?", "b!", "a?"], health
+    )
+    assert torture.said([broken], "as it was") == "as it was"
+    assert torture.said([broken, whole], "as it was").splitlines() == [
+        "```",
+        "kernel        6.12-debug, 2 checks",
+        "log           a?    (2 times)",
+        "              b!",
+        'kernel_health {"before": "", "removed": true}',
+        "```",
+    ]
+
+
+def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path: Path) -> None:
+    usual = ["sch_qjump: loading out-of-tree module taints kernel.", "hrtimer: interrupt took 12 ns"]
+    _tortured(tmp_path / "a", "6.12", 20_000, usual)
+    _tortured(tmp_path / "b", "6.12", 1_000_000, [*usual, "BUG: KASAN: use-after-free in wire_tick"])
+    race = ["=====", "BUG: KCSAN: data-race in vfs_read / vfs_write", "read to 0x1", "====="]
+    _tortured(tmp_path / "c", "6.12-races", 30_000, [*usual, *race])
+    before = f"{torture.HEAD}\n| 6.1 | as it was |\n| 6.12 | as it was |"
+    guests = (path.parent for path in tmp_path.rglob("smp_torture.json"))
+    assert torture.table(guests, before).splitlines()[2:] == [
+        "| 6.1 | as it was |",
+        "| 6.12 | 1,000,000 | 1,206: 1,200 change, 6 move | 7 | nothing | not clean: 1 line |",
+        "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 1 race of the kernel's own; 82,911 accesses watched |",
+    ]

@@ -1,0 +1,102 @@
+"""What nsping refuses, and its manual page."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.native_programs import Program, check_installed, check_manual
+
+GOOD = ["--to", "127.0.0.1", "--interval", "1000000", "--count", "1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--to is missing, give it"),
+        (GOOD[2:], "--to is missing, give it"),
+        ([*GOOD[:2], *GOOD[4:]], "--interval is missing, give it"),
+        (GOOD[:4], "--count is missing, give it"),
+        *(([*GOOD, "--to", bad], f"--to is '{bad}', give the IPv4 address of a host, as in 10.0.0.1")
+          for bad in ("", "127.0.0.1:1", "127.0.0.256", "127.0.0", "127.1", "1234567890123456", "localhost", "::1", " 127.0.0.1",
+                      "127.0.0.1,127.0.0.2", "0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255")),
+        *(([*GOOD, "--interval", bad], f"--interval is '{bad}', give a whole number from 1000 to 86400000000000")
+          for bad in ("", "0", "999", "86400000000001", "99999999999999999999", "-1000", "+1000", "1ms", "1e6", "1000.0", " 1000")),
+        *(([*GOOD, "--count", bad], f"--count is '{bad}', give a whole number from 1 to 10000000")
+          for bad in ("", "0", "10000001", "-1", "x")),
+        *(([*GOOD, "--payload", bad], f"--payload is '{bad}', give a whole number from 16 to 65507")
+          for bad in ("", "0", "15", "65508", "-56", "56B")),
+        *(([*GOOD, "--linger", bad], f"--linger is '{bad}', give a whole number from 0 to 86400000000000")
+          for bad in ("", "-1", "86400000000001", "5s")),
+        ([*GOOD, "--interval", "86400000000000", "--count", "3"], "--count requests at --interval take more than a day"),
+        ([*GOOD, "--interval", "8640001", "--count", "10000000"], "--count requests at --interval take more than a day"),
+        ([*GOOD, "--output"], "--output stands without a value"),
+        ([*GOOD, "--port", "1"], "there is no option --port"),
+        ([*GOOD, "-c"], "there is no option -c"),
+        ([*GOOD, "10.0.0.1"], "'10.0.0.1' is no option"),
+    ],
+)  # fmt: skip
+def test_refused(nsping: Program, words: list[str], said: str) -> None:
+    nsping.check_refused(nsping.run(*words), 2, said)
+
+
+def test_help_and_manual_agree(nsping: Program) -> None:
+    check_manual(nsping, "sequence sent_ns rtt_ns")
+
+
+def test_what_is_installed(nsping: Program, tmp_path: Path) -> None:
+    check_installed(nsping, tmp_path)
+
+
+def test_a_log_that_cannot_be_written(nsping: Program) -> None:
+    """That is told before anything is sent."""
+    nsping.check_refused(
+        nsping.run(*GOOD, "--output", "/nowhere/log"),
+        1,
+        "cannot write --output /nowhere/log (No such file or directory), make room or name another file",
+    )
+
+
+def test_a_full_disk(nsping: Program, answering: list[str]) -> None:
+    with nsping.started(*GOOD, "--output", "/dev/full", prefix=answering) as process:
+        nsping.check_refused(process.result(), 1, "cannot write --output /dev/full (No space left on device)")
+
+
+def test_without_the_right_to_a_raw_socket(nsping: Program) -> None:
+    prefix = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"] if os.geteuid() == 0 else []
+    with nsping.started(*GOOD, prefix=prefix) as process:
+        nsping.check_refused(
+            process.result(), 1, "no right to a raw socket, run it as root or with CAP_NET_RAW"
+        )
+
+
+@pytest.mark.parametrize(
+    ("setup", "said"),
+    [
+        ("true", "Network is unreachable"),
+        ("ip route add blackhole 10.9.0.0/16", "Invalid argument"),
+        ("ip route add unreachable 10.9.0.0/16", "No route to host"),
+        ("ip route add prohibit 10.9.0.0/16", "Permission denied"),
+    ],
+)
+def test_a_host_to_which_nothing_can_be_sent(
+    nsping: Program, answering: list[str], setup: str, said: str
+) -> None:
+    prefix = [*answering, "unshare", "--net", "sh", "-ec", f'ip link set lo up; {setup}; exec "$@"', "sh"]
+    with nsping.started(*GOOD, "--to", "10.9.0.1", prefix=prefix) as process:
+        nsping.check_refused(
+            process.result(), 1, f"cannot send 56 bytes to 10.9.0.1 ({said}), give this host an address"
+        )
+
+
+def test_a_clock_that_is_set(nsping: Program, answering: list[str], tmp_path: Path) -> None:
+    """The kernel says so by an error of read(2), which a library says here."""
+    source, library = tmp_path / "set.c", tmp_path / "set.so"
+    source.write_text("#include <errno.h>\nlong read() { errno = ECANCELED; return -1; }\n")
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-o", library, source], check=True)
+    beneath = ["env", "ASAN_OPTIONS=verify_asan_link_order=0", f"LD_PRELOAD={library}"]
+    with nsping.started(*GOOD, prefix=[*answering, *beneath]) as process:
+        nsping.check_refused(process.result(), 1, "CLOCK_REALTIME was set during the run")

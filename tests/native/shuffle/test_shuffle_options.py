@@ -1,0 +1,50 @@
+"""shuffle's command line, manual page and installation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.native_programs import Program, check_installed, check_manual
+
+GOOD = ["master", "--workers", "127.0.0.1:1,127.0.0.1:2", "--rounds", "1", "--shuffle", "1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "the first word is '', give worker or master"),
+        (["slave"], "the first word is 'slave'"),
+        (["--rounds", "1"], "the first word is '--rounds'"),
+        (["worker"], "--listen is missing"),
+        (["worker", "--listen", "1", "--seed", "1"], "there is no option --seed"),
+        (["worker", "--listen", "0"], "--listen is '0'"),
+        (["worker", "--listen", "65536"], "--listen is '65536'"),
+        (["worker", "--listen", "1", "2"], "'2' is no option"),
+        ([*GOOD, "--listen", "1"], "there is no option --listen"),
+        (["master", "--rounds", "1", "--shuffle", "1"], "--workers is missing"),
+        (["master", "--workers", "127.0.0.1:1", "--aggregate", "1"], "there is no end, give --rounds, --duration or both"),
+        (["master", "--workers", "127.0.0.1:1", "--rounds", "1", "--shuffle", "1"], "there is nothing to copy"),
+        ([*GOOD, "--rounds", "40000"], "--transfers is 100000, too few for 40000 rounds, give 120000"),
+        ([*GOOD, "--workers", "127.0.0.1:1,"], "--workers is '127.0.0.1:1,', give 1 to 64 IPv4 addresses"),
+        ([*GOOD, "--workers", "127.0.0.1:1 127.0.0.1:2"], "--workers is '127.0.0.1:1 127.0.0.1:2'"),
+        ([*GOOD, "--workers", ",".join(["127.0.0.1:1"] * 65)], "give 1 to 64 IPv4 addresses with ports"),
+        ([*GOOD, "--nothing"], "there is no option --nothing"),
+        ([*GOOD, "--map"], "--map stands without a value"),
+        *(([*GOOD, f"--{option}", bad], f"--{option} is '{bad}'") for option, bad in (
+            ("rounds", "0"), ("rounds", "x"), ("duration", "0"), ("duration", "1s"), ("distribute", "-1"), ("shuffle", "1k"),
+            ("aggregate", "1099511627777"), ("parallel", "0"), ("parallel", "65"), ("map", ""), ("jitter", "1.01"), ("jitter", "-0.5"),
+            ("transfers", "0"), ("seed", "9223372036854775808"))),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line(shuffle: Program, words: list[str], sentence: str) -> None:
+    shuffle.check_refused(shuffle.run(*words), 2, sentence)
+
+
+def test_help_and_manual_agree(shuffle: Program) -> None:
+    check_manual(shuffle, "round step source destination bytes start_ns end_ns", "worker", "master")
+
+
+def test_installation(shuffle: Program, tmp_path: Path) -> None:
+    check_installed(shuffle, tmp_path)
