@@ -128,7 +128,7 @@ def test_a_skip_that_is_not_allowed_fails_and_is_named(project: Path, workers: t
         codes.append(done.returncode)
         lines += [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     assert codes == [1, 0]
-    assert lines == ["FAILED tests/support/test_facts.py::test_skipped[0] - no skip is allowed for: no rope"]
+    assert lines == ["FAILED tests/test_facts.py::test_skipped[0] - no skip is allowed for: no rope"]
 
 
 def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
