@@ -11,18 +11,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from qjump_mn import theory
 from qjump_mn.errors import LostError
 from qjump_mn.links.base import Count
 from qjump_mn.model import ports
 from qjump_mn.model.topology import Network
-from qjump_mn.programs import pace, registry
+from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan
-from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved
-from qjump_mn.results import links, raw_output
+from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved, Said
+from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialTables
+from qjump_mn.results.tables import TrialFacts, TrialTables
 
 Carried = dict[Flow, dict[int | None, Count]]
 
@@ -92,7 +94,7 @@ class Account(NamedTuple):
         return moved.sent_payload
 
 
-def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
+def check(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
     """Every link and level of every trial that has both readings."""
     problems: list[str] = []
     accounts = bounded = 0
@@ -101,7 +103,7 @@ def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
         if tables.facts.read_ns is None:
             continue
         try:
-            for account in _accounts(tables, run.trial(name), run.raw(name), clock):
+            for account in _accounts(tables, run.trial(name), run.raw(name)):
                 accounts += 1
                 bounded += account.most_frames is not None or account.most_payload is not None
                 problems += (f"{name}: {problem}" for problem in account.problems())
@@ -115,11 +117,11 @@ def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
     return Check.of("carried", problems, good)
 
 
-def _accounts(tables: TrialTables, folder: Path, raw: Path, clock: str) -> Iterator[Account]:
+def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]:
     network = tables.trial.network
     carried = links.carried(network, folder, "before", "after")
     workloads = [workload for workload in tables.trial.arm.workloads if workload.SENDS]
-    moved = {workload.name: _moved(tables, workload, raw, clock) for workload in workloads}
+    moved = {workload.name: _moved(tables, workload, raw) for workload in workloads}
     for link, levels in carried.items():
         for level, count in levels.items():
             own = tuple(
@@ -145,10 +147,19 @@ def _waited(network: Network, carried: Carried, flow: Flow) -> int:
     return waited
 
 
-def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path, clock: str) -> tuple[Moved, ...] | None:
+def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path) -> tuple[Moved, ...] | None:
     """None of one that says nothing, or whose frames go elsewhere too."""
     moved = registry.measures(workload).moved
-    return None if moved is None else tuple(moved(raw_output.said(tables, workload, raw, clock)))
+    if moved is None:
+        return None
+    said = Said(
+        plan=workload,
+        table=tables.tables[workload.name],
+        trial=tables.trial,
+        facts=tables.facts,
+        read=lambda name: (raw / name).read_text(encoding="utf-8"),
+    )
+    return tuple(moved(said))
 
 
 def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | None) -> bool:
@@ -188,7 +199,7 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
     first, last = (links.handed_over(network, folder, when) for when in ("ended", "after"))
     copies = any(workload.copied for workload in tables.trial.arm.workloads)
     problems, frames = [], 0
-    moment_ns = READING * (pace.process_ns(tables.facts) or 0.0)
+    moment_ns = READING * (_process_ns(tables.facts) or 0.0)
     shapes, devices = network.by_device(), network.interfaces()
 
     def meanwhile(link: Flow) -> float:
@@ -212,3 +223,10 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
                 f"{least} to {most} frames came into {switch}, and {out} were sent on, dropped, or waited"
             )
     return frames, problems
+
+
+def _process_ns(facts: TrialFacts) -> float | None:
+    """How long the machine takes for one short process, in ns: the readings after the measurement are one
+    each, one after the other."""
+    times = sorted(ns for name, ns in (facts.read_ns or {}).items() if name.startswith("asbuilt/ended/"))
+    return float(np.median(np.diff(times))) if len(times) > 1 else None

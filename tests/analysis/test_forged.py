@@ -3,22 +3,31 @@ three trials of a real run (fig3a, preset smoke; tests/golden/forged), forged in
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from qjump_mn import verification
 from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
+from qjump_mn.backends import registry
+from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.links.base import Count
 from qjump_mn.model import resolve
+from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measures_api import Moved
+from qjump_mn.results import contents
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
+from tests.cli.test_verification import Repeating
 from tests.support import synthetic
 
 REAL = Path(__file__).parents[1] / "golden/forged/fig3a-smoke.tar.xz"
@@ -49,7 +58,7 @@ def failed(run: RunDirectory) -> dict[str, str]:
     manifest = run.manifest
     data, missing = pipeline.read_trials(run, manifest)
     checks: tuple[Check, ...] = fidelity.checks(run, manifest, data, missing)
-    assert {check.status for check in checks if check.name in ("carried", "times", "waits", "switches")} <= {
+    assert {check.status for check in checks if check.name in ("carried", "waits", "switches")} <= {
         "pass",
         "fail",
     }
@@ -111,44 +120,72 @@ def swap(run: RunDirectory, first: str, second: str, pattern: str) -> None:
     mend(run)
 
 
+def halved_intervals(text: str) -> str:
+    """iperf3's intervals halved, and its totals as they were."""
+    report = json.loads(text)
+    report["intervals"] = json.loads(scaled_bytes(0.5)(json.dumps(report["intervals"])))
+    return json.dumps(report)
+
+
+class Honest(Repeating):
+    """A backend whose trials leave what they left in the run ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
+        shutil.copytree(self.path / "trials" / trial.name, out, dirs_exist_ok=True)
+        (out / contents.MARK).unlink()
+        return Ended(0, "", 1.0, 0.1)
+
+
+def verified(run: RunDirectory) -> tuple[int, str]:
+    text = io.StringIO()
+    code = verification.verify(run.path, Console(file=text, width=400))
+    return code, text.getvalue()
+
+
 def test_what_really_ran_passes(run: RunDirectory) -> None:
     assert failed(run) == {}
 
 
 @pytest.mark.parametrize("stamps", [False, True])
-@pytest.mark.parametrize(
-    ("arm", "sentences"),
-    [
-        ("idle", {"wire": r"idle/1: 400 of 400 latencies of ping are shorter than the wire allows"}),
-        (
-            "contended",
-            {
-                "times": r"contended/1: ping: (h8>h10: the times at which it sent move|the last reply to h8>h10)"
-            },
-        ),
-        ("qjump", {"wire": r"qjump/1: \d+ of 400 latencies of ping are shorter than the wire allows"}),
-    ],
-)
-def test_halved_round_trips_are_found(
-    arm: str, sentences: dict[str, str], stamps: bool, run: RunDirectory
-) -> None:
+@pytest.mark.parametrize(("arm", "count"), [("idle", "400"), ("qjump", r"\d+")])
+def test_halved_round_trips_are_found(arm: str, count: str, stamps: bool, run: RunDirectory) -> None:
     edit(run, f"{arm}/1/raw/{PING}", scaled_pings(0.5, stamps=stamps))
     problems = failed(run)
     assert "files" not in problems, "the hashes were mended"
-    for name, sentence in sentences.items():
-        assert re.search(sentence, problems[name]), problems
+    sentence = rf"{arm}/1: {count} of 400 latencies of ping are shorter than the wire allows"
+    assert re.search(sentence, problems["wire"]), problems
 
 
-@pytest.mark.parametrize("arm", ["contended", "qjump"])
-def test_doubled_round_trips_are_found(arm: str, run: RunDirectory) -> None:
-    edit(run, f"{arm}/1/raw/{PING}", scaled_pings(2.0, stamps=False))
-    moves = ": the times at which it sent move with the latencies .* 2 times the true ones"
-    early = r" was asked from -0\.\d+ s to"
-    assert re.search(rf"{arm}/1: ping: h8>h10({moves}|{early})", failed(run)["times"])
+@pytest.mark.parametrize(
+    ("forge", "trials"),
+    [
+        (lambda run: edit(run, f"contended/1/raw/{PING}", scaled_pings(0.5, stamps=False)), 1),
+        (lambda run: edit(run, f"contended/1/raw/{PING}", scaled_pings(0.5, stamps=True)), 1),
+        (lambda run: edit(run, f"qjump/1/raw/{PING}", scaled_pings(2.0, stamps=False)), 1),
+        (lambda run: edit(run, "contended/1/raw/bulk-h7-h10.server.json", halved_intervals), 1),
+        (lambda run: swap(run, "contended/1", "qjump/1", "ping-*"), 2),
+    ],
+)
+def test_only_a_rerun_shows_what_fits_wire_and_counters(
+    forge: Callable[[RunDirectory], None], trials: int, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If one of these is found some day, docs/checking.md says too little."""
+    monkeypatch.setattr(registry, "make", lambda name: Honest(run.path.parent / "honest"))
+    shutil.copytree(run.path, run.path.parent / "honest")
+    assert verified(run)[0] == 0
+    forge(run)
+    assert failed(run) == {}
+    code, text = verified(run)
+    assert code == verification.DIFFERS and f"not the same: {trials} of 3 trials differ\n" in text
+    assert len(re.findall(r"/1 differs in 1 of \d+ files, first in trials/", text)) == trials
 
 
-def test_a_round_trip_is_no_longer_than_its_frames_waited(run: RunDirectory) -> None:
-    edit(run, f"contended/1/raw/{PING}", scaled_pings(2.0, stamps=True))
+@pytest.mark.parametrize("stamps", [False, True])
+def test_a_round_trip_is_no_longer_than_its_frames_waited(stamps: bool, run: RunDirectory) -> None:
+    edit(run, f"contended/1/raw/{PING}", scaled_pings(2.0, stamps=stamps))
     assert re.search(
         r"contended/1: ping: h8>h10 took 2\d+ us, where the wire takes \S+ us and ports counted waits of \d+",
         failed(run)["waits"],
@@ -186,29 +223,9 @@ def test_bytes_that_no_link_carried_are_found(factor: float, arm: str, run: RunD
     assert list(problems) == ["carried"] and re.search(sentence, problems["carried"]), problems
 
 
-def test_intervals_add_up_to_the_total(run: RunDirectory) -> None:
-    def change(text: str) -> str:
-        report = json.loads(text)
-        report["intervals"] = json.loads(scaled_bytes(0.5)(json.dumps(report["intervals"])))
-        return json.dumps(report)
-
-    edit(run, "contended/1/raw/bulk-h7-h10.server.json", change)
-    assert re.search(
-        r"contended/1: bulk: h7>h10, server: its intervals have \d+ B, and its total \d+ B",
-        failed(run)["times"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("pattern", "name", "sentence"),
-    [
-        ("ping-*", "times", r"(contended|qjump)/1: ping: "),
-        ("bulk-*", "carried", r"(contended|qjump)/1: bulk "),
-    ],
-)
-def test_another_arms_output_is_found(pattern: str, name: str, sentence: str, run: RunDirectory) -> None:
-    swap(run, "contended/1", "qjump/1", pattern)
-    assert re.search(sentence, failed(run)[name])
+def test_another_arms_bulk_traffic_is_found(run: RunDirectory) -> None:
+    swap(run, "contended/1", "qjump/1", "bulk-*")
+    assert re.search(r"(contended|qjump)/1: bulk ", failed(run)["carried"])
 
 
 def test_fewer_requests_than_frames_are_found(run: RunDirectory) -> None:
@@ -237,7 +254,7 @@ def test_two_frames_more_than_programs_sent_are_strays(more: int, found: int) ->
 
 
 def test_a_forged_run_ends_as_invalid(run: RunDirectory) -> None:
-    edit(run, f"contended/1/raw/{PING}", scaled_pings(0.5, stamps=False))
+    edit(run, f"idle/1/raw/{PING}", scaled_pings(0.5, stamps=False))
     analysed = pipeline.analyse(run.path)
     assert analysed.outcome.exit_code == 4
     # Claims about arms that are not here were not run.

@@ -10,6 +10,7 @@ import pytest
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.measures_api import Said
 from qjump_mn.programs.noise import measures as noise_measures
 from qjump_mn.programs.noise import program as noise
 from qjump_mn.programs.noise.program import NoisePlan
@@ -212,3 +213,31 @@ def test_a_request_without_all_answers_has_failed(tmp_path: Path) -> None:
     path.write_text("\n".join(lines[:-1]) + "\n")
     with pytest.raises(LostError, match="q2pc's log has no end"):
         tables.table(commits(of), of, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "errors"), [("qjump_1", 7), ("udp_1", 7), ("tcp_1", 0)])
+def test_who_answers_a_coordinator_that_has_ended_is_told_so(name: str, errors: int) -> None:
+    """By its kernel, at level 0, in frames that the links count."""
+    of = trial(name)
+    workload = commits(of)
+    data = pa.table({"latency_us": pa.array([], pa.float64())})
+    facts = TrialFacts(cpu_busy=0.1, window_s=(0.0, 9e9), began_ns=0, began_utc_ns=0)
+    found = list(q2pc_measures.moved(Said(workload, data, of, facts, lambda name: "")))
+    from_kernel = [one for one in found if one.level == 0 and one.sent_frames == 1]
+    assert [one.flow for one in from_kernel] == ([*workload.flows] if errors else [])
+    assert len(from_kernel) == errors
+
+
+@pytest.mark.parametrize(("intervals", "status"), [(3.5, "pass"), (4.5, "fail")])
+def test_what_is_measured_when_no_burst_comes_any_more_is_told(intervals: float, status: str) -> None:
+    """A connection whose SYN was lost is there a second later, and by then a short run's bursts are over."""
+    of = trial("tcp_1")
+    workload = bursts(of)
+    starts = [number * workload.interval_ns for number in range(3)]
+    rows = pa.table({"flow": [">".join(workload.flows[0])] * 3, "start_ns": starts})
+    window_s = (0.0, intervals * workload.interval_ns / 1e9)
+    facts = TrialFacts(cpu_busy=0.1, window_s=window_s, began_ns=0, began_utc_ns=0)
+    data = tables.TrialTables(of, facts, {workload.name: rows}, None)
+    (check,) = noise_measures.checks("virtual", [data])
+    assert check.status == status
+    assert check.text.endswith("the rest was not disturbed") == (status == "fail")

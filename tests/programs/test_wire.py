@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from qjump_mn.analysis import agreement, fidelity, pipeline
+from qjump_mn.analysis import fidelity, pipeline, waits
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
@@ -75,7 +75,7 @@ def test_what_a_slave_measured_is_not_shorter(tmp_path: Path) -> None:
     wire = registry.measures(workload).wire
     latencies = wire(table, workload, of) if wire else None
     assert latencies is not None
-    assert np.nanmin(latencies.measured_us - latencies.least_us) > -agreement.CLOCK_US
+    assert np.nanmin(latencies.measured_us - latencies.least_us) > -waits.CLOCK_US
 
 
 def wire_check(run: RunDirectory) -> Check:

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.barrier.agreement import agrees
 from qjump_mn.programs.barrier.program import BarrierPlan, shortest_frame
 from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire
 from qjump_mn.programs.statistics import of_latencies
@@ -45,4 +44,4 @@ def tracks(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) 
     yield from took(table, "due_ns", facts.began_ns, table["host"].to_pylist(), "time of barriers")
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees, tracks=tracks)
+MEASURES = Measures(values=values, wire=wire, tracks=tracks)

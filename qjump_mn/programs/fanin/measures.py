@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.fanin.agreement import agrees, crossed, moved
 from qjump_mn.programs.fanin.program import FaninPlan
-from qjump_mn.programs.measures_api import Measures, OnTheWire, by_flow
+from qjump_mn.programs.measures_api import Crossed, Measures, Moved, OnTheWire, Said, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
@@ -44,4 +43,20 @@ def tracks(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) ->
     )
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved, crossed=crossed, tracks=tracks)
+def moved(said: Said) -> Iterator[Moved]:
+    """What was sent, and what of it arrived."""
+    plan: FaninPlan = said.plan
+    for flow in plan.flows:
+        rows = said.table.filter(pc.field("flow") == ">".join(flow))
+        arrived = rows.num_rows - rows["latency_us"].null_count
+        yield Moved.datagrams(flow, plan.level, plan.packet_bytes, arrived, rows.num_rows)
+
+
+def crossed(plan: FaninPlan, trial: Trial) -> dict[str, Crossed]:
+    """One way."""
+    return {
+        ">".join(flow): tuple((port, plan.level) for port in trial.network.path(*flow)) for flow in plan.flows
+    }
+
+
+MEASURES = Measures(values=values, wire=wire, moved=moved, crossed=crossed, tracks=tracks)

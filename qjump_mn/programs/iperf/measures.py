@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.iperf.agreement import agrees, moved
-from qjump_mn.programs.iperf.program import IperfPlan, report_s
-from qjump_mn.programs.measures_api import Measures
+from qjump_mn.programs.iperf.program import IperfPlan, output_name, parse, report_s
+from qjump_mn.programs.measures_api import HEADERS_BYTES, Measures, Moved, Said
 from qjump_mn.programs.tracks import Floats, Track, floats, split
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
+
+CONTROL_BYTES = 16_384
+"""Of iperf3's own connection, each way: the request, and both results, in JSON (seen: 3 kB)."""
+
+SUMS = {"client": "sum_sent", "server": "sum_received"}
 
 
 def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -127,6 +134,43 @@ def _summed(flow: pa.Table) -> tuple[Floats, Floats, Floats]:
     return edges[:-1], edges[1:], np.maximum(np.cumsum(steps)[:-1], 0)
 
 
-MEASURES = Measures(
-    values=values, checks=checks, flow_goodput=flow_goodput, agrees=agrees, moved=moved, tracks=tracks
-)
+def moved(said: Said) -> Iterator[Moved]:
+    """What the receiver got has crossed every link; what the sender wrote, and sent again, is all that has
+    left it. What reached the receiver's link and was not read by it had waited on its way when the receiver
+    was ended, or was there twice."""
+    plan: IperfPlan = said.plan
+    network = said.trial.network
+    mss = network.mtu_bytes - theory.TCP_HEADERS_BYTES
+    for flow in plan.flows:
+        read = {end: said.read(output_name(plan, flow, end)) for end in SUMS}
+        totals = {end: _total(_ends(json.loads(text)), end) for end, text in read.items()}
+        got = totals["server"] or sum(interval.bytes for interval in parse(read["server"]))
+        if plan.udp_rate_bps is not None:
+            payload = network.mtu_bytes - theory.UDP_HEADERS_BYTES
+            beside = theory.wire_bytes(network.mtu_bytes) - HEADERS_BYTES
+            sent, last = (
+                None if total is None else total // payload * beside + CONTROL_BYTES
+                for total in (totals["client"], got)
+            )
+            one = Moved.datagrams(flow, plan.level, network.mtu_bytes, got // payload, None)
+        else:
+            again = sum(interval.retransmits or 0 for interval in parse(read["client"])) * mss + CONTROL_BYTES
+            sent = None if totals["client"] is None else totals["client"] + again
+            last = got + again
+            one = Moved.stream(flow, plan.level, got, network.mtu_bytes)
+        yield one._replace(sent_payload=sent, last_payload=last)
+        yield Moved(flow[::-1], plan.level, sent_payload=CONTROL_BYTES)
+
+
+def _total(ends: dict[str, Any], end: str) -> int | None:
+    """What one end says it moved; None where it ended before it could say."""
+    found = ends.get(SUMS[end], {}).get("bytes")
+    return None if found is None else int(found)
+
+
+def _ends(document: dict[str, Any]) -> dict[str, Any]:
+    ends = document.get("end", {})
+    return ends if isinstance(ends, dict) else {}
+
+
+MEASURES = Measures(values=values, checks=checks, flow_goodput=flow_goodput, moved=moved, tracks=tracks)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.mapreduce.agreement import agrees
 from qjump_mn.programs.mapreduce.program import DROPPED, MapReducePlan
 from qjump_mn.programs.measures_api import Measures
 from qjump_mn.results.tables import TrialFacts
@@ -31,4 +30,4 @@ def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts
     return numbers | {name: row[column] / unit for name, column, unit in scaled if row[column] is not None}
 
 
-MEASURES = Measures(values=values, agrees=agrees)
+MEASURES = Measures(values=values)

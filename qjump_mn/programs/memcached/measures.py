@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,9 +11,8 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire, Timeline
-from qjump_mn.programs.memcached.agreement import agrees, moved
-from qjump_mn.programs.memcached.program import MemcachedPlan
+from qjump_mn.programs.measures_api import Floats, Measures, Moved, OnTheWire, Said, Timeline
+from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan
 from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
 from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
@@ -113,4 +113,21 @@ def tracks(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
     yield from took(table, "due_ns", facts.began_ns, labels, "latency of requests")
 
 
-MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved, tracks=tracks)
+def moved(said: Said) -> Iterator[Moved]:
+    """What was asked and answered; each message begins a segment of its own."""
+    plan: MemcachedPlan = said.plan
+    mtu_bytes = said.trial.network.mtu_bytes
+    sizes = plan.message_bytes
+    columns = (said.table[name].to_pylist() for name in ("flow", "op", "latency_us"))
+    counts = Counter((flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None)
+    for flow in plan.flows:
+        for number, way in enumerate((flow, flow[::-1])):
+            frames = size = 0
+            for op in OPERATIONS:
+                one = Moved.stream(way, plan.level, sizes[op][number], mtu_bytes)
+                count = counts[">".join(flow), op]
+                frames, size = frames + count * one.arrived_frames, size + count * one.arrived_bytes
+            yield Moved(way, plan.level, frames, size)
+
+
+MEASURES = Measures(values=values, wire=wire, timeline=timeline, moved=moved, tracks=tracks)

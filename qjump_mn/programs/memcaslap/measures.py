@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measures_api import Measures
 from qjump_mn.programs.memcached.measures import MINIMUM_RTO_MS
-from qjump_mn.programs.memcaslap.agreement import agrees
 from qjump_mn.programs.memcaslap.program import MemcaslapPlan
 from qjump_mn.results.tables import TrialFacts
 
@@ -63,4 +62,4 @@ def _mean_ms(runs: pa.Table) -> float:
     return float(np.average(runs["avg_us"].to_numpy(), weights=runs["ops"].to_numpy())) / 1e3
 
 
-MEASURES = Measures(values=values, agrees=agrees)
+MEASURES = Measures(values=values)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Measures
-from qjump_mn.programs.noise.agreement import agrees, moved
+from qjump_mn.programs.measures_api import Measures, Moved, Said
 from qjump_mn.programs.noise.program import NoisePlan
 from qjump_mn.programs.tracks import Track, floats, split
-from qjump_mn.results.tables import TrialFacts
+from qjump_mn.results.outcome import Check
+from qjump_mn.results.tables import TrialFacts, TrialTables
+
+LONGEST_PAUSE = 2
+"""Between the last burst and the end of the measurement, in intervals of bursts."""
 
 
 def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -40,4 +43,35 @@ def tracks(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) ->
     yield from split(whole, table["flow"].to_pylist())
 
 
-MEASURES = Measures(values=values, agrees=agrees, moved=moved, tracks=tracks)
+def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
+    """Bursts come until the measurement ends. What begins late, such as a connection whose SYN was lost, may
+    be measured after the last one."""
+    problems, flows = [], 0
+    for tables in data:
+        began_ns, ended_ns = tables.facts.window_ns
+        for plan in tables.trial.arm.workloads:
+            if not isinstance(plan, NoisePlan):
+                continue
+            for flow in map(">".join, plan.flows):
+                flows += 1
+                starts = tables.tables[plan.name].filter(pc.field("flow") == flow)["start_ns"]
+                last_ns = pc.max(starts).as_py() or began_ns
+                if ended_ns - last_ns > LONGEST_PAUSE * plan.interval_ns:
+                    problems.append(
+                        f"{tables.trial.name}: the last burst of {flow} began "
+                        f"{(last_ns - began_ns) / 1e9:.4g} s after the measurement, which went on to "
+                        f"{(ended_ns - began_ns) / 1e9:.4g} s: the rest was not disturbed"
+                    )
+    yield Check.of("bursts", problems, f"the bursts of {flows} flows came until the measurement ended")
+
+
+def moved(said: Said) -> Iterator[Moved]:
+    """What was sent, and what of it arrived."""
+    plan: NoisePlan = said.plan
+    for flow in plan.flows:
+        rows = said.table.filter(pc.field("flow") == ">".join(flow))
+        sent, arrived = (int(pc.sum(rows[name]).as_py() or 0) for name in ("sent", "arrived"))
+        yield Moved.datagrams(flow, plan.level, said.trial.network.mtu_bytes, arrived, sent)
+
+
+MEASURES = Measures(values=values, checks=checks, moved=moved, tracks=tracks)

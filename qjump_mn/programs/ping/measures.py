@@ -12,9 +12,15 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.links import registry as links
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Measures, OnTheWire, by_flow
-from qjump_mn.programs.pace import hundredth_us
-from qjump_mn.programs.ping.agreement import agrees, crossed, moved
+from qjump_mn.programs.measures_api import (
+    Crossed,
+    Measures,
+    Moved,
+    OnTheWire,
+    Said,
+    by_flow,
+    hundredth_us,
+)
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.programs.statistics import of_latencies, percentile
 from qjump_mn.programs.tracks import Floats, Track, floats, milliseconds, split
@@ -196,6 +202,28 @@ def _sent_s(known_s: Floats, interval_s: float) -> Floats:
     return sent
 
 
-MEASURES = Measures(
-    values=values, checks=checks, wire=wire, agrees=agrees, moved=moved, crossed=crossed, tracks=tracks
-)
+def moved(said: Said) -> Iterator[Moved]:
+    """Requests, and the replies of hosts' kernels."""
+    plan: PingPlan = said.plan
+    for flow in plan.flows:
+        rows = said.table.filter(pc.field("flow") == ">".join(flow))
+        answered = rows.num_rows - rows["latency_us"].null_count
+        asked = Moved.datagrams(flow, plan.level, plan.packet_bytes, answered, rows.num_rows)
+        # A host's limiter may drop the reply to one that came.
+        yield asked._replace(last_frames=None)
+        yield Moved.datagrams(flow[::-1], plan.reply_level, plan.packet_bytes, answered, rows.num_rows)
+
+
+def crossed(plan: PingPlan, trial: Trial) -> dict[str, Crossed]:
+    """There and back."""
+    path = trial.network.path
+    return {
+        ">".join(flow): (
+            *((port, plan.level) for port in path(*flow)),
+            *((port, plan.reply_level) for port in path(*flow[::-1])),
+        )
+        for flow in plan.flows
+    }
+
+
+MEASURES = Measures(values=values, checks=checks, wire=wire, moved=moved, crossed=crossed, tracks=tracks)

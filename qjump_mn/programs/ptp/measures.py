@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Measures, OnTheWire, Timeline, Whole, by_flow
-from qjump_mn.programs.ptp.agreement import agrees, moved
-from qjump_mn.programs.ptp.plan import PtpPlan
+from qjump_mn.programs.measures_api import Measures, Moved, OnTheWire, Said, Timeline, Whole, by_flow
+from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
 from qjump_mn.programs.statistics import percentile
 from qjump_mn.programs.tracks import Track, milliseconds, split
 from qjump_mn.results.tables import TrialFacts
@@ -90,4 +90,18 @@ def tracks(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> I
         yield from split(under_way, [f"{label}, {flow}" for flow in rows["flow"].to_pylist()])
 
 
-MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved, tracks=tracks)
+def moved(said: Said) -> Iterator[Moved]:
+    """The messages that were timed; others are as many, or more."""
+    plan: PtpPlan = said.plan
+    size = theory.UDP_HEADERS_BYTES + EVENT_BYTES
+    for slave, master in plan.flows:
+        rows = said.table.filter(pc.field("flow") == f"{slave}>{master}")
+        # What was timed before the first reading of the counters is in the table too.
+        since = said.facts.began_utc_ns
+        inside = rows.filter(pc.field("at_ns") >= since)
+        down = inside.num_rows - inside["master_to_slave_us"].null_count
+        yield Moved.datagrams((master, slave), plan.level, size, down, None)
+        yield Moved.datagrams((slave, master), plan.level, size, inside.num_rows - down, None)
+
+
+MEASURES = Measures(values=values, wire=wire, timeline=timeline, moved=moved, tracks=tracks)

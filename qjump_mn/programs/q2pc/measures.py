@@ -8,13 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire
-from qjump_mn.programs.q2pc.agreement import agrees, moved
+from qjump_mn.programs.measures_api import HEADERS_BYTES, Floats, Measures, Moved, OnTheWire, Said
 from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
+
+KERNELS_LEVEL = 0
+"""The level of what kernels send by themselves."""
 
 
 def values(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -39,4 +42,23 @@ def tracks(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> 
     yield from took(table, "start_ns", facts.began_ns, [""] * table.num_rows, "latency of requests")
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved, tracks=tracks)
+def moved(said: Said) -> Iterator[Moved]:
+    """Two messages to each client and two answers for each request that was completed; what was sent again
+    is not counted. And what kernels say at the end."""
+    plan: Q2PCPlan = said.plan
+    completed = said.table.num_rows - said.table["latency_us"].null_count
+    tcp = plan.transport == "tcp"
+    size = plan.message_bytes + (theory.TCP_HEADERS_BYTES if tcp else theory.UDP_HEADERS_BYTES)
+    for flow in plan.flows:
+        # Of a broadcast there is one frame where the ways to several clients are one.
+        for way in (flow[::-1],) if plan.copied else (flow, flow[::-1]):
+            yield Moved.datagrams(way, plan.level, size, 2 * completed, None)
+        if not tcp:
+            # The end cuts a request off, and the coordinator's kernel tells whoever answers that it has gone:
+            # an ICMP error, which has no level, quotes the answer.
+            error = theory.PING_HEADERS_BYTES + size
+            beyond = max(0, theory.wire_bytes(error) - HEADERS_BYTES)
+            yield Moved(flow, KERNELS_LEVEL, sent_frames=1, sent_payload=beyond)
+
+
+MEASURES = Measures(values=values, wire=wire, moved=moved, tracks=tracks)

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.measures_api import Measures
-from qjump_mn.programs.shuffle.agreement import agrees, moved
+from qjump_mn.programs.measures_api import Measures, Moved, Said
 from qjump_mn.programs.shuffle.program import ShufflePlan
 from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
@@ -71,4 +70,15 @@ def tracks(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
     yield from split(whole, table["step"].to_pylist())
 
 
-MEASURES = Measures(values=values, agrees=agrees, moved=moved, tracks=tracks)
+def moved(said: Said) -> Iterator[Moved]:
+    """What was copied, each copy over a connection of its own or one after the other."""
+    plan: ShufflePlan = said.plan
+    copied: dict[tuple[str, str], int] = {}
+    for row in said.table.filter(pc.field("step") != "round").to_pylist():
+        pair = row["source"], row["destination"]
+        copied[pair] = copied.get(pair, 0) + row["bytes"]
+    for pair, size in copied.items():
+        yield Moved.stream(pair, plan.level, size, said.trial.network.mtu_bytes)
+
+
+MEASURES = Measures(values=values, moved=moved, tracks=tracks)

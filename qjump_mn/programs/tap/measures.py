@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Measures, OnTheWire, by_flow
+from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.measures_api import Crossed, Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
-from qjump_mn.programs.tap.agreement import agrees, crossed
 from qjump_mn.programs.tap.program import TapPlan
 from qjump_mn.programs.tracks import Track, floats, split, took
 from qjump_mn.results.tables import TrialFacts
@@ -53,4 +53,24 @@ def tracks(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> I
     yield from split(whole._replace(note=note), ports)
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees, crossed=crossed, tracks=tracks)
+def crossed(plan: TapPlan, trial: Trial) -> dict[str, Crossed]:
+    """The port by which each flow leaves the switch, at the level of who sends such frames on that flow."""
+    found = {}
+    for flow in plan.flows:
+        levels = {
+            other.level
+            for other in trial.arm.workloads
+            if other.SENDS and flow in other.flows and _frame_bytes(other) == plan.frame_bytes
+        }
+        if len(levels) == 1:
+            (level,) = levels
+            ports = (port for port in trial.network.path(*flow) if port[0] == plan.at)
+            found[">".join(flow)] = tuple((port, level) for port in ports)
+    return found
+
+
+def _frame_bytes(workload: WorkloadPlan) -> int | None:
+    return None if workload.packet_bytes is None else theory.frame_bytes(workload.packet_bytes)
+
+
+MEASURES = Measures(values=values, wire=wire, crossed=crossed, tracks=tracks)

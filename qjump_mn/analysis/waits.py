@@ -1,4 +1,4 @@
-"""Do the times that programs left agree with each other, and with how long frames waited at ports?"""
+"""Compare the longest latency of each flow with how long frames waited at the ports on its way."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from qjump_mn.errors import LostError
 from qjump_mn.links import registry as link_models
 from qjump_mn.links.base import Wait
 from qjump_mn.model import ports
-from qjump_mn.programs import pace, registry
+from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan
-from qjump_mn.programs.measures_api import Crossed
-from qjump_mn.results import links, raw_output
+from qjump_mn.programs.measures_api import Crossed, hundredth_us
+from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialTables
@@ -46,29 +46,7 @@ class _Longest(NamedTuple):
     wire_us: float
 
 
-def times(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
-    """Every program with its own times, as its folder has it; in the simulator, where others' tables are the
-    simulator's own, those that only it has."""
-    problems: list[str] = []
-    asked = 0
-    for tables in data:
-        name = tables.trial.name
-        for workload in tables.trial.arm.workloads:
-            agrees = registry.measures(workload).agrees
-            if agrees is None or (tables.facts.read_ns is None and not workload.ONLY_SIMULATED):
-                continue
-            asked += 1
-            said = raw_output.said(tables, workload, run.raw(name), clock)
-            try:
-                problems += (f"{name}: {workload.name}: {problem}" for problem in agrees(said))
-            except (OSError, LookupError, ValueError, LostError) as error:
-                problems.append(f"{name}: {workload.name}: cannot be read: {error}")
-    if not asked:
-        return Check(name="times", status="unknown", text="no program has times to compare")
-    return Check.of("times", problems, f"the times of {asked} workloads agree with each other")
-
-
-def waits(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Check]:
+def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Check]:
     """A latency is the wire's time and what its frames waited at ports: not more than the longest waits
     there; and where no other frames had that level, one of its own waited the longest. None where
     no workload's latencies are of lone frames."""
@@ -134,7 +112,7 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
     if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
         return
     waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in found.way) / 1e3
-    most_us = (found.wire_us + waited_us + pace.hundredth_us(network)) * (1 + ROUNDED)
+    most_us = (found.wire_us + waited_us + hundredth_us(network)) * (1 + ROUNDED)
     if found.longest_us > most_us:
         yield (
             f"{found.flow} took {found.longest_us:.6g} us, where the wire takes {found.wire_us:.5g} us and "
