@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from qjump_mn import verification
 from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.cli import verification
 from qjump_mn.links.base import Count
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
