@@ -17,8 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from qjump_mn import cache, installation
+from qjump_mn import cache
 from qjump_mn.errors import MachineError
+from qjump_mn.install import installation
 
 LOCK = ROOT / "docs/requirements.lock"
 KIND = "documents"
@@ -59,7 +60,6 @@ def python() -> Path:
         lambda folder: installation.fill(folder, LOCK, ROOT, _say),
         needs_bytes=_NEEDS_BYTES,
         progress=_say,
-        is_vital=lambda name: name.count("/") <= 1,
     )
     cache.prune(KIND, KEPT)
     return made / "bin/python"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels that the two modules build for. Kbuild probes
- * by header, or by the text of one; never by version number.
+ * Differences between the kernels that the modules build for. Kbuild probes for headers, or for
+ * names in them, never for version numbers: distributions backport.
  */
 #ifndef QJUMP_COMPAT_H
 #define QJUMP_COMPAT_H
@@ -18,7 +18,7 @@
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("net-sch-" id)
 #endif
 
-/* Numbers of 32 or 64 bits, as needed: since 6.7; before, of 64 */
+/* NLA_UINT, a number of 32 or 64 bits, came with 6.7; before, send 64 bits */
 #ifndef HAVE_NLA_UINT
 #define NLA_UINT NLA_U64
 
@@ -40,7 +40,7 @@ static inline u64 nla_get_uint_default(const struct nlattr *attr, u64 otherwise)
 }
 #endif
 
-/* What waits is read without the lock where qdiscs are dumped */
+/* Dumps read qlen and backlog without the lock */
 #ifndef HAVE_QDISC_QLEN_INC
 static inline void qdisc_qlen_inc(struct Qdisc *sch)
 {
@@ -65,7 +65,7 @@ static inline void qstats_backlog_sub(struct Qdisc *sch, u32 bytes)
 }
 #endif
 
-/* After splitting: length and segment count that bstats and parents read. */
+/* Set what bstats and parents read of a segment: its length, and that it is one packet. */
 static inline void compat_set_pkt_len(struct sk_buff *skb, unsigned int len)
 {
 	qdisc_skb_cb(skb)->pkt_len = len;
@@ -74,7 +74,7 @@ static inline void compat_set_pkt_len(struct sk_buff *skb, unsigned int len)
 #endif
 }
 
-/* A level is full. Before 7.0 nothing tells that from other drops of a qdisc. */
+/* A level is full. Before 7.0, qdiscs cannot give a reason for a drop. */
 static inline int compat_drop_at_limit(struct sk_buff *skb, struct Qdisc *sch,
 				       struct sk_buff **to_free)
 {

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QJump: strict priority levels, each with a byte budget in any window of T
+ * QJump: strict priority levels, each with a byte budget in any window of length T
  *
  * Source: Grosvenor, Schwarzkopf, Gog, Watson, Moore, Hand, Crowcroft: "Queues
  * don't matter when you can JUMP them!", NSDI 2015, section 3.
  *
- * skb->priority selects one of eight levels, 7 is the most urgent. Level p may send
- * B_p bytes in an epoch of T ns (0: unlimited). With n hosts, packets of P bytes and
- * links of R bit/s, T = 2 n P * 8 / R and B_p = f_p * P bound the delay of a level
- * with f_p = 1 to one epoch. The highest level that is backlogged and within its
- * budget sends; what exceeds a budget waits. A packet costs max(length + overhead,
- * mpu); "overhead 28 mpu 84" is what a tagged frame takes of an Ethernet link. As
- * soon as a level has a budget, GSO packets are split when they are about to leave.
+ * skb->priority selects one of eight levels; level 7 is the most urgent. Level p may
+ * send B_p bytes per epoch of T ns (0: unlimited). With n hosts, packets of P bytes
+ * and links of R bit/s, T = 2 n P * 8 / R and B_p = f_p * P bound the delay of a level
+ * with f_p = 1 to one epoch. The highest backlogged level that is within its budget
+ * sends; packets over budget wait. A packet costs max(length + overhead, mpu);
+ * "overhead 28 mpu 84" charges what a tagged frame occupies on an Ethernet link. Once
+ * any level has a budget, GSO packets are split just before they leave.
  *
- * The rule: never more than B bytes leave in [t, t + T), for any t. Bytes sent are
- * kept in slots. A packet goes into the newest slot if that was opened less than a
- * quantum q = T / 60 ago, otherwise into a new one; the slot's stamp becomes the time
- * of its newest packet. From stamp + T on a slot may be forgotten. A packet of c bytes
- * may leave if all slots and c are at most B. So every byte of a window that ends with
- * a packet was counted for it: its slot's stamp is within the window. A later stamp
- * only keeps bytes longer, so a slot may take more than its quantum when there is no
- * place for another. A backlogged level gets at least B / (T + q) > 0.983 B / T.
+ * Invariant: no more than B bytes leave in [t, t + T), for any t. The bytes sent are
+ * recorded in slots. A packet is added to the newest slot if that was opened less than
+ * a quantum q = T / 60 ago, otherwise to a new one; the slot's stamp becomes the time
+ * of its newest packet. A slot expires at stamp + T. A packet of c bytes may leave if
+ * the bytes in all slots plus c do not exceed B.
  *
- * Times are of dequeue, by CLOCK_MONOTONIC. Where frames leave at most S ns later,
- * "slack S" makes the window T + S, and the rule is one of the wire. What was sent
- * stays charged through changes and when the device goes down; a level that was
- * unlimited has used up its first budget.
+ * Proof: take a window of length T that ends with a packet. Every byte sent in it is
+ * in a slot whose stamp is inside the window, so the byte was counted when the packet
+ * was admitted. A later stamp only keeps bytes longer, so a slot may take packets
+ * beyond its quantum when no slot is free. A backlogged level gets at least
+ * B / (T + q) > 0.983 B / T.
+ *
+ * Times are those of dequeue, by CLOCK_MONOTONIC. If frames leave up to S ns later,
+ * "slack S" makes the window T + S, so that the invariant holds on the wire. Bytes
+ * sent stay charged across changes and while the device is down; a level that becomes
+ * limited starts with its budget used up.
  */
 
 #include <linux/bitops.h>
@@ -41,7 +44,7 @@
 #include "sch_shared.h"
 
 #define QJUMP_MAX_OVERHEAD	2048	/* bytes */
-#define QJUMP_LIMIT		1000	/* packets; default of a level */
+#define QJUMP_LIMIT		1000	/* packets per level, by default */
 #define QJUMP_QUANTA		60
 #define QJUMP_SLOTS		64	/* power of two, >= QJUMP_QUANTA + 2 */
 
@@ -64,37 +67,37 @@ static const struct nla_policy qjump_policy[TCA_QJUMP_MAX + 1] = {
 	[TCA_QJUMP_MPU]		= NLA_POLICY_MAX(NLA_UINT, QJUMP_MAX_OVERHEAD),
 };
 
-/* What user space sets; validated as a whole before it is used. */
+/* Set by user space; validated as a whole before any of it takes effect. */
 struct qjump_params {
-	u64	epoch, slack;			/* ns; 0 = none */
+	u64	epoch, slack;			/* ns; 0: none */
 	u32	overhead, mpu;			/* bytes */
-	u32	budget[TC_QJUMP_LEVELS];	/* bytes per epoch, 0 = unlimited */
-	u32	limit[TC_QJUMP_LEVELS];		/* packets waiting */
-	u8	priomap[TC_QJUMP_PRIOS + 1];	/* skb->priority -> level; last: all above */
+	u32	budget[TC_QJUMP_LEVELS];	/* bytes per epoch; 0: unlimited */
+	u32	limit[TC_QJUMP_LEVELS];		/* packets that may wait */
+	u8	priomap[TC_QJUMP_PRIOS + 1];	/* skb->priority -> level; last: above 15 */
 };
 
 struct qjump_slot {
-	u64	last;		/* ns: when its newest packet left */
+	u64	last;		/* ns: departure of its newest packet */
 	u32	bytes;
 };
 
 struct qjump_level {
-	unsigned long bit;		/* bit p for level p */
-	struct qdisc_skb_head queue;	/* qlen: of segments */
+	unsigned long bit;		/* BIT(p) for level p */
+	struct qdisc_skb_head queue;	/* qlen counts segments */
 	u32	backlog;	/* bytes */
-	u32	budget, limit;	/* those in force */
-	u32	oldest, next;	/* slots, free-running */
-	u64	used;		/* bytes in slots */
-	u64	end;		/* ns: nobody joins the newest slot from then on */
-	u64	held_until;	/* ns: the head may not leave before */
+	u32	budget, limit;	/* copies of the parameters */
+	u32	oldest, next;	/* free-running slot indices */
+	u64	used;		/* bytes in all slots */
+	u64	end;		/* ns: the newest slot takes packets until then */
+	u64	held_until;	/* ns: the head may not leave earlier */
 	u64	packets, bytes, drops, oversize, throttled;
 	struct qjump_slot slot[QJUMP_SLOTS];
 };
 
 struct qjump_sched {
-	unsigned long	backlogged;	/* bit p: level p has packets */
-	unsigned long	limited;	/* ... has a budget */
-	unsigned long	gso;		/* GSO packets that wait */
+	unsigned long	backlogged;	/* bit p: level p has packets waiting */
+	unsigned long	limited;	/* bit p: level p has a budget */
+	unsigned long	gso;		/* GSO packets waiting */
 	u64		window, quantum;	/* ns; window: epoch + slack */
 	struct qjump_params params;
 	struct qdisc_watchdog watchdog;
@@ -133,7 +136,7 @@ static void qjump_charge(struct qjump_sched *q, struct qjump_level *l, u32 cost,
 	l->used += cost;
 }
 
-/* When cost bytes may leave: a time, or 0 for now. cost <= budget. */
+/* Return the time at which cost <= budget bytes may leave, or 0 for now. */
 static u64 qjump_held_until(struct qjump_sched *q, struct qjump_level *l, u32 cost, u64 now)
 {
 	u64 excess;
@@ -160,7 +163,7 @@ static u32 qjump_segs(const struct sk_buff *skb)
 	return max_t(u32, skb_shinfo(skb)->gso_segs, 1);
 }
 
-/* Not inlined, nor are others: packets that do not need it would save registers for it. */
+/* Slow paths are noinline: inlined, they make the fast path save registers. */
 static noinline int qjump_refuse(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
 				 struct sk_buff **to_free, bool oversize)
 {
@@ -246,7 +249,7 @@ static noinline void qjump_drop(struct Qdisc *sch, struct qjump_level *l, struct
 	kfree_skb(skb);
 }
 
-/* The segments of the head take its place. */
+/* Replace the head of the queue by its segments. */
 static noinline void qjump_split(struct Qdisc *sch, struct qjump_level *l)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
@@ -274,7 +277,7 @@ static noinline void qjump_split(struct Qdisc *sch, struct qjump_level *l)
 	consume_skb(skb);
 }
 
-/* The most urgent level is held, or its head cannot leave as it is. */
+/* Slow path: the most urgent level is out of budget, or its head may have to be split. */
 static noinline struct sk_buff *qjump_dequeue_others(struct Qdisc *sch, u64 now)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
@@ -291,7 +294,7 @@ static noinline struct sk_buff *qjump_dequeue_others(struct Qdisc *sch, u64 now)
 		}
 		if (!l->budget)
 			return qjump_take(sch, l);
-		if (unlikely(cost > l->budget)) {	/* a change made it too dear */
+		if (unlikely(cost > l->budget)) {	/* a change lowered the budget */
 			l->oversize++;
 			qjump_drop(sch, l, qjump_unlink(sch, l));
 			continue;
@@ -418,7 +421,7 @@ static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		struct qjump_level *l = &q->level[i];
 		bool was_unlimited = l->limit && !l->budget;
 
-		l->end = min(l->end, now);	/* the quantum is another */
+		l->end = min(l->end, now);	/* the quantum has changed */
 		l->held_until = 0;
 		l->budget = p.budget[i];
 		l->limit = p.limit[i];
@@ -431,7 +434,7 @@ static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 			qjump_charge(q, l, l->budget, now);
 		}
 	}
-	if (sch->q.qlen)	/* what was held may be free now */
+	if (sch->q.qlen)	/* packets that were held may leave now */
 		qdisc_watchdog_schedule_ns(&q->watchdog, now);
 	sch_tree_unlock(sch);
 	return 0;
@@ -453,7 +456,7 @@ static int qjump_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	return qjump_change(sch, opt, extack);
 }
 
-/* Also where the device goes down: what was sent stays charged. */
+/* Keep the slots: a device that goes down and up must not get a fresh budget. */
 static void qjump_reset(struct Qdisc *sch)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
@@ -469,7 +472,7 @@ static void qjump_reset(struct Qdisc *sch)
 	q->gso = 0;
 }
 
-/* A nest of attributes whose types are 1 to n. */
+/* Put a nest of attributes with types 1 to n. */
 static int qjump_put(struct sk_buff *skb, int type, const u64 *value, int n)
 {
 	struct nlattr *nest = nla_nest_start(skb, type);

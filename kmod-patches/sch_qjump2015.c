@@ -2,31 +2,30 @@
 /*
  * QJump by the rules of the module that its authors published in 2015
  *
- * Source: camsas/qjump-tc at commit bb164fc, 2015. The forks czlee/qjump-tc, which
- * reads the kernel's clock instead of the TSC, and Vincinator/qjump-tc, for Linux
- * 5.9, have the same rules. It is here so that their results can be repeated: the
- * qdisc to use is qjump.
+ * Source: camsas/qjump-tc at commit bb164fc, 2015. Two forks have the same rules:
+ * czlee/qjump-tc, which reads the kernel's clock instead of the TSC, and
+ * Vincinator/qjump-tc, for Linux 5.9. This qdisc exists to repeat the published
+ * results; for anything else use qjump.
  *
- * - Each level has an epoch and an account of its own. The first epoch starts when
- *   the qdisc is made. A packet that arrives when now >= end starts the next one:
- *   end = now + T, and the whole budget is there again (nothing is carried over). A
- *   packet that is dropped starts one too. So two budgets may leave back to back:
- *   one just before an end, one from it on.
- * - A packet is charged its length when it is enqueued, and dropped if that is more
- *   than what is left. A GSO packet is charged whole. What is dearer than the budget
- *   is never sent, and with a budget of 0 nothing is.
- * - Nothing limits what waits: a parent that holds packets back for k epochs holds k
- *   budgets, and may let them go in one epoch.
- * - Priorities above the top level belong to it. There are min(8, transmit queues)
- *   levels, here always 8.
- * - Without an epoch the module's parameters fill all in: T = timeq us, and pXrate,
- *   of priority 7 - X, times bytesq are the budgets.
+ * - Each level has its own epoch and account. The first epoch starts when the qdisc
+ *   is created. A packet that arrives at now >= end starts the next one, even if it
+ *   is dropped: end = now + T, with the whole budget and no carry-over. So two budgets
+ *   may leave back to back: one just before the end of an epoch, one just after it.
+ * - A packet is charged its length at enqueue, and dropped if the rest of the budget
+ *   is smaller. A GSO packet is charged as a whole. A packet larger than the budget is
+ *   never sent; with a budget of 0, no packet is.
+ * - The queue has no limit: behind a parent that holds packets back for k epochs, k
+ *   budgets pile up and may leave in one epoch.
+ * - Priorities above the top level belong to it. The original has min(8, transmit
+ *   queues) levels, this qdisc always 8.
+ * - A qdisc without an epoch takes the module parameters: T = timeq us, and the budget
+ *   of priority 7 - X is pXrate * bytesq.
  *
- * What is not here: "autoclass", off by default, tries a refused packet again at the
- * lower levels and writes what it found into the socket; skb->priority, which it
- * wrote too, queue_mapping and sockets are left alone. p5rate and p6rate could not
- * be set: the budgets of priorities 2 and 1 were 0. What is new: a level may be
- * unlimited, where only some are to be limited by this rule.
+ * Left out: "autoclass", off by default, which retries a refused packet at the lower
+ * levels and writes the outcome into the socket. This qdisc does not write
+ * skb->priority, queue_mapping or sockets. In the original p5rate and p6rate could not
+ * be set, so the budgets of priorities 2 and 1 were 0. New: a level may be unlimited,
+ * to limit only some levels by this rule.
  */
 
 #include <linux/bitops.h>
@@ -70,9 +69,9 @@ static const struct nla_policy old_policy[TCA_QJUMP2015_MAX + 1] = {
 struct old_level {
 	struct qdisc_skb_head queue;
 	u32	backlog;	/* bytes waiting */
-	u32	budget;		/* bytes per epoch; 0: nothing passes */
-	u64	used;		/* bytes of this epoch */
-	u64	end;		/* ns */
+	u32	budget;		/* bytes per epoch; 0: every packet is dropped */
+	u64	used;		/* bytes charged in this epoch */
+	u64	end;		/* ns: end of this epoch */
 	u64	packets, bytes, drops, oversize;
 };
 
@@ -127,7 +126,7 @@ static struct sk_buff *old_dequeue(struct Qdisc *sch)
 	return NULL;
 }
 
-/* What the parameters of the module mean. */
+/* Compute epoch and budgets from the module parameters. */
 static int old_published(u64 *epoch, u32 *budget, struct netlink_ext_ack *extack)
 {
 	int x;

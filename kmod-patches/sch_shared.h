@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What qjump and wire both do, and the kernel has no function for. Each loads
- * without the other, so it is in a header.
+ * Helpers for more than one of the qdiscs that the kernel does not provide. They are in
+ * a header because each module must load without the others.
  */
 #ifndef QJUMP_SCH_SHARED_H
 #define QJUMP_SCH_SHARED_H
@@ -13,18 +13,18 @@
 #include <linux/string.h>
 #include "compat.h"
 
-/* Refuse with a sentence for user space. */
+/* Return -EINVAL, with a message for user space. */
 #define refuse(extack, msg) ({ NL_SET_ERR_MSG_MOD(extack, msg); -EINVAL; })
 
-/* The same, and the attribute at fault, if there is one. */
+/* Likewise, pointing at the offending attribute unless it is NULL. */
 #define refuse_at(extack, attr, msg) \
 	({ NL_SET_ERR_MSG_ATTR(extack, attr, KBUILD_MODNAME ": " msg); -EINVAL; })
 
 /*
- * True when sch is to stand below a qdisc that has a child for each transmit queue
- * (mq, mqprio, taprio, multiq), at whatever depth: it would then see one queue's
- * packets only. A parent with major number 0 is the mq that the kernel attaches by
- * default. taprio and multiq have no flag that says what they are.
+ * Return true if sch is below, at any depth, a qdisc with a child per transmit queue
+ * (mq, mqprio, taprio, multiq): it would only see the packets of one queue. A parent
+ * with major number 0 is the mq that the kernel attaches by default. taprio and multiq
+ * have no flag to identify them, so compare their names.
  */
 static inline bool qdisc_under_mq(const struct Qdisc *sch)
 {
@@ -50,9 +50,9 @@ static inline bool qdisc_under_mq(const struct Qdisc *sch)
 }
 
 /*
- * As tbf_segment(): give each segment to enqueue(), and tell our parents, who
- * counted one packet, of the others. The packet is gone then, also when none
- * was queued (NET_XMIT_DROP). -EINVAL: it can't be split, and is still there.
+ * Like tbf_segment(): pass each segment to enqueue(), and correct the counts of our
+ * parents, which saw one packet. Consumes the packet, even if no segment was queued
+ * (NET_XMIT_DROP); returns -EINVAL, and leaves the packet, if it cannot be split.
  */
 static inline int split_gso(struct sk_buff *skb, struct Qdisc *sch,
 			    int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of sch_wire share. */
+/* Declarations shared by the files of sch_wire. */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -15,91 +15,91 @@
 
 #define WIRE_ALL_LEVELS	(BIT(TC_WIRE_LEVELS) - 1)
 
-#define WIRE_FLOWS	256	/* flows of one hash keep their order among each other */
+#define WIRE_FLOWS	256	/* hash buckets; flows in one keep their mutual order */
 
-#define WIRE_MAILS		16	/* control frames under way at most; a power of two */
+#define WIRE_MAILS		16	/* most control frames in flight; a power of two */
 #define WIRE_NUMBER_SHIFT	40
 #define WIRE_ACCOUNT_BYTES	(BIT_ULL(WIRE_NUMBER_SHIFT) - 1)
 
 struct wire_params {
 	u64	rate;		/* bit/s */
 	u64	delay;		/* ns */
-	u32	limit;		/* bytes per level */
+	u32	limit;		/* bytes that may wait per level */
 	u32	classify;	/* enum tc_wire_classify */
 	u32	overhead;	/* bytes per frame */
 	u32	orphan;		/* 0 or 1 */
 	u32	xoff;		/* bytes; 0: no pauses */
 	u32	xon;		/* bytes */
-	u32	pfc;		/* bit p: level p is paused alone; 0: the link is */
-	u32	quantiles;	/* of jitter; 0: none */
+	u32	pfc;		/* bit p: pause level p alone; 0: pause the link */
+	u32	quantiles;	/* used in jitter; 0: no jitter */
 	struct tc_wire_quantile jitter[TC_WIRE_QUANTILES];
-	u64	seed;		/* of jitter */
+	u64	seed;		/* of the jitter's random numbers */
 };
 
 struct wire_time {
 	u64	ns;
-	u64	rest;		/* 1/rate ns, below rate */
+	u64	rest;		/* in units of 1/rate ns; less than rate */
 };
 
 struct wire_cb {
-	u64	time;		/* ns; waiting: arrival, in flight: handing over */
+	u64	time;		/* ns: arrival while waiting, handover while in flight */
 	u32	level : 8;
-	u32	len : 24;	/* bytes, L of above */
-	u32	charged : 24;	/* number of the wire on whose account it is; 0: none */
-	u32	account : 8;	/* which of its accounts that is */
+	u32	len : 24;	/* bytes: L of wire_link.c */
+	u32	charged : 24;	/* number of the wire whose account has it; 0: none */
+	u32	account : 8;	/* index of that account */
 };
 
 /*
- * The frames that have started and are not yet handed over, by the time at
- * which they are. A constant delay keeps them in the order of their starts: a
- * line. With jitter some overtake the last of the line: those are in a tree.
+ * The frames that have started and are not yet handed over, ordered by handover
+ * time. A constant delay keeps them in the order of their starts, in a list. Jitter
+ * lets frames overtake the last of the list; those are in a tree.
  */
 struct wire_flight {
 	struct qdisc_skb_head line;
-	struct rb_root	ahead;	/* of the last of the line */
+	struct rb_root	ahead;	/* frames due before the last of line */
 };
 
 struct wire_jitter {
 	struct rnd_state rnd;
-	u64	last[WIRE_FLOWS];	/* ns: when the last frame is handed over */
+	u64	last[WIRE_FLOWS];	/* ns: last handover in each bucket */
 };
 
 struct wire_account {
-	atomic64_t	bytes;	/* that came in here and wait, and the number of the wire */
-	atomic64_t	since;	/* ns: it crossed a threshold */
+	atomic64_t	bytes;	/* received here and waiting; high bits: number */
+	atomic64_t	since;	/* ns: when it last crossed a threshold */
 	u64		max;	/* bytes */
 };
 
 struct wire_mail {
-	u64	time;		/* ns: when the control frame arrives */
-	u32	paused;		/* bit p: level p is to pause */
+	u64	time;		/* ns: arrival of the control frame */
+	u32	paused;		/* bit p: level p must pause */
 };
 
 struct wire_held {
-	u64		since;	/* ns: that a pause stands */
-	u64		ns;	/* by those before */
+	u64		since;	/* ns: start of the current pause */
+	u64		ns;	/* total of earlier pauses */
 };
 
 struct wire_pause {
-	/* sending; the first three are copies of the parameters, for those without our lock */
-	u32		xoff;		/* bytes; 0: sends no pauses */
-	u32		xon;		/* bytes, below xoff */
-	u32		pfc;		/* bit p: level p has an account; 0: one for the link */
+	/* sending; the first three copy parameters, for readers without our lock */
+	u32		xoff;		/* bytes; 0: send no pauses */
+	u32		xon;		/* bytes, less than xoff */
+	u32		pfc;		/* bit p: level p has its own account; 0: one for all */
 	struct wire_account account[TC_WIRE_LEVELS];
-	u32		want;		/* bit p: the partner is to pause level p */
-	u32		told;		/* what the last control frame said of that */
-	u32		partner;	/* the number of the wire that it said it to; 0: none */
-	u64		sent;		/* pauses */
-	/* the mailbox; the partner writes the first three */
+	u32		want;		/* bit p: the partner should pause level p */
+	u32		told;		/* want, as last sent to the partner */
+	u32		partner;	/* number of the wire it was sent to; 0: none */
+	u64		sent;		/* pauses sent */
+	/* mailbox; the partner writes the first three */
 	struct wire_mail mail[WIRE_MAILS];
 	u32		head;		/* mails written */
-	u32		void_until;	/* mails before this one are void: their sender is gone */
-	u32		tail;		/* mails taken */
-	u32		voided;		/* void_until, when it was last seen */
+	u32		void_until;	/* ignore earlier mails: their sender is gone */
+	u32		tail;		/* mails read */
+	u32		voided;		/* last value of void_until that was seen */
 	/* obeying */
-	bool		again;		/* no frame was started, but another may be */
-	u64		received;	/* pauses */
-	struct wire_held held;		/* while some level was */
+	bool		again;		/* no frame was started, but try another */
+	u64		received;	/* pauses received */
+	struct wire_held held;		/* while any level was paused */
 	struct wire_held held_level[TC_WIRE_LEVELS];
 };
 
@@ -111,29 +111,29 @@ struct wire_level {
 	u64	bytes;		/* put on the wire, preamble and gap included */
 	u64	drops;		/* packets */
 	u64	max_wait;	/* ns from arrival to start */
-	u64	max_late;	/* ns from when a frame was due to its handing over */
+	u64	max_late;	/* ns from the due handover of a frame to the actual one */
 };
 
 struct wire_queues {
-	unsigned long	backlogged;	/* bit p: level p has frames */
-	unsigned long	paused;		/* bit p: level p may start none */
+	unsigned long	backlogged;	/* bit p: level p has frames waiting */
+	unsigned long	paused;		/* bit p: level p may not start a frame */
 	struct wire_level level[TC_WIRE_LEVELS];
 };
 
 struct wire_sched {
 	struct wire_queues queues;
 	struct wire_params params;
-	struct wire_time free;		/* the next frame may start */
+	struct wire_time free;		/* when the next frame may start */
 	struct wire_flight flight;
-	struct Qdisc	*child;		/* noop_qdisc: none */
+	struct Qdisc	*child;		/* &noop_qdisc: none */
 	u64		child_since;	/* ns: child became non-empty */
-	bool		child_held;	/* child had nothing to give */
+	bool		child_held;	/* the child's last dequeue gave nothing */
 	struct qdisc_watchdog watchdog;
 	struct wire_pause pause;
 	struct wire_jitter jitter;
 };
 
-DECLARE_STATIC_KEY_FALSE(wire_pauses);	/* some wire has thresholds */
+DECLARE_STATIC_KEY_FALSE(wire_pauses);	/* at least one wire has thresholds */
 
 extern struct Qdisc_ops wire_ops;
 
@@ -148,7 +148,7 @@ static inline u64 wire_ceil(struct wire_time t)
 	return t.ns + !!t.rest;
 }
 
-/* t, but not before ns */
+/* Return t, but no earlier than ns. */
 static inline struct wire_time wire_not_before(struct wire_time t, u64 ns)
 {
 	return ns <= wire_ceil(t) ? t : (struct wire_time) { .ns = ns };

@@ -2,11 +2,11 @@
 /*
  * Jitter of wires
  *
- * What a frame takes beyond the wire's delay, drawn from quantiles, stands for
- * the time that a host takes for what comes in, which is not the same for any
- * two frames. Frames of one flow stay in order; a frame may overtake those of
- * others. A flow is what network cards choose a receive queue by, unless told
- * otherwise: addresses, and ports if it is TCP.
+ * Jitter is added to the delay of each frame, drawn from quantiles. It models the
+ * time that a host takes to receive a frame, which differs from frame to frame.
+ * Frames of one flow stay in order; frames of different flows may overtake each
+ * other. Flows are told apart as network cards do by default to choose a receive
+ * queue: by addresses, and for TCP by ports.
  */
 
 #include <linux/in.h>
@@ -21,7 +21,7 @@
 
 #include "wire.h"
 
-/* ns: between two quantiles as many as the share lies between theirs */
+/* Draw a jitter in ns, interpolating linearly between two quantiles. */
 static u32 wire_jitter_draw(struct wire_jitter *j, const struct wire_params *p)
 {
 	u32 share = prandom_u32_state(&j->rnd);
@@ -45,7 +45,7 @@ static u32 wire_jitter_flow(const struct sk_buff *skb)
 			    (__force u32)flow_get_u32_dst(&keys), ports, 0);
 }
 
-/* Postpone the handing over of a frame, but not to before the last of its flow. */
+/* Delay the handover of a frame by jitter, and until that of the last frame of its flow. */
 void wire_jitter_add(struct wire_jitter *j, const struct wire_params *p, struct sk_buff *skb)
 {
 	u64 *last = &j->last[wire_jitter_flow(skb) % WIRE_FLOWS];
@@ -54,7 +54,7 @@ void wire_jitter_add(struct wire_jitter *j, const struct wire_params *p, struct 
 	wire_cb(skb)->time = *last;
 }
 
-/* A frame has started that may overtake others: jitter was added to its time. */
+/* Insert a frame that has started, after jitter was added: it may overtake others. */
 void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb)
 {
 	struct rb_node **at = &f->ahead.rb_node, *parent = NULL;
@@ -75,7 +75,7 @@ void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb)
 void wire_flight_cut(struct wire_flight *f, struct sk_buff *skb)
 {
 	rb_erase(&skb->rbnode, &f->ahead);
-	/* the node lay over these */
+	/* rbnode shares a union with these */
 	skb->next = NULL;
 	skb->prev = NULL;
 }

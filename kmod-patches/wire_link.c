@@ -2,42 +2,42 @@
 /*
  * One direction of a full-duplex Ethernet link
  *
- * Root of a port. Frames wait in eight queues with a byte limit each (tail
- * drop), by the tag's PCP, by skb->priority, or in one queue. One frame at a
- * time is on the wire, which is strict priority without preemption, and store
- * and forward: a frame is handed to the device when its last bit has arrived.
- * For a frame of L = max(64, length + 4 (tag, if accelerated) + 4 (FCS)) bytes
- * whose start is s, with R bit/s, X bytes of overhead (default 0) and a
+ * The root qdisc of a port. Frames wait in eight queues by the PCP of their tag or by
+ * skb->priority, or in a single queue; each queue has a byte limit (tail drop). One
+ * frame at a time is on the wire, in strict priority order without preemption. The
+ * wire is store and forward: a frame is handed to the device once its last bit has
+ * arrived. For a frame of L = max(64, length + 4 (tag, if accelerated) + 4 (FCS))
+ * bytes that starts at s, with R bit/s, X bytes of overhead (default 0) and a
  * propagation delay of D ns (IEEE 802.3: preamble 8, interframe gap 12 bytes):
  *
- *	s       = max(the wire is free, the frame's arrival)
+ *	s       = max(time the wire becomes free, arrival of the frame)
  *	arrives = s + (8 + L + X)      * 8 / R + D
  *	free    = s + (8 + L + X + 12) * 8 / R
  *
- * When the wire becomes free the highest level that has a frame by then is
- * chosen. s is computed from arrivals, not from the time at which a timer
- * fired, so timer latency never accumulates nor changes the order; it only
- * delays handing over. Times are ns plus a rest in units of 1/R ns (64-bit
- * division with remainder), so there is no rounding error however long the
- * wire is busy; a frame is handed over at its time rounded up to a whole ns.
+ * When the wire becomes free, the highest level that has a frame by then sends. s is
+ * computed from arrivals, not from the time at which a timer fired, so timer latency
+ * neither accumulates nor reorders; it only delays the handover. Times are ns plus a
+ * rest in units of 1/R ns (64-bit division with remainder), so there is no rounding
+ * error however long the wire is busy. A frame is handed over at its time rounded up
+ * to a whole ns.
  *
- * For the same reason a start needs no timer. One fires when the last bit of a
- * frame has left, and what has started by any time is found out before anybody
- * looks at the queues or changes the parameters. A start has a timer of its own
- * where somebody else is told of it: with flow control, if the frame is to be
- * stamped, and if a child is to choose it.
+ * For the same reason a start needs no timer. The timer fires when the last bit of a
+ * frame has left; wire_settle() starts frames retroactively before anything looks at
+ * the queues or changes the parameters. A start needs its own timer only where others
+ * observe it: with flow control, if the frame is to be time-stamped, or if a child
+ * chooses it.
  *
- * A qdisc grafted on class :1 takes the place of the queues and picks the next
- * frame. It does not tell when a frame it held became free to go: after it
- * had nothing to give, the next frame starts when it is taken. Frames on the
- * wire are part of this qdisc's backlog, not of a level's.
+ * A qdisc grafted to class :1 replaces the queues and picks the next frame. It does
+ * not report when a frame that it held back became eligible, so after it had nothing
+ * to give, the next frame starts when it is dequeued. Frames on the wire count in the
+ * backlog of this qdisc, not in that of a level.
  *
- * A GSO packet is split when it comes: frames of a higher level pass between
- * those that it stands for, as with a network card that has a queue for each.
+ * A GSO packet is split on arrival, so that frames of a higher level pass between its
+ * segments, as on a network card with a queue per level.
  *
- * With orphan (default) a frame that has left is taken off its socket's
- * account, as a NIC's completion does. Without, the sender of a packet that is
- * queued anywhere in an emulated network is held back by its own socket.
+ * With orphan (the default), a frame that has left is no longer charged to its socket,
+ * like on a NIC's completion. Without it, a packet queued anywhere in the emulated
+ * network holds back its sender by the socket's send buffer.
  */
 
 #include <linux/bitops.h>
@@ -58,9 +58,9 @@
 #define WIRE_PREAMBLE	8	/* bytes, with the start-of-frame delimiter */
 #define WIRE_GAP	12	/* bytes */
 
-#define WIRE_PAUSE_BYTES	64	/* of a MAC control frame */
+#define WIRE_PAUSE_BYTES	64	/* size of a MAC control frame */
 
-/* Bytes from the first of the frame to the last of its FCS. */
+/* Return L: the bytes of the frame, including FCS. */
 static u32 wire_frame_len(const struct sk_buff *skb)
 {
 	u32 trailer = ETH_FCS_LEN + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
@@ -68,7 +68,7 @@ static u32 wire_frame_len(const struct sk_buff *skb)
 	return max_t(u32, skb->len + trailer, ETH_ZLEN + ETH_FCS_LEN);
 }
 
-/* The level of a frame whose tag stands in it. */
+/* Return the level of a frame with an inline tag. */
 static u32 wire_classify_tag(const struct sk_buff *skb)
 {
 	struct vlan_hdr tag;
@@ -78,9 +78,9 @@ static u32 wire_classify_tag(const struct sk_buff *skb)
 }
 
 /*
- * Here and below noinline and __always_inline stand only where the frames that
- * wait for nothing save instructions by them: a sixth of what this qdisc costs
- * them, by all seven (Linux 6.12, gcc 14).
+ * noinline and __always_inline are used here and below only where they save
+ * instructions for frames that do not wait: all seven together, a sixth of the
+ * cost of this qdisc (Linux 6.12, gcc 14).
  */
 static __always_inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
 {
@@ -92,7 +92,7 @@ static __always_inline u32 wire_classify(const struct wire_params *p, const stru
 	return eth_type_vlan(skb->protocol) ? wire_classify_tag(skb) : 0;
 }
 
-/* t + bytes * 8 / rate, exactly */
+/* Return t + bytes * 8 / rate, exactly. */
 static struct wire_time wire_after(struct wire_time t, u32 bytes, u64 rate)
 {
 	u64 rest;
@@ -108,9 +108,9 @@ static bool wire_to_be_stamped(const struct sk_buff *skb)
 }
 
 /*
- * The transmit time stamp, as a NIC takes it: when the frame starts. A veth
- * stamps when it is handed the frame, which here is one serialisation and D
- * later. It finds no socket to tell, unless frames stay on its account.
+ * Take the transmit time stamp as a NIC does, when the frame starts. veth takes it
+ * at the handover, later by the serialisation time and D. Without orphan the frame
+ * still has its socket then, so clear the flag to get one stamp only.
  */
 static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
 {
@@ -119,13 +119,13 @@ static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
 		skb_shinfo(skb)->tx_flags &= ~SKBTX_ANY_SW_TSTAMP;
 }
 
-/* No frame, nor a control frame, overtakes another because the delay was shortened. */
+/* Keep frames and control frames in order when the delay has been shortened. */
 static u64 wire_flight_behind(const struct wire_flight *f, u64 time)
 {
 	return f->line.tail ? max(time, wire_cb(f->line.tail)->time) : time;
 }
 
-/* A frame has started that overtakes none. */
+/* Append a frame that has started; it overtakes no other. */
 static void wire_flight_append(struct wire_flight *f, struct sk_buff *skb)
 {
 	if (f->line.tail)
@@ -134,8 +134,8 @@ static void wire_flight_append(struct wire_flight *f, struct sk_buff *skb)
 }
 
 /*
- * The next to be handed over, or NULL. Of two at one time that in the line has
- * started first: the other came when the line went further than that.
+ * Return the next frame to hand over, or NULL. On a tie, the one in the list started
+ * first: the other was put into the tree when the list already extended beyond it.
  */
 static struct sk_buff *wire_flight_next(const struct wire_flight *f)
 {
@@ -148,7 +148,7 @@ static struct sk_buff *wire_flight_next(const struct wire_flight *f)
 	return wire_cb(rb_to_skb(node))->time < wire_cb(skb)->time ? rb_to_skb(node) : skb;
 }
 
-/* Take out skb, which is that of wire_flight_next(). */
+/* Remove skb, the frame returned by wire_flight_next(). */
 static void wire_flight_take(struct wire_flight *f, struct sk_buff *skb, struct net_device *dev)
 {
 	if (likely(skb == f->line.head)) {
@@ -156,10 +156,10 @@ static void wire_flight_take(struct wire_flight *f, struct sk_buff *skb, struct 
 		return;
 	}
 	wire_flight_cut(f, skb);
-	skb->dev = dev;		/* the node lay over this too */
+	skb->dev = dev;		/* rbnode shares a union with this too */
 }
 
-/* Put a frame that has come behind those of its level. False: that is full. */
+/* Append a frame to the queue of its level; return false if that is full. */
 static bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
 			    struct Qdisc *sch, struct sk_buff *skb)
 {
@@ -180,8 +180,9 @@ static bool wire_queues_add(struct wire_queues *w, const struct wire_params *par
 }
 
 /*
- * The highest level with a frame by the time the wire is free; if none, the
- * first to come. There is one that is not paused; start: when it would start.
+ * Return the highest level that has a frame by the time the wire is free, or else the
+ * level whose frame came first; set *start to when that frame starts. At least one
+ * backlogged level must not be paused.
  */
 static unsigned long wire_queues_first(const struct wire_queues *w, struct wire_time free,
 				       struct wire_time *start)
@@ -234,14 +235,14 @@ void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u64 now)
 	w->backlogged = 0;
 }
 
-/* From start on, so many bytes and the gap; when the last of them is at the other end. */
+/* Occupy the wire from start for bytes and the gap; return the arrival of the last byte. */
 static u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
 {
 	q->free = wire_after(start, bytes + WIRE_GAP, q->params.rate);
 	return wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
 }
 
-/* Bytes from the preamble to the last of the FCS. */
+/* Return the bytes from preamble to FCS. */
 static u32 wire_sent_len(const struct wire_sched *q, u32 len)
 {
 	return len + WIRE_PREAMBLE + q->params.overhead;
@@ -257,7 +258,7 @@ static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
 	u64 arrival = cb->time;
 
 	cb->time = wire_occupy(q, start, len);
-	/* Before it is put among those in flight, whose tree lies over skb->dev */
+	/* before wire_flight_insert(), which may overwrite skb->dev by rbnode */
 	if (unlikely(wire_to_be_stamped(skb)))
 		wire_stamp(&q->params, skb);
 	if (q->params.quantiles) {
@@ -271,7 +272,7 @@ static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
 	trace_wire_frame(qdisc_dev(sch), cb->level, cb->len, arrival, wire_ceil(start), cb->time);
 }
 
-/* Start the control frame that is due, if it was by that time; false: none was. */
+/* Start the control frame that was due at @by; return false if there is none. */
 static bool wire_start_control(struct Qdisc *sch, u64 by, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -287,14 +288,14 @@ static bool wire_start_control(struct Qdisc *sch, u64 by, u64 now)
 	return true;
 }
 
-/* Whether all that waits is of levels that are paused. A child may have frames of any. */
+/* True if only paused levels have frames. A child may have frames of any level. */
 static bool wire_is_held(const struct wire_sched *q)
 {
 	return q->queues.backlogged ? !(q->queues.backlogged & ~q->queues.paused) :
 				      q->queues.paused;
 }
 
-/* With flow control: whether no frame may start, at least until another control frame arrives. */
+/* With flow control: true if no frame may start before another control frame arrives. */
 static bool wire_holds(struct Qdisc *sch, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -306,7 +307,7 @@ static bool wire_holds(struct Qdisc *sch, u64 now)
 	return true;
 }
 
-/* With flow control: whether another is to be chosen for that time, which is not after now. */
+/* With flow control: true if a control frame at @time <= now changes the choice of a frame. */
 static bool wire_defers(struct Qdisc *sch, u64 time, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -343,7 +344,7 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 	q->child_held = !skb;
 	if (skb)
 		*wire_cb(skb) = (struct wire_cb) {
-			.time = wire_ceil(*start),	/* when it came the child does not tell */
+			.time = wire_ceil(*start),	/* the child does not report arrivals */
 			.level = wire_classify(&q->params, skb),
 			.len = wire_frame_len(skb),
 		};
@@ -351,15 +352,15 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 }
 
 /*
- * noop_qdisc is every device's: grafting one writes its length while another
- * wire has its own lock only.
+ * Do not read the length of noop_qdisc: all devices share it, so a graft elsewhere
+ * may write it while we hold only our own lock.
  */
 static bool wire_child_waits(const struct wire_sched *q)
 {
 	return q->child != &noop_qdisc && q->child->q.qlen;
 }
 
-/* Start every frame whose start is not after now. */
+/* Start all frames that are due to start by now. */
 static void wire_advance(struct Qdisc *sch, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -382,8 +383,8 @@ static void wire_advance(struct Qdisc *sch, u64 now)
 }
 
 /*
- * Starts have no timer, unless others are told of them: start what has by now,
- * for whoever is about to look at the queues or to change the parameters.
+ * Starts have no timer, unless others observe them. Catch up before anything looks at
+ * the queues or changes the parameters.
  */
 void wire_settle(struct Qdisc *sch, u64 now)
 {
@@ -393,7 +394,7 @@ void wire_settle(struct Qdisc *sch, u64 now)
 		wire_advance(sch, now);
 }
 
-/* The same for a frame that comes now. True: it starts now, and passes by the queues. */
+/* Catch up for a frame that arrives now; true if it starts at once and skips the queues. */
 static __always_inline bool wire_starts_now(struct Qdisc *sch, u64 now)
 {
 	const struct wire_sched *q = qdisc_priv(sch);
@@ -410,7 +411,7 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 	bool empty;
 	int ret;
 
-	/* what has started before this frame came, though the timer is late */
+	/* the timer may be late: start what was due before this frame arrived */
 	if (wire_child_waits(q))
 		wire_advance(sch, ktime_get_ns());
 	empty = !q->child->q.qlen;
@@ -467,17 +468,17 @@ int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 	return wire_enqueue_frame(skb, sch, to_free);
 }
 
-/* Control frames without any other, after wire_advance(); wake: when to look again. */
+/* Send and obey control frames after wire_advance(); return when to wake up. */
 static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
 	u64 since;
 
-	smp_mb();	/* who kicks us has written before */
+	smp_mb();	/* see what was written before wire_kick() */
 	while (wire_ceil(q->free) <= now && wire_start_control(sch, now, now))
 		wake = max(wake, wire_ceil(q->free));
-	/* a child may have woken us while it was paused, and does not again */
+	/* a child that woke us while paused does not wake us again */
 	if (wire_pause_obey(q, dev, now, now))
 		wake = min(wake, wire_ceil(q->free));
 	if (wire_is_held(q))
@@ -488,9 +489,9 @@ static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 }
 
 /*
- * Whether a child is to be asked for a frame when the wire is free. One that had
- * nothing to give wakes us itself, but it may do so while a control frame is on
- * the wire, and not again: so that counts only as long as the wire is free.
+ * True if the child must be asked for a frame once the wire is free. A child that had
+ * nothing to give wakes us itself, but only once, and perhaps while a control frame
+ * is on the wire: so rely on it only while the wire is free.
  */
 static bool wire_asks_child(const struct wire_sched *q, u64 now)
 {
@@ -498,8 +499,8 @@ static bool wire_asks_child(const struct wire_sched *q, u64 now)
 }
 
 /*
- * When to look again for the sake of what waits: when the last bit of the next
- * frame has left, if none comes before that starts, for then we are asked again.
+ * Return when to wake up for waiting frames: when the last bit of the next one has
+ * left. An arrival before that frame starts calls us again anyway.
  */
 static u64 wire_next(const struct wire_sched *q, u64 now)
 {
@@ -513,7 +514,7 @@ static u64 wire_next(const struct wire_sched *q, u64 now)
 	return wire_ceil(wire_after(q->free, wire_sent_len(q, wire_cb(skb)->len), q->params.rate));
 }
 
-/* Nothing is to be handed over yet; first is what will be if nothing comes before it, or NULL. */
+/* Nothing to hand over yet: set the timer. first: the next frame in flight, or NULL. */
 static noinline void wire_sleep(struct Qdisc *sch, const struct sk_buff *first, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -557,6 +558,6 @@ static noinline struct sk_buff *wire_dequeue_frame(struct Qdisc *sch)
 struct sk_buff *wire_dequeue(struct Qdisc *sch)
 {
 	if (!sch->q.qlen && !static_branch_unlikely(&wire_pauses))
-		return NULL;	/* nothing waits, and nothing is on the wire */
+		return NULL;	/* qlen includes the frames on the wire */
 	return wire_dequeue_frame(sch);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The parameters of a wire: netlink attributes, what is refused and why. They
- * are parsed into a copy, which replaces the old ones only when it is valid.
+ * The parameters of a wire: parsing, validation and dumping of netlink attributes.
+ * They are parsed into a copy, which replaces the old parameters only if it is valid.
  */
 
 #include <linux/if_ether.h>
@@ -26,7 +26,7 @@ static struct netlink_range_validation wire_delay_range = {
 	.max = WIRE_MAX_DELAY,
 };
 
-/* A frame is added to what waits before that is compared. */
+/* At most S32_MAX: backlog plus a frame must not overflow u32 when compared with it. */
 static struct netlink_range_validation wire_limit_range = {
 	.min = ETH_ZLEN + ETH_FCS_LEN,
 	.max = S32_MAX,
@@ -66,7 +66,7 @@ static int wire_params_check_jitter(const struct wire_params *p, struct netlink_
 	return 0;
 }
 
-/* -EINVAL and the reason, or 0. */
+/* Return 0, or -EINVAL with a message. */
 static int wire_params_check(const struct wire_params *p, struct netlink_ext_ack *extack)
 {
 	if (!p->rate)
@@ -78,12 +78,12 @@ static int wire_params_check(const struct wire_params *p, struct netlink_ext_ack
 	return wire_params_check_jitter(p, extack);
 }
 
-/* The policies say "integer out of range"; say of what, and which it is. */
+/* Replace the policies' "integer out of range" by the parameter and its range. */
 static int wire_out_of_range(int err, struct netlink_ext_ack *extack)
 {
 	const struct nla_policy *policy = extack ? extack->policy : NULL;
 
-	if (err != -ERANGE)	/* a wrong length or type: the kernel says that well */
+	if (err != -ERANGE)	/* the kernel's message is specific enough */
 		return err;
 	if (policy == &wire_policy[TCA_WIRE_RATE])
 		NL_SET_ERR_MSG_MOD(extack, "The rate must lie between 1 kbit/s and 1 Tbit/s");
@@ -130,7 +130,7 @@ int wire_params_parse(struct wire_params *p, struct nlattr *opt,
 		p->xon = nla_get_u32(tb[TCA_WIRE_XON]);
 	if (tb[TCA_WIRE_PFC])
 		p->pfc = nla_get_u32(tb[TCA_WIRE_PFC]);
-	else if (!p->xoff)	/* no pauses any more */
+	else if (!p->xoff)	/* pauses are switched off */
 		p->pfc = 0;
 	if (tb[TCA_WIRE_JITTER]) {
 		if (nla_len(tb[TCA_WIRE_JITTER]) % sizeof(p->jitter[0]))
@@ -180,7 +180,7 @@ int wire_params_dump(const struct wire_params *p, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
-/* For dumps, which may read them without our lock. */
+/* WRITE_ONCE(): dumps may read without our lock. */
 void wire_params_store(struct wire_params *to, const struct wire_params *from)
 {
 	u32 i;

@@ -2,35 +2,32 @@
 /*
  * Flow control of wires
  *
- * IEEE 802.3, annex 31B, between the wires of a link. Every wire obeys pauses.
- * A port with thresholds counts the bytes of frames that came in through it and
- * still wait in a wire of the same switch: they are charged to the wire at the
- * root of skb->skb_iif, the device that received them, when they are queued, and
- * released when they start to leave. When its account reaches XOFF the port
- * sends a pause to its link partner, and when it falls to XON a resume. Control
- * frames have 64 bytes, go before all queues and are held back by no pause. A
- * pause stands until it is resumed, as if it was refreshed in time; there are
- * no quanta.
+ * IEEE 802.3, annex 31B, between the two wires of a link. Every wire obeys pauses. A
+ * port with thresholds counts the bytes of frames that it received and that still
+ * wait in a wire of the same switch. When such a frame is queued, it is charged to the
+ * wire at the root of skb->skb_iif, the device that received it; when it starts to
+ * leave, it is released. When the account reaches XOFF, the port sends a pause to its
+ * link partner; when it falls to XON, a resume. Control frames have 64 bytes, go
+ * before all queues and are not held back by pauses. A pause lasts until the resume,
+ * as if it were always refreshed in time; there are no pause quanta.
  *
- * With pfc (IEEE 802.1Qbb) each of the levels that it names has an account of
- * its own, with the same thresholds, and is paused alone: a control frame, of
- * the same size, says which of them are to pause now. A pause of the link is
- * one of all levels, by one account. A child does not tell of which level its
- * next frame is, and is held as soon as any level is.
+ * With pfc (IEEE 802.1Qbb), each level named has its own account, with the same
+ * thresholds, and is paused alone. A control frame, of the same size, lists the levels
+ * that must pause now. Without pfc a pause applies to all levels, by one account. A
+ * child does not report the level of its next frame, so it is held while any level is
+ * paused.
  *
- * No skb travels: a control frame that starts is put into the mailbox of the
- * wire at the other end with the time at which its last bit arrives. So a wire
- * knows by then, and starts no frame from that very time on, however late its
- * timer is.
+ * Control frames are not skbs. A control frame that starts is put into the mailbox of
+ * the wire at the other end, with the arrival time of its last bit. So that wire knows
+ * in advance, and starts no frame from exactly that time on, however late its timer.
  *
- * Nothing that frames cause takes the lock of another wire, for two root locks
- * must never nest. An account is one atomic word. A mailbox has one writer, the partner
- * under its own lock, and one reader, its owner under its own. A wire that is
- * reached through its device, under RCU, may be reset at any time: it then
- * takes a new number, by which frames know whether they are still on its
- * account and partners whom they have paused.
+ * The data path never takes the lock of another wire, as two root locks must not nest.
+ * An account is a single atomic word. A mailbox has one writer, the partner under its
+ * lock, and one reader, the owner under its own. A wire found through its device,
+ * under RCU, may be reset at any time. It then takes a new number, by which a frame
+ * knows whether it is still on the account, and a partner whom it has paused.
  *
- * Wires look for all this only while one of them has thresholds: wire_pauses.
+ * The static key wire_pauses skips all of this while no wire has thresholds.
  */
 
 #include <linux/atomic.h>
@@ -47,7 +44,7 @@
 DEFINE_STATIC_KEY_FALSE(wire_pauses);
 static atomic_t wire_numbers;
 
-/* The wire at the root of a device that is up, or NULL; dev may be NULL; under RCU. */
+/* Return the wire at the root of dev, or NULL if there is none or dev is NULL. Under RCU. */
 static struct Qdisc *wire_at(const struct net_device *dev)
 {
 	struct Qdisc *root;
@@ -58,7 +55,7 @@ static struct Qdisc *wire_at(const struct net_device *dev)
 	return root->ops == &wire_ops ? root : NULL;
 }
 
-/* The same of its flow control. */
+/* Likewise, but return the flow control state of the wire. */
 static struct wire_pause *wire_pause_of(const struct net_device *dev)
 {
 	struct Qdisc *root = wire_at(dev);
@@ -66,7 +63,7 @@ static struct wire_pause *wire_pause_of(const struct net_device *dev)
 	return root ? &((struct wire_sched *)qdisc_priv(root))->pause : NULL;
 }
 
-/* The other end of a veth, or NULL; under RCU. It may be gone the next time. */
+/* Return the other end of a veth, or NULL. Under RCU: the next call may differ. */
 static struct net_device *wire_peer(struct net_device *dev)
 {
 	const struct net_device_ops *ops = dev->netdev_ops;
@@ -74,7 +71,7 @@ static struct net_device *wire_peer(struct net_device *dev)
 	return ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(dev) : NULL;
 }
 
-/* Have the root qdisc of a device run soon, without its lock; under RCU. */
+/* Schedule the root qdisc of a device, without taking its lock. Under RCU. */
 static void wire_kick(const struct net_device *dev)
 {
 	netif_schedule_queue(netdev_get_tx_queue(dev, 0));
@@ -85,7 +82,7 @@ static u32 wire_pause_number(const struct wire_pause *p)
 	return (u64)atomic64_read(&p->account[0].bytes) >> WIRE_NUMBER_SHIFT;
 }
 
-/* A new number, never 0, and nothing on the accounts. */
+/* Take a new number, never 0, and clear the accounts. */
 void wire_pause_renew(struct wire_pause *p)
 {
 	u32 number;
@@ -94,12 +91,12 @@ void wire_pause_renew(struct wire_pause *p)
 	do {
 		number = atomic_inc_return(&wire_numbers) & (BIT(64 - WIRE_NUMBER_SHIFT) - 1);
 	} while (!number);
-	/* ordered: a partner that sees it writes behind what is not read any more */
+	/* ordered: a partner that sees the number writes after the mails that were skipped */
 	for (i = TC_WIRE_LEVELS - 1; i >= 0; i--)
 		atomic64_xchg(&p->account[i].bytes, (u64)number << WIRE_NUMBER_SHIFT);
 }
 
-/* The account for frames of a level, or NULL. */
+/* Return the account that frames of a level are charged to, or NULL. */
 static struct wire_account *wire_pause_account(struct wire_pause *p, u32 level)
 {
 	u32 pfc = READ_ONCE(p->pfc);
@@ -109,7 +106,7 @@ static struct wire_account *wire_pause_account(struct wire_pause *p, u32 level)
 	return pfc & BIT(level) ? &p->account[level] : NULL;
 }
 
-/* A frame has been queued at an egress: put it on the account of its ingress. */
+/* Charge a frame, queued at egress, to the account of its ingress. */
 void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
 {
 	struct wire_cb *cb = wire_cb(skb);
@@ -117,7 +114,7 @@ void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
 	struct net_device *dev;
 	struct wire_pause *p;
 
-	if (!skb->skb_iif)	/* sent by this host itself */
+	if (!skb->skb_iif)	/* sent by this host, not forwarded */
 		return;
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
@@ -140,7 +137,7 @@ void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
 	rcu_read_unlock();
 }
 
-/* A frame starts to leave, or is purged. */
+/* Release a frame that starts to leave or is purged. */
 void wire_pause_release(struct Qdisc *egress, const struct sk_buff *skb, u64 time)
 {
 	const struct wire_cb *cb = wire_cb(skb);
@@ -172,28 +169,28 @@ out:
 	rcu_read_unlock();
 }
 
-/* The levels that an account pauses. */
+/* Return the levels that an account pauses. */
 static u32 wire_account_levels(const struct wire_pause *p, int account)
 {
 	return p->pfc ? BIT(account) : WIRE_ALL_LEVELS;
 }
 
 /*
- * Whether the partner has no room for a mail. Then it has seen that, or will: of
- * head, which we wrote, and tail one side sees what the other has written.
+ * True if the mailbox of the partner is full. The barriers make sure that either we
+ * see the tail that the partner wrote, or it sees the head that we wrote, and kicks us.
  */
 static bool wire_pause_full(const struct wire_pause *partner)
 {
-	/* pairs with the release of tail: a mail is read before it is written anew */
+	/* pairs with the release of tail: a mail is read before it is overwritten */
 	if (partner->head - smp_load_acquire(&partner->tail) != WIRE_MAILS)
 		return false;
-	smp_mb();	/* pairs with that of wire_pause_obey() */
+	smp_mb();	/* pairs with smp_mb() in wire_pause_obey() */
 	return partner->head - smp_load_acquire(&partner->tail) == WIRE_MAILS;
 }
 
 /*
- * Whether a control frame is to be sent, and since when. A partner that has
- * been replaced does not know of the pauses that stand: it is told again.
+ * True if a control frame must be sent; set *since to when it became due. A partner
+ * that has been replaced does not know of the current pauses, so repeat them.
  */
 bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *since)
 {
@@ -230,10 +227,10 @@ bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *
 		if (!p->pfc)
 			break;
 	}
-	return *since != U64_MAX && !full;	/* full: it will kick us */
+	return *since != U64_MAX && !full;	/* if full, the partner will kick us */
 }
 
-/* The control frame that was due by then has started, and arrives at that time. */
+/* Send the control frame that was due at @by; its last bit arrives at @time. */
 void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by, u64 time)
 {
 	u32 before = p->told, levels;
@@ -256,19 +253,19 @@ void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by, u64 t
 		struct wire_mail *last = &partner->mail[(partner->head - 1) % WIRE_MAILS];
 
 		p->partner = wire_pause_number(partner);
-		/* it does not pass the one before, though the delay was shortened in between */
+		/* keep the order if the delay was shortened since the last one */
 		if (partner->head != READ_ONCE(partner->void_until))
 			time = max(time, last->time);
 		WRITE_ONCE(mail->time, time);
 		WRITE_ONCE(mail->paused, p->told);
-		/* the mail before its number */
+		/* publish the mail before head */
 		smp_store_release(&partner->head, partner->head + 1);
 		wire_kick(peer);
 	}
 	rcu_read_unlock();
 }
 
-/* No pauses any more: whom we have paused goes on at once, and what is on our accounts is not. */
+/* Stop pausing: the partner resumes at once, and our accounts are cleared. */
 static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 {
 	struct wire_pause *partner;
@@ -278,7 +275,7 @@ static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 	peer = p->partner ? wire_peer(dev) : NULL;
 	partner = wire_pause_of(peer);
 	if (partner) {
-		/* before any mail of a wire that takes our place */
+		/* ordered before any mail of the wire that replaces us */
 		smp_store_release(&partner->void_until, partner->head);
 		wire_kick(peer);
 	}
@@ -289,7 +286,7 @@ static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 	wire_pause_renew(p);
 }
 
-/* From that time on these levels are paused, and no others. */
+/* Pause exactly these levels from @time on. */
 static void wire_pause_set(struct wire_sched *q, unsigned long paused, u64 time)
 {
 	struct wire_pause *p = &q->pause;
@@ -307,11 +304,11 @@ static void wire_pause_set(struct wire_sched *q, unsigned long paused, u64 time)
 		p->held.ns += time - p->held.since;
 	p->received += !!begun;
 	q->queues.paused = paused;
-	if (ended)	/* what could start before has */
+	if (ended)	/* frames that could start earlier already have */
 		q->free = wire_not_before(q->free, time);
 }
 
-/* Obey the control frames that have arrived by that time; false: none has. */
+/* Obey the control frames that arrived by @time; return false if there are none. */
 bool wire_pause_obey(struct wire_sched *q, struct net_device *dev, u64 time, u64 now)
 {
 	struct wire_pause *p = &q->pause;
@@ -319,7 +316,7 @@ bool wire_pause_obey(struct wire_sched *q, struct net_device *dev, u64 time, u64
 	struct net_device *peer;
 	bool full, obeyed = false;
 
-	/* head first: who sees a mail sees the voids before it */
+	/* head first: whoever sees a mail also sees void_until written before it */
 	head = smp_load_acquire(&p->head);
 	gone = READ_ONCE(p->void_until);
 	if (unlikely(gone != p->voided)) {
@@ -340,9 +337,9 @@ bool wire_pause_obey(struct wire_sched *q, struct net_device *dev, u64 time, u64
 	if (tail == p->tail)
 		return obeyed;
 	before = p->tail;
-	/* its mails have been read */
+	/* after the mails have been read */
 	smp_store_release(&p->tail, tail);
-	smp_mb();	/* pairs with that of wire_pause_full() */
+	smp_mb();	/* pairs with smp_mb() in wire_pause_full() */
 	full = READ_ONCE(p->head) - before == WIRE_MAILS;
 	rcu_read_lock();
 	peer = full ? wire_peer(dev) : NULL;
@@ -352,7 +349,7 @@ bool wire_pause_obey(struct wire_sched *q, struct net_device *dev, u64 time, u64
 	return true;
 }
 
-/* As new: the accounts are empty, no frame is held, and no partner because of us. */
+/* Return to the initial state: accounts empty, no level paused here or by us. */
 void wire_pause_reset(struct wire_sched *q, struct net_device *dev, u64 now)
 {
 	/* head first, as in wire_pause_obey() */
@@ -362,7 +359,7 @@ void wire_pause_reset(struct wire_sched *q, struct net_device *dev, u64 now)
 	wire_pause_stop(&q->pause, dev);
 }
 
-/* Thresholds or levels have changed: look at the accounts, which are not kept without. */
+/* Apply new thresholds or levels, and re-check the accounts. */
 void wire_pause_change(struct wire_pause *p, struct net_device *dev,
 		       const struct wire_params *params)
 {
@@ -381,15 +378,15 @@ void wire_pause_change(struct wire_pause *p, struct net_device *dev,
 	rcu_read_unlock();
 }
 
-/* A wire has thresholds now. It may sleep, as the next. */
+/* A wire gets thresholds. May sleep, like wire_pauses_end(). */
 void wire_pauses_begin(void)
 {
 	static_branch_inc(&wire_pauses);
 }
 
 /*
- * The wire of that device has none any more, and has voided what it sent. Whom it
- * paused must know before nobody looks into mailboxes. None of our locks is held.
+ * The wire of dev loses its thresholds, after it has voided its mails. The partner must
+ * resume before the static key stops the reading of mailboxes. Called without qdisc lock.
  */
 void wire_pauses_end(struct net_device *dev)
 {
@@ -410,10 +407,10 @@ void wire_pauses_end(struct net_device *dev)
 	static_branch_dec(&wire_pauses);
 }
 
-/* When the next control frame arrives that is known of; U64_MAX: none is. */
+/* Return the arrival of the next known control frame, or U64_MAX. */
 u64 wire_pause_next(const struct wire_pause *p)
 {
-	/* the number before the mail */
+	/* read head before the mail */
 	if (smp_load_acquire(&p->head) == p->tail)
 		return U64_MAX;
 	return READ_ONCE(p->mail[p->tail % WIRE_MAILS].time);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The wire as a queueing discipline: what the kernel asks of one but for frames. */
+/* The wire as a queueing discipline: operations other than enqueue and dequeue. */
 
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -32,14 +32,14 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	sch_tree_lock(sch);
 	now = ktime_get_ns();
 	wire_settle(sch, now);
-	if (p.rate != q->params.rate)	/* the rest is counted in units of the rate */
+	if (p.rate != q->params.rate)	/* rest is in units of 1/rate */
 		q->free = (struct wire_time) { .ns = wire_ceil(q->free) };
 	if (p.xoff != q->params.xoff || p.xon != q->params.xon || p.pfc != q->params.pfc)
 		wire_pause_change(&q->pause, qdisc_dev(sch), &p);
 	if (p.seed != q->params.seed || p.quantiles != q->params.quantiles)
 		prandom_seed_state(&q->jitter.rnd, p.seed);
 	wire_params_store(&q->params, &p);
-	if (sch->q.qlen)	/* what waits may leave earlier than the timer knows */
+	if (sch->q.qlen)	/* waiting frames may leave before the timer fires */
 		qdisc_watchdog_schedule_ns(&q->watchdog, now);
 	sch_tree_unlock(sch);
 	if (pauses && !p.xoff)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A tap on every wire: the event wire:wire_frame, one for each frame that
+ * The trace event wire:wire_frame, a tap on every wire: fires for each frame that
  * starts.
  */
 #undef TRACE_SYSTEM

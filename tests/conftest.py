@@ -1,7 +1,7 @@
 """A test session: what it takes from earlier ones, which tests go to which worker, what it says at its end.
 
-Results of guests (qjump_mn/guest/store.py), simulated trials (qjump_mn/backends/simulated.py) and facts
-(tests/facts.py) are kept in the project's cache, in tests/results. `--all` takes none of them.
+Results of guests and simulated trials (result_store.py) and facts (facts.py) are kept in the project's cache,
+in tests/results. `--all` takes none of them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache, remembered, toolbox
-from qjump_mn.backends.simulated import SIMULATOR
-from qjump_mn.guest.store import GUEST
-from qjump_mn.remembered import VARIABLE
+from qjump_mn import cache, guest, toolbox
+from qjump_mn.backends import simulator
 from qjump_mn.toolbox import machines
+from tests import result_store
 from tests.facts import afresh
+from tests.result_store import GUEST, SIMULATOR, VARIABLE
+
+result_store.install(guest)
+result_store.install(simulator)
 
 KEPT = 4000
 """So many results and facts stay, those that were used last. A session has a tenth of that."""
 
-SUMMARY = {GUEST.name: "guest results", SIMULATOR.name: "simulated trials and checks of plans"}
+SUMMARY = {GUEST: "guest results", SIMULATOR: "simulated trials and checks of plans"}
 """What the summary calls the kinds of work that are not facts; they come first."""
 
 _FOLDER = pytest.StashKey[Path]()
@@ -81,12 +84,22 @@ def _prune(kept: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _store_in_processes() -> Iterator[None]:
+    """Python processes that tests start look into the store, too."""
+    tests = Path(__file__).resolve().parent
+    paths = [str(tests / "startup"), str(tests.parent), os.environ.get("PYTHONPATH", "")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        yield
+
+
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A session with an empty store, which does nothing again."""
     (tmp_path / "session/kept").mkdir(parents=True)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
-    monkeypatch.setattr(remembered, "AGAIN", 0.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)
     return tmp_path / "session"
 
 

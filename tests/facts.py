@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from qjump_mn import cache, remembered
-from qjump_mn.guest import Image, store
-from qjump_mn.remembered import VARIABLE, Kind
+from qjump_mn import cache
+from qjump_mn.guest import Image
 from qjump_mn.toolbox import Tree, build, crates
 from qjump_mn.toolbox.build import Recipe
+from tests import result_store
+from tests.result_store import VARIABLE, Kind
 
 Test = Callable[..., None]
 
@@ -34,9 +35,9 @@ def established(what: str, key: str, find_out: Callable[[], None]) -> None:
         with afresh():
             find_out()
 
-    session = remembered.session()
+    session = result_store.session()
     assert session is not None, "tests/conftest.py names it"
-    remembered.once(session, Kind(what, type(None)), key, work)
+    result_store.once(session, Kind(what, type(None)), key, work)
 
 
 def of(what: str, parts: Callable[..., Iterable[str]]) -> Callable[[Test], Test]:
@@ -58,7 +59,7 @@ def of(what: str, parts: Callable[..., Iterable[str]]) -> Callable[[Test], Test]
 
 
 def _guest(image: Image, **_: object) -> list[str]:
-    return [*store.code(), *store.described(image), *_machine()]
+    return [*result_store.guest_code(), *result_store.describe(image), *_machine()]
 
 
 of_the_guest = of("same bits", _guest)

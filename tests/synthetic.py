@@ -369,7 +369,8 @@ def create(
             "iputils": "20240905",
             "made by": "tests/synthetic.py",
         },
-        machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "kernel", "initrd")},
+        machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "kernel", "initrd")}
+        | {"locked_image": (b"image".hex() * 32)[:64]},
         now=now,
         needs_bytes=0,
     )

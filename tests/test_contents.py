@@ -127,7 +127,7 @@ def refer(path: Path, run: RunDirectory, **changed: Any) -> Path:
         for trial in run.manifest.plan.trials()
     }
     now = run.manifest
-    entries: dict[str, Any] = {"plan_sha256": now.plan_sha256, "image": now.machine["image"]}
+    entries: dict[str, Any] = {"plan_sha256": now.plan_sha256}
     entries |= {"results_sha256": results(run).sha256, "trials": trials, "values": {}}
     path.write_bytes(msgspec.json.encode({**entries, **changed}))
     return path
@@ -155,21 +155,19 @@ def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path
     assert clause(whole, path) == "identical to the reference run"
 
 
-def test_another_image_is_said_and_compared_all_the_same(whole: RunDirectory, tmp_path: Path) -> None:
-    path, digest = tmp_path / "reference.json", f"results sha256 {results(whole).sha256}"
-    images = f"(ours {whole.manifest.machine['image'][:12]}, the reference's 0123456789ab)"
-    refer(path, whole, image="0123456789abcdef")
-    assert sentence(whole, path) == (
-        f"the results are those of the reference run although the image is another one {images}; {digest}"
+def test_compare_says_which_machine_gave_other_results(whole: RunDirectory, tmp_path: Path) -> None:
+    manifest, made = whole.manifest, results(whole)
+    other = msgspec.structs.replace(
+        manifest, machine={**manifest.machine, "locked_image": "0123456789abcdef"}
     )
-    assert clause(whole, path) == "the results are those of the reference run, with another image"
-    refer(path, whole, image="0123456789abcdef", trials=differing(whole, "qjump", "idle"))
-    assert sentence(whole, path) == (
+    path = refer(tmp_path / "reference.json", whole)
+    assert reference.compare(other, made, path, valid=True).clause == "identical to the reference run"
+    refer(path, whole, trials=differing(whole, "qjump", "idle"))
+    images = f"(ours {manifest.machine['image'][:12]}, the reference machine 0123456789ab)"
+    assert reference.compare(other, made, path, valid=True) == (
         "the results differ from the reference run's in 2 of 9 trials, idle/1, qjump/1: "
-        f"same plan, another image {images}; {digest}"
-    )
-    assert clause(whole, path) == (
-        "differs from the reference run in 2 of 9 trials (idle/1, qjump/1), with another image"
+        f"same plan, another machine {images}; results sha256 {made.sha256}",
+        "differs from the reference run in 2 of 9 trials (idle/1, qjump/1), with another machine",
     )
 
 
@@ -178,7 +176,7 @@ def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: P
     path = refer(tmp_path / "reference.json", whole, trials=differing(whole, *arms))
     text = sentence(whole, path)
     names = ", ".join(f"{arm}/1" for arm in arms[:3])
-    assert f"in 9 of 9 trials, {names} and 6 more: same plan, same image" in text
+    assert f"in 9 of 9 trials, {names} and 6 more: same plan, same machine" in text
 
 
 def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirectory, tmp_path: Path) -> None:
@@ -192,10 +190,10 @@ def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirect
     refer(path, whole, trials=differing(whole, "qjump", "contended"))
     assert sentence(few, path) == (
         f"the results differ from the reference run's in 1 of {both}, qjump/1: "
-        f"another plan, same image; {digest}"
+        f"another plan, same machine; {digest}"
     )
     assert clause(few, path) == (
-        "differs from the reference run in 1 of the 2 trials that both have (qjump/1), with the same image"
+        "differs from the reference run in 1 of the 2 trials that both have (qjump/1), with the same machine"
     )
     more = synthetic.make(tmp_path / "more", replicates=2, only=["idle"])
     one = "in the 1 trial that both have (this run has 2, the reference run 9)"

@@ -67,8 +67,8 @@ def test_what_is_emulated_beside_what_is_simulated_is_of_the_reference_runs() ->
         for arm in ("memcached_alone", "qjump")
     )
     text = " ".join((ROOT / "docs/similarity.md").read_text().split())
-    assert f"hosts is {ping[0]:.2f} frames at both rates" in text
-    assert f"by theory at both, {ping[1]:.2f} as simulated" in text
+    assert f"an idle ping takes {ping[0]:.2f} frames at both rates" in text
+    assert f"by theory at both, and {ping[1]:.2f} as simulated" in text
     assert f"The contended median is {ping[2]:.0f} frames there" in text
     asked = f"takes {alone[0]:.2f} frames in the mean as emulated at 10 Mb/s and {alone[1]:.2f} as simulated"
     assert asked in text and f"beside the job with QJump {job[0]:.2f} and {job[1]:.2f}." in text

@@ -9,10 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import remembered
 from qjump_mn.guest import Image
-from qjump_mn.remembered import VARIABLE
-from tests import facts
+from tests import facts, result_store
+from tests.result_store import VARIABLE
 
 IMAGE = Image(Path(), Path(), {"kernel": "2", "initrd": "3"}, [], "4", [], "5", "7.3")
 
@@ -23,7 +22,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "stored/kept").mkdir(parents=True)
     (tmp_path / "fresh").mkdir()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "stored"))
-    monkeypatch.setattr(remembered, "AGAIN", 0.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)
     return tmp_path / "stored"
 
 

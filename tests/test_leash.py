@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import leash, processes
 from qjump_mn.errors import MachineError
-from qjump_mn.leash import leashed
+from qjump_mn.process import leash, processes
+from qjump_mn.process.leash import leashed
 
 PARENT = """
 import subprocess
-from qjump_mn.leash import leashed
+from qjump_mn.process.leash import leashed
 child = subprocess.Popen(leashed(["sleep", "60"], {core}), start_new_session=True)
 print(child.pid, flush=True)
 child.wait()

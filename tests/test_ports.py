@@ -73,7 +73,7 @@ def test_the_bound_and_what_is_allowed_beside_it_are_printed_apart() -> None:
 
 
 def test_the_page_tells_the_same_numbers() -> None:
-    page = (Path(__file__).parents[1] / "docs/emulation.md").read_text()
+    page = " ".join((Path(__file__).parents[1] / "docs/emulation.md").read_text().split())
     constants = fig3a().constants
     bound_ms = constants["ping_analytic_ms"] + constants["wait_ms"]
     assert f"three have acknowledgements: {constants['wait_ms']:.2f} ms at 10 Mb/s" in page

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 
 TESTS = """
 import os
 import pytest
-from qjump_mn import remembered
-from tests import facts
+from tests import facts, result_store
 
-remembered.AGAIN = float(os.environ["AGAIN"])
+result_store.RERUN_SHARE = float(os.environ["AGAIN"])
 
 def test_a_fact():
     facts.established("sum", "key", lambda: None)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Netlink interface of the qjump2015 qdisc. Levels are named by 802.1Q priority: 7
- * is the most urgent.
+ * Netlink interface of the qjump2015 qdisc. Levels are numbered by 802.1Q priority:
+ * 7 is the most urgent.
  */
 #ifndef PKT_SCHED_QJUMP2015_H
 #define PKT_SCHED_QJUMP2015_H
@@ -15,7 +15,7 @@ enum {
 	TCA_QJUMP2015_UNSPEC,
 	TCA_QJUMP2015_PAD,
 	TCA_QJUMP2015_EPOCH,	/* u64, ns */
-	TCA_QJUMP2015_BUDGETS,	/* u32[8], bytes per epoch; 0 = nothing passes */
+	TCA_QJUMP2015_BUDGETS,	/* u32[8], bytes per epoch; 0: every packet is dropped */
 	__TCA_QJUMP2015_MAX
 };
 
@@ -25,7 +25,7 @@ struct tc_qjump2015_level {
 	__u64	packets;	/* sent */
 	__u64	bytes;		/* sent */
 	__u64	drops;
-	__u64	oversize;	/* of these, dearer than a whole budget */
+	__u64	oversize;	/* of these, larger than a whole budget */
 	__u32	qlen;
 	__u32	backlog;
 };

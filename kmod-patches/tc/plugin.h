@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a plugin needs of tc: the functions that the tc binary exports
- * (iproute2 6.1 to 6.15; declared here as in its include/utils.h,
- * include/json_print.h and tc/tc_util.h) and small helpers above them.
+ * What a plugin needs from tc: declarations of functions that the tc binary
+ * exports (iproute2 6.1 to 6.15, as in its include/utils.h,
+ * include/json_print.h and tc/tc_util.h), and small helpers on top of them.
  */
 #ifndef PLUGIN_H
 #define PLUGIN_H
@@ -66,7 +66,7 @@ static inline void put_u64(struct nlmsghdr *n, int type, uint64_t value)
 	addattr_l(n, MSG_MAX, type, &value, sizeof(value));
 }
 
-/* Attributes of opt by type; those above max and those too short are left out. */
+/* Fill tb with the attributes of opt by type; skip types above max and short attributes. */
 static inline void parse_options(struct rtattr **tb, const uint8_t *size, int max,
 				 struct rtattr *opt)
 {
@@ -90,7 +90,7 @@ static inline uint32_t attr_u32(const struct rtattr *a)
 	return value;
 }
 
-/* A number of 32 or 64 bits, as long as its value needs. */
+/* A NLA_UINT: 32 or 64 bits, depending on its value. */
 static inline uint64_t attr_uint(const struct rtattr *a)
 {
 	uint64_t value = 0;
@@ -122,21 +122,21 @@ static inline void show_text(const char *text)
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
 }
 
-/* "key" as a string of JSON, "key value " as text */
+/* Print a JSON string named key, or "key value " as text. */
 static inline void show_name(const char *key, const char *value)
 {
 	show_text(key);
 	print_color_string(PRINT_ANY, COLOR_NONE, key, " %s ", value);
 }
 
-/* A number among statistics: its attribute, its bytes, and what it is called. */
+/* A counter: its attribute, minimum size in bytes, and JSON name. */
 struct figure {
 	int type;
 	uint8_t size;
 	const char *name;
 };
 
-/* The numbers of an attribute, 0 where one is absent; as an object of JSON. */
+/* Read counters into value, 0 for a missing one, and print them as JSON. */
 static inline void show_figures(struct rtattr **tb, const struct figure *figures, int n,
 				unsigned long long *value)
 {
@@ -150,7 +150,7 @@ static inline void show_figures(struct rtattr **tb, const struct figure *figures
 	}
 }
 
-/* The nests of a type by the number that each begins with, which is the attribute index. */
+/* Fill level with the nests of a type, by the value of the attribute index in each. */
 static inline void find_levels(struct rtattr *xstats, int type, int index, struct rtattr **level,
 			       uint32_t levels)
 {
@@ -168,7 +168,7 @@ static inline void find_levels(struct rtattr *xstats, int type, int index, struc
 	}
 }
 
-/* Index of arg in names, or -1 with a message. */
+/* Return the index of arg in names; print a message and return -1 if it is not there. */
 static inline int choose(const char *option, const char *const *names, int n, const char *arg)
 {
 	int i;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tc's side of the qjump qdisc. Levels are named by 802.1Q priority, 7 is the
+ * tc support for the qjump qdisc. Levels are numbered by 802.1Q priority: 7 is the
  * most urgent. A bare "qjump" limits nothing.
  */
 #include "qjump_parse.h"
 
-/* Levels as the kernel gave them; false if one is absent. */
+/* Read the levels from the kernel's dump; return false if one is missing. */
 static bool read_levels(struct rtattr *opt, struct level *levels)
 {
 	static const uint8_t size[TCA_QJUMP_LEVEL_MAX + 1] = {
@@ -52,7 +52,7 @@ static void show_settings(const struct level *levels)
 	close_json_array(PRINT_JSON, NULL);
 	for (p = 1; p < TC_QJUMP_LEVELS; p++)
 		same &= levels[p].limit == levels[0].limit;
-	if (same) {	/* a bare limit, which must not follow a level */
+	if (same) {	/* print before the levels: after one it would be that level's limit */
 		snprintf(text, sizeof(text), "limit %u ", levels[0].limit);
 		show_text(text);
 	}

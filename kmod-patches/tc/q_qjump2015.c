@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tc's side of the qjump2015 qdisc. Of a level without a budget nothing passes; a
- * bare "qjump2015" has what the module's parameters say.
+ * tc support for the qjump2015 qdisc. A level without a budget drops every packet; a
+ * bare "qjump2015" uses the module parameters.
  */
 #include "plugin.h"
 #include "units.h"
@@ -14,7 +14,7 @@ static int explain(void)
 	return -1;
 }
 
-/* level P BYTES|unlimited; how many words it took, or -1 */
+/* Parse "P BYTES|unlimited"; return the number of words used, or -1. */
 static int parse_level(int argc, char **argv, uint32_t *budget, bool *named)
 {
 	uint32_t p;

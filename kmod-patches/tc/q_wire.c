@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* tc's side of the wire qdisc. */
+/* tc support for the wire qdisc. */
 #include "plugin.h"
 #include "units.h"
 #include "pkt_sched_wire.h"
@@ -108,7 +108,7 @@ static int put_number(struct nlmsghdr *n, int type, const char *option, const ch
 	return 0;
 }
 
-/* An option and the word behind it; "pause" has two. */
+/* Parse an option with its value; "pause" has two values. */
 static int put_option(struct nlmsghdr *n, const char *option, char **argv)
 {
 	if (!strcmp(option, "rate"))
@@ -224,7 +224,7 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		return 0;
 	parse_options(tb, size, TCA_WIRE_MAX, opt);
 	for (type = 1; type <= TCA_WIRE_MAX; type++)
-		if (size[type] && !tb[type] && type != TCA_WIRE_JITTER)	/* empty: none */
+		if (size[type] && !tb[type] && type != TCA_WIRE_JITTER)	/* absent: no jitter */
 			return 0;
 	show_json("rate_bps", attr_u64(tb[TCA_WIRE_RATE]));
 	show_json("limit", attr_u32(tb[TCA_WIRE_LIMIT]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The command line of a qjump qdisc, as the attributes of its message. */
+/* Parse the command line of a qjump qdisc into netlink attributes. */
 #ifndef QJUMP_PARSE_H
 #define QJUMP_PARSE_H
 
@@ -7,7 +7,7 @@
 #include "units.h"
 #include "pkt_sched_qjump.h"
 
-/* What a command says of one level; a bare limit is kept in one too. */
+/* Options of one level; also used for a limit that applies to all levels. */
 struct level {
 	bool	named, unlimited, scaled, has_limit;
 	double	factor;
@@ -37,7 +37,7 @@ static inline int repeated(const char *option)
 	return -1;
 }
 
-/* The word after option; NULL with a message if there is none. */
+/* Return the next word; print a message and return NULL if there is none. */
 static inline const char *next(struct args *a, const char *option)
 {
 	if (!a->argc) {
@@ -85,7 +85,7 @@ static inline int next_level(struct args *a, const char *option, uint32_t *level
 	return 0;
 }
 
-/* [limit PACKETS]: 1 if it was there, 0 if not, -1 if wrong */
+/* Parse [limit PACKETS]; return 1 if present, 0 if absent, -1 on error. */
 static inline int parse_limit(struct args *a, struct level *l)
 {
 	const char *arg;
@@ -149,7 +149,7 @@ static inline int parse_one_level(struct args *a, struct level *levels)
 			"level %u: give a budget of 1 to 2147483647 bytes, or \"unlimited\"\n", p);
 		return -1;
 	}
-	/* the second time for one that is repeated */
+	/* the second call is for a repeated limit */
 	return err || parse_limit(a, l) < 0 || parse_limit(a, l) < 0 ? -1 : 0;
 }
 
@@ -167,7 +167,7 @@ static inline int parse_priomap(struct args *a, struct nlmsghdr *n)
 	return addattr_l(n, MSG_MAX, TCA_QJUMP_PRIOMAP, priomap, sizeof(priomap));
 }
 
-/* The budgets that factors of so many bytes stand for. */
+/* Compute budgets from factors; bytes: the budget of factor 1, or NULL. */
 static inline int scale(struct level *levels, const uint32_t *bytes)
 {
 	int p, below = -1;
@@ -225,7 +225,7 @@ static inline void put_levels(struct nlmsghdr *n, const struct level *levels,
 	}
 }
 
-/* An option that is one number; a word may be given once. */
+/* An option with one number as its value. */
 struct option {
 	const char *word;
 	int	type;
@@ -251,7 +251,7 @@ static inline int parse_option(struct args *a, const struct option *o, struct nl
 	return 0;
 }
 
-/* An option that is one number: 1 if it was there, 0 if not, -1 if wrong; seen: which have been */
+/* Parse an option with one number, once; return 1 if present, 0 if absent, -1 on error. */
 static inline int parse_plain(struct args *a, struct nlmsghdr *n, bool seen[4])
 {
 	static const struct option options[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers with units, both ways and without loss: tc's own helpers round rates
- * to whole bytes per second, and differ between its versions. A long double has
- * 64 bits of mantissa or more (x86, arm64), as many as the largest number, and
- * 19 digits tell each ns of 292 years from the next.
+ * Parse and print numbers with units without loss: tc's own helpers round rates
+ * to whole bytes per second, and differ between versions of tc. The mantissa of
+ * a long double has at least 64 bits (x86, arm64), enough for the largest value;
+ * 19 digits distinguish every ns in 292 years.
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -19,7 +19,7 @@ struct unit {
 	double	factor;
 };
 
-static const struct unit time_units[] = {	/* ns; the unit is compulsory */
+static const struct unit time_units[] = {	/* ns; a unit is required */
 	{ "s", 1e9 }, { "sec", 1e9 }, { "ms", 1e6 }, { "msec", 1e6 },
 	{ "us", 1e3 }, { "usec", 1e3 }, { "ns", 1 }, { "nsec", 1 }, { NULL, 0 }
 };

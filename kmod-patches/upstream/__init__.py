@@ -1,5 +1,5 @@
-"""What kmod-patches/series is made of: the sources of the module and of tc's plugin as series of patches
-against a tree of the kernel and one of iproute2.
+"""The implementation of kmod-patches/series: turn the sources of the module and of the tc plugin
+into patch series against a kernel tree and an iproute2 tree.
 
-Standard library and git only: whoever sends the patches needs nothing else of the project.
+It uses only the standard library and git, so that the sender needs nothing else of this project.
 """

@@ -1,4 +1,4 @@
-"""kmod-patches/series: the command line."""
+"""The command line of kmod-patches/series."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from upstream import iproute2, kernel, mail, single
 
 _TREES = {"kernel": ("net/sched/sch_api.c", kernel.series), "iproute2": ("tc/tc_qdisc.c", iproute2.series)}
-"""The trees there are series for: a file by which one is known, and what makes the series."""
+"""The supported trees: a file that identifies each, and the function that makes its series."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write a series. 0, 2 for what is wrong with the command, or 3 where a tree or this machine cannot."""
+    """Write a series. Return 0, 2 for a wrong command line, or 3 for an unsuitable tree."""
     parser = argparse.ArgumentParser(
         prog="kmod-patches/series",
         description="Write the qjump qdisc as a series of patches, as `git format-patch` does, against a "

@@ -1,4 +1,4 @@
-"""The letter before the series. Its figures are those of the project's documents, docs/qdisc.md and
+"""The cover letter of the series. Its figures come from the tables in docs/qdisc.md and
 docs/qdisc-cost.md."""
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ TEXT = Path(__file__).with_name("texts") / "cover.txt"
 
 _COLUMNS = ("most", "below", "lost", "quarters", "message", "tcp4", "tcp16", "urgent")
 _KERNEL, _OF_BPF = "6.12", "7"
-"""The kernels whose costs the letter has: ours, and one with qdiscs in BPF."""
+"""The kernels whose costs the letter gives: ours, and one that supports BPF qdiscs."""
 _WIDTH = 72
 
 
 def letter(documents: Path, module: str) -> str:
-    """The letter, of which the first line is the subject, for the text of the module. Raises TextError where
-    a table that it is filled from lacks a row or column."""
+    """Return the letter for a module with this text; the first line is the subject.
+
+    Raises TextError if a table that it is filled from lacks a row or column.
+    """
     compared = rows(single.read(documents / "qdisc.md"), "what limits level 4")
     costs = rows(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
     kernels = heads(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
@@ -41,7 +43,7 @@ def letter(documents: Path, module: str) -> str:
             raise single.TextError(f"cover.txt wants {match[1]!r}, and no table of the documents has it")
         return found[match[1]]
 
-    # Figures are longer and shorter than their names.
+    # Wrap again: figures are longer or shorter than their placeholders.
     paragraphs = re.sub(
         r"\{([^{}]+)\}", figure, single.read(TEXT).replace("\n", " ").replace("  ", "\n\n")
     ).split("\n\n")
@@ -49,7 +51,7 @@ def letter(documents: Path, module: str) -> str:
 
 
 def heads(text: str, first: str) -> list[str]:
-    """What is at the head of the columns after the first of the table whose first is headed so."""
+    """Return the headings after the first of the table whose first heading is `first`."""
     match = re.search(rf"^\| {re.escape(first)} \|(.*)\|$", text, re.M)
     if not match:
         raise single.TextError(f"no table of the documents begins with {first!r}")
@@ -57,7 +59,7 @@ def heads(text: str, first: str) -> list[str]:
 
 
 def rows(text: str, first: str) -> dict[str, list[str]]:
-    """The cells of that table by what its first column has."""
+    """Return the other cells of each row of that table, by the cell in the first column."""
     lines = text[text.index(f"| {first} |") :].partition("\n\n")[0].splitlines()[2:]
     split = (
         [cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")

@@ -1,4 +1,4 @@
-"""Where something new goes in the files of a tree."""
+"""Insert new lines into the files of a tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from upstream.single import ANOTHER_TREE, TextError
 
 
 def after(text: str, line: str, new: str, where: str) -> str:
-    """New lines after the first line that matches. Raises TextError if none does."""
+    """Insert lines after the first line that matches. Raises TextError if none does."""
     match = re.search(rf"^{line}\n", text, re.M)
     if not match:
         raise TextError(f"{where} has no line {line!r}: {ANOTHER_TREE}")
@@ -16,7 +16,7 @@ def after(text: str, line: str, new: str, where: str) -> str:
 
 
 def before(text: str, line: str, new: str, where: str) -> str:
-    """New lines before the last line that matches. Raises TextError if none does."""
+    """Insert lines before the last line that matches. Raises TextError if none does."""
     matches = list(re.finditer(rf"^{line}\n", text, re.M))
     if not matches:
         raise TextError(f"{where} has no line {line!r}: {ANOTHER_TREE}")
@@ -25,7 +25,7 @@ def before(text: str, line: str, new: str, where: str) -> str:
 
 
 def maintainers(text: str, title: str, lines: str) -> str:
-    """MAINTAINERS with a section of that title, where the alphabet has it."""
+    """Insert a section into MAINTAINERS, in alphabetical order of titles."""
     head, start, sections = text.partition("\n3C59X NETWORK DRIVER\n")
     if not start:
         raise TextError(f"MAINTAINERS does not begin with 3C59X NETWORK DRIVER: {ANOTHER_TREE}")

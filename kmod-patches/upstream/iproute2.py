@@ -1,4 +1,4 @@
-"""The series for iproute2: the header, tc's part and the manual page."""
+"""The series for iproute2: the header, the tc code and the manual page."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ PLUGIN = "tc/q_qjump.c"
 PAGE = "man/man8/tc-qjump.8"
 
 _DECLARED = ("pkt_sched_qjump.h", "qdisc_util", "output_type")
-"""What iproute2's own headers have."""
+"""Names that iproute2's own headers declare."""
 
 _HEADERS = ("utils.h", "tc_util.h")
 
 _LETTER = """tc: add the qjump qdisc
 
-The part of iproute2 that belongs to "net/sched: qjump: strict priority
-levels with a byte budget each". Its cases for tdc are with the kernel's
-part.
+The iproute2 part of "net/sched: qjump: strict priority levels with a
+byte budget each". The tdc cases are in the kernel series.
 """
 
 
 def series(tree: Path, sources: Path, author: str) -> Series:
-    """The series against a tree, of the sources in kmod-patches. Raises TextError where one of them is not as
-    this program knows it."""
+    """Make the series against a tree from the sources in kmod-patches.
+
+    Raises TextError if a file is not as this program expects it.
+    """
     header = single.read(tree / kernel.UAPI)
     makefile = single.read(tree / "tc/Makefile")
     patches = [
@@ -49,13 +50,13 @@ def series(tree: Path, sources: Path, author: str) -> Series:
 
 
 def plugin(tree: Path, sources: Path) -> str:
-    """tc/q_qjump.c."""
+    """Return the text of tc/q_qjump.c."""
     merged = single.merged(sources / "tc/q_qjump.c", absent=_DECLARED)
     own = "".join(f'#include "{name}"\n' for name in _HEADERS)
     text = single.replaced(
         merged.main, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c"
     )
-    # Versions before 6.8 give a plugin its own description as one that it may change.
+    # Before 6.8 the parameter is not const.
     if "const struct qdisc_util *qu" not in single.read(tree / "tc/tc_util.h"):
         text = text.replace("const struct qdisc_util *qu", "struct qdisc_util *qu")
     text = text.replace("; below tc's buffer in every version", "")
@@ -63,7 +64,7 @@ def plugin(tree: Path, sources: Path) -> str:
 
 
 def page(sources: Path) -> str:
-    """The manual page, without the qdiscs that are not in the series."""
+    """Return the manual page, without references to qdiscs that are not in the series."""
     text = single.read(sources / "tc/tc-qjump.8")
     for pattern, by in (
         (r'(?<=") "qjump-mn"(?= "Linux"$)', ' "iproute2"'),

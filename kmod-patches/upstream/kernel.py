@@ -1,4 +1,4 @@
-"""The series for the kernel: the qdisc, its netlink specification, its cases for tdc and a selftest."""
+"""The series for the kernel: the qdisc, its netlink specification, tdc cases and a selftest."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ _HAS = (
     "HAVE_QSTATS_BACKLOG_ADD",
     "MODULE_ALIAS_NET_SCH",
 )
-"""What compat.h asks for, and a tree of 7.x has."""
+"""The features that compat.h tests for; a 7.x tree has all of them."""
 
 _OWN_NAMES = {
     "compat_set_pkt_len": "qjump_set_pkt_len",
     "compat_drop_at_limit": "qjump_drop_band_limit",
     "qdisc_under_mq": "qjump_under_mq",
 }
-"""Names of what several modules share here, for one that has it to itself."""
+"""New names for helpers that several modules share here but the series has for qjump alone."""
 
 
 def series(tree: Path, sources: Path, author: str) -> Series:
-    """The series against a tree, of the sources in kmod-patches, sent by `author`. Raises TextError where one
-    of them is not as this program knows it."""
+    """Make the series against a tree from the sources in kmod-patches, sent by `author`.
+
+    Raises TextError if a file is not as this program expects it.
+    """
 
     make = _Maker(tree, sources, author)
     patches = [make.qdisc(), make.spec(), make.tdc(), make.selftest()]
@@ -48,7 +50,7 @@ def series(tree: Path, sources: Path, author: str) -> Series:
 
 
 def uapi(sources: Path) -> str:
-    """The qdisc's part of pkt_sched.h."""
+    """Return the section for pkt_sched.h."""
     text = single.body((sources / "include/pkt_sched_qjump.h").read_text())
     return (
         (TEXTS / "uapi.txt").read_text()
@@ -58,11 +60,11 @@ def uapi(sources: Path) -> str:
 
 
 def module(sources: Path) -> str:
-    """net/sched/sch_qjump.c."""
+    """Return the text of net/sched/sch_qjump.c."""
     merged = single.merged(sources / "sch_qjump.c", defined=_HAS, absent=["pkt_sched_qjump.h"])
     name, text = "sch_qjump.c", merged.main
     text = single.replaced(text, r"^ \*/\n\n+(?=#define QJUMP_MAX)", f" */\n\n{merged.includes}\n", name)
-    # After the file's constants and types come the functions that its others call.
+    # Put the helpers from headers after constants and types, before the functions that call them.
     first = re.search(r"^static [^\n=;]+\(", text, re.M)
     if not first:
         raise single.TextError(f"{name} has no function: change the series with its source")
@@ -73,7 +75,7 @@ def module(sources: Path) -> str:
 
 
 def cases(sources: Path) -> str:
-    """tdc's cases: all but that of wire, which is not in the series."""
+    """Return the tdc cases, without the one that needs wire, which is not in the series."""
     found = json.loads((sources / "tdc/qjump.json").read_text())
     kept = [case for case in found if " wire " not in str(case["setup"])]
     return json.dumps(kept, indent=4) + "\n"
@@ -81,7 +83,7 @@ def cases(sources: Path) -> str:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes the patches of a tree; `now` is the text of one of its files."""
+    """Makes the patches against a tree; `now` returns the current text of one of its files."""
 
     tree: Path
     sources: Path
@@ -91,7 +93,7 @@ class _Maker:
         return single.read(self.tree / name)
 
     def maintainers(self, *names: str) -> dict[str, str]:
-        """MAINTAINERS, which grows with the files of each patch."""
+        """Return MAINTAINERS with the files added so far; each patch adds its own."""
         files = "".join(f"F:\t{name}\n" for name in sorted(names))
         section = f"M:\t{self.author}\nL:\tnetdev@vger.kernel.org\nS:\tMaintained\n{files}"
         return {
@@ -141,7 +143,7 @@ def _patch(name: str, files: dict[str, str]) -> Patch:
 
 
 def _renamed(text: str, old: str, new: str) -> str:
-    """Another name, and what was aligned below its parameters again."""
+    """Rename a function, and re-align the continuation lines of its parameters."""
     lines = text.split("\n")
     for i, line in enumerate(lines):
         if f"{old}(" not in line:

@@ -1,4 +1,4 @@
-"""Patches as git writes them: `git format-patch`, of a repository that has only the files they touch."""
+"""Write patches by `git format-patch`, from a temporary repository with the files they touch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 from upstream.single import TextError
 
 _DATE = "2026-11-24T12:00:00+00:00"
-"""Of every patch unless $SOURCE_DATE_EPOCH is set: the same sources and tree give the same bytes."""
+"""The date of every patch unless $SOURCE_DATE_EPOCH is set: equal input gives equal bytes."""
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch: its message, and the whole text of each file that it makes or changes."""
+    """A patch: its message, and the complete new text of each file that it adds or changes."""
 
     message: str
     files: Mapping[str, str]
@@ -26,8 +26,10 @@ class Patch:
 
 @dataclass(frozen=True)
 class Series:
-    """Patches in their order, and the letter before them, whose first line is the subject; `prefix` is that
-    of their subjects."""
+    """Patches in order, with their cover letter, whose first line is its subject.
+
+    All subjects begin with `prefix`.
+    """
 
     prefix: str
     letter: str
@@ -35,7 +37,7 @@ class Series:
 
 
 def author_of(words: str) -> tuple[str, str]:
-    """Name and address. Raises TextError where it is not `NAME <ADDRESS>`."""
+    """Return name and address. Raises TextError unless `words` is `NAME <ADDRESS>`."""
     match = re.fullmatch(r"\s*([^<>]+?)\s*<([^<>\s]+@[^<>\s]+)>\s*", words)
     if not match:
         raise TextError(
@@ -45,7 +47,7 @@ def author_of(words: str) -> tuple[str, str]:
 
 
 def configured_author() -> str:
-    """Who git takes for the author on this machine; nobody (` <>`) if it does not know."""
+    """Return the author in git's configuration; ` <>` if there is none."""
     words = [
         subprocess.run(["git", "config", f"user.{key}"], capture_output=True, text=True).stdout.strip()
         for key in ("name", "email")
@@ -54,7 +56,7 @@ def configured_author() -> str:
 
 
 def written(series: Series, tree: Path, folder: Path, author: str) -> list[Path]:
-    """Write the series into the folder, which may hold no other patches; the files, the letter first."""
+    """Write the series into a folder without patches; return the files, cover letter first."""
     name, address = author_of(author)
     if folder.is_dir() and list(folder.glob("*.patch")):
         raise TextError(f"{folder} holds patches already: name a new folder")
@@ -80,7 +82,7 @@ def written(series: Series, tree: Path, folder: Path, author: str) -> list[Path]
 
 
 class _Git:
-    """A repository with an author, whatever the user's configuration says."""
+    """A repository with a given author and date, independent of the user's configuration."""
 
     def __init__(self, folder: Path, name: str, address: str) -> None:
         date = os.environ.get("SOURCE_DATE_EPOCH") or _DATE

@@ -1,8 +1,7 @@
-"""One C file of several: local headers are merged into the file that includes them, and what is for building
-outside of a tree goes.
+"""Merge local headers into the C file that includes them; drop what only out-of-tree builds need.
 
-The sources are taken as they are. Where an edit finds nothing to edit any more it says so (`TextError`): a
-series is whole, or there is none.
+The sources are edited as text. An edit that no longer finds its place raises `TextError`, so that
+a series is either complete or not written.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ ANOTHER_TREE = "this is another tree than the series is for"
 
 
 class TextError(Exception):
-    """A text is not as this program knows it; a sentence that says where."""
+    """A file is not as this program expects it; the message says which and where."""
 
 
 def read(path: Path) -> str:
-    """The text of a file. Raises TextError where there is none."""
+    """Return the text of a file. Raises TextError if it cannot be read."""
     try:
         return path.read_text()
     except OSError as error:
@@ -33,8 +32,7 @@ def read(path: Path) -> str:
 
 
 def replaced(text: str, pattern: str, by: str, where: str) -> str:
-    """The text with the one place that the pattern matches replaced. Raises TextError if there is not
-    exactly one."""
+    """Replace the only match of a pattern. Raises TextError unless there is exactly one."""
     found = len(re.findall(pattern, text, re.M | re.S))
     if found != 1:
         raise TextError(
@@ -44,7 +42,7 @@ def replaced(text: str, pattern: str, by: str, where: str) -> str:
 
 
 def chosen(text: str, defined: Iterable[str]) -> str:
-    """The text as the preprocessor leaves it where these names are defined; other conditions stay."""
+    """Resolve #if, #ifdef and #ifndef on the given names as defined; keep other conditions."""
     names, lines = set(defined), []
     branches: list[
         tuple[bool, bool]
@@ -66,15 +64,17 @@ def chosen(text: str, defined: Iterable[str]) -> str:
 
 
 def body(header: str) -> str:
-    """A header without licence, opening comment and include guard."""
+    """Return a header without licence, opening comment and include guard."""
     text = re.sub(r"\A/\* SPDX.*?\*/\n", "", header)
     text = re.sub(r"\A/\*.*?\*/\n", "", text, flags=re.S)
     return re.sub(r"\A#ifndef (\w+)\n#define \1\n(.*)\n#endif\n\Z", r"\2\n", text, flags=re.S)
 
 
 def definitions(text: str) -> list[tuple[set[str], str]]:
-    """What a header defines, functions, macros, types and tables: the names and the text of each, with the
-    comment before it. Declarations of functions are none."""
+    """Return names and text, with the comment before it, of each definition in a header.
+
+    Definitions are functions, macros, types and tables, not declarations of functions.
+    """
     found: list[tuple[set[str], str]] = []
     chunk: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -89,7 +89,7 @@ def definitions(text: str) -> list[tuple[set[str], str]]:
 
 
 def used(parts: Sequence[tuple[set[str], str]], by: str) -> list[tuple[set[str], str]]:
-    """Those of the definitions that a text uses, and those that these use, in their order."""
+    """Return the definitions that a text uses, directly or through others, in their order."""
     taken: list[int] = []
     while True:
         words = set(re.findall(r"\w+", "\n".join([by, *(parts[i][1] for i in taken)])))
@@ -101,7 +101,7 @@ def used(parts: Sequence[tuple[set[str], str]], by: str) -> list[tuple[set[str],
 
 @dataclass(frozen=True)
 class Merged:
-    """A file without its includes; what it uses of the headers beside it; the names of all system headers."""
+    """A file without includes, the definitions it uses of local headers, and all system headers."""
 
     main: str
     helpers: str
@@ -113,7 +113,7 @@ class Merged:
 
 
 def outlined(text: str) -> str:
-    """A function of a header as one of a file: not inline, and its parameters below each other again."""
+    """Make an inline function of a header an ordinary static one, and re-align its parameters."""
     first, inline, rest = text.partition("static inline ")
     if not inline:
         return text
@@ -126,8 +126,11 @@ def outlined(text: str) -> str:
 
 
 def merged(path: Path, *, defined: Iterable[str] = (), absent: Iterable[str]) -> Merged:
-    """A file and its headers. `defined` is what the tree has; `absent` are headers, and names in them, that
-    the tree has in headers of its own."""
+    """Merge a file with its local headers.
+
+    `defined` are the features that the tree has; `absent` are headers, and names in headers, that
+    the tree declares elsewhere.
+    """
     left_out, texts, system = set(absent), dict[str, str](), set[str]()
 
     def read(name: str) -> None:
@@ -137,7 +140,7 @@ def merged(path: Path, *, defined: Iterable[str] = (), absent: Iterable[str]) ->
             if other not in texts and other not in left_out:
                 read(other)
         system.update(_SYSTEM.findall(text))
-        texts[name] = texts.pop(name) + _LOCAL.sub("", _SYSTEM.sub("", text))  # after what it includes
+        texts[name] = texts.pop(name) + _LOCAL.sub("", _SYSTEM.sub("", text))  # after its includes
 
     read(path.name)
     main = texts.pop(path.name)

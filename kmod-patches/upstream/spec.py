@@ -1,5 +1,7 @@
-"""The qdisc's part of Documentation/netlink/specs/tc.yaml, out of its header: types and words of an attribute
-are its comment there."""
+"""Generate the section for Documentation/netlink/specs/tc.yaml from the qdisc's header.
+
+The comments of the header give type and description of each attribute.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ SETS = {
     "TCA_QJUMP_STATS_": "qjump-stats-attrs",
     "TCA_QJUMP_LEVEL_STATS_": "qjump-level-stats-attrs",
 }
-"""The sets of attributes, by what their names begin with."""
+"""The attribute sets, by the prefix of their names."""
 
 NESTS = {"TCA_QJUMP_LEVEL": "qjump-level-attrs", "TCA_QJUMP_STATS_LEVEL": "qjump-level-stats-attrs"}
 
@@ -22,7 +24,7 @@ _LINE_WIDTH = 76
 
 
 def written(text: str, header: str) -> str:
-    """tc.yaml with what the header says. Raises TextError where either is not as this program knows it."""
+    """Insert the section into tc.yaml. Raises TextError if it or the header is not as expected."""
     where = "tc.yaml"
     sets = "".join(_attributes(prefix, name, header) for prefix, name in SETS.items())
     text = insert.before(text, "  -\n    name: red-attrs", sets, where)
@@ -37,7 +39,7 @@ def written(text: str, header: str) -> str:
 
 
 def _entries(start: str, header: str) -> list[tuple[str, str]]:
-    """The entries of an enum and their comments; `start` is how it begins, with its first entry's name."""
+    """Return the entries of an enum with their comments; `start` is its beginning."""
     match = re.search(rf"{start}(.*?)\n}};", header, re.S)
     if not match:
         raise TextError(f"the header has no {start!r}: change the series with it")
@@ -55,7 +57,7 @@ def _attributes(prefix: str, name: str, header: str) -> str:
 
 
 def _described(attribute: str, comment: str) -> list[str]:
-    """Type and words of an attribute: of `uint, ns: length of an epoch` the first word is the type."""
+    """Return type and description of an attribute: `uint, ns: length ...` begins with the type."""
     if attribute in NESTS:
         return [
             "type: nest",

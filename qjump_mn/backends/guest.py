@@ -11,17 +11,19 @@ from typing import Self
 
 import msgspec
 
-from qjump_mn import estimate, guest
-from qjump_mn.backends import emulated
+from qjump_mn import guest
+from qjump_mn.backends import emulated, estimate
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages
 from qjump_mn.errors import InvalidRunError, LostError
 from qjump_mn.executor.trial import MESSAGE
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.steps import openvswitch
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
+from qjump_mn.toolbox import machines
 
 BRING_UP = "executor.trial:bring_up"
 RUN_TRIAL = "executor.trial:run"
@@ -73,7 +75,8 @@ class GuestBackend:
         self._image = guest.prepare(progress)
         facts = {f"{key}_sha256": value for key, value in self._image.sha256.items()}
         facts |= {"kernel": self._image.release, "packages_sha256": self._image.packages_sha256}
-        facts |= {"image": self._image.identity, "processor": platform.machine()}
+        facts |= {"image": self._image.identity, LOCKED_IMAGE: machines.read().image}
+        facts["processor"] = platform.machine()
         if self._image.differences:
             facts["differences"] = "; ".join(self._image.differences)
         return facts

@@ -14,14 +14,20 @@ from typing import Self
 
 import msgspec
 
-from qjump_mn.backends import simulated
 from qjump_mn.backends.protocol import SIMULATED, Ended, Progress
-from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.leash import of_ours
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.processes import Used, wait
+from qjump_mn.process.leash import of_ours
+from qjump_mn.process.processes import Used, wait
+from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.toolbox import machines
+
+
+class Said(msgspec.Struct, frozen=True):
+    """How the simulator's process ended: its exit code and its last words."""
+
+    exit_code: int
+    message: str
 
 
 class SimulatorBackend:
@@ -45,17 +51,17 @@ class SimulatorBackend:
 
     def check(self, plan: Plan, progress: Progress) -> None:
         """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
-        self._package = machines.simulator_package(progress)
-        said, _ = self._said(msgspec.json.encode(plan), progress)
+        self.package = machines.simulator_package(progress)
+        said, _ = self.process(msgspec.json.encode(plan), progress)
         if said.exit_code == UsageError.exit_code:
             raise UsageError(f"experiment {plan.experiment!r}: {said.message}")
         if said.exit_code:
             raise LostError(f"the simulator ended with exit code {said.exit_code}: {said.message}")
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """What identifies the simulator: the hash of its sources and of what compiled them."""
-        facts = {"simulator": self._package.parent.name, "processor": platform.machine()}
-        return {"image": machines.simulator_identity(self._package), **facts}
+        """What identifies the simulator: the hash of its sources, without their prose."""
+        identities = {"image": machines.simulator_identity(), LOCKED_IMAGE: machines.locked_simulator()}
+        return {**identities, "simulator": self.package.parent.name, "processor": platform.machine()}
 
     def cost(self, trial: Trial) -> float:
         """Packets, of which a run's time is a multiple, as far as the plan tells."""
@@ -66,7 +72,7 @@ class SimulatorBackend:
         """Run one trial."""
         progress("simulates")
         began = time.monotonic()
-        said, used = self._said(msgspec.json.encode(trial), progress, out)
+        said, used = self.process(msgspec.json.encode(trial), progress, out)
         took = time.monotonic() - began
         code, message = said.exit_code, said.message
         if not code:
@@ -88,21 +94,11 @@ class SimulatorBackend:
         for process in running:
             process.kill()
 
-    def _said(self, text: bytes, progress: Progress, out: Path | None = None) -> tuple[Said, Used | None]:
-        """How a trial ended whose files come into ``out``, or without that, what is said of a plan; and what
-        that took, if it was done now."""
-        used = None
-
-        def process(folder: Path | None) -> Said:
-            nonlocal used
-            said, used = self._process([] if out is None else [str(folder)], text, progress)
-            return said
-
-        return simulated.once(self._package, text, process, out), used
-
-    def _process(self, arguments: list[str], text: bytes, progress: Progress) -> tuple[Said, Used | None]:
-        """Run a trial or check a plan in a process of its own; pass on how far it has come."""
-        argv, environment = of_ours("qjump_mn.simulation", *arguments, before=[str(self._package)])
+    def process(self, text: bytes, progress: Progress, out: Path | None = None) -> tuple[Said, Used | None]:
+        """Run the trial that ``text`` encodes in a process of its own, whose files come into ``out``; without
+        ``out``, check a plan. Return how the process ended and, unless it was not started, what it used."""
+        arguments = [] if out is None else [str(out)]
+        argv, environment = of_ours("qjump_mn.simulation", *arguments, before=[str(self.package)])
         environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
         with self._lock:
             if self._stopped:

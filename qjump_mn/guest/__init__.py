@@ -18,14 +18,15 @@ import time
 from functools import partial
 from pathlib import Path
 
-from qjump_mn import cache, scratch
+from qjump_mn import cache
 from qjump_mn.errors import LostError
-from qjump_mn.guest import instance, outer, store
+from qjump_mn.guest import instance, outer
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.images import check_processor, prepare
 from qjump_mn.guest.instance import MEMORY_MB, Stop
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Told, encode_job, encode_setup
 from qjump_mn.guest.result import unpack
+from qjump_mn.process import temp_dirs
 
 __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Stop", "check_processor", "prepare", "run"]
 
@@ -34,7 +35,6 @@ _TICKS = re.compile(b"^%b.*\n" % _TICK.encode(), re.MULTILINE)
 _OVERRAN = "overran its virtual deadline"
 
 
-@store.kept
 def run(
     image: Image,
     setup: Setup,
@@ -61,19 +61,14 @@ def run(
     encoded, asked = (encode_setup(setup), encode_job(job)), time.monotonic()
     stop = stop or Stop()
 
-    def waiting(line: str) -> None:
-        cache.used(image.initrd.parent)  # whenever the line changes, whatever else is pruned
-        progress(line)
-
     def said(line: str) -> None:
         if line.startswith(_MARK):
             progress(line.removeprefix(_MARK).strip())
         elif line.startswith(_TICK) and clock:
             clock(float(line.removeprefix(_TICK)))
 
-    with core(waiting, stop.event, long=long) as number, scratch.folder() as folder:
+    with cache.sentences(), core(progress, stop.event, long=long) as number, temp_dirs.folder() as folder:
         started = time.monotonic()
-        cache.used(image.initrd.parent)
         out.mkdir(parents=True, exist_ok=True)
         log = Path(folder, "log")
         try:
@@ -93,6 +88,8 @@ def run(
                 raise _lost("the guest ended without a result", log)
         except LostError as error:
             error.waited_s = started - asked
+            if not stop.event.is_set():
+                cache.check(image.kernel, image.initrd)
             raise
         finally:
             if log.exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +10,15 @@ from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import outer
 from qjump_mn.guest.job import Image, Progress
+from qjump_mn.toolbox import image, machines, overlay, um
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import machines, overlay, um
-from qjump_mn.toolbox import outer as toolbox_outer
+from qjump_mn.toolbox import outer_machine as toolbox_outer
 from qjump_mn.toolbox.cpio import Node
-from qjump_mn.toolbox.image import initramfs
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL, OUTER
-
-_ARTEFACTS = 3
-"""A guest's files are in so many, each of which may be damaged: two trees and the image."""
+from qjump_mn.toolbox.tree import Tree
 
 
+@cache.sentences()
 def prepare(
     progress: Progress = lambda line: None,
     *,
@@ -32,26 +29,10 @@ def prepare(
     found in the cache.
 
     `extra` are more files for the guest, by names relative to /. Building needs root, using what root built
-    does not. With ``of_packages`` it is made of packages whatever machine there is. What of it is damaged is
-    named and made again. Raises MachineError with what is missing.
+    does not. With ``of_packages`` it is made of packages whatever machine there is. Raises
+    MachineError with what is missing.
     """
     check_processor()
-    for _ in range(_ARTEFACTS):
-        try:
-            return _prepared(progress, extra or {}, of_packages)
-        except cache.DamagedError as error:
-            progress(f"{error}: it is made again")
-    return _prepared(progress, extra or {}, of_packages)
-
-
-def check_processor() -> None:
-    """Raise MachineError where this computer lacks what guests run in on its processor."""
-    if outer.is_wanted():
-        outer.qemu()
-
-
-@cache.sentences()
-def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages: bool) -> Image:
     if not (extra or of_packages) and (machine := machines.reference(progress)):
         return _of_machine(machine, progress)
     tree = toolbox.toolbox(progress)
@@ -59,9 +40,9 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
     if differences:
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     kernel = um.kernel(progress)
-    more = {name: Node.file(content) for name, content in extra.items()}
-    initrd = initramfs(tree, overlay.nodes(tree, progress) | more, progress)
-    sha256 = {"kernel": cache.checked_hash(kernel), "initrd": cache.checked_hash(initrd)}
+    more = {name: Node.file(content) for name, content in (extra or {}).items()}
+    initrd = image.initramfs(tree, overlay.nodes(tree, progress) | more, progress)
+    sha256 = {"kernel": cache.recorded_hash(kernel), "initrd": cache.recorded_hash(initrd)}
     packages = [f"{package.name}={package.version}" for package in tree.packages]
     return Image(
         kernel=kernel,
@@ -70,10 +51,32 @@ def _prepared(progress: Progress, extra: Mapping[str, bytes | Path], of_packages
         packages=packages,
         packages_sha256=cache.hash_of(tree.packages_sha256, locks.read(um.LOCK).identity),
         differences=differences,
-        identity=hashlib.sha256("".join(sorted(sha256.values())).encode()).hexdigest(),
+        identity=_identity(tree, extra or {}),
         release=_release(kernel),
         outer=_around(None, progress),
     )
+
+
+def check_processor() -> None:
+    """Raise MachineError where this computer lacks what guests run in on its processor."""
+    if outer.is_wanted():
+        outer.qemu()
+
+
+def _identity(tree: Tree, extra: Mapping[str, bytes | Path]) -> str:
+    """What stands for the machine in a run: what is built and runs, whatever is written about it."""
+    parts = {
+        "toolbox": tree.packages_sha256,
+        "Linux": um.identity(),
+        "packages' files": cache.recorded_hash(image.base(tree)),
+        **overlay.identities(),
+        **{f"/{name}": _hash(content) for name, content in extra.items()},
+    }
+    return cache.hash_of(*(f"{name} {value}" for name, value in sorted(parts.items())))
+
+
+def _hash(content: bytes | Path) -> str:
+    return cache.hash_of(content if isinstance(content, bytes) else content.read_bytes())
 
 
 def _of_machine(folder: Path, progress: Progress) -> Image:
@@ -81,7 +84,7 @@ def _of_machine(folder: Path, progress: Progress) -> Image:
     return Image(
         kernel=folder / KERNEL,
         initrd=folder / INITRD,
-        sha256={name: cache.checked_hash(folder / name) for name in (KERNEL, INITRD)},
+        sha256={name: cache.recorded_hash(folder / name) for name in (KERNEL, INITRD)},
         packages=facts.packages,
         packages_sha256=facts.packages_sha256,
         differences=[],
@@ -104,5 +107,6 @@ def _release(kernel: Path) -> str:
     try:
         done = subprocess.run([kernel, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
+        cache.check(kernel)
         raise MachineError(f"Linux as a program does not run here: {error}") from error
     return done.stdout.strip()

@@ -14,6 +14,9 @@ from qjump_mn.results.contents import Results
 from qjump_mn.results.manifest import Manifest, write_atomically
 from qjump_mn.results.outcome import Outcome, medians
 
+LOCKED_IMAGE = "locked_image"
+"""The key in a manifest's ``machine`` of what machine.lock said ``image`` would be."""
+
 NAMED = 3
 """How many of the trials that differ a sentence names."""
 
@@ -26,14 +29,13 @@ class TrialReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``experiments/reference/<experiment>-<preset>.json``; ``image`` is the manifest's ``machine["image"]``.
+    """``experiments/reference/<experiment>-<preset>.json``: what gives these results is a reference machine.
 
     ``plan_sha256`` is of what was run, ``trials`` are by their names. ``values[arm][workload][measure]`` are
     medians over the seeds, with which runs of another backend are compared.
     """
 
     plan_sha256: str
-    image: str
     results_sha256: str
     trials: dict[str, TrialReference]
     values: dict[str, dict[str, dict[str, float]]]
@@ -67,11 +69,15 @@ def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) 
     if missing := _missing(manifest, results):
         raise UsageError(f"{missing}: resume the run before it is a reference")
     trials = {trial.name: TrialReference(trial.hash, results.trials[trial.name]) for trial in plan.trials()}
-    image = manifest.machine.get("image", "")
-    made = Reference(plan.hash, image, results.sha256, trials, medians(outcome.arms))
+    made = Reference(plan.hash, results.sha256, trials, medians(outcome.arms))
     path = folder / f"{plan.experiment}-{plan.preset}.json"
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
+    save(path, made)
     return path
+
+
+def save(path: Path, reference: Reference) -> None:
+    """Write a reference to its file."""
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(reference), indent=1) + b"\n")
 
 
 class Compared(NamedTuple):
@@ -130,38 +136,37 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
     whole = compared.hash == reference.plan_sha256 and len(alike) == len(trials) == len(expected)
     if whole and not differing and results.sha256 != reference.results_sha256:
         raise UsageError(f"{path} contradicts itself: its digest is not that of its trials; make it anew")
-    images = _other_images(manifest, reference.image)
     count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
     both = count if whole else f"the {count} that both have"
     counts = "" if whole else f" (this run has {len(trials)}, the reference run {len(expected)})"
     if differing:
         plan = "same plan" if whole else "another plan"
-        image = f"another image {images}" if images else "same image"
+        images = _other_images(manifest)
+        image = f"another machine {images}" if images else "same machine"
         where = f"in {len(differing)} of {both}{counts}, {_first(differing)}"
         return Compared(
             f"the results differ from the reference run's {where}: {plan}, {image}; {digest}",
             f"differs from the reference run in {len(differing)} of {both} ({_first(differing)}), "
-            f"with {'another' if images else 'the same'} image",
+            f"with {'another' if images else 'the same'} machine",
         )
-    if whole and not images:
+    if whole:
         same = "identical to the reference run"
         return Compared(f"{same}, sha256 {results.sha256}", same)
-    same = f"the results are those of the reference run{'' if whole else f' in {both}'}"
-    although = f" although the image is another one {images}" if images else ""
-    return Compared(f"{same}{counts}{although}; {digest}", same + (", with another image" if images else ""))
+    same = f"the results are those of the reference run in {both}"
+    return Compared(f"{same}{counts}; {digest}", same)
 
 
-def _other_images(manifest: Manifest, expected: str) -> str:
-    """Both images in brackets, if they are not the same, and what of Debian is otherwise than locked; else
-    ""."""
+def _other_images(manifest: Manifest) -> str:
+    """In brackets what ran and what was locked then, and which package differs first; "" if they are the
+    same."""
     machine = manifest.machine
-    ours = machine.get("image", "")
+    ours, expected = machine.get("image", ""), machine.get(LOCKED_IMAGE, "")
     if ours == expected:
         return ""
     first, *others = machine.get("differences", "").split("; ")
     more = f", and {len(others)} more" if others else ""
     packages = f"; {first}{more}" if first else ""
-    return f"(ours {ours[:12] or 'none'}, the reference's {expected[:12] or 'none'}{packages})"
+    return f"(ours {ours[:12] or 'none'}, the reference machine {expected[:12] or 'none'}{packages})"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -17,8 +17,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn import cache, environment, installation, toolbox
+from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment, installation
 from qjump_mn.toolbox import checkout, disk
 from qjump_mn.toolbox.tree import Tree
 

@@ -27,6 +27,7 @@ _MADE = {"build", "target", "qjump-dkms", "qjump-tc"}  # folders that builds by 
 _NEEDS_BYTES = 200 << 20  # what cargo leaves on its way, 100 MB
 
 _PLUGINS = "make --no-print-directory -C tc install DESTDIR=/build/out LIBDIR=/usr/lib/x86_64-linux-gnu"
+_TC = "the plugins of tc"
 _PROGRAM = "make --no-print-directory -C {name} install DESTDIR=/build/out PREFIX=/usr"
 
 
@@ -57,22 +58,31 @@ class Recipe:
         return sorted(files)
 
 
+def guest_programs() -> dict[str, Recipe]:
+    """How everything is built that the guest has beside packages, by name."""
+    return {_TC: Recipe(folder("kmod-patches"), _PLUGINS)} | {name: program(name) for name in _native()}
+
+
 def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
     """The plugins that teach tc our qdiscs, by their names in the guest."""
-    return dropped_in(built(tree, "the plugins of tc", Recipe(folder("kmod-patches"), _PLUGINS), progress))
+    return dropped_in(built(tree, _TC, guest_programs()[_TC], progress))
 
 
 def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
     """What the folders below native/ with a Makefile install, by the names in the guest."""
     nodes: dict[str, Node] = {}
-    for makefile in sorted(folder("native").glob("*/Makefile")):
-        nodes |= dropped_in(native_program(tree, makefile.parent.name, progress))
+    for name in _native():
+        nodes |= dropped_in(native_program(tree, name, progress))
     return nodes
 
 
 def native_program(tree: Tree, name: str, progress: Callable[[str], None] = lambda line: None) -> Path:
     """The folder into which native/`name` is installed, as if it were /."""
     return built(tree, name, program(name), progress)
+
+
+def _native() -> list[str]:
+    return sorted(makefile.parent.name for makefile in folder("native").glob("*/Makefile"))
 
 
 def program(name: str) -> Recipe:
@@ -100,9 +110,15 @@ def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None]
 
 
 def key_of(tree: Tree, recipe: Recipe) -> str:
-    """The hash of all that `compiled` makes a folder of: compiler, sources and script."""
+    """The hash of all that `compiled` makes a folder of, to the byte: compiler, sources and script."""
     contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_file(path)}" for path in recipe.sources()]
     return cache.hash_of(tree.packages_sha256, recipe.source.name, recipe.script, *contents)
+
+
+def identity_of(recipe: Recipe) -> str:
+    """What stands for what is built, in the machine's identity: script and sources, but not their prose."""
+    contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_code(path)}" for path in recipe.sources()]
+    return cache.hash_of(recipe.source.name, recipe.script, *contents)
 
 
 def compiled(

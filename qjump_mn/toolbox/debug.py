@@ -13,8 +13,8 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import making
-from qjump_mn.toolbox.tree import Tree, is_vital
+from qjump_mn.toolbox import make_tree
+from qjump_mn.toolbox.tree import Tree
 
 SUITE = "debug"
 """The name of the one for errors of memory, locks and lifetimes, where a kernel's suite is asked for."""
@@ -69,13 +69,11 @@ def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None)
     key = cache.hash_of(config, _BUILD, lock.identity)
 
     def build(folder: Path) -> None:
-        making.locked(lock, folder / "root", progress)
+        make_tree.locked(lock, folder / "root", progress)
         progress("building a debug kernel, about 15 minutes on two idle cores")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             Path(scratch, "wanted").write_bytes(config)
             Tree(folder / "root").run(["sh", "-e", "-c", _BUILD], Path(scratch))
 
-    made = cache.artefact(
-        "debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress, is_vital=is_vital
-    )
+    made = cache.artefact("debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)
     return Tree(made / "root", key)

@@ -20,9 +20,7 @@ from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import (
     arm64,
     build,
-    cpio,
-    fetching,
-    image,
+    download,
     machine_file,
     origins,
     overlay,
@@ -42,6 +40,7 @@ BESIDE = "qjump-mn-machine*.tar.xz"
 """What a machine file is called that lies in the checkout, or beside it."""
 
 _LOCKS = {"Debian's packages": toolbox.NAME, "Debian's packages for the kernel": um.LOCK}
+_SIMULATOR = "simulator"
 _NEEDS_BYTES = 300 << 20
 Progress = Callable[[str], None]
 
@@ -57,17 +56,14 @@ class LockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``files`` are by the processors of hosts; ``made_of`` has the hash of each of our sources, and of the
-    lock of Debian's packages.
+    """``files`` are by the processors of hosts; ``made_of`` has a hash of each part, as :func:`made_of` does.
 
-    ``image`` and ``simulator`` are what stands for the machine, and for the simulator in it, in a run: the
-    same on every host, and what x86_64's are when they are made of packages.
+    ``image`` stands for the machine in a run: the same on every host, and when it is made of packages.
     """
 
     files: dict[str, LockedFile]
     made_of: dict[str, str]
     image: str
-    simulator: str
 
     @property
     def sha256(self) -> str:
@@ -91,23 +87,18 @@ def read() -> MachineLock:
 
 
 def made_of() -> dict[str, str]:
-    """The hashes of what a machine is made of now."""
-    package = Path(qjump_mn.__file__).parent
-    recipes = [build.Recipe(build.folder("kmod-patches"), "")]
-    recipes += [build.program(path.parent.name) for path in build.folder("native").glob("*/Makefile")]
-    recipes.append(simulator.recipe())
-    found = {
-        f"{recipe.source.name}/{path.relative_to(recipe.source)}": cache.hash_of_file(path)
-        for recipe in recipes
-        for path in recipe.sources()
-    }
-    found |= {name: cache.hash_of_file(path) for name, path in um.sources().items()}
-    travels = [package / "guest/init.sh", *sorted((package / "executor").glob("*.py"))]
-    found |= {str(path.relative_to(package)): cache.hash_of_file(path) for path in travels}
-    for module in (build, cpio, image, overlay, selection, simulator, um):
-        name = Path(str(module.__file__))
-        found[str(name.relative_to(package))] = cache.hash_of_code(name)
-    return found | {what: cache.hash_of(locks.read(lock).identity) for what, lock in _LOCKS.items()}
+    """The hashes of what a machine is made of now. Words about it do not count, nor how our code makes it:
+    what that makes is in the identity of the image."""
+    locked = {what: cache.hash_of(locks.read(lock).identity) for what, lock in _LOCKS.items()}
+    return (
+        locked
+        | overlay.identities()
+        | {
+            "Linux": um.identity(),
+            _SIMULATOR: build.identity_of(simulator.recipe()),
+            "the guest's choice of packages' files": selection.identity(),
+        }
+    )
 
 
 def differences(lock: MachineLock) -> list[str]:
@@ -122,8 +113,6 @@ def reference(progress: Progress = lambda line: None) -> Path | None:
     """The unpacked reference machine: from the cache, or from a file if one is named or nothing has been made
     of packages yet; None where it is none of these. Raises MachineError as :func:`given` does."""
     wants_file = bool(os.environ.get(VARIABLE)) or toolbox.found() is None
-    if not wants_file and (damaged := cache.damage("machine", read().sha256)):
-        progress(f"{damaged}: the machine of packages is taken")
     return found() or (given(progress) if wants_file else None)
 
 
@@ -141,10 +130,14 @@ def simulator_package(progress: Progress = lambda line: None) -> Path:
         return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
 
 
-def simulator_identity(package: Path) -> str:
-    """What stands for the simulator that is imported from ``package`` in a run."""
-    lock, name = read(), package.parent.name
-    return lock.simulator if name == lock.sha256 else name
+def simulator_identity() -> str:
+    """What stands for this checkout's simulator in a run."""
+    return build.identity_of(simulator.recipe())
+
+
+def locked_simulator() -> str:
+    """What stands for the reference machine's simulator."""
+    return read().made_of.get(_SIMULATOR, "")
 
 
 def found() -> Path | None:
@@ -152,14 +145,6 @@ def found() -> Path | None:
     lock = read()
     path = cache.find("machine", lock.sha256)
     return path if path and not differences(lock) else None
-
-
-def damage() -> str:
-    """In a sentence, how the machine that is here, taken from a file or made of packages, is damaged; empty
-    if it is not, or if there is none."""
-    lock = read()
-    of_file = "" if differences(lock) else cache.damage("machine", lock.sha256)
-    return of_file or toolbox.damage()
 
 
 def given(progress: Progress = lambda line: None) -> Path | None:
@@ -211,9 +196,9 @@ def facts(folder: Path) -> Facts:
         raise MachineError(f"{folder} is damaged: {cache.VERIFY}") from error
 
 
-def name_reference(paths: Mapping[str, Path], image: str, simulator: str) -> MachineLock:
+def name_reference(paths: Mapping[str, Path], image: str) -> MachineLock:
     """Write machine.lock: the files, by the processors of hosts, are the reference machine, made of what
-    there is now; ``image`` and ``simulator`` stand for it in a run."""
+    there is now; ``image`` stands for it in a run."""
     before = read().files if LOCK.exists() else {}
     own = {processors.AARCH64.name: arm64.made_of()}
     files = {
@@ -225,7 +210,7 @@ def name_reference(paths: Mapping[str, Path], image: str, simulator: str) -> Mac
         )
         for name, path in paths.items()
     }
-    lock = MachineLock(files=files, made_of=made_of(), image=image, simulator=simulator)
+    lock = MachineLock(files=files, made_of=made_of(), image=image)
     LOCK.write_bytes(msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1) + b"\n")
     return lock
 
@@ -258,8 +243,8 @@ def _fetched(place: str, target: Path, lock: MachineLock, progress: Progress) ->
     try:
         with target.open("wb") as file:
             # Whatever more there is, it is not the file.
-            for data in fetching.chunks(place, lock.size_bytes + 1):
+            for data in download.chunks(place, lock.size_bytes + 1):
                 file.write(data)
-    except fetching.FetchError as error:
+    except download.FetchError as error:
         raise MachineError(f"{place} cannot be had: {error}") from error
     return target

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.tree import Tree
@@ -60,6 +61,11 @@ def files(tree: Tree) -> dict[str, Node]:
             if path.is_symlink() and os.readlink(path).startswith("/etc/alternatives/"):
                 names.update((f"{folder}/{path.name}", f"etc/alternatives/{path.name}"))
     return {name: node for name in sorted(names) if (node := node_of(tree.root / name))}
+
+
+def identity() -> str:
+    """A hash of the choice."""
+    return cache.hash_of(*PACKAGES, "without", *sorted(_NO_PACKAGE), _NO_PATH.pattern, *_MADE)
 
 
 def node_of(path: Path) -> Node | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.leash import leashed
+from qjump_mn.process.leash import leashed
 from qjump_mn.toolbox import processors
 from qjump_mn.toolbox.lock import Package
 from qjump_mn.toolbox.processors import Processor
@@ -27,19 +27,6 @@ _ENVIRONMENT = {
     "HOME": "/root",
     "SOURCE_DATE_EPOCH": "1700000000",
 }
-
-_LIBRARIES = tuple(one.libraries for one in processors.ALL)
-_VITAL_FOLDERS = frozenset(
-    ("usr/bin", "usr/sbin", "usr/lib64", *_LIBRARIES, "usr/share/seabios", "usr/share/qemu", "boot")
-)
-_VITAL_FILES = frozenset(("var/lib/dpkg/status",))
-
-
-def is_vital(name: str) -> bool:
-    """Whether this file of an artefact, of which a tree is the folder `root`, is looked at before each use:
-    programs, libraries, firmware, kernel and what is installed, 950 files of 11,600."""
-    top, _, path = name.partition("/")
-    return top == "root" and (path.rpartition("/")[0] in _VITAL_FOLDERS or path in _VITAL_FILES)
 
 
 @dataclass(frozen=True)

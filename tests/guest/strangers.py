@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.remembered import VARIABLE
+from tests.result_store import VARIABLE
 
 
 @dataclass

@@ -17,12 +17,12 @@ import pytest
 
 import qjump_mn
 from qjump_mn import cache, toolbox
-from qjump_mn.guest import Image, store
+from qjump_mn.guest import Image
 from qjump_mn.model import resolve
 from qjump_mn.toolbox import arm64, machine_file, machines, processors, simulator
-from qjump_mn.toolbox import outer as around
+from qjump_mn.toolbox import outer_machine as around
 from qjump_mn.toolbox.machine_file import SIMULATOR
-from tests import facts
+from tests import facts, result_store
 from tests.guest import trees
 from tests.guest.test_same_bits import files_of
 
@@ -32,7 +32,7 @@ EM_AARCH64 = 183
 
 
 def _bits(image: Image, **_: object) -> Iterable[str]:
-    return [*store.described(image), machines.read().files["aarch64"].sha256]
+    return [*result_store.describe(image), machines.read().files["aarch64"].sha256]
 
 
 of_both = facts.of("bits of arm64", _bits)

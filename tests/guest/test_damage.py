@@ -1,26 +1,24 @@
-"""Damage to what a guest starts from: the next run makes it again and has the right result, or says in a
-sentence how to; doctor says it too.
+"""Damage to what a guest starts from: a run that it stops names it, `machine verify` removes it, and the next
+run builds it again and has the right result.
 
-The cache is a copy of what is in use, as far as these tests need it, and the toolbox is made again of the
+The cache is a copy of what is in use, as far as these tests need it, and the toolbox is built again from the
 session's own, which plays the mirror.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from qjump_mn import cache, cache_verification, diagnosis, guest, toolbox
-from qjump_mn.cached_files import RECORD
+from qjump_mn import cache, guest, toolbox
+from qjump_mn.cache import holds, sums, verification
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import Image, Job, Result, Setup
-from qjump_mn.toolbox import making, um
+from qjump_mn.toolbox import make_tree, um
 from qjump_mn.toolbox.processors import X86_64
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
@@ -91,7 +89,7 @@ def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
 
     folder, kernel = tmp_path_factory.mktemp("cache"), um.kernel()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "locked", made)
+        patch.setattr(make_tree, "locked", made)
         patch.setattr(toolbox.Tree, "run", compiled)
         patch.setenv("QJUMP_MN_CACHE", str(folder))
         patch.delenv("QJUMP_MN_MACHINE", raising=False)
@@ -105,108 +103,73 @@ def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def filled(source: Path, target: Path) -> None:
     shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    (target / RECORD).unlink(missing_ok=True)
+    (target / sums.NAME).unlink(missing_ok=True)
 
 
-def run(out: Path, said: list[str]) -> Result:
+def run(out: Path) -> Result:
     """A small job as a backend runs it."""
-    return guest.run(guest.prepare(said.append), SETUP, JOB, out)
+    return guest.run(guest.prepare(), SETUP, JOB, out)
 
 
 @pytest.fixture(scope="module")
 def right(private: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    said: list[str] = []
-    result = run(tmp_path_factory.mktemp("right"), said)
-    assert not said and not result.exit_code
+    result = run(tmp_path_factory.mktemp("right"))
+    assert not result.exit_code
     return result
-
-
-def only(private: Path, pattern: str) -> Path:
-    (path,) = private.glob(pattern)
-    return path
 
 
 def empty(path: Path) -> None:
     os.truncate(path, 0)
 
 
-def flip(path: Path, at: int) -> None:
+def flip(path: Path) -> None:
+    path.chmod(0o755)
     with path.open("r+b") as file:
-        file.seek(at)
+        file.seek(1 << 12)
         byte = file.read(1)[0]
-        file.seek(at)
+        file.seek(1 << 12)
         file.write(bytes([byte ^ 1]))
 
 
-def doctor(*, boots: bool = True) -> tuple[int, str]:
-    """Its exit code and words; it boots a guest, or is taken at its word that one would."""
-    out = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        if not boots:
-            patch.setattr(diagnosis, "_boot", lambda *_: (diagnosis.State.OK, ""))
-        return diagnosis.report(Console(file=out, width=1000)), out.getvalue()
-
-
-def same(one: Result, other: Result) -> bool:
-    return one.sha256 == other.sha256 and one.virtual_s == other.virtual_s
+def verified(private: Path) -> list[str]:
+    """What `machine verify` says when no process uses the cache."""
+    said: list[str] = []
+    for path in private.glob("*/*"):
+        holds.release(path)
+    verification.verify(said.append)
+    return said
 
 
 @pytest.mark.parametrize(
     ("pattern", "damage", "how"),
-    [(PROGRAM, Path.unlink, "is missing"), (f"{X86_64.libraries}/libc.so.6", empty, "is empty")],
-    ids=["no program", "empty library"],
+    [
+        (f"toolbox/*/root/{PROGRAM}", Path.unlink, "is missing"),
+        (f"toolbox/*/root/{X86_64.libraries}/libc.so.6", empty, "has other content"),
+        ("image/*/initrd", flip, "has other content"),
+        ("um-kernel/*/linux", flip, "has other content"),
+    ],
 )
-def test_a_damaged_toolbox_is_made_again(
+def test_verify_removes_a_damaged_part_and_the_next_run_builds_it(
     private: Path, right: Result, tmp_path: Path, pattern: str, damage: Callable[[Path], None], how: str
 ) -> None:
-    path = only(private, f"toolbox/*/root/{pattern}")
+    (path,) = private.glob(pattern)
     damage(path)
-    name = path.relative_to(private / "toolbox").parts[1:]
-    sentence = f"toolbox {path.parents[len(name) - 1]} is damaged, {'/'.join(name)} {how}"
-    code, words = doctor()
-    assert (
-        code == 3 and f"missing  guest: {sentence}\n         as root run  qjump-mn machine build\n" in words
-    )
-    said: list[str] = []
-    assert same(run(tmp_path, said), right)
-    assert said[0] == f"{sentence}: it is made again"
+    kind, key, *name = path.relative_to(private).parts
+    said = verified(private)
+    assert f"damaged       {private / kind / key}: {'/'.join(name)} {how}" in said
+    assert not (private / kind / key).exists()
+    result = run(tmp_path)
+    assert (result.sha256, result.virtual_s) == (right.sha256, right.virtual_s)
+    assert not any("damaged" in line for line in verified(private))
 
 
-def test_a_toolbox_that_cannot_be_made_again_is_one_sentence(
-    private: Path, right: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pattern", ["image/*/initrd", "um-kernel/*/linux"])
+def test_run_that_ends_on_a_damaged_file_names_it(
+    private: Path, right: Result, tmp_path: Path, pattern: str
 ) -> None:
-    def refused(lock: object, root: Path, progress: Callable[[str], None]) -> None:
-        raise MachineError("the machine must be built once by root")
-
-    only(private, f"toolbox/*/root/{PROGRAM}").unlink()
-    with monkeypatch.context() as patch:
-        patch.setattr(making, "locked", refused)
-        said: list[str] = []
-        with pytest.raises(MachineError, match="must be built once by root"):
-            run(tmp_path, said)
-        assert "is missing: it is made again" in said[0]
-        code, words = doctor()
-        assert code == 3 and "guest: the guest is not built yet" in words
-    assert guest.prepare(said.append).sha256.items() <= right.sha256.items()
-
-
-@pytest.mark.parametrize(("kind", "name"), [("image", "initrd"), ("um-kernel", "linux")])
-def test_a_flipped_byte_is_found_before_it_boots(
-    private: Path, right: Result, tmp_path: Path, kind: str, name: str
-) -> None:
-    path = only(private, f"{kind}/*/{name}")
-    sentence = f"{kind} {path.parent} is damaged, {name} has other content: it is made again"
-    flip(path, 1 << 20)
-    said: list[str] = []
-    assert same(run(tmp_path, said), right) and said[0] == sentence
-    flip(path, 1 << 20)
-    assert "as they were made" in doctor(boots=False)[1]  # no glance shows it
-    code, words = doctor()
-    assert code == 3 and path.is_file()
-    damage = sentence.removesuffix(": it is made again")
-    assert f"missing  guest: the guest is not built yet: {damage}\n" in words
-    assert cache_verification.verify(said.append).damaged == 1
-    assert f"damaged       {path.parent}: {name} has other content" in said
-    assert guest.prepare(said.append).sha256.items() <= right.sha256.items()
-    assert "missing" not in doctor(boots=False)[1]
-    assert not cache_verification.verify(said.append).damaged
+    (path,) = private.glob(pattern)
+    os.truncate(path, 1 << 20)
+    with pytest.raises(MachineError, match=f"^{path} is damaged: {cache.VERIFY}$"):
+        run(tmp_path / "first")
+    assert any("1 damaged" in line for line in verified(private))
+    assert run(tmp_path / "second").sha256 == right.sha256

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache, cache_verification
+from qjump_mn import cache
+from qjump_mn.cache import verification
 from qjump_mn.toolbox import machines
 from tests.guest import strangers
 
@@ -84,7 +85,7 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
         assert process.communicate()[0].endswith("the machine is that of the reference runs\n")
         took_s = time.monotonic() - start
         (whole,) = cache.entries()
-        cache.remove(whole)
+        cache.remove(whole.path)
     killed = 0
     for number in range(KILLED):
         process = importing(exported)
@@ -95,7 +96,7 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
             killed += 1
             assert machines.found() is None and cache.entries() == []
         else:  # it was faster than the first time
-            cache.remove(*cache.entries())
+            cache.remove(cache.entries()[0].path)
     assert killed > KILLED / 2
     both = [importing(exported), importing(exported)]
     said = [process.communicate()[0] for process in both]
@@ -103,7 +104,7 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     assert sum("waiting for another qjump-mn that builds the same machine" in text for text in said) == 1
     left = {path.name for path in (tmp_path / "cache/machine").iterdir()}
     assert left == {machines.read().sha256, f"{machines.read().sha256}.lock"}
-    assert cache_verification.verify(print) == (1, 0, 0)
+    assert verification.verify(print) == (1, 0, 0)
 
 
 def test_built_anew_in_another_folder_it_is_the_same_file(

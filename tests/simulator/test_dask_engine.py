@@ -38,11 +38,7 @@ class Cluster:
 
     def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = (self._folder / f"{len(self.processes)}.log").open("wb")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=self._folder,

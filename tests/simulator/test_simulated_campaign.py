@@ -32,11 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def called(folder: Path) -> subprocess.CompletedProcess[str]:
     argv = command(Path("out"), "all", "--preset", tiny.PRESET)
-    return subprocess.run(argv, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def rows(text: str) -> list[list[str]]:
@@ -48,7 +44,7 @@ def rows(text: str) -> list[list[str]]:
 def test_what_was_interrupted_goes_on_and_what_is_done_is_found(folder: Path) -> None:
     argv = command(Path("out"), "all", "--preset", tiny.PRESET)
     with subprocess.Popen(
-        argv, cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:  # fmt: skip
         assert process.stdout is not None

@@ -19,12 +19,11 @@ import pytest
 
 from qjump_mn import cache
 from qjump_mn.analysis import fidelity, pipeline
-from qjump_mn.backends import simulated
 from qjump_mn.model import resolve
 from qjump_mn.results import counters, directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.toolbox import simulator
-from tests import facts
+from tests import facts, result_store
 from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
 
@@ -65,7 +64,7 @@ def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, package: Path,
 
     assert len(few.manifest.trials) == TRIALS
     source = inspect.getsource(test_one_worker_or_two_give_the_same_bytes)
-    key = cache.hash_of(package.parent.name, *simulated.code(), source, *FEW)
+    key = cache.hash_of(package.parent.name, *result_store.simulator_code(), source, *FEW)
     facts.established("trials by one worker or two", key, run_alone)
 
 

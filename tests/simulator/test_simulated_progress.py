@@ -12,6 +12,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
+from tests.result_store import VARIABLE
 
 pytestmark = pytest.mark.guest
 
@@ -22,7 +23,7 @@ def test_a_long_trial_says_how_far_it_has_come(tmp_path: Path, monkeypatch: pyte
     """A trial of several seconds on any machine, run now: its share and its simulated time grow, and it stays one stage."""
     trees.toolbox()
     simulator.package(print)
-    monkeypatch.setattr("qjump_mn.remembered.session", lambda: None)
+    monkeypatch.delenv(VARIABLE)
     plan = resolve.plan("fig9", "smoke", ["workloads.search.count=15000"])
     trial = next(trial for trial in plan.trials() if trial.arm.name.startswith("search_dctcp"))
     said: list[str] = []

@@ -12,14 +12,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import environment, extensions, remembered
-from qjump_mn.backends import simulated
+from qjump_mn import extensions
 from qjump_mn.backends.protocol import Ended
-from qjump_mn.backends.simulator import SimulatorBackend
+from qjump_mn.backends.simulator import Said, SimulatorBackend
 from qjump_mn.errors import UsageError
+from qjump_mn.install import environment
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.toolbox import simulator
+from tests import result_store
 from tests.guest import trees
 
 pytestmark = pytest.mark.guest
@@ -72,7 +73,7 @@ def test_a_trial_and_the_check_of_its_plan_are_taken_whole(
 ) -> None:
     first = run(backend, short(), tmp_path / "first")
     second = run(backend, short(), tmp_path / "second")
-    monkeypatch.setattr(remembered, "AGAIN", 1.0)
+    monkeypatch.setattr(result_store, "RERUN_SHARE", 1.0)
     run(backend, short(), tmp_path / "third")
     assert logged(session) == ["run"] * 2 + ["taken"] * 2 + ["compared"] * 2
     assert (first.exit_code, first.virtual_s) == (0, second.virtual_s)
@@ -96,20 +97,20 @@ def test_what_was_ended_is_not_kept(session: Path, backend: SimulatorBackend, tm
 
 
 def test_what_decides_a_result_is_in_its_key(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(out: Path | None) -> simulated.Said:
-        return simulated.Said(0, "")
+    def work(out: Path | None) -> Said:
+        return Said(0, "")
 
-    once = simulated.once
-    once(Path("simulator"), b"input", work)
-    once(Path("another"), b"input", work)
-    once(Path("simulator"), b"another", work)
-    once(Path("simulator"), b"input", work, session / "out")
-    for function in ("code", "_installed"):
+    simulated = result_store.simulated
+    simulated(Path("simulator"), b"input", work)
+    simulated(Path("another"), b"input", work)
+    simulated(Path("simulator"), b"another", work)
+    simulated(Path("simulator"), b"input", work, session / "out")
+    for function in ("simulator_code", "_installed"):
         with monkeypatch.context() as patch:
-            patch.setattr(simulated, function, lambda: ["another"])
-            once(Path("simulator"), b"input", work)
+            patch.setattr(result_store, function, lambda: ["another"])
+            simulated(Path("simulator"), b"input", work)
     assert logged(session) == ["run"] * 6
-    once(Path("simulator"), b"input", work)
+    simulated(Path("simulator"), b"input", work)
     assert logged(session)[6:] == ["taken"]
 
 
@@ -117,7 +118,7 @@ def test_with_programs_of_other_packages_nothing_is_kept(
     session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extensions, "every", lambda group: ["a program"])
-    simulated.once(Path("simulator"), b"input", lambda out: simulated.Said(0, ""))
+    result_store.simulated(Path("simulator"), b"input", lambda out: Said(0, ""))
     assert not list((session / "kept").iterdir())
 
 
@@ -135,7 +136,7 @@ def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     files = msgspec.json.decode(done.stdout, type=dict[str, str])
     ours = {name: path for name, path in files.items() if name.partition(".")[0] == "qjump_mn"}
-    covered = {name: str(path) for name, path in simulated.modules().items()}
+    covered = {name: str(path) for name, path in result_store.simulator_modules().items()}
     assert {name: path for name, path in ours.items() if covered.get(name) != path} == {}
     # What is imported from nowhere else than this Python and its packages is named by their versions.
     elsewhere = [

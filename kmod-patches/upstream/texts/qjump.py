@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-Tests for the qjump qdisc: packets of two namespaces joined by a veth pair.
-The sender has qjump, the receiver stamps what it gets.
+Tests for the qjump qdisc: packets between two namespaces joined by a veth pair.
+The sender has qjump as its root qdisc; the receiver time-stamps what arrives.
 """
 
 import socket
@@ -14,8 +14,8 @@ from lib.py import ksft_run, ksft_exit, ksft_eq, ksft_ge, ksft_lt, ksft_true
 from lib.py import KsftSkipEx, NetNS, NetNSEnter, CmdExitFailure, defer, ip, tc
 
 EPOCH_NS = 20_000_000
-LATE_NS = 1_000_000     # a frame may leave so much later than qjump gives it
-PAYLOAD = 958           # bytes: frames of 1000
+LATE_NS = 1_000_000     # most by which a frame may leave after its dequeue
+PAYLOAD = 958           # bytes, which makes frames of 1000
 FRAME = PAYLOAD + 42
 SO_TIMESTAMPNS = 35
 UDP_SEGMENT = 103
@@ -23,7 +23,7 @@ PORT = 9
 
 
 def _link():
-    """ Two namespaces, v0 <-> v1, and a socket that receives. """
+    """ Make two namespaces, v0 <-> v1, and a receiving socket. """
     names = []
     for addr in ("192.0.2.1", "192.0.2.2"):
         netns = NetNS()
@@ -71,7 +71,7 @@ def _send(sender, level, count):
 
 
 def _received(receiver, expected):
-    """ (ns, level) of each frame, in order. """
+    """ Return (ns, level) of each frame, in order of arrival. """
     frames = []
     while len(frames) < expected:
         try:
@@ -84,7 +84,7 @@ def _received(receiver, expected):
 
 
 def _most_in_window(stamps, length):
-    """ The most frames whose stamps lie in any window of length ns. """
+    """ Return the most frames that arrived in any window of length ns. """
     most = first = 0
     for i, stamp in enumerate(stamps):
         while stamps[first] <= stamp - length:
@@ -99,7 +99,7 @@ def _stats(netns, level):
 
 
 def bound_in_any_epoch() -> None:
-    """ No more than a budget leaves in any window of T, and nothing is lost. """
+    """ No more than a budget leaves in any window of T, and no frame is lost. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch {EPOCH_NS}ns level 4 {4 * FRAME}")
     sender = _sender(netns, 4, to)
@@ -116,7 +116,7 @@ def bound_in_any_epoch() -> None:
 
 
 def urgent_goes_first() -> None:
-    """ What waits leaves by level, the most urgent first. """
+    """ Waiting frames leave in order of urgency. """
     netns, receiver, to = _link()
     _qjump(netns, "epoch 1s " + " ".join(f"level {p} {FRAME}" for p in (1, 3, 7)))
     senders = {level: _sender(netns, level, to) for level in (1, 3, 7)}
@@ -131,7 +131,7 @@ def urgent_goes_first() -> None:
 
 
 def unlimited_passes_what_waits() -> None:
-    """ A level without a budget is not held by one that has used up its own. """
+    """ An unlimited level is not held back by one that is out of budget. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch 1s level 7 {FRAME}")
     _send(_sender(netns, 7, to), 7, 3)
@@ -144,7 +144,7 @@ def unlimited_passes_what_waits() -> None:
 
 
 def limit_drops_what_comes() -> None:
-    """ So many packets wait, what comes then is dropped. """
+    """ Packets beyond the limit are dropped. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch 1s level 4 {2 * FRAME} limit 2")
     _send(_sender(netns, 4, to), 4, 5)
@@ -154,7 +154,7 @@ def limit_drops_what_comes() -> None:
 
 
 def gso_is_split() -> None:
-    """ The segments of a packet leave by the budget, and are counted one by one. """
+    """ Segments of a GSO packet leave within the budget and are counted singly. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch 1s level 4 {2 * FRAME}")
     sender = _sender(netns, 4, to)
@@ -166,7 +166,7 @@ def gso_is_split() -> None:
 
 
 def oversize_is_counted() -> None:
-    """ A frame above the whole budget can never leave. """
+    """ A frame larger than the budget is dropped and counted as oversize. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch 1s level 4 {FRAME - 1}")
     _send(_sender(netns, 4, to), 4, 1)
@@ -176,7 +176,7 @@ def oversize_is_counted() -> None:
 
 
 def change_gives_no_fresh_budget() -> None:
-    """ What was sent stays charged when parameters change. """
+    """ Frames sent stay charged when parameters change. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch 1s level 4 {2 * FRAME}")
     sender = _sender(netns, 4, to)
@@ -189,7 +189,7 @@ def change_gives_no_fresh_budget() -> None:
 
 
 def going_down_gives_no_fresh_budget() -> None:
-    """ What was sent stays charged when the device goes down; what waits is lost. """
+    """ Frames sent stay charged when the device goes down; waiting ones are lost. """
     netns, receiver, to = _link()
     _qjump(netns, f"epoch 2s level 4 {2 * FRAME}")
     sender = _sender(netns, 4, to)

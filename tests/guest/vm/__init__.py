@@ -14,10 +14,11 @@ from pathlib import Path
 
 import qjump_mn
 from qjump_mn import cache, toolbox
-from qjump_mn.guest import Image, Job, Result, Setup, store
+from qjump_mn.guest import Image, Job, Result, Setup
 from qjump_mn.toolbox import Tree, build, debug
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
+from tests import result_store
 from tests.guest.vm import machine, modules
 
 __all__ = [
@@ -46,7 +47,7 @@ cat /sys/firmware/qemu_fw_cfg/by_name/opt/qjump-mn/raw >/dev/host-in
 ln -s vport0p1 /dev/host-out
 """
 
-run = store.kept(machine.run)
+run = result_store.kept_guest(machine.run)
 """`machine.run`, whose results a session keeps."""
 
 

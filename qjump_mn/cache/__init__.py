@@ -1,0 +1,350 @@
+"""Built files kept outside the checkout, as read-only folders, each under the hash of its inputs.
+
+Layout: `<root>/<kind>/<hash>/` is an artefact. It is always complete, because it is built in
+`<hash>.tmp-*` beside it and then renamed, while its builder holds a lock on `<hash>.lock`.
+The root is $QJUMP_MN_CACHE, else /var/cache/qjump-mn, else ~/.cache/qjump-mn: everybody uses what
+root has built in /var/cache, and users who may not write there build what is missing in their own
+home. A user without a home must set $QJUMP_MN_CACHE to build anything. A root that every user may
+write to is not used.
+
+An artefact is not checked before it is used. `machine verify` compares its files with its
+SHA256SUMS (sums.py) and removes it if one is damaged.
+
+The standard library only: install/environment.py needs this before there is anything else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from qjump_mn import syntax
+from qjump_mn.cache import holds, sums
+from qjump_mn.cache.sums import hash_of_file as hash_of_file
+from qjump_mn.errors import MachineError, is_full, reason_of
+from qjump_mn.process import variables
+
+SHARED = Path("/var/cache/qjump-mn")
+"""The root of artefacts that all users of a machine may take."""
+SCRATCH = "tmp"
+"""A folder of a root for files that last as long as a process."""
+
+_MEBI = 1 << 20
+_FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
+_READ_ONLY = ContextVar("cache_read_only", default=False)
+
+VERIFY = "run `qjump-mn machine verify`"
+"""What to do where a file of the cache may be damaged."""
+
+
+class NotBuiltError(MachineError):
+    """An artefact is missing, and must not be built now."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was last used,
+    in Unix time."""
+
+    kind: str
+    hash: str
+    path: Path
+    size_bytes: int
+    used_s: float
+
+
+def roots() -> list[Path]:
+    """Where artefacts are looked for, in this order; the first that can be written is where new ones go."""
+    chosen = os.environ.get("QJUMP_MN_CACHE")
+    if chosen:
+        return [Path(chosen).absolute()]
+    return [SHARED, Path(variables.user_cache()) / "qjump-mn"]
+
+
+def writable_root() -> Path:
+    """The root that new artefacts go to. Raises MachineError when none can be written."""
+    reasons = []
+    for root in roots():
+        try:
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            reasons.append(f"{root} ({(error.strerror or 'cannot be made').lower()})")
+            continue
+        if _is_exposed(root):
+            reasons.append(f"{root} (every user may write there)")
+        elif os.access(root, os.W_OK | os.X_OK):
+            return root
+        else:
+            reasons.append(f"{root} (not writable)")
+    raise MachineError(
+        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
+    )
+
+
+def hash_of(*parts: bytes | str) -> str:
+    """A hash of the parts in their order; the length of each counts, so that no two lists collide by
+    concatenation."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()[:32]
+
+
+def hash_of_code(path: Path) -> str:
+    """A hash of what a source file does: comments, docstrings and formatting do not count (syntax.py)."""
+    return hash_of(syntax.reduced(path))
+
+
+def find(kind: str, inputs_hash: str) -> Path | None:
+    """The artefact if it is in any root, else None. Nobody removes it until this process ends."""
+    for root in roots():
+        path = root / kind / inputs_hash
+        with contextlib.suppress(PermissionError):
+            if path.is_dir() and not _is_exposed(root):
+                return _used(path)
+    return None
+
+
+def artefact(
+    kind: str,
+    inputs_hash: str,
+    build: Callable[[Path], None],
+    *,
+    needs_bytes: int = 0,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """The folder of an artefact, built now if there is none.
+
+    `build` fills the empty folder that it is given, which is removed again if it raises. Two callers
+    at once, in threads or processes, build once. `needs_bytes` is the room that a build takes. Raises
+    MachineError when no root can be written or there is no room, NotBuiltError within
+    :func:`read_only`, and whatever `build` raises.
+    """
+    if existing := find(kind, inputs_hash):
+        return existing
+    if _READ_ONLY.get():
+        raise NotBuiltError(f"the {kind} is missing")
+    root = writable_root()
+    final = root / kind / inputs_hash
+    try:
+        final.parent.mkdir(mode=0o755, exist_ok=True)
+        _give_back(final.parent, root)
+        with _locked(final, progress):
+            if not final.is_dir():  # else the one whom we waited for has built it
+                _sweep(final)
+                if shutil.disk_usage(root).free < needs_bytes:
+                    raise MachineError(_no_room(root, kind, needs_bytes))
+                _build(final, build)
+            return _used(final)
+    except OSError as error:
+        if is_full(error):
+            raise MachineError(_no_room(root, kind, needs_bytes)) from error
+        if error.errno in _FORBIDDEN and _is_within(error.filename, root):
+            raise MachineError(
+                f"{error.filename} cannot be written: make {root} yours or set QJUMP_MN_CACHE"
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
+def read_only() -> Iterator[None]:
+    """Within the block, :func:`artefact` builds nothing in this thread but raises NotBuiltError."""
+    token = _READ_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _READ_ONLY.reset(token)
+
+
+def folders() -> list[Path]:
+    """Every artefact in every root that can be read."""
+    found = (path for root in roots() for path in sorted(root.glob("*/*")) if path.parent.name != SCRATCH)
+    return [path for path in found if path.is_dir() and ".tmp-" not in path.name]
+
+
+def entries() -> list[Entry]:
+    """Everything in every root that can be read, the longest unused first."""
+    artefacts = []
+    for path in folders():
+        with contextlib.suppress(FileNotFoundError):  # another process removes it now
+            used_s = path.stat().st_mtime
+            artefacts.append(Entry(path.parent.name, path.name, path, _size(path), used_s))
+    return sorted(artefacts, key=lambda entry: entry.used_s)
+
+
+def remove(path: Path) -> None:
+    """Remove an artefact; it disappears at once and whole. Raises MachineError if it belongs to another
+    user, or a process uses it."""
+    try:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            _locked(path, lambda line: None),
+            holds.alone(path),
+        ):
+            path.chmod(0o755)
+            gone = Path(tempfile.mkdtemp(prefix=f"{path.name}.tmp-", dir=path.parent))
+            path.rename(gone / "gone")
+            shutil.rmtree(gone)
+    except OSError as error:
+        if error.errno not in _FORBIDDEN:
+            raise
+        raise MachineError(f"{path} belongs to another user: remove it as root") from error
+
+
+def recorded_hash(path: Path) -> str:
+    """The sha256 of a file, in hexadecimal: as the artefact that it is in has it in its SHA256SUMS, else of
+    its content now. Raises MachineError where that list is damaged."""
+    folder = _artefact_of(path)
+    if folder is None or not (folder / sums.NAME).exists():
+        return hash_of_file(path)
+    try:
+        return sums.read(folder)[str(path.relative_to(folder))]
+    except (OSError, ValueError, KeyError) as error:
+        raise MachineError(f"{folder} is damaged: {VERIFY}") from error
+
+
+def check(*paths: Path) -> None:
+    """Raise MachineError if one of these files is not what its artefact's SHA256SUMS says."""
+    for path in paths:
+        with sentences():
+            if hash_of_file(path) != recorded_hash(path):
+                raise MachineError(f"{path} is damaged: {VERIFY}")
+
+
+@contextlib.contextmanager
+def sentences() -> Iterator[None]:
+    """Make a MachineError of a system's error about a file of the cache: it is missing, not a program, or
+    cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        if not any(_is_within(error.filename, root) for root in roots()):
+            raise
+        raise MachineError(f"{error.filename} cannot be used ({reason_of(error)}): {VERIFY}") from error
+
+
+def prune(kind: str, keep: int) -> list[Entry]:
+    """Remove the longest unused artefacts of a kind until `keep` are left, but none that a process uses or
+    that belongs to another user; returns what was removed."""
+    of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
+    removed = []
+    for entry in of_kind[: max(0, len(of_kind) - keep)]:
+        with contextlib.suppress(MachineError):
+            remove(entry.path)
+            removed.append(entry)
+    return removed
+
+
+def sweep() -> None:
+    """Remove what interrupted builds left in the roots that can be written; a build that is going on is left
+    alone."""
+    for root in roots():
+        for lock in root.glob("*/*.lock"):
+            with contextlib.suppress(OSError), lock.open("r+b") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _sweep(lock.with_suffix(""))
+
+
+@contextlib.contextmanager
+def _locked(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    # The lock file stays for ever: removing it would let two builders hold locks on two files of one name.
+    # The kernel drops the lock when its holder dies, so no lock outlives a killed build.
+    with open(final.parent / f"{final.name}.lock", "ab") as lock:
+        _give_back(Path(lock.name), final.parent)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another qjump-mn that builds the same {final.parent.name}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _give_back(path: Path, folder: Path) -> None:
+    """Give what root makes in the cache of a user, as under sudo, to that user, who builds beside it."""
+    owner = folder.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _used(path: Path) -> Path:
+    with contextlib.suppress(OSError):  # not ours: its owner prunes by the owner's use
+        os.utime(path)
+    holds.hold(path)
+    return path
+
+
+def _is_exposed(root: Path) -> bool:
+    """Whether every user may write to the folder, and so replace what is in it."""
+    return bool(root.stat().st_mode & stat.S_IWOTH)
+
+
+def _artefact_of(path: Path) -> Path | None:
+    """The artefact that the file is in; None for a file that is in none."""
+    for root in roots():
+        if path.is_relative_to(root) and len(parts := path.relative_to(root).parts) > 2:
+            return root / parts[0] / parts[1]
+    return None
+
+
+def _build(final: Path, build: Callable[[Path], None]) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix=f"{final.name}.tmp-", dir=final.parent))
+    try:
+        build(temporary)
+        _open_to_readers(temporary)
+        sums.write(temporary)
+        # Only its own mode: those of its files travel into the guest's image.
+        temporary.chmod(0o555)
+        temporary.rename(final)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _sweep(final: Path) -> None:
+    # Only the holder of the lock comes here: a folder of this name belongs to nobody who lives.
+    for left in final.parent.glob(f"{final.name}.tmp-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _open_to_readers(folder: Path) -> None:
+    """Let everybody read what its owner may read, whatever umask it was built with."""
+    for base, folders, files in os.walk(folder):
+        for path in (base, *(os.path.join(base, name) for name in (*folders, *files))):
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                continue
+            owner = status.st_mode & 0o500
+            readable = stat.S_IMODE(status.st_mode) | owner >> 3 | owner >> 6
+            if readable != stat.S_IMODE(status.st_mode):
+                os.chmod(path, readable)
+
+
+def _no_room(root: Path, kind: str, needs_bytes: int) -> str:
+    free = shutil.disk_usage(root).free // _MEBI
+    needs = f" of the {needs_bytes // _MEBI} MiB that it needs" if needs_bytes else ""
+    room = f"no room for the {kind}: {root} has {free} MiB{needs}"
+    return f"{room}; make room or set QJUMP_MN_CACHE to a folder on another disk"
+
+
+def _is_within(name: object, root: Path) -> bool:
+    return isinstance(name, str) and Path(name).is_relative_to(root)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for base, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(base, name)).st_blocks * 512  # memory images have holes
+    return total
