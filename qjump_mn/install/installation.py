@@ -2,7 +2,7 @@
 
 pip takes its settings as ever: an index, a proxy, ``PIP_FIND_LINKS`` and ``PIP_NO_INDEX``. A folder
 `qjump-mn-wheels` in the checkout or beside it is used instead of an index, and has a pip of its own. Like
-install/environment.py, the standard library only.
+environment.py, the standard library only.
 """
 
 from __future__ import annotations

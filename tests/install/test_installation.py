@@ -116,14 +116,14 @@ def test_python_without_any_pip_is_one_sentence(bare: Path) -> None:
 def test_killed_installation_leaves_no_environment(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process dies in the middle of pip; the next one makes the environment anew."""
     code = (
-        "import os\nfrom pathlib import Path\nfrom qjump_mn.install import environment; from qjump_mn.install import installation\n"
+        "import os\nfrom pathlib import Path\nfrom qjump_mn.install import environment, installation\n"
         f"environment.LOCK = Path({str(environment.LOCK)!r})\nenvironment.CHECKOUT = environment.LOCK.parent\n"
         "def die(argv, output, lock, downloads):\n"
         "    (downloads.parent / 'bin').mkdir()\n    os.kill(os.getpid(), 9)\n"
         "installation._logged = die\nenvironment.build()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(installation.__file__).parents[1], check=False
+        [sys.executable, "-c", code], cwd=Path(installation.__file__).parents[2], check=False
     )
     kind = Path(os.environ["QJUMP_MN_CACHE"], "environment")
     assert done.returncode == -9 and [path for path in kind.iterdir() if path.is_dir()]

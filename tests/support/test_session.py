@@ -147,7 +147,7 @@ def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
 def test_a_fact_that_is_no_more_is_forgotten(project: Path) -> None:
     session(project, "-k", "fact")
     changed = TESTS.replace('"key", lambda: None', '"key", lambda: 1 / 0')
-    (project / "tests/support/test_facts.py").write_text(changed)
+    (project / "tests/test_facts.py").write_text(changed)
     assert "1 failed" in session(project, "-k", "a_fact", AGAIN="1")[-1]
     assert "1 failed" in session(project, "-k", "a_fact")[-1]
 
