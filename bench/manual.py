@@ -18,9 +18,9 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks
-from qjump_mn.command_help import EXAMPLES, Example
-from qjump_mn.commands import parser
-from qjump_mn.results import wording
+from qjump_mn.cli.commands import parser
+from qjump_mn.cli.examples import EXAMPLES, Example
+from qjump_mn.results import formatting
 
 PAGE = ROOT / "docs/qjump-mn.1"
 COMMANDS = ROOT / "docs/cli.md"
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> None:
 
 def tables() -> dict[str, str]:
     """The tables of docs/cli.md, by their marks."""
-    verdicts = [f"| {verdict} | {meaning} |" for verdict, meaning in wording.MEANINGS.items()]
+    verdicts = [f"| {verdict} | {meaning} |" for verdict, meaning in formatting.MEANINGS.items()]
     codes = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     return {
         "verdicts": "\n".join(["| verdict | meaning |", "|---|---|", *verdicts]),

@@ -18,7 +18,7 @@ from pathlib import Path
 import pip
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 from qjump_mn.toolbox import checkout, mirrors
 
 UBUNTU = "QJUMP_MN_UBUNTU"

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache, environment, installation, scratch, wheels
-from qjump_mn.toolbox import fetching, machine_file, machines
+from qjump_mn import cache
+from qjump_mn.install import environment, installation, wheels
+from qjump_mn.process import temp_dirs
+from qjump_mn.toolbox import download, machine_file, machines
 from tests import chroots, facts
 
 pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 ONE_TRIAL = "the results are those of the reference run in the 1 trial that both have"
-_SOURCES = (environment, installation, wheels, cache, scratch, fetching, machine_file, machines)
+_SOURCES = (environment, installation, wheels, cache, temp_dirs, download, machine_file, machines)
 
 
 def _key(**_: object) -> Iterator[str]:

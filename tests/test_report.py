@@ -22,8 +22,8 @@ from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.report import asbuilt, document, links, original
+from qjump_mn.results import formatting, remarks
 from qjump_mn.results import outcome as outcomes
-from qjump_mn.results import remarks, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import Check, LinkLoad, Spread
@@ -117,7 +117,7 @@ def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: 
             assert arm.label in content
             assert arm.name in content
         for row in outcome.verdicts:
-            for part in (row.verdict, row.statement, row.source, row.predicate, wording.value(row)):
+            for part in (row.verdict, row.statement, row.source, row.predicate, formatting.value(row)):
                 assert part in content
         for check in outcome.checks:
             assert check.text in content
@@ -314,7 +314,7 @@ def test_report_md_shows_a_strangers_words_as_words(
                 assert where is None or re.match(r"(fig|trials|timeline|notes|#)", str(where)), where
 
 
-@pytest.mark.parametrize("verdict", list(wording.MEANINGS))
+@pytest.mark.parametrize("verdict", list(formatting.MEANINGS))
 def test_every_verdict_is_explained(
     verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed
 ) -> None:
@@ -324,7 +324,7 @@ def test_every_verdict_is_explained(
         run, analysed.manifest, msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=())
     )
     for name in ("report.html", "report.md"):
-        assert f"{verdict}: {wording.MEANINGS[verdict]}." in (tmp_path / name).read_text()
+        assert f"{verdict}: {formatting.MEANINGS[verdict]}." in (tmp_path / name).read_text()
 
 
 def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Analysed) -> None:
@@ -343,7 +343,7 @@ def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Anal
         (6, "over seeds, by percentiles."),
     ):
         plan = resolve.plan("fig3a", "smoke", [], replicates=many)
-        assert wording.intervals(plan).endswith(sentence)
+        assert formatting.intervals(plan).endswith(sentence)
 
 
 # Wording
@@ -364,21 +364,21 @@ def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Anal
     ],
 )
 def test_numbers(value: float, text: str) -> None:
-    assert wording.number(value) == text
+    assert formatting.number(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")]
 )
 def test_times(value: float, text: str) -> None:
-    assert wording.time(value) == text
+    assert formatting.time(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")]
 )
 def test_percent(value: float, text: str) -> None:
-    assert wording.percent(value) == text
+    assert formatting.percent(value) == text
 
 
 def priorities(plan: Plan, analysed: pipeline.Analysed) -> str:

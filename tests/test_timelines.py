@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn.analysis import pipeline
-from qjump_mn.bundle import writing
+from qjump_mn.cli.bundle import writing
 from qjump_mn.model import resolve
 from qjump_mn.programs import registry, tracks
 from qjump_mn.programs.tracks import Track
 from qjump_mn.report.timelines import page, pyramid
-from qjump_mn.results import contents, wording
+from qjump_mn.results import contents, formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.tables import TrialFacts, TrialTables
 from tests import synthetic
@@ -108,7 +108,7 @@ def test_what_ports_had_at_the_readings_is_what_tc_printed(run: RunDirectory) ->
     facts = json.loads((run.trial("contended/1") / "trial.json").read_text())
     network = run.manifest.plan.network
     link, level = line["name"].split(", priority ")
-    switch, neighbour = next(pair for pair in network.interfaces() if wording.flow(pair) == link)
+    switch, neighbour = next(pair for pair in network.interfaces() if formatting.flow(pair) == link)
     device = network.interfaces()[switch, neighbour]
     expected = []
     for when in ("before", "began", "ended", "after"):
@@ -132,7 +132,7 @@ def test_drops_are_those_between_readings(run: RunDirectory) -> None:
     made = Page(run.path / "timeline/contended-1.html")
     table = pq.read_table(run.data("contended/1") / "links.parquet")
     dropped = {
-        f"{wording.flow((row['source'], row['destination']))}, priority {row['level']}": row["drops"]
+        f"{formatting.flow((row['source'], row['destination']))}, priority {row['level']}": row["drops"]
         for row in table.to_pylist()
         if row["drops"]
     }

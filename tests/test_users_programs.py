@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from qjump_mn import commands
+from qjump_mn.cli import commands
 from qjump_mn.errors import LostError
-from qjump_mn.programs import mistakes, registry, users
+from qjump_mn.programs import mistakes, registry, user_programs
 from qjump_mn.results import outcome
 
 NAME = "beacon"
@@ -382,9 +382,9 @@ def test_root_imports_from_the_current_folder_only_with_trust(folder: Path) -> N
 
 
 def test_trust_in_a_strangers_command_line_is_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(users.VARIABLE, raising=False)
+    monkeypatch.delenv(user_programs.VARIABLE, raising=False)
     commands.options_of(["qjump-mn", "run", "fig3a", "--trust"])
-    assert users.VARIABLE not in os.environ
+    assert user_programs.VARIABLE not in os.environ
 
 
 @pytest.mark.root

@@ -17,8 +17,8 @@ from pathlib import Path
 import pip
 import pytest
 
-from qjump_mn import environment, installation, wheels
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment, installation, wheels
 from tests import checkouts
 
 PIP = "pip-26.3-py3-none-any.whl"

@@ -11,7 +11,7 @@ from qjump_mn.errors import LostError
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import tables, wording
+from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import ArmSummary, Spread
 from qjump_mn.results.tables import TrialFacts, TrialTables
@@ -60,7 +60,9 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
                 median_ms = values(workload, rows, trial, tables.facts(run, trial)).get("p50_ms")
             except LostError:  # the analysis says it, with its place
                 return ""
-            return "" if median_ms is None else f"{workload.name}: median {wording.duration(median_ms, unit)}"
+            return (
+                "" if median_ms is None else f"{workload.name}: median {formatting.duration(median_ms, unit)}"
+            )
     return ""
 
 

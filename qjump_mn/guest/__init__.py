@@ -18,7 +18,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from qjump_mn import cache, scratch
+from qjump_mn import cache
 from qjump_mn.errors import LostError
 from qjump_mn.guest import instance, outer
 from qjump_mn.guest.cores import core
@@ -26,6 +26,7 @@ from qjump_mn.guest.images import check_processor, prepare
 from qjump_mn.guest.instance import MEMORY_MB, Stop
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Told, encode_job, encode_setup
 from qjump_mn.guest.result import unpack
+from qjump_mn.process import temp_dirs
 
 __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Stop", "check_processor", "prepare", "run"]
 
@@ -66,7 +67,7 @@ def run(
         elif line.startswith(_TICK) and clock:
             clock(float(line.removeprefix(_TICK)))
 
-    with cache.sentences(), core(progress, stop.event, long=long) as number, scratch.folder() as folder:
+    with cache.sentences(), core(progress, stop.event, long=long) as number, temp_dirs.folder() as folder:
         started = time.monotonic()
         out.mkdir(parents=True, exist_ok=True)
         log = Path(folder, "log")

@@ -26,8 +26,8 @@ import msgspec
 from qjump_mn.errors import LostError
 from qjump_mn.guest import starter
 from qjump_mn.guest.cores import StoppedError
-from qjump_mn.leash import leashed
-from qjump_mn.processes import Used, wait
+from qjump_mn.process.leash import leashed
+from qjump_mn.process.processes import Used, wait
 
 BEGAN_NS = 1_767_225_600_000_000_000
 """What the clock says when an instance starts: 2026-01-01, as everywhere in the project."""
@@ -177,8 +177,8 @@ def start(
     environment: Mapping[str, str],
     given: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program on a leash (leash.py), in a session of its own: on that core, with nothing to read but
-    the descriptors ``given``; what it prints goes to ``output``."""
+    """Start a program on a leash (process/leash.py), in a session of its own: on that core, with nothing to
+    read but the descriptors ``given``; what it prints goes to ``output``."""
     return subprocess.Popen(
         leashed(argv, core),
         cwd="/",

@@ -1,6 +1,6 @@
 """An instance in a machine around it, where the host is no x86-64 Linux: a small one of x86-64, which the
-host's own QEMU translates (toolbox/outer.py), boots, starts the instance, hands on what it writes, and ends
-with it.
+host's own QEMU translates (toolbox/outer_machine.py), boots, starts the instance, hands on what it writes,
+and ends with it.
 
 What an instance does depends on nothing around it: it leaves the same bits, and takes some 35 times the
 processor's time. The machine has no network and no disk.
@@ -20,7 +20,7 @@ from qjump_mn.guest.instance import MEMORY_MB, Outcome, Stop
 from qjump_mn.toolbox import cpio, processors
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL
-from qjump_mn.toolbox.outer import IMAGE, INPUT, LOG, OUTPUT, PROGRAM, STATUS, WORDS
+from qjump_mn.toolbox.outer_machine import IMAGE, INPUT, LOG, OUTPUT, PROGRAM, STATUS, WORDS
 
 VARIABLE = "QJUMP_MN_OUTER"
 """Set to anything, it has guests run so on any host."""
@@ -67,8 +67,8 @@ def run(
     core: int | None = None,
     stop: Stop | None = None,
 ) -> Outcome:
-    """As `instance.run` does, in a ``machine`` of toolbox/outer.py. Raises MachineError where there is no
-    QEMU, and as that does."""
+    """As `instance.run` does, in a ``machine`` of toolbox/outer_machine.py. Raises MachineError where there
+    is no QEMU, and as that does."""
     program, out, log, status = qemu(), folder / "out", folder / "log", folder / "status"
     for path in (out, log, status):
         path.touch()

@@ -9,7 +9,7 @@ import importlib
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
 from qjump_mn.links.base import LinkModel
-from qjump_mn.model import choices
+from qjump_mn.model import suggestions
 
 GROUP = "qjump_mn.links"
 OURS = {"wire": "Wire", "htb": "Htb", "tbf": "Tbf"}
@@ -29,7 +29,7 @@ def of(name: str, where: str = "link.model") -> LinkModel:
         model: type[LinkModel] = getattr(importlib.import_module(f"qjump_mn.links.{name}"), OURS[name])
         return model()
     if name not in names():
-        raise UsageError(f"{where}: there is no link model {name!r}: {choices.nearest(name, names())}")
+        raise UsageError(f"{where}: there is no link model {name!r}: {suggestions.nearest(name, names())}")
     made = extensions.load(GROUP, name)()
     if not isinstance(made, LinkModel) or made.name != name:
         raise UsageError(

@@ -267,7 +267,7 @@ class Program:
     ``columns`` are those of its table, each with its type by Arrow's name. ``launches`` are the processes of
     a workload in a trial, and ``table`` makes of the files that they leave the table's columns; it raises
     :class:`LostError` if what a program left is not whole. ``measures`` names an object
-    "package.module:NAME", a :class:`~qjump_mn.programs.measured.Measures`; ``simulated`` likewise a
+    "package.module:NAME", a :class:`~qjump_mn.programs.measures_api.Measures`; ``simulated`` likewise a
     :class:`~qjump_mn.simulation.stage.Simulated`, and is empty where the simulator does not know the program.
     """
 

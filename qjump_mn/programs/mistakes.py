@@ -27,7 +27,7 @@ from qjump_mn.programs import simulated_text
 from qjump_mn.programs.base import Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
-    from qjump_mn.programs.measured import Measures
+    from qjump_mn.programs.measures_api import Measures
     from qjump_mn.simulation.stage import Simulated
 
 Function = Callable[..., Any]

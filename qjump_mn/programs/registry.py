@@ -1,6 +1,7 @@
 """The programs by name: ours, those of a user's folders, and those that installed packages bring.
 
-A folder ``programs/NAME/`` beside a user's ``experiments/`` is a program as each of ours is (users.py). A
+A folder ``programs/NAME/`` beside a user's ``experiments/`` is a program as each of ours is
+(user_programs.py). A
 package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
 whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already
 by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
@@ -23,11 +24,11 @@ import msgspec
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
 from qjump_mn.model import units
-from qjump_mn.programs import mistakes, users
+from qjump_mn.programs import mistakes, user_programs
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
-    from qjump_mn.programs.measured import Measures
+    from qjump_mn.programs.measures_api import Measures
     from qjump_mn.simulation.stage import Simulated
 
 OURS = (
@@ -77,11 +78,11 @@ class _Programs:
 
     def ask_for(self, name: str) -> None:
         """Import the program ``name`` if it is one of a user's folders, once."""
-        if name in self._asked_for or name not in users.folders():
+        if name in self._asked_for or name not in user_programs.folders():
             return
         self._asked_for.add(name)
         try:
-            self._enter_folder(name, users.folders()[name])
+            self._enter_folder(name, user_programs.folders()[name])
         except UsageError as error:
             self.problems.setdefault(name, []).append(error)
 
@@ -96,7 +97,7 @@ class _Programs:
             raise UsageError(
                 f"{folder}: {self.owners[name]} has a program {name!r} itself: give the folder another name"
             )
-        self.by_name[name] = users.program(name, folder)
+        self.by_name[name] = user_programs.program(name, folder)
         self.owners[name] = str(folder)
 
     def _enter_program(self, entry: EntryPoint) -> None:
@@ -205,7 +206,7 @@ def broken() -> tuple[str, ...]:
 
 def names() -> tuple[str, ...]:
     """Of all programs, ours first; those of a user's folders whether or not they are imported."""
-    return tuple(dict.fromkeys([*_PROGRAMS.by_name, *users.folders()]))
+    return tuple(dict.fromkeys([*_PROGRAMS.by_name, *user_programs.folders()]))
 
 
 def of(plan: WorkloadPlan) -> Program:
@@ -263,7 +264,7 @@ def _simulated(tag: str, name: str) -> Simulated:
 
 def _guard(tag: str) -> mistakes.Guard | None:
     """What tells a user's own mistakes; None for programs of ours and of packages."""
-    folder = users.folders().get(tag)
+    folder = user_programs.folders().get(tag)
     return mistakes.Guard(tag, folder) if folder and _PROGRAMS.owners[tag] == str(folder) else None
 
 

@@ -23,18 +23,18 @@ from qjump_mn.report import (
     asbuilt,
     challenges,
     links,
+    missing_figures,
+    notes,
     original,
     pdf,
     ratios,
     simulated,
     templating,
-    undrawn,
-    written,
 )
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.network import drawing, roles
 from qjump_mn.report.timelines import page as timelines
-from qjump_mn.results import remarks, summary, tabulated, wording
+from qjump_mn.results import formatting, remarks, result_tables, summary
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
 from qjump_mn.results.outcome import Outcome, Spread
@@ -52,7 +52,7 @@ NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 
 def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
     """Write both reports into the run directory; return where they are, HTML first."""
-    written.begin(run.path)
+    notes.begin(run.path)
     (run.path / pdf.NAME).unlink(missing_ok=True)  # it is of another report
     content = context(run, manifest, outcome)
     run.figures.mkdir(exist_ok=True)
@@ -72,10 +72,10 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "manifest": manifest,
         "plan": plan,
         "outcome": outcome,
-        "wording": wording,
+        "wording": formatting,
         "lead": original.lead,
-        "undrawn": undrawn.why(plan, outcome),
-        "tabulated": tabulated,
+        "undrawn": missing_figures.why(plan, outcome),
+        "tabulated": result_tables,
         "figures": [
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
         ],
@@ -87,15 +87,17 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "blocks": [
             (
                 [*block.heads, "replicates"],
-                [(arm, [*cells, wording.replicates(arm)]) for arm, cells in block.rows],
+                [(arm, [*cells, formatting.replicates(arm)]) for arm, cells in block.rows],
             )
-            for block in tabulated.blocks(plan, outcome.arms)
+            for block in result_tables.blocks(plan, outcome.arms)
         ],
         "named": lambda arm: _LINES.format(arm.label, arm.name),
         "ratios": ratios.tables(plan, outcome),
         "sentences": remarks.of(plan, outcome),
         "used": [
-            verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)
+            verdict
+            for verdict in formatting.MEANINGS
+            if any(row.verdict == verdict for row in outcome.verdicts)
         ],
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
@@ -117,7 +119,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "simulated_schemes": simulated.schemes(run, plan) if by_simulator else [],
         "packets": simulated.packets(run, plan) if by_simulator else None,
         "spread": spread(plan, outcome),
-        "intervals": wording.intervals(plan),
+        "intervals": formatting.intervals(plan),
         "timelines": timelines.links(run, plan),
         "commands": commands(run, manifest),
         "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
@@ -130,8 +132,8 @@ def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
     plan = manifest.plan
     return {
         "summary": summary.of(plan, outcome),
-        "written": written.read(run.path),
-        "notes": written.NAME,
+        "written": notes.read(run.path),
+        "notes": notes.NAME,
         "subset": original.subset(plan, outcome),
         "original": original.original(plan, outcome),
         "original_heads": original.HEADS,
@@ -145,7 +147,8 @@ def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
 
 def _trial(name: str, record: TrialRecord) -> list[str]:
     times = (
-        wording.NONE if time is None else wording.number(time) for time in (record.virtual_s, record.wall_s)
+        formatting.NONE if time is None else formatting.number(time)
+        for time in (record.virtual_s, record.wall_s)
     )
     return [name, record.status, str(record.exit_code), *times, record.message]
 
@@ -204,7 +207,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} "
         f"{', '.join(str(seed) for seed in plan.seeds)}",
     )
-    runs = [seeds, *([("perturbed runs", wording.perturbations(plan))] if plan.perturbations else [])]
+    runs = [seeds, *([("perturbed runs", formatting.perturbations(plan))] if plan.perturbations else [])]
     if simulated:
         links = [
             (
@@ -299,7 +302,11 @@ def limiters(plan: Plan) -> list[dict[str, Any]]:
     shown: dict[tuple[str, QJumpPlan], dict[str, Any]] = {}
     for arm in plan.arms_run:
         if arm.qjump:
-            label = wording.series_label(arm) if wording.same_limits(plan.arms_run, arm.series) else arm.label
+            label = (
+                formatting.series_label(arm)
+                if formatting.same_limits(plan.arms_run, arm.series)
+                else arm.label
+            )
             shown.setdefault((label, arm.qjump), {**limiter(arm), "label": label})
     return list(shown.values())
 
@@ -310,10 +317,10 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
     plan = arm.qjump
     budgets = []
     for level in reversed(theory.LEVELS):
-        rate = wording.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
+        rate = formatting.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
         none = "nothing passes" if plan.blocks(level) else "unlimited"
         budgets.append(
-            none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s"
+            none if rate is None else f"{plan.budget_bytes[level]} B = {formatting.number(rate)} Mb/s"
         )
     waits = f", at most {plan.limit_packets} packets wait" if plan.keeps_budgets else ""
     return {
@@ -362,12 +369,12 @@ def _out(argv: Sequence[str]) -> Path:
 
 def _seeds(values: Spread) -> tuple[str, str]:
     by_seed = "; ".join(
-        f"{seed}: {wording.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True)
+        f"{seed}: {formatting.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True)
     )
     interval = (
-        f"{wording.number(values.interval95[0])} to {wording.number(values.interval95[1])}"
+        f"{formatting.number(values.interval95[0])} to {formatting.number(values.interval95[1])}"
         if values.interval95
-        else wording.NONE
+        else formatting.NONE
     )
     return by_seed, interval
 

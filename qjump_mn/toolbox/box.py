@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn import cache, environment, installation, toolbox, wheels
+from qjump_mn import cache, toolbox
+from qjump_mn.install import environment, installation, wheels
 from qjump_mn.toolbox import checkout, disk
 from qjump_mn.toolbox.tree import Tree
 

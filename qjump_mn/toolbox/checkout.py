@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from qjump_mn import environment, wheels
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment, wheels
 from qjump_mn.toolbox import machines
 from qjump_mn.toolbox.tree import host_program
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from qjump_mn.model import ports
 from qjump_mn.model.plan import Plan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -310,7 +310,7 @@ def _told(plan: Plan, lines: Lines) -> str:
     """What the dashed lines are."""
     if not lines.idle:
         return ""
-    idle, bound = (wording.duration(time, lines.unit) for time in (lines.idle, lines.bound))
+    idle, bound = (formatting.duration(time, lines.unit) for time in (lines.idle, lines.bound))
     return (
         f"Dashed: the analytic {plan.figure.quantity} of the idle network, {idle}, and with "
         f"{ports.told(plan.constants, plan.figure.workload)}, {bound}. "

@@ -13,7 +13,7 @@ from qjump_mn.report.figures import notes, style
 from qjump_mn.report.figures.behind import Behind
 from qjump_mn.report.figures.curves import Curve
 from qjump_mn.report.figures.published import Range
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99}
 """The heights at which a distribution function has published measures."""
@@ -39,7 +39,7 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curve
         colour = look.colour if look else style.sheet().grey
         share = QUANTILES[measure]
         drawn = [float(x[at]) for x, y in functions if (at := int(np.searchsorted(y, share))) < len(x)]
-        _quantile(panels, (low, high), share, drawn, colour, name, wording.unit(behind.plan))
+        _quantile(panels, (low, high), share, drawn, colour, name, formatting.unit(behind.plan))
 
 
 def _quantile(
@@ -86,7 +86,7 @@ def _quantile(
     panels[-1].text(
         0.52,
         0.5,
-        f"{name}:\n{wording.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
+        f"{name}:\n{formatting.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
         transform=panels[-1].transAxes,
         ha="center",
         va="center",
@@ -122,7 +122,7 @@ def draw_outside(
         if inside.all():
             continue
         share = np.count_nonzero(~inside) / sum(curve.sent)
-        text = f"{share * 100:.2g} % outside, to {wording.number(values[~inside][-1] * per_ms)} {unit}"
+        text = f"{share * 100:.2g} % outside, to {formatting.number(values[~inside][-1] * per_ms)} {unit}"
         panel.text(
             0.985,
             0.04 + 0.075 * row,

@@ -12,8 +12,8 @@ import matplotlib.figure
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import formatting
 from qjump_mn.results import panels as values
-from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -251,7 +251,7 @@ def _bound(
         axis.axhline(value, **look)
         axis.annotate(
             f"bound {value * 1e3:.4g} us"
-            if _has_times(panel) and wording.fine(plan)
+            if _has_times(panel) and formatting.fine(plan)
             else f"bound {value:.4g}",
             (1, value),
             xycoords=("axes fraction", "data"),

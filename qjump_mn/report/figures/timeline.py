@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.programs.measured import Timeline, Whole
-from qjump_mn.results import tables, wording
+from qjump_mn.programs.measures_api import Timeline, Whole
+from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -117,7 +117,7 @@ def _stacked(
             _ranges(axis, panel, published)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{style.letter(index)}  {panel.arm.label}")
-        said = _said(panel, published, wording.unit(plan))
+        said = _said(panel, published, formatting.unit(plan))
         look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
         if published:  # then it is long, and the published axis leaves room
             axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
@@ -273,7 +273,7 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
     for line in panel.lines:
         spread = panel.arm.measures.get(line.workload.name, {}).get(line.drawn.measure)
         if spread is not None:
-            value = wording.duration(spread.median, unit)
+            value = formatting.duration(spread.median, unit)
             entry = f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}"
             known = published.values.get(entry) if published else None
             texts.append(
@@ -285,6 +285,6 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:
     names = [panel.arm.name for panel in panels]
     seeds = {panel.seed for panel in panels}
-    drawn = f"; drawn: {wording.seeds(seeds)}" if len(manifest.plan.seeds) > 1 else ""
+    drawn = f"; drawn: {formatting.seeds(seeds)}" if len(manifest.plan.seeds) > 1 else ""
     arms = [arm for arm in manifest.plan.arms if arm.name in names]
     return f"{notes.scale(manifest, arms)}; {notes.replicates(manifest.plan.seeds)}{drawn}"

@@ -10,8 +10,8 @@ import matplotlib.figure
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import formatting
 from qjump_mn.results import panels as values
-from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -113,7 +113,7 @@ def _panel(
                 linewidth=1.1,
                 zorder=3,
             )
-            label = wording.series_label(members[0])
+            label = formatting.series_label(members[0])
             axis.plot(
                 [s.median for _, s in spreads],
                 ys,
@@ -129,6 +129,6 @@ def _panel(
     if panel.log:
         axis.set_xscale("log")
         style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
-    bases = [wording.series_labels(plan)[name] for name in panel.relative_to.values()]
+    bases = [formatting.series_labels(plan)[name] for name in panel.relative_to.values()]
     axis.set_xlabel(", relative to ".join([panel.label, *bases]))
     axis.tick_params(axis="y", length=0)

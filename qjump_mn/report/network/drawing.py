@@ -8,7 +8,7 @@ from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report.network import outline, roles, svg
 from qjump_mn.report.network.use import Use, busiest, on_the_way, use
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Outcome
 
 
@@ -112,8 +112,8 @@ def _limits(arm: ArmPlan, workload: WorkloadPlan) -> list[str]:
         if arm.qjump.blocks(level):
             told.append("nothing passes")
             continue
-        rate = wording.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns)
-        told.append("without limit" if rate is None else f"at most {wording.number(rate)} Mb/s a host")
+        rate = formatting.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns)
+        told.append("without limit" if rate is None else f"at most {formatting.number(rate)} Mb/s a host")
     return list(dict.fromkeys(told))
 
 

@@ -19,10 +19,10 @@ from qjump_mn.programs.tracks import Track
 from qjump_mn.report import templating
 from qjump_mn.report.timelines import ports, pyramid, sampled
 from qjump_mn.report.timelines.pyramid import Store
-from qjump_mn.results import contents, readings, series, wording
+from qjump_mn.results import contents, counter_readings, formatting, series
+from qjump_mn.results.counter_readings import Reading
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
-from qjump_mn.results.readings import Reading
 from qjump_mn.results.series import Series
 from qjump_mn.results.tables import TrialTables
 
@@ -115,7 +115,7 @@ def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
         return []
     trial = tables.trial
     try:
-        return list(readings.of_trial(trial.network, run.trial(trial.name), tables.facts.read_ns))
+        return list(counter_readings.of_trial(trial.network, run.trial(trial.name), tables.facts.read_ns))
     except (LostError, KeyError, ValueError):
         return []
 
@@ -150,7 +150,7 @@ def _by_axis(plan: Plan, before: str, tracks: Iterator[Track]) -> Iterator[Lane]
         if len(track.at_ns):
             found.setdefault(track.what, []).append(track)
     for what, each in found.items():
-        unit = wording.unit(plan) if each[0].unit == "ms" else each[0].unit
+        unit = formatting.unit(plan) if each[0].unit == "ms" else each[0].unit
         yield Lane(f"{before}{what}" if before else what[:1].upper() + what[1:], unit, tuple(each))
 
 
