@@ -48,7 +48,6 @@ VARIABLES = {
     "QJUMP_MN_MIRROR": "The mirrors to ask for packages first.",
     "QJUMP_MN_PATH": "Folders with experiments, schemes, topologies and programs, separated by colons.",
     "QJUMP_MN_OUTER": "If set, run the guest inside qemu-system-x86_64, as on arm64.",
-    "QJUMP_MN_WHEELS": "A wheels file to use instead of a package index.",
 }
 
 

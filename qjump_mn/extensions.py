@@ -1,12 +1,12 @@
-"""What other installed packages add, found by the entry points of their distributions, and where a user's own
-files lie.
+"""Find what other installed packages add, by their entry points, and the folders of a user's files.
 
-A distribution adds a name to a group of ours (such as ``qjump_mn.figures``) in its ``pyproject.toml``::
+A distribution adds a name to one of qjump-mn's groups (such as ``qjump_mn.figures``) in its
+``pyproject.toml``::
 
     [project.entry-points."qjump_mn.figures"]
     ladder = "their_package.ladder:draw"
 
-This module uses the standard library only, and imports nothing of an extension until :func:`load`.
+Only :func:`load` and :func:`imported` import an extension's code.
 """
 
 from __future__ import annotations
@@ -23,27 +23,30 @@ from qjump_mn.errors import UsageError
 _PREFIX = "qjump_mn."
 
 RAISED = (Exception, SystemExit)
-"""What somebody else's module may raise: anything; and ``sys.exit`` in it is not ours to obey."""
+"""What importing an extension may raise; a ``sys.exit`` in it must not end qjump-mn."""
 
 
 def users_folders() -> list[Path]:
-    """Where a user's own files are looked for, in this order: in folders such as ``experiments/`` of
-    these."""
-    named = [Path(folder) for folder in os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep) if folder]
-    return [*named, Path.cwd()]
+    """Return the folders that may hold the user's ``experiments/`` and the like, first match first.
+
+    They are those of ``QJUMP_MN_PATH``, then the current folder.
+    """
+    variable = os.environ.get("QJUMP_MN_PATH", "")
+    return [*(Path(folder) for folder in variable.split(os.pathsep) if folder), Path.cwd()]
 
 
 def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
-    """The entry points of ``group``, by name, sorted.
+    """Return the entry points of ``group`` by name, sorted.
 
-    Raises :class:`UsageError` where two distributions have the same name, or one has a name of ``ours``.
+    Raises :class:`UsageError` if two distributions add the same name, or one adds a name in
+    ``ours``.
     """
     by_name: dict[str, EntryPoint] = {}
     for entry in every(group):
         distribution = owner(entry)
         if entry.name in ours:
-            what = f"{distribution} adds {entry.name!r} to {group}, which qjump-mn has itself"
-            raise UsageError(f"{what}: uninstall {distribution}")
+            problem = f"{distribution} adds {entry.name!r} to {group}, which qjump-mn has itself"
+            raise UsageError(f"{problem}: uninstall {distribution}")
         if entry.name in by_name:
             both = " and ".join(sorted((owner(by_name[entry.name]), distribution)))
             raise UsageError(f"{both} both add {entry.name!r} to {group}: uninstall one of them")
@@ -52,33 +55,33 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
 
 
 def every(group: str) -> list[EntryPoint]:
-    """All entry points of ``group``, whatever their names, in an order that no file system decides."""
+    """Return all entry points of ``group``, duplicates included, by name and distribution."""
     return sorted(entry_points(group=group), key=lambda entry: (entry.name, owner(entry)))
 
 
 def packages() -> dict[str, Path]:
-    """The folder of each package that adds something to a group of ours, by its distribution and name."""
-    found = {}
+    """Return the folder of each package that adds an entry point, by ``distribution/package``."""
+    folders = {}
     for group in sorted(entry_points().groups):
         for entry in every(group) if group.startswith(_PREFIX) else ():
             package = entry.module.partition(".")[0]
             spec = find_spec(package)
             if spec is not None and spec.submodule_search_locations:
-                found[f"{owner(entry)}/{package}"] = Path(spec.submodule_search_locations[0])
-    return found
+                folders[f"{owner(entry)}/{package}"] = Path(spec.submodule_search_locations[0])
+    return folders
 
 
 def load(group: str, name: str) -> Any:
-    """What the entry point ``name`` of ``group`` stands for.
+    """Import and return the object that the entry point ``name`` of ``group`` refers to.
 
-    Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and
-    ``KeyError`` where there is none.
+    Raises ``KeyError`` if there is no such entry point, and :class:`UsageError`, naming the
+    distribution and the reason, if it cannot be imported.
     """
     return imported(entries(group)[name])
 
 
 def imported(entry: EntryPoint) -> Any:
-    """What ``entry`` stands for; raise :class:`UsageError` as :func:`load` does."""
+    """Import and return the object that ``entry`` refers to; raise as :func:`load` does."""
     try:
         return entry.load()
     except RAISED as error:
@@ -87,12 +90,12 @@ def imported(entry: EntryPoint) -> Any:
 
 
 def unusable(entry: EntryPoint, reason: str) -> UsageError:
-    """The error that ``entry`` cannot be used for a ``reason``."""
+    """Return the error to raise when ``entry`` cannot be used, for ``reason``."""
     distribution = owner(entry)
-    what = f"{distribution} adds {entry.name!r} to {entry.group}, but {reason}"
-    return UsageError(f"{what}: repair or uninstall {distribution}")
+    problem = f"{distribution} adds {entry.name!r} to {entry.group}, but {reason}"
+    return UsageError(f"{problem}: repair or uninstall {distribution}")
 
 
 def owner(entry: EntryPoint) -> str:
-    """The name of the distribution that an entry point is of."""
+    """Return the name of the distribution that an entry point belongs to."""
     return entry.dist.name if entry.dist is not None else "a distribution without a name"

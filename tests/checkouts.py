@@ -46,7 +46,6 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "install/launcher.py",
         "process/variables.py",
         "install/installation.py",
-        "install/wheels.py",
         "executor/__init__.py",
         "executor/errors.py",
     ):

@@ -602,4 +602,6 @@ def test_a_full_disk_is_a_sentence_and_exit_code_3() -> None:
     assert no_room(OSError(errno.EACCES, "no")) is None and no_room(ValueError()) is None
     sentence, code = last_words(error)
     assert code == 3
-    assert sentence.startswith("a disk is full, at /somewhere/report.html: make room; what was run is kept")
+    assert sentence.startswith(
+        "a disk is full, at /somewhere/report.html: make room; finished trials are kept"
+    )

@@ -158,8 +158,8 @@ def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., 
     trees.toolbox()
     simulator.package(print)
     running = start(*SIMULATOR)
-    # A trial's, which leaves its files in a scratch folder; a check of the plan leaves none.
-    running.until(lambda: running.children("qjump_mn.simulation", "qjump-mn-"))
+    # A trial's, which leaves its files in the run directory; a check of the plan leaves none.
+    running.until(lambda: running.children("qjump_mn.simulation", "/trials/"))
     simulations = [tag(pid) for pid in running.children("qjump_mn.simulation")]
     run = running.is_ended_by(signal.SIGINT)
     assert not any(one and is_alive(one) for one in simulations)

@@ -163,7 +163,7 @@ def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analy
     for name in ("report.html", "report.md"):
         text = (perturbed.run.path / name).read_text()
         assert broken in text
-        assert "A perturbed run has one thing otherwise that should not matter" in text
+        assert "In a perturbed run one thing differs that should not matter" in text
         assert "6: another seed (1, 5); buffer + 2 % (2); propagation + 20 ns (3)" in text
     assert '"broken_by": "buffer - 2 %"' in (perturbed.run.path / "verdicts.json").read_text()
 

@@ -43,9 +43,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.mark.parametrize(
     ("other", "itself", "sentence"),
     [
-        (DIES, False, "sh on h1 ended with status -9 while it was needed: it said nothing"),
-        (ENDS, False, "sh on h1 ended with status 0 while it was needed: it said nothing"),
-        (DIES, True, "sh on h1 ended with status -9: it said nothing"),
+        (DIES, False, "sh on h1 ended with status -9 while it was needed: it printed nothing"),
+        (ENDS, False, "sh on h1 ended with status 0 while it was needed: it printed nothing"),
+        (DIES, True, "sh on h1 ended with status -9: it printed nothing"),
         (FAILS, True, "sh on h2 ended with status 1: no peer"),
         (ENDS, True, "sh on h2 ended with status 1: no peer"),
         (STAYS, False, "sh on h2 ended with status 1: no peer"),

@@ -40,7 +40,7 @@ from qjump_mn.steps import script
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 from qjump_mn.steps.script import Script
-from qjump_mn.steps.treatment import known, qjump, treatment
+from qjump_mn.steps.treatment import introduce_flows, qjump, treatment
 from tests import distributions
 
 EMULATED = [name for name in loading.names("experiments") if "guest" in plan(name, "smoke", []).backends]
@@ -215,13 +215,13 @@ def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
 def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -> None:
     resolved = plan("fig3a", "smoke", [])
     h8, h10 = (resolved.network.addresses[host] for host in ("h8", "h10"))
-    steps = {step.node: step.argv for step in known(arm_of(resolved, "qjump"))}
+    steps = {step.node: step.argv for step in introduce_flows(arm_of(resolved, "qjump"))}
     assert steps == {
         "h8": ("sh", "-c", f"qjau -p 6 --library -- ping -n -q -c 1 -w 5 {h10} >/dev/null || :"),
         "h10": ("sh", "-c", f"qjau -p 6 --library -- ping -n -q -c 1 -w 5 {h8} >/dev/null || :"),
     }
     tapped = arm_of(plan("fig3a", "paper", []), "contended")
-    assert {step.node for step in known(tapped)} == {"h8", "h10"}
+    assert {step.node for step in introduce_flows(tapped)} == {"h8", "h10"}
 
 
 def test_open_vswitch_gets_its_own_settings_back() -> None:
@@ -399,7 +399,10 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("link.model=xyz", r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$"),
+        (
+            "link.model=xyz",
+            r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$",
+        ),
         ("link.model=cabel", "there is no link model 'cabel': did you mean 'cable'"),
         ("link.orphan=false", "orphan = false is for links of model wire: cable releases no packet early"),
     ],

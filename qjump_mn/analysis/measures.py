@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
-from qjump_mn.errors import LostError
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
@@ -58,7 +57,7 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
             try:
                 rows = tables.table(workload, trial, run.raw(trial.name))
                 median_ms = values(workload, rows, trial, tables.facts(run, trial)).get("p50_ms")
-            except LostError:  # the analysis says it, with its place
+            except Exception:  # the analysis says it, with its place; the other trials go on
                 return ""
             return (
                 "" if median_ms is None else f"{workload.name}: median {formatting.duration(median_ms, unit)}"

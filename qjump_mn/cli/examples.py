@@ -118,10 +118,6 @@ EXAMPLES = {
             "Download it.",
         ),
     ),
-    "machine wheels": (
-        Example("qjump-mn machine wheels qjump-mn-wheels.tar", "Write the file into this folder."),
-        Example("qjump-mn machine wheels /media/usb/qjump-mn-wheels.tar", "Write it onto a USB stick."),
-    ),
     "machine verify": (
         Example("qjump-mn machine verify", "Check all that was built."),
         Example("QJUMP_MN_CACHE=/srv/cache qjump-mn machine verify", "Check another cache."),

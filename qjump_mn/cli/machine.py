@@ -147,23 +147,6 @@ def import_(
     _say("the machine is that of the reference runs")
 
 
-@app.command("wheels")
-def wheels_(file: Annotated[Path, typer.Argument(help="file to write", show_default=False)]) -> None:
-    """Write the locked Python packages into one file.
-
-    They are those of this version of Python. With the file, bootstrap asks no index.
-    """
-    from qjump_mn.install import environment, installation, wheels
-
-    if not environment.LOCK.is_file():
-        raise UsageError("this is an installed package: wheels files are for a checkout")
-    _check_target(file)
-    with tempfile.TemporaryDirectory() as folder:
-        installation.gather(Path(folder), environment.LOCK)
-        wheels.write(Path(folder), file)
-    _say(f"{file}: {file.stat().st_size >> 20} MB, SHA-256 {cache.hash_of_file(file)}")
-
-
 @app.command()
 def verify() -> None:
     """Check every file's hash; remove what is damaged.

@@ -15,7 +15,7 @@ from qjump_mn import session
 from qjump_mn.backends import estimate
 from qjump_mn.cli import compare
 from qjump_mn.console import Table, unfolded_width
-from qjump_mn.errors import BEGINS, QJumpError, UsageError
+from qjump_mn.errors import BEGINS, QJumpError, UsageError, last_words, user_program_line
 from qjump_mn.model import identity, loading, suggestions
 from qjump_mn.model.plan import Plan
 from qjump_mn.process import interrupts
@@ -211,10 +211,12 @@ def _done(task: Task, out: Console) -> Result:
             backend = session.checked(plan, request, out)
             run_directory = session.begin(plan, backend, request, out)
             code = session.carry_out(backend, run_directory, plan, out, verbose=request.verbose)
-    except QJumpError as error:
+    except Exception as error:
+        if not isinstance(error, QJumpError) and not user_program_line(error):
+            raise
         if interrupts.interruption(error):
             raise  # an error of the clean-up after Ctrl-C
-        code, message = error.exit_code, str(error)
+        message, code = last_words(error)
         print(f"{BEGINS}{message}", file=sys.stderr)
     return Result(task, code, message, run_directory, time.monotonic() - began)
 

@@ -1,6 +1,5 @@
-"""All that travels into the guest beside the programs: carries steps out, knows nothing of experiments, plans
-or parsers.
+"""Carry out steps, in the guest or on the host; knows nothing of experiments, plans or parsers.
 
-It imports the standard library, msgspec and Mininet only, and itself by relative names: in the guest it is
-the package ``executor``.
+This package is all of our Python code in the guest's image, where it is called ``executor``. So it
+imports only the standard library, msgspec, Mininet and, by relative names, itself.
 """

@@ -1,8 +1,8 @@
-"""The agent: runs in the guest as process 1, brings up the setup, does the job, hands the result out.
+"""The guest's process 1: run the setup and the job, and hand the result to the host.
 
-A program of its own: it imports nothing of the package, so that it starts fast and can be read alone. What
-comes in and what goes out are files of the host's, which the guest's kernel has as devices: setup and job
-are read from /dev/host-in, one tar stream and a trailer are written to /dev/host-out. The host's side is
+It is a program of its own and imports nothing of the package, so that it starts fast and can be
+read alone. Files of the host are devices in the guest: the agent reads setup and job from
+/dev/host-in, and writes one tar stream and a trailer to /dev/host-out. The host's side is
 qjump_mn/guest/.
 """
 
@@ -32,7 +32,7 @@ from typing import IO, Any, NoReturn
 _IN, _OUT = "/dev/host-in", "/dev/host-out"
 _CLOCK = "qjump-mn-clock: "
 _TRAILER_BYTES = 512
-_FAILED = 5  # the exit code of an entry that raised
+_FAILED = 5  # the exit code of an entry point that raised an exception
 
 # include/uapi/linux/random.h, prctl.h and reboot.h
 _RNDADDENTROPY = 0x40085203
@@ -43,7 +43,7 @@ _LIBC = ctypes.CDLL(None)
 
 
 def main() -> NoReturn:
-    """Process 1: start the agent proper, reap whatever dies, and switch off when the agent has ended."""
+    """Start the agent proper, reap all processes, and power off when the agent has ended."""
     agent = os.fork()
     if agent == 0:
         _agent()
@@ -56,15 +56,15 @@ def main() -> NoReturn:
 
 def _agent() -> NoReturn:
     os.setsid()
-    # Else timers may end 50 us late, which is 40 frames at 10 Gb/s; what is started inherits it.
+    # By default timers may end 50 us late, which is 40 frames at 10 Gb/s. Children inherit this.
     _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     _seed(b"setup")
-    with open(_IN, "rb") as into:
-        setup, job = _read(into), _read(into)
+    with open(_IN, "rb") as stream:
+        setup, job = _read(stream), _read(stream)
     context: Any = None
     if setup["entry"]:
         with _deadline(setup["virtual_deadline_s"], "setup"):
-            context = _function(setup["entry"])(setup["args"])
+            context = _import(setup["entry"])(setup["args"])
     _seed(str(job["seed"]).encode())
     out = Path("/tmp/out")
     out.mkdir()
@@ -78,17 +78,16 @@ def _agent() -> NoReturn:
 def _run(job: dict[str, Any], context: Any, out: Path) -> int:
     os.chdir(out)
     if job["script"] is not None:
-        home = Path("/tmp/job")
-        home.mkdir()
+        folder = Path("/tmp/job")
+        folder.mkdir()
         for name, text in {**job["files"], "job.py": job["script"]}.items():
-            (home / name).write_text(text)
+            (folder / name).write_text(text)
+        argv = [sys.executable, str(folder / "job.py")]
         with open("stdout", "wb") as stdout, open("stderr", "wb") as stderr:
-            code = subprocess.call(
-                [sys.executable, str(home / "job.py")], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-            )
+            code = subprocess.call(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
         return 128 - code if code < 0 else code
     try:
-        return int(_function(job["entry"])(context, job["args"], out) or 0)
+        return int(_import(job["entry"])(context, job["args"], out) or 0)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     except BaseException:
@@ -96,21 +95,24 @@ def _run(job: dict[str, Any], context: Any, out: Path) -> int:
         return _FAILED
 
 
-def _function(entry: str) -> Callable[..., Any]:
+def _import(entry: str) -> Callable[..., Any]:
+    """Import a function by its name, ``module:function``."""
     module, _, name = entry.partition(":")
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def _read(into: IO[bytes]) -> dict[str, Any]:
-    """What comes next, of job.py's encoding."""
-    size = int.from_bytes(into.read(4), "big")
-    fields: dict[str, Any] = json.loads(zlib.decompress(into.read(size)))
+def _read(stream: IO[bytes]) -> dict[str, Any]:
+    """Read the next message, as qjump_mn/guest/job.py encodes it."""
+    size = int.from_bytes(stream.read(4), "big")
+    fields: dict[str, Any] = json.loads(zlib.decompress(stream.read(size)))
     return fields
 
 
 def _seed(seed: bytes) -> None:
-    """Make what getrandom() and `random` give a function of the seed, and of the machine's state, which is
-    the same in each run."""
+    """Seed getrandom() and `random`: they then depend on the seed and the machine's state only.
+
+    The machine's state is the same in each run.
+    """
     entropy = hashlib.sha512(b"qjump-mn " + seed).digest()
     with open("/dev/urandom", "wb", buffering=0) as pool:
         fcntl.ioctl(pool, _RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
@@ -120,14 +122,13 @@ def _seed(seed: bytes) -> None:
 
 @contextlib.contextmanager
 def _deadline(seconds: float, what: str, tick_s: float = 0.0) -> Iterator[None]:
-    """Switch the machine off, with a line on the console, when the block takes longer in virtual time; say
-    every ``tick_s`` of it how long it has taken.
+    """Power off, with a line on the console, if the block overruns ``seconds`` of virtual time.
 
-    By a process of its own, because the block may hold the interpreter in a call, and may use signals and
-    alarms itself.
+    Every ``tick_s`` a line says how long the block has taken. A process of its own does this,
+    because the block may hold the interpreter in a call, and may use signals and alarms itself.
     """
-    watch = os.fork()
-    if watch == 0:
+    watchdog = os.fork()
+    if watchdog == 0:
         os.setsid()
         began, ticks = time.monotonic(), 0
         while tick_s and (ticks + 1) * tick_s < seconds:
@@ -140,12 +141,12 @@ def _deadline(seconds: float, what: str, tick_s: float = 0.0) -> Iterator[None]:
     try:
         yield
     finally:
-        os.kill(watch, signal.SIGKILL)
-        os.waitpid(watch, 0)
+        os.kill(watchdog, signal.SIGKILL)
+        os.waitpid(watchdog, 0)
 
 
-class _Counted(io.RawIOBase):
-    """What goes out: counts and hashes it."""
+class _HashingWriter(io.RawIOBase):
+    """Writes to the host, and counts and hashes the bytes."""
 
     def __init__(self) -> None:
         self.descriptor = os.open(_OUT, os.O_WRONLY)
@@ -163,18 +164,18 @@ class _Counted(io.RawIOBase):
 
 
 def _hand_out(out: Path, code: int, virtual_ns: int, started_ns: int) -> None:
-    """Write the tar stream and, last, the trailer: without a trailer the host takes the run for lost."""
-    port = _Counted()
-    with io.BufferedWriter(port, 1 << 20) as buffered:
+    """Write the tar stream, then the trailer; without a trailer the host reports a lost run."""
+    output = _HashingWriter()
+    with io.BufferedWriter(output, 1 << 20) as buffered:
         with tarfile.open(fileobj=buffered, mode="w|", format=tarfile.PAX_FORMAT) as archive:
             for path in sorted(out.rglob("*")):
                 archive.add(path, str(path.relative_to(out)), recursive=False)
         buffered.flush()
         trailer = {
-            "bytes": port.bytes, "sha256": port.digest.hexdigest(), "exit_code": code,
+            "bytes": output.bytes, "sha256": output.digest.hexdigest(), "exit_code": code,
             "virtual_ns": virtual_ns, "started_ns": started_ns,
         }  # fmt: skip
-        os.write(port.descriptor, json.dumps(trailer).encode().ljust(_TRAILER_BYTES))
+        os.write(output.descriptor, json.dumps(trailer).encode().ljust(_TRAILER_BYTES))
 
 
 def _power_off() -> NoReturn:

@@ -1,22 +1,24 @@
-"""The errors that carrying out steps may end with: one sentence (what, where, what to do) and an exit
-code."""
+"""Errors raised while steps are carried out: a sentence for the user, and an exit code.
+
+A sentence says what is wrong, where, and what to do.
+"""
 
 
 class QJumpError(Exception):
-    """An error with a sentence for the user; the command line prints it without a traceback."""
+    """An error for the user; the command line prints its sentence without a traceback."""
 
     exit_code = 1
 
 
 class MachineError(QJumpError):
-    """This machine cannot do it: a program, a kernel feature, a right or room is missing."""
+    """This machine lacks something: a program, a kernel feature, a permission or disk space."""
 
     exit_code = 3
 
 
 class LostError(QJumpError):
-    """A program or the guest died, or overran its deadline; what it left is quoted."""
+    """A program or the guest died, or overran its deadline; the sentence quotes its last output."""
 
     exit_code = 5
     waited_s = 0.0
-    """How long it had waited for a core before, on the clock of who ran it."""
+    """Seconds on the host's clock that the guest waited for a core before it started."""

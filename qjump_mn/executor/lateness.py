@@ -1,9 +1,9 @@
-"""How late a program gets the processor that it waits for, where code takes time: all hosts share a machine,
-and what waits for its processors did not wait in the network. In the guest time stands still while code runs,
-so that nothing is late there, and nobody watches.
+"""Measure how late programs get the processor, on the host backend.
 
-The mean share of the time that the processor is busy does not tell: half busy may be all busy for a while,
-such as a round of a MapReduce job, and then idle.
+All hosts of the network share one machine, so a packet may wait for a processor instead of in the
+network. The processor's mean utilisation does not show this: a processor that is half busy may
+be fully busy for a while, as in a round of a MapReduce job, and then idle. In the guest time
+stands still while code runs, so nothing is late there and nothing is measured.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Self
 
 
 class Lateness:
-    """While the block runs, a thread sleeps until set times, ``every_s``, and notes how late it wakes up, as
-    any program would that waits for them."""
+    """Within the block, a thread wakes up ``every_s`` seconds and records how late it is."""
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
@@ -32,24 +31,23 @@ class Lateness:
         self.end()
 
     def end(self) -> None:
-        """End before the block does."""
+        """Stop measuring before the block ends."""
         self._ended.set()
         self._thread.join()
 
     def _watch(self) -> None:
-        began, number = time.monotonic(), 0
+        start, number = time.monotonic(), 0
         while not self._ended.is_set():
-            number = max(number + 1, math.ceil((time.monotonic() - began) / self._every_s))
-            due = began + number * self._every_s
+            number = max(number + 1, math.ceil((time.monotonic() - start) / self._every_s))
+            due = start + number * self._every_s
             time.sleep(max(0.0, due - time.monotonic()))
             self._late_s.append(time.monotonic() - due)
 
     def quantiles_us(self) -> dict[str, float]:
-        """Median, 99th percentile and maximum (nearest rank) in us, beyond the least, which is the timer's
-        own slack; all 0 without a wake-up.
+        """Return median, 99th percentile and maximum (nearest rank) in us; all 0 without a wake-up.
 
-        At least two wake-ups are later than the 99th percentile: in a short while one alone that met the
-        scheduler's tick says nothing.
+        The minimum, which is the timer's slack, is subtracted. At least two wake-ups are later than
+        the 99th percentile, because a single one may just have met the scheduler's tick.
         """
         late = sorted(self._late_s) or [0.0]
         count = len(late)

@@ -1,4 +1,4 @@
-"""Hosts, switches and cables, by Mininet: the only module that imports it."""
+"""Create hosts, switches and cables with Mininet; the only module that imports it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ DEADLINE_S = 60.0
 
 
 class _Host(Host):  # type: ignore[misc]
-    """A host whose namespace is there already; no shell waits in it."""
+    """A host whose namespace already exists, and which needs no shell."""
 
     def startShell(self, mnopts: str | None = None) -> None:
-        """Nothing is left to start."""
+        """Do nothing: commands run by ``ip netns``, not by a shell."""
 
 
 class _Cable(Link):  # type: ignore[misc]
-    """A link whose interfaces are there already."""
+    """A link whose interfaces already exist."""
 
     @classmethod
     def makeIntfPair(cls, *args: Any, **kwargs: Any) -> None:
-        """Nothing is left to make."""
+        """Do nothing: the interfaces exist."""
 
 
 class _Bridge(OVSBridge):  # type: ignore[misc]
-    """A bridge that is known to be ours from its first instant on; no shell waits for it either."""
+    """A bridge that is created with the mark of ours, and needs no shell."""
 
     startShell = _Host.startShell
 
@@ -43,12 +43,12 @@ class _Bridge(OVSBridge):  # type: ignore[misc]
 
 
 def build(step: Topology, shell: Shell, later: Callable[..., Any]) -> None:
-    """Make a network; ``later`` registers what takes each part of it back."""
+    """Create a network; ``later`` registers the undo of each part.
+
+    Raises MachineError if a name is taken or a command fails.
+    """
     ports = [end.device for cable in step.cables for end in cable.ends if end.node not in step.hosts]
-    interfaces = (Path("/sys/class/net", name) for name in (*(one.name for one in step.switches), *ports))
-    for path in (*(NAMESPACES / host for host in step.hosts), *interfaces):
-        if path.exists():
-            raise MachineError(f"{path} is another network's on this machine: take that down first (mn -c)")
+    _check_names(step, ports)
 
     def undo(argv: list[str], stdin: str = "") -> None:
         later(shell.run, MACHINE, argv, stdin=stdin, deadline_s=DEADLINE_S)
@@ -59,7 +59,7 @@ def build(step: Topology, shell: Shell, later: Callable[..., Any]) -> None:
             raise MachineError(f"{' '.join(argv)[:80]} failed: {done.stderr.strip()[:400]}")
 
     setLogLevel("error")  # it would warn that nodes without a shell set no interface up
-    Mininet.inited = True  # its limits, which it would set now and never take back, are a step of ours
+    Mininet.inited = True  # else it sets limits and never restores them; a step of ours does both
     net = Mininet(topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False)
     for name in step.hosts:
         shell.make_namespace(name)
@@ -69,10 +69,20 @@ def build(step: Topology, shell: Shell, later: Callable[..., Any]) -> None:
         net.addSwitch(switch.name, cls=_Bridge, dpid=switch.dpid, batch=True)
     undo(["ip", "-force", "-batch", "-"], "".join(f"link delete {port}\n" for port in ports))
     run(["ip", "-batch", "-"], "".join(f"{cable.line}\n" for cable in step.cables))
-    for first, second in (cable.ends for cable in step.cables):
-        names = {"intfName1": first.device, "intfName2": second.device}
-        net.addLink(first.node, second.node, **names, addr1=first.mac, addr2=second.mac, up=None)
+    for end1, end2 in (cable.ends for cable in step.cables):
+        names = {"intfName1": end1.device, "intfName2": end2.device}
+        net.addLink(end1.node, end2.node, **names, addr1=end1.mac, addr2=end2.mac, up=None)
     for bridge in net.switches:
         bridge.start([])
         undo(["ovs-vsctl", "del-br", bridge.name])
     _Bridge.batchStartup(net.switches, run=lambda commands, shell: run(["sh", "-c", commands]))
+
+
+def _check_names(step: Topology, ports: list[str]) -> None:
+    """Raise MachineError if a namespace or an interface to be created already exists."""
+    names = (*(switch.name for switch in step.switches), *ports)
+    interfaces = (Path("/sys/class/net", name) for name in names)
+    for path in (*(NAMESPACES / host for host in step.hosts), *interfaces):
+        if path.exists():
+            problem = f"{path} belongs to another network on this machine"
+            raise MachineError(f"{problem}: take that down first (mn -c)")

@@ -1,5 +1,8 @@
-"""How a step reaches a node: a network namespace of this machine, which ``ip netns`` knows. For nodes that
-are reached in another way, such as by ssh, a subclass would override these two methods."""
+"""Run commands on a node, which is a network namespace that ``ip netns`` knows.
+
+For nodes that are reached in another way, such as by ssh, a subclass of :class:`Shell` would
+override ``run`` and ``start``.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,19 @@ _MS_BIND, _MS_REC, _MS_SHARED = 0x1000, 0x4000, 0x100000
 
 
 class Process(subprocess.Popen[bytes]):
-    """A process that is waited for without looking whether it has ended, as Popen does where there is a
-    timeout: every 50 ms, which is half a measurement at 10 Gb/s."""
+    """A process whose ``wait`` with a timeout does not poll.
+
+    Popen polls every 50 ms, which is half a measurement at 10 Gb/s.
+    """
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit status; raise subprocess.TimeoutExpired where it has none in time."""
+        """Return the exit status; raise subprocess.TimeoutExpired if it does not end in time."""
         if timeout is not None and self.poll() is None:
             descriptor = os.pidfd_open(self.pid)
             try:
-                ended = select.poll()
-                ended.register(descriptor, select.POLLIN)
-                if not ended.poll(max(0.0, timeout) * 1e3):
+                poll = select.poll()
+                poll.register(descriptor, select.POLLIN)
+                if not poll.poll(max(0.0, timeout) * 1e3):
                     raise subprocess.TimeoutExpired(self.args, timeout)
             finally:
                 os.close(descriptor)
@@ -41,19 +46,19 @@ class Process(subprocess.Popen[bytes]):
 
 
 class Shell:
-    """Runs commands on nodes, by the nodes' names."""
+    """Runs commands on nodes, by name."""
 
     def make_namespace(self, name: str) -> None:
-        """Make a network namespace, as ``ip netns add`` does."""
+        """Create a network namespace, as ``ip netns add`` does."""
         folder = os.fsencode(NAMESPACES)
         NAMESPACES.mkdir(exist_ok=True)
         shared = ("mount", None, folder, None, _MS_SHARED | _MS_REC, None)
         try:
             _call(*shared)
-        except OSError:  # it is no mount yet
+        except OSError:  # it is not a mount point yet
             _call("mount", folder, folder, None, _MS_BIND | _MS_REC, None)
             _call(*shared)
-        with _back():
+        with _restored_namespace():
             _call("unshare", _CLONE_NEWNET)
             self.note_namespace(name, OWN_NAMESPACE.stat().st_ino)
             path = NAMESPACES / name
@@ -61,7 +66,7 @@ class Shell:
             _call("mount", os.fsencode(OWN_NAMESPACE), os.fsencode(path), None, _MS_BIND, None)
 
     def note_namespace(self, name: str, inode: int) -> None:
-        """A namespace is about to get this name; nobody writes it down here."""
+        """Hook for subclasses, called before a namespace gets its name."""
 
     def run(
         self,
@@ -72,27 +77,30 @@ class Shell:
         folder: Path | None = None,
         deadline_s: float,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end; raise subprocess.TimeoutExpired if that takes longer."""
-        # Files cost an instance of Linux as a program much less than pipes that are listened to.
-        given, out, errors = (
-            os.fdopen(os.memfd_create(name), "w+", errors="replace") for name in ("given", "out", "errors")
+        """Run a command to its end; raise subprocess.TimeoutExpired after ``deadline_s``."""
+        # In the guest, files cost much less than polling pipes.
+        in_, out, err = (
+            os.fdopen(os.memfd_create(name), "w+", errors="replace") for name in ("stdin", "stdout", "stderr")
         )
-        with given, out, errors:
-            given.write(stdin)
-            given.seek(0)
-            with entered(node), Process(argv, stdin=given, stdout=out, stderr=errors, cwd=folder) as process:
+        with in_, out, err:
+            in_.write(stdin)
+            in_.seek(0)
+            with (
+                in_namespace(node),
+                Process(argv, stdin=in_, stdout=out, stderr=err, cwd=folder) as process,
+            ):
                 try:
                     process.wait(deadline_s)
                 except BaseException:
                     process.kill()
                     raise
             out.seek(0)
-            errors.seek(0)
-            return subprocess.CompletedProcess(process.args, process.returncode, out.read(), errors.read())
+            err.seek(0)
+            output, errors = out.read(), err.read()
+            return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def start(self, node: str, argv: Sequence[str], *, stdout: Path, stderr: Path, folder: Path) -> Process:
-        """Start a program in ``folder``; what it prints goes to the two files, its standard input is
-        empty."""
+        """Start a program in ``folder``, with its output in two files and an empty standard input."""
         with stdout.open("wb") as out, stderr.open("wb") as errors:
             return Process(
                 inside(node, argv), stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=folder
@@ -100,20 +108,23 @@ class Shell:
 
 
 @contextmanager
-def entered(node: str) -> Iterator[None]:
-    """Within the block this thread is in a node's network namespace, as is what it starts. ``ip netns exec``
-    mounts a /sys of the node, too, which programs may read; a step's command does not."""
+def in_namespace(node: str) -> Iterator[None]:
+    """Within the block, this thread and its children are in a node's network namespace.
+
+    Unlike ``ip netns exec``, this does not mount the node's /sys, which a step's command does not
+    read but programs may.
+    """
     if node == MACHINE:
         yield
         return
-    with _back(), (NAMESPACES / node).open() as other:
-        _call("setns", other.fileno(), 0)
+    with _restored_namespace(), (NAMESPACES / node).open() as namespace:
+        _call("setns", namespace.fileno(), 0)
         yield
 
 
 @contextmanager
-def _back() -> Iterator[None]:
-    """After the block this thread is in the network namespace again that it is in now."""
+def _restored_namespace() -> Iterator[None]:
+    """After the block, return this thread to its present network namespace."""
     with OWN_NAMESPACE.open() as own:
         try:
             yield
@@ -122,11 +133,11 @@ def _back() -> Iterator[None]:
 
 
 def _call(name: str, *arguments: int | bytes | None) -> None:
-    """A call of the C library's, some of which Python has since 3.12."""
+    """Call a function of the C library (Python 3.12 has some of them); raise OSError."""
     if getattr(_LIBC, name)(*arguments):
         raise OSError(error := ctypes.get_errno(), f"{name}: {os.strerror(error)}")
 
 
 def inside(node: str, argv: Sequence[str]) -> list[str]:
-    """The command line that runs ``argv`` on a node, from the machine itself."""
+    """Return the command line that runs ``argv`` on a node, to be started on the machine itself."""
     return list(argv) if node == MACHINE else ["ip", "netns", "exec", node, *argv]

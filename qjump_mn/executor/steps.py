@@ -1,9 +1,9 @@
-"""Steps: what is done to set a network up, to treat it, to measure and to read it back, as plain data in the
-one order there is.
+"""The steps of a trial as plain data: set a network up, apply an arm, measure, and read it back.
 
-``qjump_mn.steps.compile`` makes them, ``qjump_mn.steps.shell`` prints them, ``executor.trial`` carries them
-out. A ``node`` is the name of a host, or "" for the machine itself, where the switches are. Paths are
-relative to the folder of the trial. Times are in s.
+``qjump_mn.steps.compile`` creates steps, ``qjump_mn.steps.script`` prints them, and
+``executor.trial`` carries them out, in order. A ``node`` is the name of a host, or "" for the
+machine itself, where the switches are. Paths are relative to the folder of the trial. Times are in
+s.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ import msgspec
 MACHINE = ""
 
 OWNER = "external_ids:owner=qjump-mn"
-"""What all rows of ours in Open vSwitch's database have: bridges, QoS and queues. They outlive a harness that
-is killed, and the machine's next boot."""
+"""The mark of our rows in Open vSwitch's database: bridges, QoS and queues.
+
+Rows outlive a run that is killed, and even a reboot.
+"""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="step"):
-    """One thing that is done."""
+    """The base class of steps."""
 
 
 class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A learning switch on Open vSwitch's kernel datapath; ``dpid`` is its number in hexadecimal."""
+    """A learning switch on Open vSwitch's kernel datapath, numbered ``dpid`` (hexadecimal)."""
 
     name: str
     dpid: str
 
 
 class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An end of a cable."""
+    """One end of a cable."""
 
     node: str
     device: str
@@ -37,15 +39,17 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Cable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A veth pair, which ``line`` of ``ip -batch`` makes (Mininet has no option for queues: its issue 976),
-    each end where its node is; an end at a switch becomes its next port."""
+    """A veth pair, created by ``line`` of ``ip -batch`` with each end at its node.
+
+    Mininet has no option for queues (its issue 976). An end at a switch becomes its next port.
+    """
 
     ends: tuple[End, End]
     line: str
 
 
 class Topology(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="topology"):
-    """A network of Mininet. A host is a network namespace, which ``ip netns`` knows by its name."""
+    """Create a network with Mininet. A host is a network namespace that ``ip netns`` knows."""
 
     hosts: tuple[str, ...]
     switches: tuple[Switch, ...]
@@ -53,8 +57,11 @@ class Topology(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 class Settings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="settings"):
-    """Settings of a node's kernel by sysctl's names, but for those that it does not have. Where they are to
-    be ``restored``, it must have them, and they are as before when the block of steps has ended."""
+    """Set kernel settings of a node, by sysctl's names; ones that the kernel lacks are skipped.
+
+    With ``restored`` the kernel must have them, and they are restored at the end of the block of
+    steps.
+    """
 
     values: dict[str, str]
     node: str = MACHINE
@@ -62,7 +69,7 @@ class Settings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 class ReadSettings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="read_settings"):
-    """Settings of a node's kernel are kept in the file ``output``, as sysctl prints them."""
+    """Save a node's kernel settings in the file ``output``, as sysctl prints them."""
 
     keys: tuple[str, ...]
     node: str = MACHINE
@@ -70,8 +77,10 @@ class ReadSettings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, 
 
 
 class Offloads(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="offloads"):
-    """Interfaces of a node no longer cut and join packets: their tso, gso and gro are off. With ``on``, tso
-    and gso are on until the block of steps has ended."""
+    """Turn off tso, gso and gro of interfaces, so that they neither split nor merge packets.
+
+    With ``on``, turn on tso and gso until the end of the block of steps.
+    """
 
     devices: tuple[str, ...]
     node: str = MACHINE
@@ -79,17 +88,17 @@ class Offloads(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 class Announce(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="announce"):
-    """A host sends a packet to the broadcast ``address``, so that every switch hears where it is."""
+    """Send a packet from a host to the broadcast ``address``: every switch learns its port."""
 
     node: str
     address: str
 
 
 class Run(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="run"):
-    """A command that must succeed; else ``refusal`` is the sentence, in front of its last words.
+    """Run a command that must succeed; if not, ``refusal`` begins the error message.
 
-    ``undo`` takes back what it did, when the block of steps that it is one of has ended. What ``saves``
-    prints beforehand is then the standard input of ``undo``.
+    ``undo`` runs at the end of the block of steps. ``saves`` is a command that runs before;
+    its output is the standard input of ``undo``.
     """
 
     argv: tuple[str, ...]
@@ -102,7 +111,7 @@ class Run(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="run"
 
 
 class Read(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="read"):
-    """A command whose output is kept in the file ``output``; the trial's facts say when it was read."""
+    """Save a command's output in the file ``output``; the trial's facts record when it was read."""
 
     argv: tuple[str, ...]
     node: str = MACHINE
@@ -111,11 +120,10 @@ class Read(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="rea
 
 
 class Start(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="start"):
-    """A program is started in the folder ``raw``, where its standard output is the file ``output``, by which
-    other steps name it.
+    """Start a program in the folder ``raw``, with its standard output in the file ``output``.
 
-    ``shown`` is its name in messages. It ends by ``itself``, with an exit status that is ``good``, or is
-    ended by a step :class:`Stop`.
+    Other steps refer to the program by ``output``; messages call it ``shown``. It ends by
+    ``itself``, with one of the ``good`` exit statuses, or a step :class:`Stop` ends it.
     """
 
     argv: tuple[str, ...]
@@ -127,10 +135,10 @@ class Start(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="st
 
 
 class Wait(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="wait"):
-    """Wait until ``argv`` succeeds on ``node``, in the folder ``raw``, at most ``deadline_s``; ``lacks`` says
-    what is not the case before.
+    """Wait at most ``deadline_s`` until the command ``argv`` succeeds, in the folder ``raw``.
 
-    With ``program``, the output of one that was started, its end is the end of waiting too, and an error.
+    ``lacks`` describes what is missing until then. ``program`` is the output of a started program:
+    its end is an error.
     """
 
     argv: tuple[str, ...]
@@ -141,54 +149,56 @@ class Wait(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="wai
 
 
 class Finish(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="finish"):
-    """Wait until a program has ended by itself, at most ``deadline_s`` after it was started."""
+    """Wait until a program ends by itself, at most ``deadline_s`` after its start."""
 
     program: str
     deadline_s: float
 
 
 class Stop(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="stop"):
-    """Send SIGTERM to a program, and wait for its end, at most ``deadline_s``."""
+    """Send SIGTERM to a program, and wait at most ``deadline_s`` for its end."""
 
     program: str
     deadline_s: float
 
 
 class Mark(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mark"):
-    """Remember this instant as ``name``."""
+    """Record this instant as ``name``."""
 
     name: str
 
 
 class Sleep(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="sleep"):
-    """Sleep until ``after_s`` have passed since the instant ``mark``; since now without one."""
+    """Sleep until ``after_s`` after the instant ``mark``, or after now if there is no mark."""
 
     after_s: float
     mark: str = ""
 
 
 class Measure(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measure"):
-    """The measurement begins: from here on it is noted how busy the processor is, and, ``every_s``, how late
-    it comes to whom it is due; without ``every_s``, where nothing can be late, the latter is not."""
+    """Begin the measurement, and record the processor's utilisation from here on.
+
+    With ``every_s``, also record how late a thread wakes up at this interval; on a clock that
+    stands still while code runs, nothing can be late.
+    """
 
     every_s: float | None = None
 
 
 class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measured"):
-    """The measurement ends."""
+    """End the measurement."""
 
 
 AnyStep = (
-    Topology | Settings | ReadSettings | Offloads | Announce | Run | Read | Start | Wait | Finish | Stop
-    | Mark | Sleep | Measure | Measured
+    Topology | Settings | ReadSettings | Offloads | Announce | Run | Read | Start | Wait | Finish
+    | Stop | Mark | Sleep | Measure | Measured
 )  # fmt: skip
 Steps = tuple[AnyStep, ...]
 
 LOAD, MEASUREMENT = "load", "measurement"
-"""The instants that the facts of a trial are told by: when what disturbs was started, and when the
-measurement began."""
+"""Instants that a trial's facts refer to: the start of the load, and of the measurement."""
 
 
 def decode(plain: object) -> Steps:
-    """Steps from what JSON has of them; raise msgspec.ValidationError for anything else."""
+    """Convert decoded JSON to steps; raise msgspec.ValidationError if it does not fit."""
     return msgspec.convert(plain, Steps)

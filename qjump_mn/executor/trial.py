@@ -1,4 +1,4 @@
-"""Carries steps out: those that bring a network up, then those of one trial after another."""
+"""Carry out steps: those that bring a network up, then those of one trial after another."""
 
 from __future__ import annotations
 
@@ -17,32 +17,34 @@ from . import offloads, steps
 from .errors import LostError, MachineError, QJumpError
 from .lateness import Lateness
 from .program import Programs
-from .shell import Shell, entered
+from .shell import Shell, in_namespace
 
 NS = 1e9
 PROGRESS = "qjump-mn: "
-"""A line that begins so reaches whoever runs the guest."""
+"""The prefix of console lines that are passed on to the user."""
 
 MESSAGE, FACTS, RAW = "message.txt", "trial.json", "raw"
-"""Files of a trial: the sentence of one that failed, and what it says of itself; and the folder of what its
-programs print."""
+"""A trial's error message and facts (files), and its programs' output (a folder)."""
 
 DISCARD = 9
-"""A port at which nobody listens (RFC 863)."""
+"""A port where nothing listens (RFC 863)."""
 ANNOUNCED_S = 0.005
-"""How long all switches have for a frame that they did not know, before the next."""
+"""How long the switches have to learn from one announcement before the next."""
 
 Progress = Callable[[str], None]
 
 
-def say(line: str) -> None:
-    """Tell whoever runs the guest."""
+def print_progress(line: str) -> None:
+    """Print a line that the guest's host passes on to the user."""
     print(f"{PROGRESS}{line}", flush=True)
 
 
 class Network:
-    """A network that steps have brought up: a context manager, after which nothing of it is left, but without
-    ``undo``, where the machine ends with it."""
+    """A network that steps have brought up.
+
+    It is a context manager that removes the network at the end; with ``undo=False`` it leaves
+    that to the end of the machine.
+    """
 
     def __init__(self, shell: Shell | None = None, *, undo: bool = True) -> None:
         self.shell, self.undo = shell or Shell(), undo
@@ -56,17 +58,17 @@ class Network:
         self.exits.close()
 
     def build(self, todo: steps.Steps, scratch: Path) -> None:
-        """Bring it up; on an error nothing is left either."""
+        """Bring the network up; if that fails, remove its parts again."""
         try:
-            Block(self, scratch, self.exits, say).run(todo)
+            Block(self, scratch, self.exits, print_progress).run(todo)
         except BaseException:
             self.exits.close()
             raise
 
     def trial(self, todo: steps.Steps, out: Path, progress: Progress) -> None:
-        """Carry out a trial's steps, whose files go into ``out``, and take back what they did to the network.
+        """Carry out a trial's steps, put their files into ``out``, and undo them.
 
-        Raises LostError when a program dies or is late, MachineError when a command fails.
+        Raises LostError if a program dies or is late, MachineError if a command fails.
         """
         (out / RAW).mkdir(parents=True, exist_ok=True)
         with ExitStack() as exits:
@@ -75,21 +77,22 @@ class Network:
             (out / FACTS).write_text(json.dumps(block.facts(), indent=1, sort_keys=True) + "\n")
 
     def stop(self) -> None:
-        """End the trial that runs now, from another thread: it raises LostError, and what it did is taken
-        back."""
+        """End the current trial, from another thread; the trial raises LostError and is undone."""
         if self._block is not None:
             self._block.stop()
 
 
 class Block:
-    """Steps that belong together, and what is noted while they are carried out: a method for each kind, by
-    its tag."""
+    """Carries out steps that are undone together, and records their facts.
+
+    There is a method for each kind of step, named by its tag.
+    """
 
     def __init__(self, network: Network, out: Path, exits: ExitStack, progress: Progress) -> None:
         self._network, self._shell, self._out = network, network.shell, out
         self._exits, self._progress = exits, progress
         self._raw = out / RAW
-        # Whatever happens to the programs happens before anything is taken back.
+        # Programs end before any step is undone.
         self._programs = Programs(self._shell, self._raw)
         self._stopped = threading.Event()
         self._marks_s: dict[str, float] = {}
@@ -101,68 +104,71 @@ class Block:
         with self._programs:
             for step in todo:
                 if self._stopped.is_set():
-                    raise LostError("it was stopped")
+                    raise LostError("the trial was stopped")
                 getattr(self, f"_{step.__struct_config__.tag}")(step)
 
     def stop(self) -> None:
-        """No further step is carried out, and what is waited for ends."""
+        """Carry out no further step, and kill the programs."""
         self._stopped.set()
         self._programs.kill()
 
     def facts(self) -> dict[str, Any]:
-        """What a trial says of itself: see TrialFacts in qjump_mn/results/tables.py."""
+        """Return a trial's facts: see TrialFacts in qjump_mn/results/tables.py."""
         return {**self._facts, "read_ns": self._read_ns}
 
     def _topology(self, step: steps.Topology) -> None:
-        from .mininet import build  # not installed on a host that only ever uses the guest
+        from .mininet import build  # a host that uses only the guest does not have Mininet
 
         build(step, self._shell, self._exits.callback)
 
     def _settings(self, step: steps.Settings) -> None:
-        with entered(step.node):
+        with in_namespace(step.node):
             for key, value in step.values.items():
                 try:
                     before = _setting(key).read_text() if step.restored else ""
                     _setting(key).write_text(value)
                 except OSError as error:
                     if step.restored or not isinstance(error, FileNotFoundError):
-                        where = step.node or "this machine"
-                        raise MachineError(f"{key} = {value} was refused on {where}: {error}") from None
+                        location = step.node or "this machine"
+                        raise MachineError(f"{key} = {value} was refused on {location}: {error}") from None
                 else:
                     if step.restored:
-                        self._later(self._settings, steps.Settings(node=step.node, values={key: before}))
+                        restore = steps.Settings(node=step.node, values={key: before})
+                        self._at_exit(self._settings, restore)
 
     def _read_settings(self, step: steps.ReadSettings) -> None:
         began_ns = time.monotonic_ns()
-        with entered(step.node):
+        with in_namespace(step.node):
             text = "".join(f"{key} = {_setting(key).read_text()}" for key in step.keys)
-        self._keep(step.output, text, began_ns)
+        self._save(step.output, text, began_ns)
 
     def _offloads(self, step: steps.Offloads) -> None:
         if step.on:
-            self._later(self._offloads, steps.Offloads(node=step.node, devices=step.devices))
-        with entered(step.node):
+            self._at_exit(self._offloads, steps.Offloads(node=step.node, devices=step.devices))
+        with in_namespace(step.node):
             for device in step.devices:
                 offloads.turn(device, on=step.on)
 
     def _announce(self, step: steps.Announce) -> None:
-        with entered(step.node), socket.socket(type=socket.SOCK_DGRAM) as sender:
+        with in_namespace(step.node), socket.socket(type=socket.SOCK_DGRAM) as sender:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             sender.sendto(b"", (step.address, DISCARD))
         time.sleep(ANNOUNCED_S)
 
     def _run(self, step: steps.Run) -> None:
         if step.undo is not None and self._network.undo:
-            read = step.saves and self._checked(step.node, step.saves, "", step.deadline_s, step.refusal)
-            self._exits.callback(self._undo, step.undo, read or "")
+            saved = ""
+            if step.saves:
+                saved = self._checked(step.node, step.saves, "", step.deadline_s, step.refusal)
+            self._exits.callback(self._undo, step.undo, saved)
         self._checked(step.node, step.argv, step.stdin, step.deadline_s, step.refusal)
 
     def _read(self, step: steps.Read) -> None:
         began_ns = time.monotonic_ns()
-        self._keep(step.output, self._checked(step.node, step.argv, "", step.deadline_s), began_ns)
+        self._save(step.output, self._checked(step.node, step.argv, "", step.deadline_s), began_ns)
 
-    def _keep(self, output: str, text: str, began_ns: int) -> None:
-        """Keep what was read from ``began_ns`` until now."""
+    def _save(self, output: str, text: str, began_ns: int) -> None:
+        """Save a text that was read between ``began_ns`` and now."""
         self._read_ns[output] = (began_ns + time.monotonic_ns()) // 2
         path = self._out / output
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -212,20 +218,21 @@ class Block:
     def _checked(
         self, node: str, argv: tuple[str, ...], stdin: str, deadline_s: float, refusal: str = ""
     ) -> str:
-        where = node or "this machine"
+        """Run a command and return its output; raise an error if it fails or is late."""
+        command, location = " ".join(argv), node or "this machine"
         try:
             done = self._shell.run(node, argv, stdin=stdin, deadline_s=deadline_s)
         except subprocess.TimeoutExpired:
-            raise LostError(f"{' '.join(argv)} did not end within {deadline_s:.0f} s on {where}") from None
+            raise LostError(f"{command} did not end within {deadline_s:.0f} s on {location}") from None
         except FileNotFoundError as error:
-            raise MachineError(refusal or f"{error.filename} is not installed on {where}") from None
+            raise MachineError(refusal or f"{error.filename} is not installed on {location}") from None
         if done.returncode:
-            words = " ".join((done.stderr.strip() or done.stdout.strip())[:400].split())
-            raise MachineError(f"{refusal or ' '.join(argv) + ' failed on ' + where}: {words}")
+            output = " ".join((done.stderr.strip() or done.stdout.strip())[:400].split())
+            raise MachineError(f"{refusal or f'{command} failed on {location}'}: {output}")
         return done.stdout
 
-    def _later(self, undo: Callable[[Any], None], step: steps.Step) -> None:
-        """Carry the step out at the end, if anything is undone, as far as it can be."""
+    def _at_exit(self, undo: Callable[[Any], None], step: steps.Step) -> None:
+        """Carry out the step at the end, ignoring errors; do nothing if nothing is undone."""
 
         def carry_out() -> None:
             with contextlib.suppress(OSError, MachineError):
@@ -235,23 +242,25 @@ class Block:
             self._exits.callback(carry_out)
 
     def _undo(self, step: steps.Run, stdin: str) -> None:
-        # What was never done cannot be undone, and what comes after it still can.
+        # A step that failed cannot be undone; the undo of the other steps must go on.
         with contextlib.suppress(FileNotFoundError, subprocess.TimeoutExpired):
             self._shell.run(step.node, step.argv, stdin=step.stdin or stdin, deadline_s=step.deadline_s)
 
 
 def bring_up(args: dict[str, Any]) -> Network:
-    """Entry point of a guest's setup: carry out ``args["steps"]``. The guest's end takes the network down."""
+    """Entry point of a guest's setup: carry out ``args["steps"]``; the guest's end undoes them."""
     network = Network(undo=False)
     network.build(steps.decode(args["steps"]), Path("/tmp"))
     return network
 
 
 def run(network: Network, args: dict[str, Any], out: Path) -> int:
-    """Entry point of a guest's job: carry out the trial ``args["steps"]``; an error leaves its sentence and
-    its exit code."""
+    """Entry point of a guest's job: carry out the trial ``args["steps"]`` and return an exit code.
+
+    An error's sentence goes to the file :data:`MESSAGE`.
+    """
     try:
-        network.trial(steps.decode(args["steps"]), out, say)
+        network.trial(steps.decode(args["steps"]), out, print_progress)
     except QJumpError as error:
         (out / MESSAGE).write_text(f"{error}\n")
         return error.exit_code
@@ -259,16 +268,16 @@ def run(network: Network, args: dict[str, Any], out: Path) -> int:
 
 
 def _setting(key: str) -> Path:
-    """The file of a setting."""
+    """Return the file of a kernel setting."""
     return Path("/proc/sys", key.replace(".", "/"))
 
 
 def _cpu_ticks() -> list[int]:
-    """The processor's time by use, in ticks: user nice system idle iowait irq softirq …"""
+    """Return the processors' time by state, in ticks: user nice system idle iowait irq softirq …"""
     return [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
 
 
 def _busy_share(before: list[int], after: list[int]) -> float:
-    spent = [late - early for early, late in zip(before, after, strict=True)][:8]
+    spent = [last - first for first, last in zip(before, after, strict=True)][:8]
     idle = spent[3] + spent[4]
     return 1 - idle / sum(spent) if sum(spent) else 0.0

@@ -1,2 +1,1 @@
-"""Models of a link: what makes an interface the end of one, how it is read back, and what its counters say.
-One module a model."""
+"""Link models, one per module: shape an interface, read it back, and interpret its counters."""

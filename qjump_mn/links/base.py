@@ -1,4 +1,4 @@
-"""What every model of a link has."""
+"""The base class of link models, and what their counters are turned into."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run
-from qjump_mn.links.commands import Shaping as Shaping  # what a model gives
+from qjump_mn.links.commands import Shaping as Shaping  # for link models of extensions
 
-if TYPE_CHECKING:  # a network asks the registry of models, which needs this module
+if TYPE_CHECKING:  # model.topology imports the registry of link models, which imports this module
     from qjump_mn.model.topology import Link, Network
 
 QUEUES = len(theory.LEVELS)
-"""Of an interface: transmit and receive queues, and bands, each one for a level."""
+"""Transmit queues, receive queues and bands of an interface: one each for a level."""
 
 PARENT = "5:1"
-"""Mininet's TC puts everything of ours below this class, whatever the model."""
+"""The class that limiters and queues are put below; the same in every link model."""
 
 HANDLE = "6:"
-"""Of what stands below :data:`PARENT`."""
+"""The handle of the qdisc below :data:`PARENT`."""
 
 Qdisc = dict[str, Any]
 """One entry of ``tc -j -s qdisc show``."""
@@ -30,8 +30,11 @@ NOTHING = Shaping((), (), ())
 
 
 class Count(NamedTuple):
-    """Since a link's end was made: frames and bytes on the link, packets dropped and marked, most bytes that
-    waited (None where nobody counts)."""
+    """Counters of one end of a link, since it was created.
+
+    Frames and bytes on the link, packets dropped and marked, and the longest queue in bytes (None
+    if it is not counted).
+    """
 
     frames: int
     bytes: int
@@ -40,7 +43,7 @@ class Count(NamedTuple):
     most_bytes: int | None
 
     def since(self, first: Count) -> Count:
-        """What came after ``first``; ``most_bytes`` is as it is now."""
+        """Return the increase since ``first``; ``most_bytes`` stays as it is."""
         return Count(
             self.frames - first.frames,
             self.bytes - first.bytes,
@@ -51,8 +54,11 @@ class Count(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Since a link's end was made, of one level: frames sent, the longest that one of them waited before its
-    own transmission, and by how much one was handed over late, in ns."""
+    """Waiting times of one level at one end of a link, since it was created, in ns.
+
+    Frames sent, the longest wait of a frame before its own transmission, and how late a frame was
+    handed over at most.
+    """
 
     frames: int
     longest_ns: int
@@ -60,14 +66,18 @@ class Wait(NamedTuple):
 
 
 class LinkModel:
-    """A model of a link; a subclass overrides what is otherwise.
+    """A link model; a subclass sets the attributes and overrides the methods that differ.
 
-    ``modules`` are the kernel's that it needs. ``serves_levels``: a host's end serves the levels in strict
-    priority by itself. ``has_port_queues``: below the root of a switch's end a scheme may put queues of its
-    own. ``has_pause``: it has flow control. ``releases_early``: a frame is no longer charged to its sender's
-    socket once it has left. ``exact``: a frame takes its serialisation
-    time to the nanosecond, so that an idle round trip is a constant. ``has_hosts``: what hosts take is part
-    of it. ``cuts_segments``: what TCP hands down for a card with segmentation offload becomes frames.
+    ``modules``: the kernel modules that it needs.
+    ``serves_levels``: a host's end serves the levels in strict priority by itself.
+    ``has_port_queues``: a scheme may put its own queues below the root of a switch's end.
+    ``has_pause``: it has flow control.
+    ``releases_early``: a frame is no longer charged to its sender's socket once it has left.
+    ``exact``: a frame takes its serialisation time to the nanosecond, so that an idle round trip
+    is constant.
+    ``has_hosts``: it can delay frames by a host's processing time.
+    ``cuts_segments``: it segments the large packets that TCP sends to a card with segmentation
+    offload.
     """
 
     name: ClassVar[str]
@@ -81,59 +91,60 @@ class LinkModel:
     cuts_segments: ClassVar[bool] = False
 
     def check(self, where: str, link: Link) -> None:
-        """Raise :class:`UsageError` that begins with ``where`` for what this model cannot do."""
-        if not link.orphan and not self.releases_early:
-            raise UsageError(
-                f"{where}: orphan = false is for links of model wire: {self.name} releases no packet early"
-            )
-        if link.xoff_bytes and not self.has_pause:
-            raise UsageError(
-                f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause"
-            )
-        if link.tolerance_ppb and not self.exact:
-            raise UsageError(
-                f"{where}: link.tolerance is for links of model wire: {self.name} sends at no exact rate"
-            )
-        if (link.host_ns or link.host_jitter) and not self.has_hosts:
-            raise UsageError(
-                f"{where}: host_time and host_jitter are for links of model wire: {self.name} has no hosts "
-                "that take time"
-            )
+        """Raise :class:`UsageError`, beginning with ``where``, for what this model cannot do."""
+        unsupported = (
+            (not link.orphan and not self.releases_early, "orphan = false is", "releases no packet early"),
+            (link.xoff_bytes and not self.has_pause, f"xoff = {link.xoff_bytes}B is", "has no flow control"),
+            (link.tolerance_ppb and not self.exact, "link.tolerance is", "has no exact rate"),
+            (
+                (link.host_ns or link.host_jitter) and not self.has_hosts,
+                "host_time and host_jitter are",
+                "does not delay frames at hosts",
+            ),
+        )
+        for applies, setting, reason in unsupported:
+            if applies:
+                raise UsageError(f"{where}: {setting} for links of model wire: {self.name} {reason}")
 
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
-        """What makes ``device`` an end of ``link``; ``seed`` is of what is drawn here."""
+        """Return what makes ``device`` an end of ``link``; ``seed`` is for random draws there."""
         raise NotImplementedError
 
     def shapes(self, *, on_switch: bool) -> bool:
-        """Whether the qdiscs at this end of a link are this model's, so that :meth:`differences` knows
-        them."""
+        """Whether this model makes the qdiscs at this end, so that :meth:`differences` applies."""
         return True
 
     def switches(self, network: Network) -> Iterator[Run]:
-        """Steps for the switches as a whole, when their ports are shaped."""
+        """Yield further steps for the switches, to run once their ports are shaped."""
         return iter(())
 
     def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
-        """How the qdiscs of an interface that were read back differ from its link, a sentence's end each."""
+        """Return how an interface's qdiscs, as read back, differ from its link.
+
+        Each is the end of a sentence about the interface.
+        """
         root = root_of(qdiscs)
         if root is None or root.get("kind") != self.name:
             return [f"its root qdisc is {root.get('kind') if root else 'missing'}, not {self.name}"]
         return []
 
     def waits(self, qdiscs: Sequence[Qdisc]) -> dict[int, Wait]:
-        """How long frames waited at one end, by level; none where nobody counts."""
+        """Return how long frames waited at one end, by level; empty if it is not counted."""
         return {}
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
-        """What the qdiscs of an interface count, by level; None is all levels together. Raises KeyError or
-        ValueError where they do not say."""
+        """Return an interface's counters by level; the key None means all levels together.
+
+        Raises KeyError or ValueError if the qdiscs do not have them.
+        """
         root = root_of(qdiscs)
         if root is None:
             raise ValueError("no root qdisc")
         frames = root["packets"]
-        return {None: Count(frames, root["bytes"] + theory.TAG_TO_GAP_BYTES * frames, root["drops"], 0, None)}
+        wire_bytes = root["bytes"] + theory.TAG_TO_GAP_BYTES * frames
+        return {None: Count(frames, wire_bytes, root["drops"], 0, None)}
 
 
 def root_of(qdiscs: Sequence[Qdisc]) -> Qdisc | None:
-    """The root qdisc of an interface."""
+    """Return the root qdisc among those of an interface."""
     return next((qdisc for qdisc in qdiscs if qdisc.get("root")), None)

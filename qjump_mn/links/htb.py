@@ -1,5 +1,7 @@
-"""htb: Mininet's own TC link at the hosts, Open vSwitch's linux-htb QoS at the switches. It has no
-serialisation delay."""
+"""Link model htb: Mininet's TC link at hosts, Open vSwitch's linux-htb QoS at switches.
+
+It has no serialisation delay.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from qjump_mn.links.base import NOTHING, PARENT, LinkModel, Shaping
 from qjump_mn.model.topology import Link, Network
 
 COOKIE = "0x716a"
-"""Of our flows, by which they are found again."""
+"""The cookie that identifies our flows."""
 
 _DESTROY = f"""for table in qos queue; do
     for row in $(ovs-vsctl --bare --columns=_uuid find $table {OWNER}); do
@@ -22,30 +24,34 @@ done"""
 
 
 class Htb(LinkModel):
-    """What Mininet's TCIntf does for ``bw`` and ``delay``, at a host; eight queues a port, chosen by PCP, at
-    a switch."""
+    """At a host, what Mininet's TCIntf does for ``bw`` and ``delay``.
+
+    At a switch, eight queues per port, selected by PCP.
+    """
 
     name = "htb"
     modules = ("sch_htb", "sch_prio", "sch_netem", "sch_qjump")
 
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         if on_switch:
-            return NOTHING  # Open vSwitch shapes its ports itself: see `switches`
+            return NOTHING  # Open vSwitch shapes its ports by itself: see `switches`
+        rate = f"rate {link.rate_bps / 1e6:f}Mbit"
         lines = [
             f"qdisc add dev {device} root handle 5:0 htb default 1",
-            f"class add dev {device} parent 5:0 classid 5:1 htb rate {link.rate_bps / 1e6:f}Mbit burst 15k",
+            f"class add dev {device} parent 5:0 classid 5:1 htb {rate} burst 15k",
         ]
         if link.delay_ns:
-            lines.append(f"qdisc add dev {device} parent {PARENT} handle 10: netem delay {link.delay_ns}ns")
+            netem = f"netem delay {link.delay_ns}ns"
+            lines.append(f"qdisc add dev {device} parent {PARENT} handle 10: {netem}")
         return Shaping((), tuple(lines), (f"qdisc del dev {device} root",), ())
 
     def switches(self, network: Network) -> Iterator[Run]:
-        """Open vSwitch's QoS, and flows that choose the queue."""
-        links = network.by_device()
-        ports = network.switch_ports()
+        """Yield steps for Open vSwitch's QoS, and for the flows that select the queue."""
+        links, ports = network.by_device(), network.switch_ports()
+        rates = {device: links[device].rate_bps for device in ports}
         clear = " ".join(f"-- clear port {shlex.quote(device)} qos" for device in ports)
         yield Run(
-            argv=tuple(commands.ovs_qos({device: links[device].rate_bps for device in ports}, [OWNER])),
+            argv=tuple(commands.ovs_qos(rates, [OWNER])),
             undo=Run(argv=("sh", "-c", f"ovs-vsctl {clear}\n{_DESTROY}")),
         )
         for switch in network.switches:

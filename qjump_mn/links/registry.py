@@ -1,5 +1,7 @@
-"""The models of a link, by name: ours, and those that extensions add (entry points of the group
-``qjump_mn.links``)."""
+"""Find link models by name: those of qjump-mn, and those that extensions add.
+
+Extensions add them as entry points of the group ``qjump_mn.links``.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +15,31 @@ from qjump_mn.model import suggestions
 
 GROUP = "qjump_mn.links"
 OURS = {"wire": "Wire", "htb": "Htb", "tbf": "Tbf"}
-"""Modules of this package, and the class in each."""
+"""The class in each module of this package that is a link model."""
 
 
 def names() -> list[str]:
-    """Every model there is."""
+    """Return the names of all link models."""
     return [*OURS, *extensions.entries(GROUP, OURS)]
 
 
 @functools.cache
 def of(name: str, where: str = "link.model") -> LinkModel:
-    """The model called ``name``; raise :class:`UsageError`, with ``where``, if there is none, or an
-    extension's cannot be imported."""
+    """Return the link model called ``name``.
+
+    Raises :class:`UsageError`, which names ``where``, if there is none, or if an extension's
+    cannot be used.
+    """
     if name in OURS:
-        model: type[LinkModel] = getattr(importlib.import_module(f"qjump_mn.links.{name}"), OURS[name])
-        return model()
+        module = importlib.import_module(f"qjump_mn.links.{name}")
+        model_class: type[LinkModel] = getattr(module, OURS[name])
+        return model_class()
     if name not in names():
         raise UsageError(f"{where}: there is no link model {name!r}: {suggestions.nearest(name, names())}")
-    made = extensions.load(GROUP, name)()
-    if not isinstance(made, LinkModel) or made.name != name:
+    model = extensions.load(GROUP, name)()
+    if not isinstance(model, LinkModel) or model.name != name:
         raise UsageError(
-            f"the extension's link model {name!r} is no LinkModel of that name (see qjump_mn/links/base.py)"
+            f"the extension's link model {name!r} must be a subclass of LinkModel with that name "
+            "(see qjump_mn/links/base.py)"
         )
-    return made
+    return model

@@ -1,5 +1,7 @@
-"""wire: sch_wire, a frame is delivered when its last bit has arrived; levels queue behind it in strict
-priority."""
+"""Link model wire: sch_wire delivers a frame when its last bit has arrived.
+
+Waiting frames are served by level, in strict priority.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,18 @@ from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.topology import Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
-"""What RED, CoDel and CAKE call the packets that they have marked."""
+"""The counters of marked packets in RED, CoDel and CAKE."""
 
 
-_WHOLE = 2**32 - 1
-"""All draws, as the kernel writes shares of them."""
+_FULL_SHARE = 2**32 - 1
+"""How the kernel reports a share of 100 % of the draws."""
 
 
 class Wire(LinkModel):
-    """sch_wire as root. Switch ports pause their link partners where the links have flow control, which every
-    wire obeys."""
+    """sch_wire as the root qdisc.
+
+    On links with flow control, switch ports pause their link partners; every wire obeys.
+    """
 
     name = "wire"
     modules = ("sch_wire", "sch_qjump")
@@ -33,17 +37,19 @@ class Wire(LinkModel):
     cuts_segments = True
 
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
-        jitter = f" jitter {_text(link)} seed {seed}" if on_switch and link.host_jitter else ""
+        jitter = f" jitter {_jitter(link)} seed {seed}" if on_switch and link.host_jitter else ""
         pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
         if pause and link.pfc:
             pause += f" pfc {','.join(map(str, theory.LEVELS))}"
-        plain = commands.wire(device, link.rate_bps, link.buffer_bytes, link.delay_ns + link.host_ns)
-        (line,) = plain.tc
-        return plain._replace(tc=(f"{line} {'orphan' if link.orphan else 'noorphan'}{pause}{jitter}",))
+        delay_ns = link.delay_ns + link.host_ns
+        shaping = commands.wire(device, link.rate_bps, link.buffer_bytes, delay_ns)
+        (line,) = shaping.tc
+        orphan = "orphan" if link.orphan else "noorphan"
+        return shaping._replace(tc=(f"{line} {orphan}{pause}{jitter}",))
 
     def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
-        if wrong := super().differences(qdiscs, link, on_switch=on_switch):
-            return wrong
+        if differing := super().differences(qdiscs, link, on_switch=on_switch):
+            return differing
         root = root_of(qdiscs) or {}
         options = root.get("options", {})
         planned: dict[str, object] = {
@@ -57,7 +63,7 @@ class Wire(LinkModel):
             planned["pfc"] = list(theory.LEVELS) if link.pfc else None
         if on_switch and link.host_jitter:
             planned["jitter"] = [
-                {"share": round(percent * _WHOLE / 100), "ns": ns} for percent, ns in link.host_jitter
+                {"share": round(percent * _FULL_SHARE / 100), "ns": ns} for percent, ns in link.host_jitter
             ]
         return [
             f"its wire's {key} is {options.get(key)}, not {value}"
@@ -66,11 +72,11 @@ class Wire(LinkModel):
         ]
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
-        """By level, preamble and gap included.
+        """Return the counters by level; bytes include preamble and gap.
 
-        Where a scheme has put a queue of its own in the place of the levels, the wire does not know how much
-        waited, nor what became of each level; where a limiter holds packets back, that has no counter of how
-        much waits.
+        If a scheme's queue replaces the levels, the wire knows neither the queue's length nor the
+        counters of each level. If a limiter holds packets back, the queue's length is unknown,
+        because the limiter does not count it.
         """
         root = root_of(qdiscs)
         if root is None or root["kind"] != self.name:
@@ -80,9 +86,9 @@ class Wire(LinkModel):
             # CAKE counts by tin.
             counting = [part for qdisc in qdiscs for part in (qdisc, *qdisc.get("tins", ()))]
             marks = sum(part.get(counter, 0) for part in counting for counter in MARKS)
-            frames, size = (sum(level[what] for level in root["levels"]) for what in ("packets", "bytes"))
+            frames, size = (sum(level[key] for level in root["levels"]) for key in ("packets", "bytes"))
             return {None: Count(frames, size, root["drops"], marks, None)}
-        # A limiter drops before the wire has seen the packet.
+        # The wire never sees the packets that a limiter drops.
         dropped = {level["level"]: level["drops"] for level in limiter["levels"]} if limiter else {}
         return {
             level["level"]: Count(
@@ -105,6 +111,6 @@ class Wire(LinkModel):
         }
 
 
-def _text(link: Link) -> str:
-    """A host's jitter, as tc has it."""
+def _jitter(link: Link) -> str:
+    """Return a host's jitter in tc's syntax."""
     return ",".join(f"{percent:.7g}:{ns}ns" for percent, ns in link.host_jitter)

@@ -170,7 +170,7 @@ class WorkloadPlan(
 
     def describe(self) -> str:
         """What it does, in a line for the report."""
-        raise NotImplementedError
+        raise _missing(self, "describe")
 
 
 class WorkloadSpec(
@@ -187,7 +187,7 @@ class WorkloadSpec(
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that
         makes no sense."""
-        raise NotImplementedError
+        raise _missing(self, "pairs")
 
     def check(self, where: str, network: Network) -> None:
         """Raise :class:`UsageError` with the place of a number that is out of range."""
@@ -198,7 +198,11 @@ class WorkloadSpec(
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
         """The plan; ``common`` are the fields that every :class:`WorkloadPlan` has."""
-        raise NotImplementedError
+        raise _missing(self, "planned")
+
+
+def _missing(part: object, method: str) -> UsageError:
+    return UsageError(f"{type(part).__module__}: class {type(part).__name__} needs a method {method!r}")
 
 
 class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True):

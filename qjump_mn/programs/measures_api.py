@@ -3,8 +3,9 @@ never to plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qjump_mn import theory
+from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import Flow, Read
 from qjump_mn.programs.tracks import Track
@@ -136,6 +138,38 @@ class Measures:
     timeline: Callable[[pa.Table, Any, Trial, TrialFacts], Timeline] | None = None
     tracks: Callable[[pa.Table, Any, Trial, TrialFacts], Iterator[Track]] = lambda *_: iter(())
     requests: Callable[[pa.Table], pa.Table] = lambda table: table
+
+    def checked(self, owner: str) -> Measures:
+        """The same, where ``values`` raises :class:`LostError`, which begins with the ``owner``, unless it
+        returns numbers by names that the plan's MEASURES has: others would reach no table and no claim."""
+
+        def values(table: pa.Table, plan: Any, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+            found = self.values(table, plan, trial, facts)
+            _check_values(found, plan, owner)
+            return found
+
+        return replace(self, values=values)
+
+
+def _check_values(values: object, plan: Any, owner: str) -> None:
+    if not isinstance(values, Mapping):
+        raise LostError(f"{owner}: values gave {type(values).__name__}: return a dict of measures")
+    if unknown := [name for name in values if name not in plan.measures]:
+        has = ", ".join(plan.measures) or "nothing"
+        raise LostError(
+            f"{owner}: values gave {unknown[0]!r}, and MEASURES of the plan has {has}: add it there"
+        )
+    for name, value in values.items():
+        if not _is_number(value):
+            raise LostError(f"{owner}: values gave {value!r} for {name!r}: give a number, or leave it out")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        number = float(value)  # numpy's are as good, whatever they are called
+    except (TypeError, ValueError):
+        return False
+    return math.isfinite(number) and not isinstance(value, str | bool)
 
 
 def by_flow(table: pa.Table, least_us: dict[str, float]) -> Floats:

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from qjump_mn import extensions
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, describe
 from qjump_mn.model import units
-from qjump_mn.programs import mistakes, user_programs
+from qjump_mn.programs import user_programs
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
@@ -249,23 +249,13 @@ def simulated(plan: WorkloadPlan) -> Simulated | None:
 @functools.cache
 def _measures(tag: str, name: str) -> Measures:
     loaded: Measures = _resolved(tag, name)
-    if guard := _guard(tag):
-        return guard.measures(loaded)
-    # A package's program has no other names than its plan either.
-    return loaded if tag in OURS else mistakes.named(loaded, f"{_PROGRAMS.owners[tag]}: program {tag!r}")
+    return loaded if tag in OURS else loaded.checked(f"{_PROGRAMS.owners[tag]}: program {tag!r}")
 
 
 @functools.cache
 def _simulated(tag: str, name: str) -> Simulated:
     loaded: Simulated = _resolved(tag, name)
-    guard = _guard(tag)
-    return guard.simulated(loaded, program(tag).columns) if guard else loaded
-
-
-def _guard(tag: str) -> mistakes.Guard | None:
-    """What tells a user's own mistakes; None for programs of ours and of packages."""
-    folder = user_programs.folders().get(tag)
-    return mistakes.Guard(tag, folder) if folder and _PROGRAMS.owners[tag] == str(folder) else None
+    return loaded
 
 
 def _resolved(tag: str, name: str) -> Any:
@@ -277,9 +267,8 @@ def _resolved(tag: str, name: str) -> Any:
         if tag in OURS:
             raise
         package = _PROGRAMS.owners[tag]
-        if guard := _guard(tag):
-            what = f"{name} does not load ({mistakes.told(error, guard.folder)})"
-            raise UsageError(f"{package}: {what}: repair it") from error
+        if package == str(user_programs.folders().get(tag)):
+            raise UsageError(f"{package}: {name} does not load ({describe(error)}): repair it") from error
         what = f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} does not load ({error})"
         raise UsageError(f"{what}: repair or uninstall {package}") from error
 

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import qjump_mn.programs
 from qjump_mn import extensions
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, describe
 from qjump_mn.install import launcher
-from qjump_mn.programs import mistakes
 from qjump_mn.programs.base import Program
 
 FOLDER, MODULE = "programs", "program.py"
@@ -74,13 +73,13 @@ def program(name: str, folder: Path) -> Program:
     try:
         found = pkgutil.resolve_name(f"{where}:PROGRAM")
     except extensions.RAISED as error:
-        what = f"cannot be imported ({mistakes.told(error, folder)})"
+        what = f"cannot be imported ({describe(error)})"
         raise UsageError(f"{folder / MODULE} {what}: repair it") from error
     if not isinstance(found, Program) or found.name != name:
         raise UsageError(
             f"{folder / MODULE}: PROGRAM is no qjump_mn.programs.base.Program with the tag {name!r}"
         )
-    return mistakes.Guard(name, folder).program(found)
+    return found
 
 
 def _check(name: str, folder: Path) -> None:

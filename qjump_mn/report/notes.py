@@ -15,11 +15,11 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import markupsafe
-from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 
 from qjump_mn.errors import UsageError, reason_of
+from qjump_mn.report import markdown
 
 NAME = "notes.md"
 BEGINNING = Path(__file__).parent / "templates" / NAME
@@ -43,6 +43,7 @@ def kind_of(picture: PurePath) -> str | None:
     return PICTURES.get(picture.suffix.lower())
 
 
+_WHOSE = "In the words of whoever made this run:"
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -52,6 +53,15 @@ class Section(NamedTuple):
     title: str
     html: markupsafe.Markup
     markdown: str
+
+    @property
+    def signed(self) -> tuple[str, str]:
+        """The Markdown and the HTML, each with whose words they are."""
+        link = f'<a href="{NAME}">{NAME}</a>'
+        return (
+            f"{self.markdown}\n\n*{_WHOSE} [{NAME}]({NAME})*",
+            f'{self.html}<p class="soft">{_WHOSE} {link}</p>\n',
+        )
 
 
 NOTHING = Section("", markupsafe.Markup(), "")
@@ -68,6 +78,15 @@ class Written(NamedTuple):
     def section(self, title: str) -> Section:
         """What is written below a title; :data:`NOTHING` where that is nothing."""
         return self.placed.get(title, NOTHING)
+
+    @property
+    def sections(self) -> list[Section]:
+        """All sections, the placed ones first."""
+        return [*self.placed.values(), *self.others]
+
+    def place(self, section: Section) -> markupsafe.Markup:
+        """Mark where a section stands in the report's Markdown."""
+        return markdown.place(self.sections.index(section))
 
 
 def begin(folder: Path) -> None:
@@ -105,16 +124,11 @@ def read(folder: Path) -> Written:
     return Written(placed, others, [title for title in SECTIONS if title not in placed])
 
 
-def _markdown() -> MarkdownIt:
-    """CommonMark and tables; HTML is told apart, to be shown as text."""
-    return MarkdownIt("commonmark").enable("table")
-
-
 def _split(text: str) -> Iterator[tuple[str, str]]:
     """The titles of the two upper levels, and what stands below each; "Notes" is what stands before them."""
     lines = text.splitlines()
     title, first = "Notes", 0
-    tokens = _markdown().parse(text)
+    tokens = markdown.parser().parse(text)
     for place, token in enumerate(tokens):
         if token.type == "heading_open" and token.tag in ("h1", "h2") and token.level == 0 and token.map:
             yield title, "\n".join(lines[first : token.map[0]])
@@ -129,16 +143,16 @@ def _plain(inline: Token) -> str:
 
 
 def _html(text: str, folder: Path) -> markupsafe.Markup:
-    markdown = _markdown()
-    markdown.add_render_rule("html_inline", _as_text)
-    markdown.add_render_rule("html_block", _as_paragraph)
-    markdown.add_render_rule("image", _picture)
+    renderer = markdown.parser()
+    renderer.add_render_rule("html_inline", _as_text)
+    renderer.add_render_rule("html_block", _as_paragraph)
+    renderer.add_render_rule("image", _picture)
     environment = {"folder": folder}
-    tokens = markdown.parse(text, environment)
+    tokens = renderer.parse(text, environment)
     for token in tokens:
         if token.tag in ("h1", "h2"):  # in a quotation: the page has its own
             token.tag = "h3"
-    return markupsafe.Markup(markdown.renderer.render(tokens, markdown.options, environment))
+    return markupsafe.Markup(renderer.renderer.render(tokens, renderer.options, environment))
 
 
 def _as_text(self: RendererProtocol, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -177,7 +191,7 @@ def _picture(
 def _without_html(text: str) -> str:
     """Markdown of which no reader makes HTML of its own: tags are shown as text, comments are left out."""
     lines = text.splitlines()
-    for token in reversed(_markdown().parse(text)):
+    for token in reversed(markdown.parser().parse(text)):
         pieces = [child.content for child in token.children or () if child.type == "html_inline"]
         if token.type == "html_block":
             pieces = [token.content.strip("\n")]
@@ -196,5 +210,5 @@ def _escaped(text: str) -> str:
 
 
 def _has_html(text: str) -> bool:
-    tokens = [child for token in _markdown().parse(text) for child in (token, *(token.children or ()))]
+    tokens = [child for token in markdown.parser().parse(text) for child in (token, *(token.children or ()))]
     return any(token.type in ("html_block", "html_inline") for token in tokens)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from qjump_mn.errors import QJumpError
+from qjump_mn.errors import QJumpError, last_words, user_program_line
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.simulation import kept_files
@@ -27,9 +27,12 @@ def main() -> int:
             path = Path(sys.argv[1], name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    except QJumpError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    except Exception as error:
+        if not isinstance(error, QJumpError) and not user_program_line(error):
+            raise
+        sentence, code = last_words(error)
+        print(sentence, file=sys.stderr)
+        return code
     return 0
 
 

@@ -1,2 +1,4 @@
-"""Steps of a network and of its trials: compiled from a plan, printed as a shell script, compared with what
-was built."""
+"""Compile a trial into steps, print them as a shell script, and compare the network with the plan.
+
+A step is plain data (``qjump_mn.executor.steps``); nothing is run here.
+"""

@@ -1,4 +1,4 @@
-"""A trial as steps: a pure function of the trial, the same for every backend that has a kernel."""
+"""Compile a trial into steps: a pure function, shared by all backends that run on a kernel."""
 
 from __future__ import annotations
 
@@ -26,40 +26,46 @@ from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.steps import readback
-from qjump_mn.steps.treatment import known, treatment
+from qjump_mn.steps.treatment import introduce_flows, treatment
 
 BACKGROUND_OFFSET_S = 0.1
-"""What disturbs starts at a random instant of this length at 10 Mb/s: another seed is another phase of TCP's
-sawtooth."""
+"""At 10 Mb/s, background traffic starts at a random instant within this time.
+
+So each seed meets another phase of TCP's sawtooth.
+"""
 
 LATENESS_EVERY_S = 0.023
-"""Between two wake-ups that watch a processor on which code takes time: often enough to meet any busy while
-that lasts as long as a full buffer at 10 Mb/s (122 ms), and no multiple of the programs' own intervals, so
-that it meets all their phases."""
+"""Interval of the wake-ups that measure how late programs get the processor, where code takes time.
+
+It is short enough to meet any busy period that lasts as long as a full buffer at 10 Mb/s (122 ms).
+It is not a multiple of the programs' own intervals, so it meets all their phases.
+"""
 
 MARGIN_S = 60.0
 """How much longer than planned a program may take."""
 
 CLOCK = "/sys/module/time_travel/parameters"
-"""Of the guest's kernel."""
+"""Parameters of the guest kernel's clock."""
 
 LIBRARIES = "/usr/lib/qjump-mn"
 
 SOCKET_STATES = {"tcp": "0A", "udp": "07"}
-"""Of a socket that is bound and waits, as /proc/net/{tcp,udp} write them: TCP_LISTEN, and TCP_CLOSE for
-UDP."""
+"""State of a socket that is ready, as in /proc/net/{tcp,udp}: TCP_LISTEN, and TCP_CLOSE for UDP."""
 
 Pairs = Sequence[tuple[WorkloadPlan, Launch]]
 
 
 def trial_steps(trial: Trial) -> Steps:
-    """Everything that a trial does on a network that is up: treat it, let its switches know the flows, read
-    it back, start what serves, what disturbs and what measures, end all that, read the counters. The seed
-    decides the instants at which programs start."""
-    chance = random.Random(trial.seed)
+    """Return all steps of a trial, for a network that is up.
+
+    They apply the arm, introduce its flows to the switches and read the network back; start
+    servers, background load and probes; end them; and read the counters. The seed decides when
+    programs start.
+    """
+    rng = random.Random(trial.seed)
     time_scale = trial.arm.time_scale
-    offset_s = chance.uniform(0, BACKGROUND_OFFSET_S) / time_scale
-    phase_s = chance.uniform(0, _phase_s(trial))
+    offset_s = rng.uniform(0, BACKGROUND_OFFSET_S) / time_scale
+    phase_s = rng.uniform(0, _phase_s(trial))
     pairs = [
         (workload, launch)
         for workload in trial.arm.workloads
@@ -67,14 +73,14 @@ def trial_steps(trial: Trial) -> Steps:
     ]
     return (
         *treatment(trial.arm, trial.seed),
-        *known(trial.arm),
+        *introduce_flows(trial.arm),
         *readback.built(trial.arm),
         *_clock(trial),
         *_serve(pairs),
         Sleep(after_s=round(offset_s, 9)),
         Mark(name=LOAD),
         *(_start(workload, launch) for workload, launch in pairs if launch.phase == "load"),
-        # The warm-up is a length of time; a seed moves the start of what is measured, such as a ping's phase.
+        # The warm-up has a fixed length; the seed shifts the probes, such as a ping's phase.
         Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 9)),
         *readback.counters(trial.network, "began"),
         Measure(every_s=LATENESS_EVERY_S if trial.arm.real_time else None),
@@ -87,9 +93,9 @@ def trial_steps(trial: Trial) -> Steps:
 
 
 def _clock(trial: Trial) -> Iterator[Run]:
-    """Let system calls and wake-ups take what is declared (kernel/0008-*.patch), from here on."""
+    """From here on, system calls and wake-ups take their declared time (kernel/0008-*.patch)."""
     if clock := trial.arm.clock:
-        # The seed is the last: with it the sequence begins.
+        # The seed comes last: writing it starts the random sequence.
         values = {"syscall_ns": clock.syscall_ns, "wake_ns": clock.wakeup_ns, "seed": trial.seed}
         lines = (f"echo {value} >{CLOCK}/{name}" for name, value in values.items())
         yield Run(argv=("sh", "-e", "-c", "\n".join(lines)))
@@ -100,8 +106,7 @@ def _phase_s(trial: Trial) -> float:
 
 
 def _serve(pairs: Pairs) -> Iterator[AnyStep]:
-    """What serves is ready before anything else starts; one without a condition is ready when it has
-    ended."""
+    """Start each server and wait until it is ready: without a condition, until it ends."""
     for workload, launch in pairs:
         if launch.phase == "serve":
             yield _start(workload, launch)
@@ -122,29 +127,33 @@ def _start(workload: WorkloadPlan, launch: Launch) -> Start:
 
 
 def wrapper(workload: WorkloadPlan, launch: Launch) -> tuple[str, ...]:
-    """What gives a program its level and, if asked, its window (native/app-util), and another library of
-    ours."""
-    before = ("env", f"LD_PRELOAD={LIBRARIES}/{launch.preload}") if launch.preload else ()
+    """Return the words that go before a program: they set its level, window and preloaded library.
+
+    ``qjau`` (native/app-util) sets level and window.
+    """
+    preload = ("env", f"LD_PRELOAD={LIBRARIES}/{launch.preload}") if launch.preload else ()
     window = ("-w", str(workload.window_bytes)) if workload.window_bytes is not None else ()
-    # Of programs that are known the library marks all, and costs their hosts less than the kernel's way.
-    by = "--cgroup" if launch.unknown else "--library"
-    return (*before, "qjau", "-p", str(workload.level), *window, by, "--")
+    # qjau's library marks all packets of the programs that we know, at less cost than a cgroup.
+    method = "--cgroup" if launch.unknown else "--library"
+    return (*preload, "qjau", "-p", str(workload.level), *window, method, "--")
 
 
 def _ready(launch: Launch) -> Wait | None:
-    """The condition that makes a program ready; None for one that is ready when it has ended."""
-    # A program's sockets are on its host, its output lies here.
+    """Return the wait for a program to be ready; None if it is ready when it has ended."""
+    # A program's sockets are in its host's namespace, but its output is a file of the machine.
     node = MACHINE
-    argv: tuple[str, ...] = ("grep", "-qsF", "-e", str(launch.says), launch.output, f"{launch.output}.stderr")
+    output = (launch.output, f"{launch.output}.stderr")
+    argv: tuple[str, ...] = ("grep", "-qsF", "-e", str(launch.says), *output)
     if launch.listens:
         protocol, port = launch.listens
         socket = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:0000 {SOCKET_STATES[protocol]} "
-        node, argv = launch.host, ("grep", "-qsE", socket, f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
+        tables = (f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
+        node, argv = launch.host, ("grep", "-qsE", socket, *tables)
         lacks = f"does not listen on {protocol} port {port}"
     elif launch.says:
-        lacks = f"has not said {launch.says!r}"
+        lacks = f"has not printed {launch.says!r}"
     elif launch.exists:
-        argv, lacks = ("test", "-e", launch.exists), f"has not made the file {launch.exists}"
+        argv, lacks = ("test", "-e", launch.exists), f"has not created the file {launch.exists}"
     else:
         return None
     shown = f"{launch.shown} {lacks}"
@@ -152,7 +161,7 @@ def _ready(launch: Launch) -> Wait | None:
 
 
 def _measure(trial: Trial, pairs: Pairs) -> Iterator[AnyStep]:
-    """What measures, to its end; where nothing does, the trial's duration."""
+    """Run the probes to their end; without probes, wait for the trial's duration."""
     probes = [(workload, launch) for workload, launch in pairs if launch.phase == "probe"]
     yield from (_start(workload, launch) for workload, launch in probes)
     yield from (Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S) for _, launch in probes)
@@ -161,12 +170,14 @@ def _measure(trial: Trial, pairs: Pairs) -> Iterator[AnyStep]:
 
 
 def _end(background: Sequence[Launch]) -> Iterator[AnyStep]:
-    """What disturbs until it is ended is ended; what ends by itself does; then what serves is ended, after
-    what is under way has arrived."""
+    """Stop the endless load, wait for programs that end by themselves, then stop the servers.
+
+    Servers stop last, after packets in flight have arrived.
+    """
     endless = [launch for launch in background if not launch.itself]
     yield from (_stop(launch) for launch in endless if launch.phase == "load")
     for launch in background:
-        # What serves and has no condition has ended before anything else was started.
+        # A server without a condition ended before anything else was started.
         if launch.itself and (launch.phase == "load" or _ready(launch)):
             yield Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S)
     if linger_s := max((launch.linger_s for launch in background), default=0.0):

@@ -1,5 +1,4 @@
-"""The steps that bring a network up: hosts, switches and cables, of a skeleton that every trial then
-shapes."""
+"""Steps that bring a network up: hosts, switches and cables, before any trial shapes its links."""
 
 from __future__ import annotations
 
@@ -34,27 +33,32 @@ net.ipv4.tcp_rmem = 10240 87380 16777216
 net.ipv4.tcp_wmem = 10240 87380 16777216
 net.core.netdev_max_backlog = 5000
 """
-"""Mininet's own limits (mininet.util.fixLimits), as far as a network meets them; hosts inherit TCP's when
-they are made."""
+"""The limits of Mininet (mininet.util.fixLimits) that matter to a network.
+
+Hosts inherit TCP's limits when they are created.
+"""
 
 MAC_AGING_S = 86400
 """Longer than any trial; Open vSwitch's default is 300 s."""
 
-LEARNT_S = 0.5
-"""Long enough for a switch's daemon to hear of a frame."""
+LEARNING_S = 0.5
+"""Long enough for a switch's daemon to learn an address from a frame."""
 
 FLOWS_KEPT_MS = 86_400_000
-"""How long Open vSwitch keeps a flow that nothing uses, and after what time it looks through all flows at the
-latest: by default every half second, which on one processor keeps everybody waiting for half a
-millisecond."""
+"""How long Open vSwitch keeps an idle flow, and its longest interval between two revalidations.
+
+By default it revalidates all flows every half second, which blocks a single processor for half a
+millisecond.
+"""
 _KEPT = ("max-idle", "max-revalidator")
 _OVS = ("Open_vSwitch", ".")
+_OVS_PACKAGE = "package openvswitch-switch"
 
 
 def bring_up(network: Network) -> Steps:
-    """A network whose hosts can reach each other; nothing is shaped yet."""
+    """Return the steps for a network whose hosts can reach each other, with unshaped links."""
     return (
-        *_ground(network),
+        *_prerequisites(network),
         Topology(
             hosts=network.hosts,
             switches=tuple(
@@ -69,15 +73,14 @@ def bring_up(network: Network) -> Steps:
 
 
 def modprobe(*words: str) -> Run:
-    """Load modules, or one with its parameters."""
+    """Load several modules, or one module with its parameters."""
     argv = ("modprobe", *words) if "=" in words[-1] else ("modprobe", "-a", *words)
-    return Run(
-        argv=argv, refusal="this kernel lacks a module: use --backend guest, which brings a kernel of its own"
-    )
+    refusal = "this kernel lacks a module: use --backend guest, which brings its own kernel"
+    return Run(argv=argv, refusal=refusal)
 
 
-def _ground(network: Network) -> Iterator[AnyStep]:
-    """What must be there, and what must not, before anything is made."""
+def _prerequisites(network: Network) -> Iterator[AnyStep]:
+    """Configure Open vSwitch, load modules and set limits, before anything is created."""
     yield Run(
         argv=(
             "ovs-vsctl",
@@ -88,12 +91,12 @@ def _ground(network: Network) -> Iterator[AnyStep]:
         ),
         saves=("ovs-vsctl", "--timeout=5", "get", *_OVS, "other_config"),
         undo=Run(argv=("sh", "-c", f'ovs-vsctl set {" ".join(_OVS)} "other_config=$(cat)"')),
-        refusal="Open vSwitch does not answer: start it (package openvswitch-switch), or use --backend guest",
+        refusal=f"Open vSwitch does not answer: start it ({_OVS_PACKAGE}), or use --backend guest",
     )
     modules = registry.of(network.model).modules
     yield modprobe(*MODULES, *(module for module in modules if module != "ifb"))
     if "ifb" in modules:
-        yield modprobe("ifb", "numifbs=0")  # by itself it makes two that nobody asked for
+        yield modprobe("ifb", "numifbs=0")  # by default it creates two devices
     keys = (line.partition(" = ")[0] for line in LIMITS.splitlines())
     yield Run(
         argv=("sysctl", "-qp", "-"),
@@ -104,8 +107,7 @@ def _ground(network: Network) -> Iterator[AnyStep]:
 
 
 def _cables(network: Network) -> Iterator[Cable]:
-    """Every link, with fixed addresses: Mininet draws them at random, and a repeatable run has repeatable
-    ones."""
+    """Yield every link with fixed MAC addresses; Mininet would draw them at random."""
     macs = _macs(network)
     for index, (above, below) in enumerate(network.ports()):
         ends = [
@@ -123,7 +125,7 @@ def _macs(network: Network) -> dict[str, str]:
 
 
 def _ports(network: Network) -> Iterator[AnyStep]:
-    """The switches' ports: whole frames only, no IPv6 of their own, the network's MTU."""
+    """Set up the switches' ports: no offloads, no IPv6 of their own, the network's MTU."""
     ports = network.switch_ports()
     yield Settings(values={f"net.ipv6.conf.{device}.disable_ipv6": "1" for device in ports})
     yield Offloads(devices=tuple(ports))
@@ -132,16 +134,16 @@ def _ports(network: Network) -> Iterator[AnyStep]:
 
 
 def _host(host: str, network: Network) -> Iterator[AnyStep]:
-    """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
+    """Set up a host that tags everything it sends: priority p becomes PCP p, and back."""
     yield Settings(
         node=host,
         values={
-            # Router solicitations and reports of group membership would cross the network under test.
+            # Router solicitations and multicast reports would cross the network under test.
             "net.ipv6.conf.all.disable_ipv6": "1",
             "net.ipv6.conf.default.disable_ipv6": "1",
-            # Where the round trip is short, TCP hands down bursts of 64 kB and lets two of them wait below
-            # it, offloads or not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two
-            # frames wait, as intended (TCP small queues).
+            # With a short round trip TCP hands down bursts of 64 kB and lets two of them queue
+            # below it, whatever the offloads (since Linux 5.18): 50 us at 10 Gb/s, 105 ms at
+            # 10 Mb/s. With 0 at most two frames queue, as TCP small queues intends.
             "net.ipv4.tcp_tso_rtt_log": "0",
         },
     )
@@ -155,7 +157,7 @@ def _host(host: str, network: Network) -> Iterator[AnyStep]:
 
 
 def _vlan_device(host: str, network: Network, queues: int = 1) -> list[str]:
-    """``ip`` lines for it."""
+    """Return ``ip`` lines that create a host's VLAN device."""
     vlan_device = network.vlan_device(host)
     tagged, _ = commands.vlan(f"{host}-eth0", network.vlan, queues=queues)
     return [
@@ -166,15 +168,16 @@ def _vlan_device(host: str, network: Network, queues: int = 1) -> list[str]:
 
 
 def vlan_queues(host: str, network: Network) -> Run:
-    """Give a host's VLAN device a queue for each level, which it can have from its beginning only: so it is
-    another device, and at the end one as before.
+    """Give a host's VLAN device a queue for each level, and undo that at the end.
 
-    A socket remembers one queue for all devices on its way (Linux 6.12: netdev_pick_tx()). So the device
-    below chooses none meanwhile."""
+    A VLAN device gets its queues when it is created, so it is replaced. A socket remembers one
+    queue for all devices on its path (Linux 6.12: netdev_pick_tx()), so the device below has a
+    single queue meanwhile.
+    """
     neighbours = _neighbours(host, network) if network.static_arp else ""
     device = network.vlan_device(host)
 
-    def another(queues: int) -> Run:
+    def replace(queues: int) -> Run:
         lines = [
             f"ethtool -L {shlex.quote(host)}-eth0 tx {QUEUES if queues == 1 else 1}",
             "ip -batch -",
@@ -183,7 +186,7 @@ def vlan_queues(host: str, network: Network) -> Run:
         text = "\n".join([f"link del {device}", *_vlan_device(host, network, queues), neighbours])
         return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)), stdin=text)
 
-    return msgspec.structs.replace(another(QUEUES), undo=another(1))
+    return msgspec.structs.replace(replace(QUEUES), undo=replace(1))
 
 
 def _neighbours(host: str, network: Network) -> str:
@@ -196,14 +199,15 @@ def _neighbours(host: str, network: Network) -> str:
 
 
 def _learn(network: Network) -> Iterator[AnyStep]:
-    """Let every switch hear every host once, so that no frame of a trial is flooded.
+    """Make every switch learn where every host is, so that no frame of a trial is flooded.
 
-    A flow whose first packet finds its destination unknown stays flooded, for flows are kept.
+    If a flow's first packet finds its destination unknown, the flow stays flooded, because Open
+    vSwitch is told to keep its flows.
     """
     for host, address in network.addresses.items():
         subnet = ipaddress.ip_interface(f"{address}/{PREFIX_BITS}").network
         yield Announce(node=host, address=str(subnet.broadcast_address))
-    yield Sleep(after_s=LEARNT_S)
+    yield Sleep(after_s=LEARNING_S)
     ages = (
         ("--", "set", "bridge", switch, f"other_config:mac-aging-time={MAC_AGING_S}")
         for switch in network.switches

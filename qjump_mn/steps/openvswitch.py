@@ -1,4 +1,4 @@
-"""Open vSwitch's daemons, started without an init system: what a guest has instead of a service."""
+"""Start Open vSwitch's daemons in a guest, which has no init system."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from qjump_mn.steps.network import modprobe
 
 FOLDER = "/var/run/openvswitch"
 FOLDERS = f"mkdir -p {FOLDER} /etc/openvswitch /var/log/openvswitch; >>/etc/resolv.conf"
-"""ovs-vswitchd complains without the last."""
+"""Create the daemons' folders, and /etc/resolv.conf, without which ovs-vswitchd complains."""
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 DAEMON = ("--pidfile", "--detach", "--no-chdir", "-vconsole:off", "-vsyslog:off", "-vfile:off")
 
 MINIMUM_UPTIME_S = 11
-"""count_cpu_cores() of Open vSwitch 3.1 and 3.5 answers 0 on a machine younger than ten seconds, and a
-vswitchd with no handler thread loses every packet; on the virtual clock waiting is free."""
+"""Seconds since boot before ovs-vswitchd may start; on the virtual clock waiting is free.
+
+count_cpu_cores() of Open vSwitch 3.1 and 3.5 returns 0 on a machine up for less than ten seconds,
+and a vswitchd without a handler thread loses every packet.
+"""
 
 
 def start() -> Steps:
-    """ovsdb-server with an empty database, and ovs-vswitchd on the kernel's datapath."""
+    """Start ovsdb-server with an empty database, and ovs-vswitchd on the kernel's datapath."""
     database, socket = f"{FOLDER}/conf.db", f"{FOLDER}/db.sock"
-    # One handler and one revalidator: more threads on one processor are only more wake-ups.
+    # More threads on one processor would only mean more wake-ups.
     threads = ("other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1")
     return (
         modprobe("openvswitch"),

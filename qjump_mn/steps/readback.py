@@ -1,4 +1,4 @@
-"""The steps that read a network back: with tc, ip, ovs and ethtool, kept verbatim."""
+"""Steps that read a network back with tc, ip, Open vSwitch's tools and ethtool, kept verbatim."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.steps.treatment import transport
 
 BEFORE = "asbuilt/before"
-"""Where the network lies as it was when everything was set up."""
+"""Folder of what was read back once everything was set up."""
 
 
 def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
-    """ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt; tcp-HOST.txt if the arm
-    changes TCP, edt-HOST.json if its limiter is one of departure times."""
+    """Read ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt.
+
+    Also tcp-HOST.txt if the arm changes TCP, and edt-HOST.json if its limiter sets departure times.
+    """
     network = arm.network
     keys = tuple(transport(arm))
     for node, name in _nodes(network):
         yield Read(node=node, argv=("ip", "-j", "-d", "addr", "show"), output=f"{BEFORE}/ip-{name}.json")
-        # All devices at once: starting a program is what takes time.
+        # All devices in one command: starting a program is what takes time.
         yield Read(node=node, argv=("ethtool", "-k", "*"), output=f"{BEFORE}/ethtool-{name}.txt")
         if keys and node != MACHINE:
             yield ReadSettings(node=node, keys=keys, output=f"{BEFORE}/tcp-{name}.txt")
@@ -36,11 +38,11 @@ def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
 
 
 def counters(network: Network, when: str) -> Iterator[Read]:
-    """tc-NODE.json, every qdisc with its statistics, below asbuilt/``when``."""
+    """Read tc-NODE.json, every qdisc with its statistics, into asbuilt/``when``."""
     for node, name in _nodes(network):
         yield Read(node=node, argv=("tc", "-j", "-s", "qdisc", "show"), output=filenames.counters(when, name))
 
 
 def _nodes(network: Network) -> list[tuple[str, str]]:
-    """Every node, with its name in the names of files."""
+    """Return every node with the name that it has in file names."""
     return [(MACHINE, SWITCHES), *((host, host) for host in network.hosts)]

@@ -1,4 +1,4 @@
-"""Steps as a shell script that does the same: what ``--dry-run`` prints, and what a reader may paste."""
+"""Print steps as an equivalent shell script: the output of ``--dry-run``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ until_done() {
     seconds=$1 what=$2 began=$(date +%s)
     shift 2
     until "$@"; do
-        [ $(($(date +%s) - began)) -lt "$seconds" ] || { echo "$what after $seconds s" >&2; exit 5; }
+        [ $(($(date +%s) - began)) -lt "$seconds" ] ||
+            { echo "$what after $seconds s" >&2; exit 5; }
         sleep 0.05
     done
 }
@@ -51,29 +52,32 @@ ended() {
     pid=$1 status=0
     shift
     wait "$pid" || status=$?
-    case " $* " in *" $status "*) ;; *) echo "process $pid ended with status $status" >&2; exit 5 ;; esac
+    case " $* " in
+        *" $status "*) ;;
+        *) echo "process $pid ended with status $status" >&2; exit 5 ;;
+    esac
 }
 """
 TERMINATED = 143
-"""The status of a process that SIGTERM has ended, as a shell tells it."""
+"""The exit status that a shell reports for a process ended by SIGTERM."""
 
 
 class Script:
-    """Prints steps in their order; what takes them back is printed by :meth:`undo`, the last one first."""
+    """Turn steps into shell commands, and collect the commands that undo them."""
 
     def __init__(self) -> None:
-        self._undo: list[tuple[str, str]] = []  # each with its standard input
+        self._undo: list[tuple[str, str]] = []  # each command with its standard input
         self._saved = 0
         self._programs: dict[str, Start] = {}
 
     def lines(self, steps: Steps) -> Iterator[str]:
-        """The commands of ``steps``."""
+        """Yield the lines of ``steps``, in order."""
         for step in steps:
             yield from self._step(step)
 
     def undo(self) -> Iterator[str]:
-        """What takes back all that was printed since the last time."""
-        yield from (_given(command, text, " || true") for command, text in reversed(self._undo))
+        """Yield the lines that undo all steps since the last call, in reverse order."""
+        yield from (_with_stdin(command, text, " || true") for command, text in reversed(self._undo))
         self._undo.clear()
 
     def _step(self, step: AnyStep) -> Iterator[str]:
@@ -94,11 +98,27 @@ class Script:
             case Read():
                 yield f"mkdir -p {shlex.quote(step.output.rpartition('/')[0] or '.')}"
                 yield f"{_command(step.node, step.argv)} > {shlex.quote(step.output)}"
+            case Start() | Wait() | Finish() | Stop():
+                yield from self._program(step)
+            case Mark():
+                yield f"{step.name}=$(date +%s.%N)"
+            case Sleep():
+                since = f'sleep_since "${step.mark}"' if step.mark else "sleep"
+                yield f"{since} {step.after_s:g}"
+            case Measure():
+                yield "measurement=$(date +%s.%N)  # the measurement begins"
+            case Measured():
+                yield "# the measurement ends"
+
+    def _program(self, step: Start | Wait | Finish | Stop) -> Iterator[str]:
+        """Yield the lines that start a program, wait until it is ready, or end it."""
+        match step:
             case Start():
                 self._programs[step.output] = step
                 output = shlex.quote(step.output)
                 errors = shlex.quote(f"{step.output}.stderr")
-                yield f"cd raw; {_command(step.node, step.argv)} < /dev/null > {output} 2> {errors} &"
+                command = _command(step.node, step.argv)
+                yield f"cd raw; {command} < /dev/null > {output} 2> {errors} &"
                 yield f"{self._pid(step.output)}=$!; cd .."
             case Wait():
                 condition = f"{shlex.quote(step.lacks)} {_command(step.node, step.argv)}"
@@ -111,16 +131,6 @@ class Script:
                 good = " ".join(map(str, (*self._programs[step.program].good, TERMINATED)))
                 pid = self._pid(step.program)
                 yield f'kill -TERM "${pid}"; ended "${pid}" {good}  # at most {step.deadline_s:g} s'
-            case Mark():
-                yield f"{step.name}=$(date +%s.%N)"
-            case Sleep():
-                yield (
-                    f'sleep_since "${step.mark}" {step.after_s:g}' if step.mark else f"sleep {step.after_s:g}"
-                )
-            case Measure():
-                yield "measurement=$(date +%s.%N)  # here the measurement begins"
-            case Measured():
-                yield "# here it ends"
 
     def _topology(self, step: Topology) -> Iterator[str]:
         pairs = [[end for end in cable.ends if end.node not in step.hosts] for cable in step.cables]
@@ -130,7 +140,7 @@ class Script:
         self._undo.append(
             ("ip -force -batch -", "".join(f"link delete {pair[0].device}\n" for pair in pairs))
         )
-        yield _given("ip -batch -", "".join(f"{cable.line}\n" for cable in step.cables))
+        yield _with_stdin("ip -batch -", "".join(f"{cable.line}\n" for cable in step.cables))
         for switch in step.switches:
             name = shlex.quote(switch.name)
             self._undo.append((f"ovs-vsctl del-br {name}", ""))
@@ -150,7 +160,7 @@ class Script:
             saves = ("sysctl", *step.values)
             yield from self._run(Run(node=step.node, argv=argv, stdin=lines, saves=saves, undo=undo))
         else:
-            yield _given(_command(step.node, ("sysctl", "-eqp", "-")), lines)
+            yield _with_stdin(_command(step.node, ("sysctl", "-eqp", "-")), lines)
 
     def _offloads(self, step: Offloads) -> Iterator[str]:
         for device in step.devices:
@@ -170,7 +180,7 @@ class Script:
         if step.undo is not None:
             before = f"printf '%s\\n' \"${saved}\" | " if saved else ""
             self._undo.append((f"{before}{_command(step.undo.node, step.undo.argv)}", step.undo.stdin))
-        yield _given(_command(step.node, step.argv), step.stdin)
+        yield _with_stdin(_command(step.node, step.argv), step.stdin)
 
     def _pid(self, program: str) -> str:
         return f"pid{list(self._programs).index(program)}"
@@ -180,8 +190,8 @@ def _command(node: str, argv: tuple[str, ...]) -> str:
     return shlex.join(inside(node, argv))
 
 
-def _given(command: str, text: str, after: str = "") -> str:
-    """The command with ``text``, which ends with a line's end, as its standard input."""
+def _with_stdin(command: str, text: str, after: str = "") -> str:
+    """Return the command with ``text``, which ends with a newline, as a here-document."""
     if not text:
         return f"{command}{after}"
     end = "END"
@@ -191,29 +201,31 @@ def _given(command: str, text: str, after: str = "") -> str:
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """The script of a plan: the network is brought up, then every trial is run in a folder of its own and
-    undone; at the end nothing is left but its files. A network of another kind takes the place of the one
-    before it."""
+    """Yield the script of a plan, which leaves nothing behind but the trials' files.
+
+    It brings the network up, then runs and undoes each trial in its own folder. When a trial needs
+    another network, that replaces the one before.
+    """
     yield "#!/bin/sh"
     yield _comment(f"{plan.experiment}, preset {plan.preset}. Run it as root, with Open vSwitch running.")
     yield "# Each trial leaves a folder below trials/."
     yield PROLOGUE.rstrip()
-    script, up = Script(), None
+    script, current = Script(), None
     network_undo: list[str] = []
     for trial in plan.trials():
         skeleton = trial.network.skeleton()
-        if skeleton != up:
+        if skeleton != current:
             yield from network_undo
             yield ""
-            yield _comment(_about(trial.network))
+            yield _comment(_summary(trial.network))
             yield from script.lines(bring_up(skeleton))
-            network_undo, up = list(script.undo()), skeleton
+            network_undo, current = list(script.undo()), skeleton
         folder = shlex.quote(f"trials/{trial.name}")
         yield ""
         yield _comment(f"arm {trial.arm.name} ({trial.arm.label}), seed {trial.seed}")
         yield f"mkdir -p {folder}/raw; cd {folder}"
         yield from script.lines(trial_steps(trial))
-        yield "# taken back"
+        yield "# undo"
         yield from script.undo()
         yield "cd ../../.."
     yield ""
@@ -221,10 +233,10 @@ def lines(plan: Plan) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """A comment of one line, whatever is in ``text``."""
+    """Return a comment of one line, even if ``text`` has several."""
     return f"# {' '.join(text.split())}"
 
 
-def _about(network: Network) -> str:
+def _summary(network: Network) -> str:
     size = f"{len(network.hosts)} hosts, {len(network.switches)} switches"
     return f"{network.topology}: {size}, links of model {network.model}"

@@ -1,6 +1,6 @@
-"""What is done to a network that is up so that it is an arm's: links, scheme, limiter, marks.
+"""Steps that apply an arm to a network that is up: its links, scheme, limiter and marks.
 
-One process does all that is to be done in a namespace with one program.
+All lines for the same program in the same namespace go to one process.
 """
 
 from __future__ import annotations
@@ -23,69 +23,80 @@ ICMP_ECHO_REPLY = 0
 ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL = ("sysctl", "-qp", "-")
 FQ_HORIZON_S = 4000
-"""The longest that fq keeps a packet, about as long as its field can say: qjump-edt has a limit of its
-own."""
-MOST_SEGMENTS = 65535
-"""Of a packet, by default (GSO_MAX_SEGS)."""
+"""The longest that fq holds a packet, near its maximum: qjump-edt has a limit of its own."""
+MAX_SEGMENTS = 65535
+"""The default maximum of segments in a packet (GSO_MAX_SEGS)."""
 LINUX_TSO_RTT_LOG = 9
-"""As Linux has it: a packet for a near host may be as long as it can."""
+"""Linux's default: a packet for a near host may have the maximum length."""
 
 
 def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
-    """The steps; each says how it is undone. ``seed`` is the trial's."""
-    network, model = arm.network, registry.of(arm.network.model)
-    links = network.by_device()
-
-    def end(device: str, *, on_switch: bool) -> Shaping:
-        own = zlib.crc32(f"{seed} {device}".encode())
-        return model.shape(links[device], device, on_switch=on_switch, seed=own)
-
-    ends = {MACHINE: [end(device, on_switch=True) for device in network.switch_ports()]}
-    ends |= {host: [end(f"{host}-eth0", on_switch=False)] for host in network.hosts}
+    """Yield the steps that apply an arm, each with its undo; ``seed`` is the trial's."""
+    network = arm.network
     yield from _congestion_control(arm.scheme)
-    for node, shapings in ends.items():
+    for node, shapings in _shapings(network, seed).items():
         yield from _shape(node, shapings, _queues(arm, node))
-    yield from model.switches(network)
+    yield from registry.of(network.model).switches(network)
     if arm.uses_levels and arm.scheme.switch_port:
         yield _level_priorities(network.switch_ports())
     for host in network.hosts:
-        if arm.scheme.vlan:
-            yield vlan_queues(host, network)
-        if arm.departure_times:
-            yield _departure_times(host, arm.departure_times)
-        if settings := transport(arm):
-            yield Settings(node=host, values=settings, restored=True)
-        if arm.tcp.segmentation_offload:
-            # Packets of up to 64 kB from TCP down to the host's wire, which cuts them.
-            yield Offloads(node=host, devices=(f"{host}-eth0", network.vlan_device(host)), on=True)
-            if arm.departure_times:
-                yield _single_frames(host, network)
-    for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
+        yield from _host(host, arm)
+    replies = dict(reply for workload in arm.workloads for reply in workload.echo_replies)
+    for host, level in replies.items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
     if arm.scheme.vlan:
-        # After the marks: a qdisc that is added to an interface resets those that it has, and taprio's reset
-        # cancels the timer of its gates for good (Linux 6.12, tests/guest/test_gates.py).
+        # After the marks: a qdisc that is added to an interface resets its other qdiscs, and
+        # taprio's reset cancels the timer of its gates for good (Linux 6.12,
+        # tests/guest/test_gates.py).
         for host in network.hosts:
             yield _above_wire(host, arm)
 
 
-def known(arm: ArmPlan) -> Iterator[Run]:
-    """Make the flows of what is measured known to the switches, with one ping each way that nobody counts.
+def _shapings(network: Network, seed: int) -> dict[str, list[Shaping]]:
+    """Return how to shape the link ends at each node."""
+    model, links = registry.of(network.model), network.by_device()
 
-    The first frame of a flow goes through every switch's daemon, which takes ten times as long as an idle
-    round trip. What disturbs has a warm-up.
+    def shaping(device: str, *, on_switch: bool) -> Shaping:
+        device_seed = zlib.crc32(f"{seed} {device}".encode())
+        return model.shape(links[device], device, on_switch=on_switch, seed=device_seed)
+
+    shapings = {MACHINE: [shaping(device, on_switch=True) for device in network.switch_ports()]}
+    return shapings | {host: [shaping(f"{host}-eth0", on_switch=False)] for host in network.hosts}
+
+
+def _host(host: str, arm: ArmPlan) -> Iterator[AnyStep]:
+    """Apply the arm's VLAN queues, departure times and TCP settings to a host."""
+    if arm.scheme.vlan:
+        yield vlan_queues(host, arm.network)
+    if arm.departure_times:
+        yield _departure_times(host, arm.departure_times)
+    if settings := transport(arm):
+        yield Settings(node=host, values=settings, restored=True)
+    if arm.tcp.segmentation_offload:
+        # Packets stay as long as 64 kB from TCP down to the host's wire, which segments them.
+        devices = (f"{host}-eth0", arm.network.vlan_device(host))
+        yield Offloads(node=host, devices=devices, on=True)
+        if arm.departure_times:
+            yield _single_frames(host, arm.network)
+
+
+def introduce_flows(arm: ArmPlan) -> Iterator[Run]:
+    """Send one uncounted ping each way for each measured flow, so that the switches know it.
+
+    A flow's first frame passes through every switch's daemon, which takes ten times as long as an
+    idle round trip. Background traffic needs none of this: it has a warm-up.
     """
     flows = dict.fromkeys(
         (source, destination, workload.level)
         for workload in arm.workloads
         if workload.SENDS and not workload.BACKGROUND
-        for way in workload.flows
-        for source, destination in (way, way[::-1])
+        for flow in workload.flows
+        for source, destination in (flow, flow[::-1])
     )
     for host in dict.fromkeys(source for source, _, _ in flows):
         pings = [
-            f"qjau -p {level} --library -- ping -n -q -c 1 -w 5 {arm.network.addresses[destination]} "
-            ">/dev/null || :"
+            f"qjau -p {level} --library -- ping -n -q -c 1 -w 5 "
+            f"{arm.network.addresses[destination]} >/dev/null || :"
             for source, destination, level in flows
             if source == host
         ]
@@ -93,7 +104,7 @@ def known(arm: ArmPlan) -> Iterator[Run]:
 
 
 def _shape(node: str, shapings: Sequence[Shaping], queues: Sequence[str]) -> Iterator[AnyStep]:
-    """The ends of links at one node, and what stands below them."""
+    """Shape the link ends at one node, and add the queues below them."""
     ip, tc, undo_tc, undo_ip = (
         [line for lines in column for line in lines] for column in zip(*shapings, strict=True)
     )
@@ -104,9 +115,9 @@ def _shape(node: str, shapings: Sequence[Shaping], queues: Sequence[str]) -> Ite
 
 
 def _batch(program: str, node: str, lines: Sequence[str], undo: Sequence[str]) -> Run:
-    # Whatever one line of it comes to, the others are undone.
-    back = Run(node=node, argv=(program, "-force", "-batch", "-"), stdin=_text(undo))
-    return Run(node=node, argv=(program, "-batch", "-"), stdin=_text(lines), undo=back)
+    # -force: if one line of the undo fails, the others still run.
+    undo_run = Run(node=node, argv=(program, "-force", "-batch", "-"), stdin=_text(undo))
+    return Run(node=node, argv=(program, "-batch", "-"), stdin=_text(lines), undo=undo_run)
 
 
 def _text(lines: Sequence[str]) -> str:
@@ -114,12 +125,11 @@ def _text(lines: Sequence[str]) -> str:
 
 
 def _queues(arm: ArmPlan, node: str) -> list[str]:
-    """tc lines for what stands below the roots of a node's interfaces: limiter, priorities, a scheme's own
-    queues."""
+    """Return tc lines for the qdiscs below a node's roots: limiter, priorities, scheme's queues."""
     if node == MACHINE:
         return [line for lines in port_queues(arm.scheme, arm.network).values() for line in lines]
     device = f"{node}-eth0"
-    lines = placed(arm.scheme.host, device)
+    lines = for_device(arm.scheme.host, device)
     if arm.qjump is not None:
         return lines + limiter(arm.qjump, device, arm.network)
     if arm.uses_levels and not registry.of(arm.network.model).serves_levels:
@@ -127,33 +137,33 @@ def _queues(arm: ArmPlan, node: str) -> list[str]:
     return lines
 
 
-def placed(lines: Sequence[str], device: str) -> list[str]:
-    """A scheme's tc lines for one interface."""
+def for_device(lines: Sequence[str], device: str) -> list[str]:
+    """Fill an interface's name into a scheme's tc lines."""
     return [line.format(dev=device, parent=PARENT) for line in lines]
 
 
 def vlan_lines(arm: ArmPlan, host: str) -> list[str]:
-    """A scheme's tc lines for a host's VLAN device."""
-    return placed(arm.scheme.vlan, arm.network.vlan_device(host))
+    """Return a scheme's tc lines for a host's VLAN device."""
+    return for_device(arm.scheme.vlan, arm.network.vlan_device(host))
 
 
 def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
-    """A scheme's tc lines for each switch port's interface."""
+    """Return a scheme's tc lines for each switch port, by interface."""
     trunks = {device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends}
     return {
-        device: placed(scheme.trunk_port if device in trunks else scheme.switch_port, device)
+        device: for_device(scheme.trunk_port if device in trunks else scheme.switch_port, device)
         for device in network.switch_ports()
     }
 
 
 def _level_priorities(devices: Sequence[str]) -> Run:
-    """Give every frame that leaves a switch its level as priority, by the tag, for a scheme's own queues."""
+    """Set each frame's priority from its tag as it leaves a switch, for a scheme's queues."""
     lines = [line for device in devices for line in commands.tagged_priorities(device)]
     return _batch("tc", MACHINE, lines, [f"qdisc del dev {device} clsact" for device in devices])
 
 
 def transport(arm: ArmPlan) -> dict[str, str]:
-    """What an arm asks of a host's TCP, by sysctl's names."""
+    """Return the sysctl settings of an arm's TCP."""
     scheme, tcp = arm.scheme, arm.tcp
     values = {
         "net.ipv4.tcp_congestion_control": scheme.congestion_control,
@@ -169,11 +179,13 @@ def _above_wire(host: str, arm: ArmPlan) -> Run:
 
 
 def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
-    """Kernels since 4.15 let a namespace choose only from the machine's list, to which what is loaded must be
-    added."""
+    """Load the scheme's congestion control, and allow it to network namespaces.
+
+    Since Linux 4.15 a namespace can only choose from the machine's list of allowed ones.
+    """
     if scheme.congestion_control is None:
         return
-    # It stands in a shell's text, also where a run's manifest is the plan.
+    # It becomes part of a shell command, and the plan may come from a stranger's manifest.
     words.check(words.CONGESTION_CONTROL, "scheme", scheme.congestion_control)
     added = f'sysctl -qw "{ALLOWED}=$(sysctl -n {ALLOWED}) {scheme.congestion_control}"'
     yield Run(
@@ -185,63 +197,67 @@ def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
 
 
 def _single_frames(host: str, network: Network) -> Run:
-    """TCP makes no packets of several frames: nobody cuts them before they are charged, so that one which is
-    dearer than a budget would never leave."""
+    """Limit TCP's packets to one frame each.
+
+    Packets are charged before they are segmented, so one larger than a budget would never leave.
+    """
     devices = (f"{host}-eth0", network.vlan_device(host))
 
     def lines(segments: int) -> list[str]:
         return [f"link set dev {device} gso_max_segs {segments}" for device in devices]
 
-    return _batch("ip", host, lines(1), lines(MOST_SEGMENTS))
+    return _batch("ip", host, lines(1), undo=lines(MAX_SEGMENTS))
 
 
 def host_priorities(device: str, network: Network) -> list[str]:
-    """Strict priority at a host without QJump, for the link models whose root qdisc has none of its own."""
+    """Return tc lines for strict priority at a host without QJump.
+
+    They are for link models whose root qdisc does not serve levels by itself.
+    """
     packets = max(1, network.link.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
     priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
-    return [
-        f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}",
-        *(
-            f"qdisc add dev {device} parent {HANDLE}{8 - level} handle 6{level + 1}: pfifo limit {packets}"
-            for level in LEVELS
-        ),
-    ]
+    lines = [f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}"]
+    for level in LEVELS:
+        location = f"dev {device} parent {HANDLE}{8 - level} handle 6{level + 1}:"
+        lines.append(f"qdisc add {location} pfifo limit {packets}")
+    return lines
 
 
 def limiter(plan: QJumpPlan, device: str, network: Network) -> list[str]:
-    """What limits a host's levels, below Mininet's TC."""
-    return [qjump(plan, device)] if plan.qdisc else prio_of(plan, device, network)
+    """Return tc lines that limit a host's levels, below the link's root qdisc."""
+    return [qjump(plan, device)] if plan.qdisc else stock_limiter(plan, device, network)
 
 
-def prio_of(plan: QJumpPlan, device: str, network: Network) -> list[str]:
-    """QJump's limits from tc's own parts: strict priorities, and of each limited level what holds it back."""
+def stock_limiter(plan: QJumpPlan, device: str, network: Network) -> list[str]:
+    """Return QJump's limits made of stock qdiscs: strict priorities, with a tbf or fq each."""
     lines = []
     for line, level in zip(host_priorities(device, network), (None, *LEVELS), strict=True):
         budget = plan.budget_bytes[level] if level is not None else 0
         if budget:
-            below = fq(plan) if plan.mode == "edt" else tbf(plan, budget, network)
-            line = f"{line.partition(' pfifo ')[0]} {below}"
+            qdisc = fq(plan) if plan.mode == "edt" else tbf(plan, budget, network)
+            line = f"{line.partition(' pfifo ')[0]} {qdisc}"
         lines.append(line)
     return lines
 
 
 def tbf(plan: QJumpPlan, budget: int, network: Network) -> str:
-    """A token bucket with a budget as its depth and a budget an epoch as its rate."""
+    """Return a token bucket whose depth is one budget, and whose rate is one budget per epoch."""
     rate = budget * 8 * theory.NS_PER_S // plan.epoch_ns
     limit = plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
     return f"tbf rate {rate}bit burst {budget} limit {limit} overhead {plan.overhead} mpu {plan.mpu}"
 
 
 def fq(plan: QJumpPlan) -> str:
-    """What keeps a level's packets until the times that qjump-edt gives them, and has no pace of its own.
+    """Return an unpaced fq, which holds a level's packets until qjump-edt's departure times.
 
-    It has room for as many again whose time has come while the link is another's."""
+    Its limit is doubled: it also holds packets that are due while the link is busy.
+    """
     packets = 2 * plan.limit_packets
     return f"fq limit {packets} flow_limit {packets} nopacing horizon {FQ_HORIZON_S}s timer_slack 0"
 
 
 def edt(plan: QJumpPlan, device: str) -> tuple[str, ...]:
-    """The command that makes qjump-edt give times to the packets of a host's limited levels."""
+    """Return the qjump-edt command that sets departure times for a host's limited levels."""
     budgets = [
         word
         for level in reversed(LEVELS)
@@ -261,22 +277,25 @@ def _departure_times(host: str, plan: QJumpPlan) -> Run:
 
 
 def qjump(plan: QJumpPlan, device: str) -> str:
-    """sch_qjump, or sch_qjump2015; levels by 802.1Q priority."""
-    none = "0" if plan.mode == "2015" else "unlimited"
-    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or none}" for level in reversed(LEVELS))
-    place = f"qdisc add dev {device} parent {PARENT} handle {HANDLE} {plan.qdisc} epoch {plan.epoch_ns}ns"
+    """Return the tc line for sch_qjump or sch_qjump2015, with levels by 802.1Q priority."""
+    unlimited = "0" if plan.mode == "2015" else "unlimited"
+    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or unlimited}" for level in reversed(LEVELS))
+    location = f"dev {device} parent {PARENT} handle {HANDLE}"
+    qdisc = f"qdisc add {location} {plan.qdisc} epoch {plan.epoch_ns}ns"
     if plan.mode != "delay":
-        return f"{place} {budgets}"
+        return f"{qdisc} {budgets}"
     priomap = " ".join(map(str, plan.priomap))
     return (
-        f"{place} limit {plan.limit_packets} {budgets} priomap {priomap} "
+        f"{qdisc} limit {plan.limit_packets} {budgets} priomap {priomap} "
         f"overhead {plan.overhead} mpu {plan.mpu} slack {plan.slack_ns}ns"
     )
 
 
 def _mark_echo_replies(host: str, device: str, level: int) -> Run:
-    """The kernel sends echo replies with priority 0 whatever the request had: give them the ping's level
-    before the VLAN device reads it."""
+    """Give a host's echo replies the ping's level before the VLAN device reads it.
+
+    The kernel sends them with priority 0, whatever the request had.
+    """
     match = f"flower ip_proto icmp type {ICMP_ECHO_REPLY} action skbedit priority {level}"
     lines = (f"qdisc add dev {device} clsact", f"filter add dev {device} egress protocol ip {match}")
     return _batch("tc", host, lines, (f"qdisc del dev {device} clsact",))

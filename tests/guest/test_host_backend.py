@@ -182,7 +182,7 @@ def test_what_is_in_the_way_is_named_and_stays(results: dict[str, Any]) -> None:
         make.split()[-1] if "dummy" not in make else "s1-eth1": told for make, told in shows["told"].items()
     }
     assert {told["code"] for told in said.values()} == {3}
-    assert "/run/netns/h2 is another network's on this machine: " in said["h2"]["said"]
-    assert "/sys/class/net/s1 is another network's" in said["s1"]["said"]
-    assert "/sys/class/net/s1-eth1 is another network's" in said["s1-eth1"]["said"]
+    assert "/run/netns/h2 belongs to another network on this machine: " in said["h2"]["said"]
+    assert "/sys/class/net/s1 belongs to another network" in said["s1"]["said"]
+    assert "/sys/class/net/s1-eth1 belongs to another network" in said["s1-eth1"]["said"]
     assert shows["left"] == {}

@@ -112,8 +112,8 @@ SENTENCES = {
     "other": r"{shown} on {anywhere}: raw/.*{anywhere}\..*: this is no log of {program}, version 1: it begins with '# {program} 2 .*'",
 }
 SAID = {
-    "clock-ptpd-silent": "ptpd on h3 has not said 'Now in state: PTP_LISTENING' after 30 s: it said nothing",
-    "cache-memcached-half": "memcached on h3 ended with status -9 while it was needed: it said nothing",
+    "clock-ptpd-silent": "ptpd on h3 has not printed 'Now in state: PTP_LISTENING' after 30 s: it printed nothing",
+    "cache-memcached-half": "memcached on h3 ended with status -9 while it was needed: it printed nothing",
     "clock-ptpd-half": "ptpd on h3 ended with status -9 while it was needed: .*PTP_MASTER.*",
 }
 """What no pattern of SENTENCES says."""

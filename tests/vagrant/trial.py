@@ -1,5 +1,5 @@
-"""`vagrant up` and what a user does then, from a copy of the checkout with a machine file in it, and a wheels file if there
-is one."""
+"""`vagrant up` and what a user does then, from a copy of the checkout with a machine file in it, and a folder of
+wheels if there is one."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Step:
 
 
 def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -> list[Step]:
-    """What each command came to, up to the first that failed. ``wheels`` is for Debian 12's Python. Raises MachineError where this machine cannot
-    play the host."""
+    """What each command came to, up to the first that failed. ``wheels`` has those for Debian 12's Python. Raises
+    MachineError where this machine cannot play the host."""
 
     def fill(folder: Path) -> None:
         checkout.copy(folder / "qjump-mn")
         shutil.copyfile(machine, folder / "qjump-mn/qjump-mn-machine.tar.xz")
         if wheels:
-            shutil.copyfile(wheels, folder / "qjump-mn/qjump-mn-wheels.tar")
+            shutil.copytree(wheels, folder / "qjump-mn/qjump-mn-wheels")
         shutil.copyfile(made, folder / box.FILE)
 
     system = host.tree(progress)

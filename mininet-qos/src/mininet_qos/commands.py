@@ -1,8 +1,8 @@
-"""The commands that give a network levels, as data: nothing is run here, and nothing of Mininet is imported.
+"""Build the tc, ip and Open vSwitch commands that give a network priority levels.
 
-Lines are what ``tc -batch`` and ``ip -batch`` read, without the program's name; a command is a list of
-words. Rates are in bit/s, buffers in bytes, delays in ns. A level is a PCP of IEEE 802.1Q, 0 to 7; 7 is
-served first.
+Nothing is run here, and nothing of Mininet is imported. "Lines" are input for ``tc -batch`` or
+``ip -batch``, without the program's name; a "command" is a list of words. Rates are in bit/s,
+buffers in bytes, delays in ns. A level is a PCP of IEEE 802.1Q, 0 to 7; 7 is served first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 LEVELS = tuple(range(8))
 IDENTITY = {level: level for level in LEVELS}
 NAME_CHARACTERS = 15
-"""Of an interface, at most (Linux: IFNAMSIZ - 1)."""
+"""The maximum length of an interface's name (Linux: IFNAMSIZ - 1)."""
 
 PREAMBLE = 8
 HEADER = 14
@@ -21,21 +21,20 @@ TAG = 4
 CHECKSUM = 4
 GAP = 12
 SMALLEST = 64
-"""Bytes of a frame on the wire (IEEE 802.3, 802.1Q); Linux counts the header and what is behind it only."""
+"""Bytes of a frame on the wire (IEEE 802.3, 802.1Q); Linux counts neither preamble, FCS nor gap."""
 
 MTU = 1500
 FULL = HEADER + TAG + MTU + CHECKSUM
 BUFFER = 100 * FULL
-"""Of one level at one port, where nothing else is asked for."""
+"""The default buffer of one level at one port."""
 
 
 class QosError(Exception):
-    """What was asked for cannot be, or a command failed: one sentence."""
+    """A setting is not possible, or a command failed; the message is one sentence."""
 
 
 class Shaping(NamedTuple):
-    """What makes one interface the end of a link: ``ip`` lines, then ``tc`` lines; ``undo`` has the same two
-    that take it back."""
+    """Lines that make an interface the end of a link: ``ip`` first, then ``tc``, and their undo."""
 
     ip: tuple[str, ...]
     tc: tuple[str, ...]
@@ -44,8 +43,10 @@ class Shaping(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end of a veth pair. ``namespace`` is what ``ip link`` takes, a name or a process; none is this
-    one."""
+    """One end of a veth pair; ``namespace`` is a name or a pid, as ``ip link`` takes it.
+
+    An empty ``namespace`` is the current one.
+    """
 
     device: str
     mac: str = ""
@@ -53,7 +54,7 @@ class End(NamedTuple):
 
 
 def veth(first: End, second: End, queues: int) -> list[str]:
-    """The command that makes a pair with so many queues on both ends, which Mininet has no option for."""
+    """Return the command for a pair with several queues, for which Mininet has no option."""
     return ["ip", "link", "add", *_end(first, queues), "type", "veth", "peer", *_end(second, queues)]
 
 
@@ -70,19 +71,22 @@ def vlan(
     ingress: Mapping[int, int] = IDENTITY,
     queues: int = 1,
 ) -> list[str]:
-    """``ip`` lines for a VLAN's device on ``device``, up. ``egress`` gives the PCP of a packet's priority,
-    ``ingress`` the priority of a frame's PCP; what is not named is 0. Raises QosError."""
+    """Return ``ip`` lines that create a VLAN device on ``device`` and set it up.
+
+    ``egress`` maps a packet's priority to a PCP, ``ingress`` a frame's PCP to a priority; what is
+    missing maps to 0. Raises QosError.
+    """
     name = vlan_name(device, number)
-    several = f" numtxqueues {queues}" if queues > 1 else ""
-    maps = (f"egress-qos-map {_map(egress, 'egress')}", f"ingress-qos-map {_map(ingress, 'ingress')}")
+    numtxqueues = f" numtxqueues {queues}" if queues > 1 else ""
+    maps = f"egress-qos-map {_map(egress, 'egress')} ingress-qos-map {_map(ingress, 'ingress')}"
     return [
-        f"link add link {device} name {name}{several} type vlan id {number} {' '.join(maps)}",
+        f"link add link {device} name {name}{numtxqueues} type vlan id {number} {maps}",
         f"link set {name} up",
     ]
 
 
 def vlan_name(device: str, number: int) -> str:
-    """What a VLAN's device on ``device`` is called. Raises QosError."""
+    """Return the name of a VLAN device on ``device``. Raises QosError."""
     if type(number) is not int or not 1 <= number <= 4094:
         raise QosError(f"vlan={number!r}: a VLAN's number is from 1 to 4094")
     return _short(f"{device}.{number}", "give the host a shorter name, or its VLAN a shorter number")
@@ -95,14 +99,18 @@ def _map(levels: Mapping[int, int], name: str) -> str:
 
 
 def offloads(device: str) -> list[str]:
-    """The command after which what is queued is frames, not TCP's 64 kB at once: one of these keeps a link of
-    10 Mb/s busy for 52 ms, whatever waits behind it."""
+    """Return the command that turns offloads off, so that queues hold single frames.
+
+    With offloads TCP sends up to 64 kB at once, which occupies a link of 10 Mb/s for 52 ms.
+    """
     return ["ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"]
 
 
 def wire(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shaping:
-    """A link that a kernel module of ours makes: it serves the levels, and hands a frame over when its last
-    bit has arrived. ``buffer`` is of each level."""
+    """Shape a link with the kernel module sch_wire, with ``buffer`` bytes for each level.
+
+    It serves the levels in strict priority, and delivers a frame when its last bit has arrived.
+    """
     line = (
         f"qdisc add dev {device} root handle 5: wire rate {rate}bit limit {buffer} classify pcp "
         f"delay {delay}ns"
@@ -111,17 +119,20 @@ def wire(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shapin
 
 
 def tbf(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shaping:
-    """A link of tc's own parts that serves the levels; ``buffer`` is of each."""
+    """Shape a link with stock qdiscs that serve the levels, with ``buffer`` bytes for each."""
     return paced(device, rate, buffer, delay, priorities(device, "5:1", buffer))
 
 
 def paced(device: str, rate: int, buffer: int, delay: int, below: Sequence[str], mtu: int = MTU) -> Shaping:
-    """A link of tc's own parts. The sender is paced by a bucket of one frame, so that each frame is chosen
-    when the wire is free for it; the receiver's side of ``device`` takes the time that a frame's bits take,
-    which tbf lets go before their time on the wire, not after. ``below`` are ``tc`` lines for what chooses
-    the frame, below 5:1. Raises QosError."""
+    """Shape a link with stock qdiscs. Raises QosError.
+
+    A bucket of one frame paces the sender, so that each frame is chosen when the wire is free for
+    it; ``below`` are the ``tc`` lines of the qdiscs that choose, below 5:1. tbf releases a frame
+    before its time on the wire instead of after it, so the ingress of ``device`` delays frames by
+    their serialisation time.
+    """
     mirror, full = ifb(device), HEADER + TAG + mtu + CHECKSUM
-    # netem drops what exceeds its limit: far fewer frames are on their way at once, if each is the smallest.
+    # netem drops frames beyond its limit: this is twice the smallest frames that fit the delay.
     limit = max(1000, 2 * rate * delay // (8 * 10**9 * (SMALLEST + PREAMBLE + GAP)))
     serialised = f"netem rate {rate}bit {PREAMBLE + TAG + CHECKSUM} limit {limit}"
     around = f"overhead {TAG + CHECKSUM + PREAMBLE + GAP} mpu {SMALLEST + PREAMBLE + GAP}"
@@ -142,7 +153,10 @@ def paced(device: str, rate: int, buffer: int, delay: int, below: Sequence[str],
 
 
 def ifb(device: str) -> str:
-    """The device that takes what ``device`` receives; ``mn -c`` knows it by its name. Raises QosError."""
+    """Return the name of the device that gets what ``device`` receives. Raises QosError.
+
+    ``mn -c`` recognises it by this name.
+    """
     return _short(f"i-{device}", "give the node a shorter name")
 
 
@@ -157,14 +171,16 @@ def _short(name: str, remedy: str) -> str:
 def priorities(
     device: str, parent: str, buffer: int = BUFFER, *, queue: str = "", handle: int = 20
 ) -> list[str]:
-    """``tc`` lines: below ``parent`` a queue of ``buffer`` bytes for each level, or another ``queue`` as
-    ``tc`` has it, served in strict priority. The tag's PCP chooses, for a veth clears a packet's priority;
-    without a tag it is level 0."""
+    """Return ``tc`` lines for one queue per level below ``parent``, served in strict priority.
+
+    A queue holds ``buffer`` bytes, or is the qdisc ``queue`` in tc's syntax. The tag's PCP
+    selects it, because a veth clears a packet's priority; an untagged packet has level 0.
+    """
     lines = [f"qdisc add dev {device} parent {parent} handle {handle}: prio bands 8 priomap" + " 7" * 16]
     for level in LEVELS:
-        band, own = f"{handle}:{8 - level}", handle + level + 1
+        band, qdisc = f"{handle}:{8 - level}", queue or f"bfifo limit {buffer}"
         lines += [
-            f"qdisc add dev {device} parent {band} handle {own}: {queue or f'bfifo limit {buffer}'}",
+            f"qdisc add dev {device} parent {band} handle {handle + level + 1}: {qdisc}",
             f"filter add dev {device} parent {handle}: protocol 802.1q prio {level + 1} "
             f"flower vlan_prio {level} classid {band}",
         ]
@@ -172,8 +188,10 @@ def priorities(
 
 
 def tagged_priorities(device: str) -> list[str]:
-    """``tc`` lines: every frame that leaves ``device`` has its tag's level as priority, for queues that
-    choose by that; what came in through a veth has priority 0."""
+    """Return ``tc`` lines that set each outgoing frame's priority to its tag's level.
+
+    They are for queues that classify by priority, which is 0 for a frame received through a veth.
+    """
     frame = f"filter add dev {device} egress pref 1 protocol 802.1q flower"
     return [
         f"qdisc add dev {device} clsact",
@@ -183,18 +201,20 @@ def tagged_priorities(device: str) -> list[str]:
 
 OWNER = "external_ids:owner=mininet-qos"
 COOKIE = "0x716f73"
-"""Of our flows, by which they are found again."""
+"""The cookie that identifies our flows."""
 
 
 def owned(switch: str = "") -> list[str]:
-    """Words that mark the rows of a switch, or find those of all that are ours."""
+    """Return words that mark our rows of a switch; without ``switch`` they match all our rows."""
     return [OWNER, *([f"external_ids:switch={switch}"] if switch else [])]
 
 
 def ovs_qos(rates: Mapping[str, int], owner: Sequence[str]) -> list[str]:
-    """The command that gives each port of Open vSwitch eight queues below the rate of its link, by its type
-    linux-htb. A lower number of ``priority`` takes first of what is left of the rate. The rows have the
-    words of ``owner``, as of :func:`owned`."""
+    """Return the command that gives each port of Open vSwitch eight linux-htb queues.
+
+    ``rates`` are the ports' link rates. The queue with the lowest ``priority`` gets spare rate
+    first. The rows are marked with ``owner``, see :func:`owned`.
+    """
     command: list[str] = []
     for device, rate in rates.items():
         queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
@@ -208,7 +228,7 @@ def ovs_qos(rates: Mapping[str, int], owner: Sequence[str]) -> list[str]:
 
 
 def ovs_buffers(device: str, buffer: int = BUFFER) -> list[str]:
-    """``tc`` lines that bound the queues of :func:`ovs_qos`, which Open vSwitch leaves at 1000 packets."""
+    """Return ``tc`` lines that limit :func:`ovs_qos`'s queues, by default 1000 packets."""
     return [
         f"qdisc add dev {device} parent 1:{level + 1} handle 2{level + 1}: bfifo limit {buffer}"
         for level in LEVELS
@@ -216,7 +236,7 @@ def ovs_buffers(device: str, buffer: int = BUFFER) -> list[str]:
 
 
 def ovs_flows(cookie: str = COOKIE) -> list[str]:
-    """OpenFlow rules that choose the queue by the tag's PCP; the rest stays as in a learning switch."""
+    """Return OpenFlow rules for a learning switch that selects the queue by the tag's PCP."""
     return [
         f"cookie={cookie},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,"
         f"actions=set_queue:{level},NORMAL"
@@ -225,11 +245,14 @@ def ovs_flows(cookie: str = COOKIE) -> list[str]:
 
 
 def ovs_rows(table: str, owner: Sequence[str]) -> list[str]:
-    """The command that prints what :func:`ovs_qos` has made in ``table`` with the words of ``owner``."""
+    """Return the command that lists the rows of ``table`` that are marked with ``owner``."""
     return ["ovs-vsctl", "--bare", "--columns=_uuid", "find", table, *owner]
 
 
 def ovs_destroy(rows: Mapping[str, Sequence[str]]) -> list[str]:
-    """The command that destroys rows, by table; Open vSwitch keeps them when their port goes."""
+    """Return the command that destroys rows, which Open vSwitch keeps when their port is deleted.
+
+    ``rows`` are names of rows, by table.
+    """
     words = (("--", "destroy", table, name) for table, names in rows.items() for name in names)
     return ["ovs-vsctl", *(word for command in words for word in command)]

@@ -64,24 +64,7 @@ def _quantile(
                 panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
             ends = sorted(set(xs))
             panel.plot(ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5)
-            below = (share - bottom) / (top - bottom) >= TOP
-            reach = REACH * (most - least)
-            before = not below and (
-                any(xs[1] < at < xs[1] + reach for at in drawn)
-                and not any(xs[0] - reach < at < xs[0] for at in drawn)
-            )
-            panel.annotate(
-                name.replace(", ", ",\n"),
-                (xs[0] if before else xs[1], share),
-                xytext=(3, -11) if below else (-8 if before else 8, -2),
-                textcoords="offset points",
-                ha="right" if before else "left",
-                va="center",
-                fontsize=7,
-                color=colour,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
-                zorder=6,
-            )
+            _name(panel, xs, share, drawn, colour, name)
             return
     panels[-1].text(
         0.52,
@@ -92,6 +75,31 @@ def _quantile(
         va="center",
         fontsize=7,
         color=colour,
+        zorder=6,
+    )
+
+
+def _name(
+    panel: matplotlib.axes.Axes, xs: Range, share: float, drawn: Sequence[float], colour: str, name: str
+) -> None:
+    """Write the name of a mark below it, or on the side where no curve is near."""
+    (bottom, top), (least, most) = panel.get_ylim(), panel.get_xlim()
+    below = (share - bottom) / (top - bottom) >= TOP
+    reach = REACH * (most - least)
+    before = not below and (
+        any(xs[1] < at < xs[1] + reach for at in drawn)
+        and not any(xs[0] - reach < at < xs[0] for at in drawn)
+    )
+    panel.annotate(
+        name.replace(", ", ",\n"),
+        (xs[0] if before else xs[1], share),
+        xytext=(3, -11) if below else (-8 if before else 8, -2),
+        textcoords="offset points",
+        ha="right" if before else "left",
+        va="center",
+        fontsize=7,
+        color=colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
         zorder=6,
     )
 

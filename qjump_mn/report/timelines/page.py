@@ -17,8 +17,8 @@ from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.tracks import Track
 from qjump_mn.report import templating
-from qjump_mn.report.timelines import ports, pyramid, sampled
-from qjump_mn.report.timelines.pyramid import Store
+from qjump_mn.report.timelines import packing, ports, sampled
+from qjump_mn.report.timelines.packing import Store
 from qjump_mn.results import contents, counter_readings, formatting, series
 from qjump_mn.results.counter_readings import Reading
 from qjump_mn.results.directory import RunDirectory
@@ -271,9 +271,9 @@ class _Axis(NamedTuple):
 
 
 def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]:
-    """A track in the page: what came, with its pyramid, and the times of what did not."""
+    """Store a track for the page: what came, and the times of what did not."""
     came = np.flatnonzero(~np.isnan(track.values))
-    rows = came[pyramid.kept(track.values[came])]
+    rows = came[packing.kept(track.values[came])]
     scale = 1e3 if lane.unit == "us" and track.unit == "ms" else 1.0
     values = (track.values[rows] * scale).astype(np.float32)
     until_ns = None if track.until_ns is None else track.until_ns[rows]
@@ -283,7 +283,6 @@ def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]
         "came": len(came),
         "at": store.add(axis.deltas(track.at_ns[rows])),
         "values": store.add(values),
-        "levels": [store.add(level) for level in pyramid.levels(values)],
         "lasts": None if lasts is None else store.add(lasts.astype(np.int32)),
         "lost": store.add(axis.deltas(track.at_ns[np.isnan(track.values)])),
     }
