@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from qjump_mn import command_lines
 from qjump_mn.analysis import pipeline
+from qjump_mn.cli import command_lines
 from qjump_mn.errors import UsageError
 from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan

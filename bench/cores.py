@@ -165,7 +165,7 @@ def measured_table(runs: list[Seconds]) -> str:
         [
             f"{machine.told()}; web search at load {LOAD} with DCTCP, elapsed seconds:",
             "",
-            "| hosts | packet-hops | in one part | in two, on one core | on two cores | times as fast |",
+            "| hosts | packet-hops | in one part | in two, on one core | on two cores | speedup |",
             "|---|---|---|---|---|---|",
             *(
                 f"| {of.hosts:,} | {of.hops / 1e6:.1f} M | {of.one:.2f} s | {of.alone:.2f} s | "
@@ -181,10 +181,10 @@ def table(rows: list[str]) -> str:
     heads = " | ".join(f"{cores} cores" for cores in CORES)
     return "\n".join(
         [
-            "How many times as fast as on one core, at most. In brackets: how long waiting at the end of a "
-            "window may take, counted in packet-hops, before nothing is gained:",
+            "The largest possible speedup. In brackets: how many packet-hops waiting at the end of a window "
+            "may cost before nothing is gained:",
             "",
-            f"| hosts | packet-hops a window | {heads} |",
+            f"| hosts | packet-hops per window | {heads} |",
             "|---|---|" + "---|" * len(CORES),
             *rows,
         ]

@@ -30,7 +30,7 @@ from bench import anew, figure_data, marks
 from qjump_mn.model import loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import original
-from qjump_mn.results import directory, earlier, outcome, tabulated, wording
+from qjump_mn.results import directory, formatting, outcome, previous_runs, result_tables
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, VerdictRow
 
@@ -131,7 +131,7 @@ def complete(folder: Path, key: str) -> Path | None:
     """The newest run for a section in a folder of which every trial is done and judged."""
     name, preset = which(key, "")
     others = [which(other, "")[1] for other in SECTIONS.get(name, ())]
-    for run in earlier.newest_first(folder, name):
+    for run in previous_runs.newest_first(folder, name):
         its = run.manifest.plan.preset
         if (its == preset if preset else its not in others) and run.outcome is not None:
             return run.directory.path
@@ -187,7 +187,7 @@ def told(path: Path, *, keep: bool) -> str:
             f"## {key}: {plan.title}",
             "",
             f"{plan.reproduces}. `{command(manifest)}`,"
-            f" exit code {found.exit_code}: {wording.verdicts(found)}. {size(manifest)}",
+            f" exit code {found.exit_code}: {formatting.verdicts(found)}. {size(manifest)}",
             "",
             *pictures,
             *(arm_tables(plan, found.arms) if key == own else []),
@@ -201,13 +201,13 @@ def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
     """What the page says of arms, where it tells of each."""
     return [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
-        for block in tabulated.blocks(plan, [arm for arm in arms if arm.done])
+        for block in result_tables.blocks(plan, [arm for arm in arms if arm.done])
     ]
 
 
 def cells(row: VerdictRow) -> list[str]:
     """What the page says of a claim."""
-    return [row.verdict, wording.value(row), wording.size(row), row.statement, row.source]
+    return [row.verdict, formatting.value(row), formatting.size(row), row.statement, row.source]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks
-from qjump_mn import estimate
+from qjump_mn.backends import estimate
 
 NUMBERS = ROOT / "bench/first_run.json"
 

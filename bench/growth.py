@@ -81,7 +81,7 @@ def main() -> None:
             reads = [min(least, reading(each)) for least, each in zip(reads, rings, strict=True)]
     rows = [row(SCHEMES[name], [cost(*pair) for pair in of]) for name, of in runs.items()]
     sizes = ", ".join(f"{size:g}" for size in MEGABYTES)
-    rows.append(row(f"a read that waits for the one before, of {sizes} MB", reads))
+    rows.append(row(f"dependent reads of {sizes} MB", reads))
     text = table(rows)
     print(text)
     if sys.argv[1:] == ["--write"]:

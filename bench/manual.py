@@ -18,9 +18,9 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks
-from qjump_mn.command_help import EXAMPLES, Example
-from qjump_mn.commands import parser
-from qjump_mn.results import wording
+from qjump_mn.cli.commands import parser
+from qjump_mn.cli.examples import EXAMPLES, Example
+from qjump_mn.results import formatting
 
 PAGE = ROOT / "docs/qjump-mn.1"
 COMMANDS = ROOT / "docs/cli.md"
@@ -29,26 +29,25 @@ DATE = "November 29, 2026"
 
 EXIT_CODES = {
     0: "Every checked claim holds.",
-    1: "A claim does not hold, or files are not the same.",
+    1: "A claim does not hold, or files differ.",
     2: "The command line, a file or a folder is wrong; nothing was started.",
-    3: "This machine cannot; the message says what is missing.",
-    4: "The run is not valid: it cannot be believed.",
+    3: "This machine lacks something; the message says what.",
+    4: "The run is not valid: do not believe it.",
     5: "A trial was lost: a program or the guest has died.",
     130: "Interrupted.",
 }
 FILES = {
-    "experiments/, schemes/, topologies/, programs/": "Your own files in the folder that you start from.",
+    "experiments/, schemes/, topologies/, programs/": "Your own files, in the current folder.",
     "results/last": "The newest run directory.",
-    "/var/cache/qjump-mn": "What is built. QJUMP_MN_CACHE is another folder.",
+    "/var/cache/qjump-mn": "Everything that is built. QJUMP_MN_CACHE names another folder.",
 }
 VARIABLES = {
-    "QJUMP_MN_ARCHIVE": "An archive of old packages, asked for what mirrors have no more.",
-    "QJUMP_MN_CACHE": "The folder of what is built.",
-    "QJUMP_MN_MACHINE": "A machine file, which is used instead of packages.",
-    "QJUMP_MN_MIRROR": "Where packages are taken from first.",
+    "QJUMP_MN_ARCHIVE": "An archive of old packages, for packages that the mirrors have removed.",
+    "QJUMP_MN_CACHE": "The folder for everything that is built.",
+    "QJUMP_MN_MACHINE": "A machine file to use instead of packages.",
+    "QJUMP_MN_MIRROR": "The mirrors to ask for packages first.",
     "QJUMP_MN_PATH": "Folders with experiments, schemes, topologies and programs, separated by colons.",
-    "QJUMP_MN_OUTER": "Set to anything: the guest runs inside qemu-system-x86_64, as it does on arm64.",
-    "QJUMP_MN_WHEELS": "A wheels file, which is used instead of an index.",
+    "QJUMP_MN_OUTER": "If set, run the guest inside qemu-system-x86_64, as on arm64.",
 }
 
 
@@ -65,7 +64,7 @@ def main(arguments: list[str]) -> None:
 
 def tables() -> dict[str, str]:
     """The tables of docs/cli.md, by their marks."""
-    verdicts = [f"| {verdict} | {meaning} |" for verdict, meaning in wording.MEANINGS.items()]
+    verdicts = [f"| {verdict} | {meaning} |" for verdict, meaning in formatting.MEANINGS.items()]
     codes = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     return {
         "verdicts": "\n".join(["| verdict | meaning |", "|---|---|", *verdicts]),

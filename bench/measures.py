@@ -1,9 +1,8 @@
-"""Writes docs/measures.md: what each program measures, the columns of its table, and the constants that
-claims may use, from the registry of programs.
+"""Write docs/measures.md from the registry of programs: measures, table columns, and constants for claims.
 
     python3 bench/measures.py [--write]
 
-Without `--write` it goes to standard output.
+Without `--write`, print it.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ PAGE = ROOT / "docs/measures.md"
 CONSTANTS = {
     "hosts": "hosts of the topology",
     "rate_mbps": "rate of a host's link, in Mb/s",
-    "frame_ms": "how long a full-size frame keeps the slowest link busy",
-    "buffer_ms": "how long a host's link takes to send what a port's buffer holds",
-    "link_goodput_mbps": "payload of TCP that a host's link carries at most, in Mb/s",
-    "processor_ms": "what is allowed for the processor on an urgent packet's way; 0 where code takes no time",
+    "frame_ms": "how long a full-size frame occupies the slowest link",
+    "buffer_ms": "how long a host's link takes to send a full port buffer",
+    "link_goodput_mbps": "the most TCP payload that a host's link carries, in Mb/s",
+    "processor_ms": "the processor's allowance on an urgent packet's way; 0 where code takes no time",
     "busy_ports, WORKLOAD_busy_ports": "ports where an urgent packet may find bulk data in transmission",
     "ack_ports, WORKLOAD_ack_ports": "ports where it may find an acknowledgement in transmission",
-    "wait_ms, WORKLOAD_wait_ms": "how long all of these keep their links busy",
-    "WORKLOAD_analytic_ms": "the time that the workload's messages take in an idle network",
+    "wait_ms, WORKLOAD_wait_ms": "how long all of these frames occupy their links",
+    "WORKLOAD_analytic_ms": "how long the workload's messages take in an idle network",
     "WORKLOAD_interval_ms": "a ping's interval",
     "WORKLOAD_bound_ms": "the bound of Equation 1 for the senders of `fanin`",
-    "WORKLOAD_drains": "full buffers that a link could send between two bursts of `noise`",
+    "WORKLOAD_drains": "how many full buffers a link can send between two bursts of `noise`",
     "ARM_predicted_wait_ms": "how long a ping waits in its host's full limiter",
-    "ARM_predicted_loss": "which share of pings a limiter that drops must drop",
+    "ARM_predicted_loss": "the share of pings that a dropping limiter must drop",
 }
-"""What is known of a plan before it runs; words in capitals stand for names."""
+"""Constants of a plan, known before it runs; words in capitals stand for names."""
 
 
 def main(arguments: list[str]) -> None:
-    """Print or write."""
+    """Print the page, or write it."""
     text = "\n".join(page()).strip("\n")
     if "--write" in arguments:
         marks.write(PAGE, "measures", text)
@@ -51,22 +50,25 @@ def main(arguments: list[str]) -> None:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page."""
+    """Yield the lines of the page."""
     yield "## Measures of latencies\n"
     yield from _measures(LATENCIES)
     yield "## Programs\n"
     for name in registry.OURS:
         yield from _program(registry.program(name))
     yield "## Constants\n"
-    yield "Of a plan, before it runs. Without a workload's name they are of the one that the figure shows.\n"
-    yield "| name | what it is |"
+    yield (
+        "These are known before a plan runs. Without a workload's name, they belong to the workload that "
+        "the figure shows.\n"
+    )
+    yield "| name | meaning |"
     yield "|---|---|"
     for names, about in CONSTANTS.items():
         yield f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {about} |"
 
 
 def told(name: str) -> str | None:
-    """The entry of ``CONSTANTS`` that a plan's constant belongs to."""
+    """Return the entry of ``CONSTANTS`` that a plan's constant belongs to."""
     fitting = [
         (len(one), names)
         for names in CONSTANTS
@@ -87,7 +89,7 @@ def _program(program: Program) -> Iterator[str]:
     if own:
         yield from _measures(own)
     if not plan.MEASURES:
-        yield "Its measures are the numbers that the experiment's file names: [programs.md](programs.md).\n"
+        yield "Its measures are the numbers that the experiment's file names: [programs](programs.md).\n"
 
 
 def _where(program: Program) -> str:

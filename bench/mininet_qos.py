@@ -94,8 +94,8 @@ def lines() -> str:
 def table(results: Results) -> str:
     """A row for each kind of link; round trips in ms, senders in Mb/s."""
     rows = [
-        "| links, 10 Mb/s | idle | urgent beside TCP, median | its longest | other, median "
-        "| three senders, 9.6 Mb/s asked of each |",
+        "| links, 10 Mb/s | idle | urgent beside TCP, median | its maximum | other, median "
+        "| three senders, Mb/s (each wants 9.6) |",
         "|---|---|---|---|---|---|",
     ]
     for name, shows in results.items():

@@ -99,7 +99,7 @@ def cases() -> list[Case]:
             100,
             0,
             "reno",
-            {**steady, "dropped": 0.05, "sent again": 0.05},
+            {**steady, "dropped": 0.05, "retransmitted": 0.05},
         ),
         Case("four DCTCP flows, marks from 20", [four], 1000, 20, "dctcp", {**steady, "marked": 0.05}),
         Case("four TCP-ECN flows, marks from 20", [four], 1000, 20, "ecn", {**steady, "marked": 0.15}),
@@ -243,7 +243,7 @@ def quantities(case: Case, seen: Sequence[Seen], packets: int) -> dict[str, floa
             "99 %": np.quantile(fct, 0.99),
         }
     values = {"throughput": packets * PACKET * 8 / fct.max() / 1e6, "wait": seen[0].wait}
-    return {**values, "dropped": seen[0].dropped, "sent again": seen[0].again, "marked": seen[0].marked}
+    return {**values, "dropped": seen[0].dropped, "retransmitted": seen[0].again, "marked": seen[0].marked}
 
 
 def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
@@ -276,7 +276,7 @@ def shown(name: str, value: float) -> str:
         return f"{value:.2f} Mb/s"
     if name == "wait":
         return f"{value:.2f} us"
-    return f"{value:.0f}" if name in ("dropped", "sent again", "marked") else f"{value * 1e3:.3f} ms"
+    return f"{value:.0f}" if name in ("dropped", "retransmitted", "marked") else f"{value * 1e3:.3f} ms"
 
 
 if __name__ == "__main__":

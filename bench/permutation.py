@@ -39,7 +39,7 @@ SCHEMES = {"dctcp": "DCTCP", "pfabric": "pFabric", "homa": "Homa"}
 
 
 class Run(NamedTuple):
-    """One of them: hosts, CPU seconds, packet-hops, and when the last flow had finished, in ms."""
+    """One run: hosts, CPU seconds, packet-hops, and when the last flow finished, in ms."""
 
     hosts: int
     cpu: float
@@ -100,9 +100,9 @@ def table(rows: list[str]) -> str:
     least = (SIZE * 8 / RATE) * 1e3
     return "\n".join(
         [
-            f"{machine.told()}; the link alone takes {least:.3f} ms for a flow:",
+            f"{machine.told()}; a flow alone on its link takes {least:.3f} ms:",
             "",
-            "| | hosts | the last flow had finished | packet-hops | CPU | packet-hops per CPU second |",
+            "| | hosts | last flow finished at | packet-hops | CPU | packet-hops per CPU second |",
             "|---|---|---|---|---|---|",
             *rows,
         ]

@@ -156,7 +156,7 @@ EDT = {
 def edt_table(values: dict[str, Any]) -> str:
     """A row for each limiter and place."""
     rows = [
-        "| what limits levels 7 and 4 | stands | most in any T: level 7 | level 4 | "
+        "| what limits levels 7 and 4 | position | most in any T: level 7 | level 4 | "
         "in any T - W: level 7 | level 4 | an urgent frame waits |",
         "|---|---|---|---|---|---|---|",
     ]

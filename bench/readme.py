@@ -21,11 +21,11 @@ sys.path.insert(0, str(ROOT))
 from rich.console import Console
 
 from bench import marks
-from qjump_mn.analysis import beside, terminal
+from qjump_mn.analysis import published_comparison, terminal
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.network import drawing
-from qjump_mn.results import directory, outcome, reference, wording
+from qjump_mn.results import directory, formatting, outcome, reference
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 EXPERIMENT = "fig3a"
@@ -53,7 +53,7 @@ def numbers() -> str:
     """Figure 3a in three columns: the medians of the reference run, and what was published."""
     preset = loading.usual_preset(EXPERIMENT)
     values = reference_values(EXPERIMENT, preset)
-    spec = beside.spec(EXPERIMENT)
+    spec = published_comparison.spec(EXPERIMENT)
     assert spec is not None
     published = {row.of: row.published for row in spec.rows}
     rows = [
@@ -64,12 +64,12 @@ def numbers() -> str:
         cells = [_microseconds(values[arm][workload]["p50_ms"]) for arm in ARMS]
         rows.append(f"| {what} | {' | '.join(cells)} |")
     cells = [str(published[f"{arm}.ping.p50_ms"]).replace("us", " µs") for arm in ARMS[1:]]
-    rows.append(f"| the same as published, NSDI'15, Figure 3a | {wording.NONE} | {' | '.join(cells)} |")
+    rows.append(f"| the same, published (NSDI'15, Figure 3a) | {formatting.NONE} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def _microseconds(value_ms: float) -> str:
-    return wording.duration(value_ms, "us").replace("us", "µs")
+    return formatting.duration(value_ms, "us").replace("us", "µs")
 
 
 def network() -> str:
@@ -127,12 +127,12 @@ def links_table() -> str:
     rows = [
         "| 10 Mb/s, `--preset smoke` | idle median | urgent ping under load: median, p99, slowest |",
         "|---|---|---|",
-        f"| arithmetic | {wording.time(idle_ms)} ms | at most {wording.time(idle_ms + wait_ms)} ms |",
+        f"| arithmetic | {formatting.time(idle_ms)} ms | at most {formatting.time(idle_ms + wait_ms)} ms |",
     ]
     for model, idle_arm in (("wire", "idle"), ("tbf", "tbf_idle"), ("htb", "htb_idle")):
         idle, loaded = values[idle_arm]["ping"], values[model]["ping"]
-        times = ", ".join(wording.time(loaded[name]) for name in ("p50_ms", "p99_ms", "max_ms"))
-        rows.append(f"| {model} | {wording.time(idle['p50_ms'])} ms | {times} ms |")
+        times = ", ".join(formatting.time(loaded[name]) for name in ("p50_ms", "p99_ms", "max_ms"))
+        rows.append(f"| {model} | {formatting.time(idle['p50_ms'])} ms | {times} ms |")
     return "\n".join(rows)
 
 

@@ -1,9 +1,9 @@
-"""Writes into docs/experiment-file.md every key of the files of experiments, schemes, topologies and
-published figures, from the types that read them.
+"""Write every key of experiments, schemes, topologies and published figures into docs/experiment-file.md.
 
     python3 bench/reference.py [--write]
 
-Without `--write` it goes to standard output. `bench/schema.py` writes the same for editors.
+The types that read the files are the source. Without `--write`, print it. `bench/schema.py` writes the same
+for editors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def page() -> Iterator[str]:
     for title, spec in FILES.items():
         yield from section(2, title, spec, told)
     yield "## Workloads\n"
-    yield "Each is a table `[workloads.NAME]`; `program` says which of these it is.\n"
+    yield "Each workload is a table `[workloads.NAME]`; its key `program` names one of these.\n"
     yield from section(3, "All of them", WorkloadSpec, told)
     for name in registry.OURS:
         yield from section(3, f"`{name}`", registry.spec_type(name), told)

@@ -1,9 +1,8 @@
-"""Writes docs/run-directory.md: the files of a run, and every key of those in JSON, from the types that write
-them.
+"""Write docs/run-directory.md from the types that write a run: its files, and every key of the JSON files.
 
     python3 bench/run_directory.py [--write]
 
-Without `--write` it goes to standard output.
+Without `--write`, print it.
 """
 
 from __future__ import annotations
@@ -31,36 +30,36 @@ JSON = {
     "verdicts.json": Outcome,
 }
 OF_RUN = {
-    "manifest.json": "what was asked, where and with what it ran, how trials ended, SHA-256 of every file",
-    "verdicts.json": "what was made of it: measures, verdicts, fidelity; the report is written from this",
-    "report.html, report.md": "the report; the first is one file that a browser shows without a network",
-    "fig/NAME.png, fig/NAME.svg, fig/NAME.pdf": "each figure three times",
-    "fig/NAME.csv": "the numbers of the figure, if it knows them",
-    "fig/network.svg": "the network, with who sends to whom",
-    "timeline/*": "a page for each trial: all that was recorded with its time, to zoom into",
-    "report.pdf": "with `--pdf`: the report as a browser prints it",
-    "notes.md, *.png, *.jpg, *.svg": "what whoever made the run wrote about it, and the pictures in it",
-    "own/*": "your own experiment, topologies, schemes, programs and extensions, as they were then",
-    "log.jsonl": "what happened when: a line of JSON an event, with `utc` and `event`",
+    "manifest.json": "the plan, where and with what it ran, how trials ended, the SHA-256 of every file",
+    "verdicts.json": "the results: measures, verdicts, fidelity; the report is written from this file",
+    "report.html, report.md": "the report; the HTML is one file that needs no network",
+    "fig/NAME.png, fig/NAME.svg, fig/NAME.pdf": "each figure in three formats",
+    "fig/NAME.csv": "the figure's numbers, if it provides them",
+    "fig/network.svg": "the network and its flows",
+    "timeline/*": "a zoomable time line for each trial",
+    "report.pdf": "with `--pdf`: the report, printed by a browser",
+    "notes.md, *.png, *.jpg, *.svg": "your own text about the run, and its pictures",
+    "own/*": "your experiment, topologies, schemes, programs and extensions, as they were at the run",
+    "log.jsonl": "the events of the run: one JSON object per line, with `utc` and `event`",
 }
 OF_TRIAL = {
-    "DONE": "written last: the digest of the trial's files. A trial without it is run again by `resume`",
+    "DONE": "written last: the digest of the trial's files. `resume` runs a trial without it again",
     "trial.json": "when the measurement began and ended, and how busy the processor was",
-    "console.log": "what the guest's kernel said",
+    "console.log": "the console of the guest's kernel",
     "raw/*": "the output of every program, verbatim, by workload and host or flow",
-    "data/WORKLOAD.parquet": "the same as a table: [measures.md](measures.md)",
+    "data/WORKLOAD.parquet": "the same as a table: [measures](measures.md)",
     "data/links.parquet": "the load of each link, level by level; not in the simulator",
-    "asbuilt/before/*": "the network as it was built, read back: `tc`, `ip`, `ethtool`, flows",
+    "asbuilt/before/*": "the network read back after it was built: `tc`, `ip`, `ethtool`, flows",
     "asbuilt/began/*, asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
-    "asbuilt/after/*": "counters when all programs had ended",
-    "series.json": "in the simulator: what waited in ports over time, and what was dropped and marked",
+    "asbuilt/after/*": "counters after all programs had ended",
+    "series.json": "in the simulator: queue lengths, drops and marks over time",
     "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
 }
-"""What a trial leaves in trials/ARM/SEED/; words in capitals and ``*`` stand for any name."""
+"""Files of trials/ARM/SEED/; words in capitals and ``*`` stand for any name."""
 
 
 def main(arguments: list[str]) -> None:
-    """Print or write."""
+    """Print the page, or write it."""
     text = "\n".join(page()).strip("\n")
     if "--write" in arguments:
         marks.write(PAGE, "run_directory", text)
@@ -69,13 +68,13 @@ def main(arguments: list[str]) -> None:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page."""
+    """Yield the lines of the page."""
     yield "## Files\n"
     yield from _table(OF_RUN)
-    yield "In `trials/ARM/SEED/`, one folder a trial (`trials/ARM/perturbedN/` with `--perturb`):\n"
+    yield "Each trial has a folder `trials/ARM/SEED/` (`trials/ARM/perturbedN/` with `--perturb`):\n"
     yield from _table(OF_TRIAL)
     yield "## `data/links.parquet`\n"
-    yield "A row for each directed link and level.\n"
+    yield "It has one row for each directed link and level.\n"
     yield "| column | type |"
     yield "|---|---|"
     yield from (f"| `{field.name}` | {field.type} |" for field in links.SCHEMA)
@@ -86,7 +85,7 @@ def page() -> Iterator[str]:
 
 
 def _table(files: dict[str, str]) -> Iterator[str]:
-    yield "| file | what it is |"
+    yield "| file | content |"
     yield "|---|---|"
     for names, about in files.items():
         shown = ", ".join(f"`{name}`" for name in names.split(", "))

@@ -5,8 +5,8 @@ result.
 
 The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's kernel, such
 as by another compiler. With `--qemu` it is also run in a machine that QEMU translates
-(qjump_mn/guest/outer.py), which takes some minutes. Without `--write` the table goes to standard output, with
-it to docs/emulation.md. Needs root, for other users.
+(qjump_mn/guest/outer_machine.py), which takes some minutes. Without `--write` the table goes to standard
+output, with it to docs/emulation.md. Needs root, for other users.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from qjump_mn import guest
 from qjump_mn.backends.guest import RUN_TRIAL, setup
 from qjump_mn.model.resolve import plan
 from qjump_mn.steps.compile import trial_steps
-from qjump_mn.toolbox import outer
+from qjump_mn.toolbox import outer_machine
 from tests.guest import trees
 from tests.load import busy_host
 
@@ -70,10 +70,10 @@ class Way(NamedTuple):
 
 
 WAYS = {
-    "as it is": Way(),
-    "once more": Way(),
-    "beside two busy loops a core": Way(loops=2 * len(os.sched_getaffinity(0))),
-    "addresses of the host's at random (ASLR)": Way(first=RANDOM_ADDRESSES),
+    "unchanged": Way(),
+    "again": Way(),
+    "beside two busy loops per core": Way(loops=2 * len(os.sched_getaffinity(0))),
+    "with random host addresses (ASLR)": Way(first=RANDOM_ADDRESSES),
     "another user, locale, time zone, folder and environment": Way(
         user=NOBODY, environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "MALLOC_PERTURB_": "85"}
     ),
@@ -81,8 +81,8 @@ WAYS = {
 
 
 PROCESSORS = {
-    "in a machine that QEMU translates, under another kernel": "",
-    "the same, of a processor without AVX, AVX2, PKU and LA57": "-cpu max,-avx,-avx2,-pku,-la57",
+    "inside QEMU's translator, under another kernel": "",
+    "the same, on a processor without AVX, AVX2, PKU and LA57": "-cpu max,-avx,-avx2,-pku,-la57",
 }
 
 
@@ -99,7 +99,7 @@ def main() -> None:
         ran[f"kernel: {name}"] = one(msgspec.structs.replace(image, kernel=Path(path)), Way())
     if asked.qemu:
         around = msgspec.structs.replace(
-            image, outer=outer.machine(lambda line: print(line, file=sys.stderr))
+            image, outer=outer_machine.machine(lambda line: print(line, file=sys.stderr))
         )
         for name, options in PROCESSORS.items():
             ran[name] = one(around, Way(qemu=options))

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 import msgspec
 
 from bench import reference
-from qjump_mn.analysis.beside import BesideSpec
+from qjump_mn.analysis.published_comparison import BesideSpec
 from qjump_mn.model import defaults, units
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, FigureSpec, SweepSpec
 from qjump_mn.model.scheme import SchemeSpec

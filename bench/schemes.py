@@ -29,7 +29,7 @@ from bench.readme import reference_values
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import style
-from qjump_mn.results import manifest, outcome, reference, wording
+from qjump_mn.results import formatting, manifest, outcome, reference
 from qjump_mn.toolbox import lock, um
 
 PAGE = ROOT / "docs/schemes.md"
@@ -159,7 +159,7 @@ def table() -> str:
         cells = [
             arm.label if arm.name == "idle" else f"{arm.label} (`{arm.scheme.name}`)",
             "yes" if arm.uses_levels else "",
-            *(wording.time(ping[name]) for name in TIMES),
+            *(formatting.time(ping[name]) for name in TIMES),
             f"{100 * ping['loss']:.1f} %",
             f"{bulk['goodput_mbps']:.2f}" if bulk else "",
         ]

@@ -206,9 +206,9 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
     return "\n".join(
         [
             f"{machine.told()}; {FLOWS:,} web-search flows at load {LOAD}, "
-            f"{useful(flows) / 1e6:.2f} M packet-hops without what is sent again:",
+            f"{useful(flows) / 1e6:.2f} M packet-hops without retransmissions:",
             "",
-            "| | packet-hops | events a hop | dropped | CPU, the least (all) | packet-hops per CPU second "
+            "| | packet-hops | events per hop | dropped | CPU, least (all) | packet-hops per CPU second "
             "| x ns-2 | memory |",
             "|---|---|---|---|---|---|---|---|",
             *rows,

@@ -1,8 +1,8 @@
-"""Writes docs/simulator-api.md: every name of the Python package `qjump_sim`, from its sources.
+"""Write docs/simulator-api.md: every name of the Python package `qjump_sim`, from its sources.
 
     python3 bench/simulator_api.py [--write]
 
-Without `--write` it goes to standard output. Sources are read, not imported: so nothing has to be compiled.
+Without `--write`, print it. The sources are read, not imported, so nothing has to be compiled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARTS = {
     "watch": "Instruments",
     "trace": "Packets",
     "units": "Units",
-    "__init__": "Networks that have names",
+    "__init__": "Named networks",
 }
 """Modules in the order of the page; `qjump_sim.apps` is one of its own for users too."""
 
@@ -51,7 +51,7 @@ def page() -> Iterator[str]:
         tree = _tree(module)
         yield from (f"## {heading}", "")
         if module == "apps":
-            yield from ("All in `qjump_sim.apps`.", "")
+            yield from ("All of these are in `qjump_sim.apps`.", "")
         for node, about in _with_text_below(tree.body):
             name = _name(node)
             if name and (name in public or (module == "apps" and not name.startswith("_"))):

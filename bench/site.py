@@ -17,8 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from qjump_mn import cache, installation
+from qjump_mn import cache
 from qjump_mn.errors import MachineError
+from qjump_mn.install import installation
 
 LOCK = ROOT / "docs/requirements.lock"
 KIND = "documents"

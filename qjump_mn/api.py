@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qjump_mn import session
+from qjump_mn.cli.options import folder
+from qjump_mn.console import Output
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, loading, tables
+from qjump_mn.model import loading, suggestions, tables
 from qjump_mn.model.plan import Plan
-from qjump_mn.options import folder
-from qjump_mn.output import Output
-from qjump_mn.results import directory, outcome, wording
+from qjump_mn.results import directory, formatting, outcome
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
 from qjump_mn.session import Request
@@ -169,7 +169,7 @@ class Run:
         parts = list(self._parts(workload))
         if not parts:
             known = sorted({one.name for arm in self.plan.arms for one in arm.workloads})
-            raise UsageError(f"{self.path} has no table {workload!r}: {choices.nearest(workload, known)}")
+            raise UsageError(f"{self.path} has no table {workload!r}: {suggestions.nearest(workload, known)}")
         return pa.concat_tables(parts)
 
     def df(self, workload: str) -> Any:
@@ -199,7 +199,7 @@ class Run:
     def _repr_html_(self) -> str:
         rows = "".join(
             markupsafe.Markup("<tr><td>{}</td><td>{}</td><td style='text-align:left'>{}</td></tr>").format(
-                row.verdict, wording.value(row), row.statement
+                row.verdict, formatting.value(row), row.statement
             )
             for row in self.outcome.verdicts
         )

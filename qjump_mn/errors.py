@@ -17,11 +17,13 @@ __all__ = [
     "QJumpError",
     "UsageError",
     "command",
+    "describe",
     "error_of",
     "is_full",
     "last_words",
     "no_room",
     "reason_of",
+    "user_program_line",
 ]
 
 _PATH_ERRNOS = {
@@ -84,12 +86,34 @@ def no_room(error: BaseException) -> MachineError | None:
     return MachineError(f"a disk is full{location}: {advice}")
 
 
+def user_program_line(error: BaseException) -> str:
+    """The innermost line of a user's own program that the error went through, "/path/measures.py, line 17";
+    empty if there is none. Its modules belong to qjump_mn.programs, and their files lie elsewhere."""
+    ours, line, step = Path(__file__).parent, "", error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        is_program = step.tb_frame.f_globals.get("__name__", "").startswith("qjump_mn.programs.")
+        if is_program and not Path(file).is_relative_to(ours):
+            line = f"{file}, line {step.tb_lineno}"
+        step = step.tb_next
+    return line
+
+
+def describe(error: BaseException) -> str:
+    """The error's type, text, and line in a user's own program, if it went through one: "ZeroDivisionError:
+    division by zero, /path/measures.py, line 17"."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return ", ".join(filter(None, [text, user_program_line(error)]))
+
+
 def last_words(error: BaseException) -> tuple[str, int]:
     """Return the message and the exit code for an error that ends a process."""
     if isinstance(error, QJumpError):
         return str(error), error.exit_code
     if full := no_room(error):
         return str(full), full.exit_code
+    if user_program_line(error):
+        return f"your program fails with {describe(error)}: repair it", UsageError.exit_code
     if hasattr(error, "format_message"):  # click's message about a wrong option
         return error.format_message(), UsageError.exit_code
     if isinstance(error, OSError) and error.errno in _PATH_ERRNOS and "/" in str(error.filename):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from qjump_mn import environment, interrupts, variables
+from qjump_mn.install import environment
+from qjump_mn.process import interrupts, variables
 
 variables.settle()
 if __name__ == "__main__":
@@ -13,11 +14,12 @@ if __name__ == "__main__":
     environment.ensure()
 
 with environment.intact():
-    from qjump_mn import commands, scratch
+    from qjump_mn.cli import commands
+    from qjump_mn.console import accept_everything, err
     from qjump_mn.errors import BEGINS, UsageError, last_words
-    from qjump_mn.model import choices, loading
-    from qjump_mn.output import accept_everything, err
-    from qjump_mn.programs import users
+    from qjump_mn.model import loading, suggestions
+    from qjump_mn.process import temp_dirs
+    from qjump_mn.programs import user_programs
 
 
 def _check_first(words: list[str]) -> None:
@@ -30,7 +32,9 @@ def _check_first(words: list[str]) -> None:
     if loading.experiment_called(first) not in experiments:
         known = [*commands.VERBS, *experiments]
         see = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
-        raise UsageError(f"there is no command or experiment {first!r}: {choices.nearest(first, known, see)}")
+        raise UsageError(
+            f"there is no command or experiment {first!r}: {suggestions.nearest(first, known, see)}"
+        )
 
 
 def main() -> None:
@@ -38,10 +42,10 @@ def main() -> None:
     accept_everything()
     try:
         interrupts.raise_interrupted()
-        scratch.provide()
+        temp_dirs.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
         if "_QJUMP_MN_COMPLETE" in os.environ:
-            users.forbid()
+            user_programs.forbid()
         _check_first(words)
         status = commands.parser()(
             commands.arguments(words),

@@ -11,19 +11,21 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, building, estimate, interrupts, launcher, own, provenance
-from qjump_mn.analysis import beside
+from qjump_mn import __version__
+from qjump_mn.analysis import published_comparison
 from qjump_mn.analysis.check import check
-from qjump_mn.backends import emulated, registry
+from qjump_mn.analysis.judging import Judge
+from qjump_mn.backends import building, emulated, estimate, registry
 from qjump_mn.backends.execute import execute
+from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
-from qjump_mn.heartbeat import heartbeat
-from qjump_mn.judging import Judge
-from qjump_mn.live import Board
+from qjump_mn.install import launcher, provenance
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results import contents, directory, wording
+from qjump_mn.process import interrupts
+from qjump_mn.process.heartbeat import heartbeat
+from qjump_mn.results import contents, directory, formatting, user_files
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock
@@ -136,7 +138,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         )
     state = provenance.git()
     out.print(provenance.describe(state), markup=False)
-    out.print(f"{wording.experiment(plan)}, preset {plan.preset}: {what}", markup=False)
+    out.print(f"{formatting.experiment(plan)}, preset {plan.preset}: {what}", markup=False)
     out.print(f"{estimate.run(plan, backend)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run = directory.create(
@@ -150,7 +152,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         machine={},
         now=now,
     )
-    own.keep(plan, run.path)
+    user_files.keep(plan, run.path)
     return run
 
 
@@ -175,7 +177,8 @@ def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = Fal
             run_directory.unmark(name)
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
-        f"{wording.experiment(plan)}, preset {plan.preset}: {left} of {len(plan.trials())} trials are left",
+        f"{formatting.experiment(plan)}, preset {plan.preset}: "
+        f"{left} of {len(plan.trials())} trials are left",
         markup=False,
     )
     return carry_out(backend, run_directory, plan, out, verbose=verbose)
@@ -218,7 +221,7 @@ def _check_own(run_directory: RunDirectory) -> None:
     path, backend = run_directory.path, run_directory.manifest.backend
     if backend in CONFINED_BACKENDS:
         return
-    from qjump_mn.bundle import archive  # it imports what reports are made with
+    from qjump_mn.cli.bundle import archive  # it imports what reports are made with
 
     reason = launcher.distrust_path(str(path / manifests.NAME))
     if (path / archive.SUMS).exists():
@@ -283,7 +286,7 @@ def _median(run_directory: RunDirectory, trial: Trial, plan: Plan) -> str:
     # It imports pyarrow, which takes half a second: other trials run meanwhile.
     from qjump_mn.analysis.measures import first_median
 
-    return first_median(run_directory, trial, wording.unit(plan))
+    return first_median(run_directory, trial, formatting.unit(plan))
 
 
 def prepare(backend: Backend, plan: Plan, tell: Callable[[str], None]) -> dict[str, str]:
@@ -307,7 +310,7 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
 
 
 CONFINED_BACKENDS = BUILT_BACKENDS = ("guest", "simulator")
-"""Those that run in what building.py builds. A stranger's plan can do no harm there."""
+"""Those that run in what backends/building.py builds. A stranger's plan can do no harm there."""
 
 LONGEST_S = 86400.0
 """A run that would take longer is refused."""
@@ -345,7 +348,7 @@ def check_plan(plan: Plan) -> None:
     beside others."""
     _check_backends(plan)
     check(plan)
-    beside.spec(plan.experiment)
+    published_comparison.spec(plan.experiment)
 
 
 def _check_backends(plan: Plan) -> None:

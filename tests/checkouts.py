@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 
 STUB = """
 import sys
-from qjump_mn import environment
+from qjump_mn.install import environment
 if __name__ == "__main__":
     environment.ensure()
 def main():
@@ -30,21 +30,22 @@ if __name__ == "__main__":
 def copy(folder: Path, lock: str | None = None) -> Path:
     """What bootstrap needs of the checkout in `folder`, with a command line that prints what it was given."""
     package = folder / "qjump_mn"
-    for name in ("cache", "executor"):
+    for name in ("cache", "executor", "install", "process"):
         (package / name).mkdir(parents=True)
     for name in (
         "__init__.py",
         "errors.py",
         "cache/__init__.py",
+        "install/__init__.py",
+        "process/__init__.py",
         "cache/holds.py",
         "cache/sums.py",
         "syntax.py",
-        "environment.py",
-        "heartbeat.py",
-        "launcher.py",
-        "variables.py",
-        "installation.py",
-        "wheels.py",
+        "install/environment.py",
+        "process/heartbeat.py",
+        "install/launcher.py",
+        "process/variables.py",
+        "install/installation.py",
         "executor/__init__.py",
         "executor/errors.py",
     ):

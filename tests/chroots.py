@@ -1,5 +1,5 @@
 """Plain chroots with a Python, in which a user without rights and without a network has a checkout, a machine file
-and a wheels file, and may write one folder."""
+and a folder of wheels, and may write one folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import pip
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 from qjump_mn.toolbox import checkout, mirrors
 
 UBUNTU = "QJUMP_MN_UBUNTU"
@@ -119,9 +119,17 @@ class Chroot:
     system: System
     is_container: bool = False
 
-    def bootstrap(self, *arguments: str, network: bool = False, **variables: str) -> str:
-        """Run bootstrap as the user; what it said. With ``network`` there is the machine's, and its pip's
-        settings."""
+    def bootstrap(self, *arguments: str) -> str:
+        """Run bootstrap as the user, without a network; what it said."""
+        return self._run("/srv/qjump-mn/bootstrap", *arguments)
+
+    def download(self, lock: str, folder: str, **variables: str) -> str:
+        """Download wheels by the index that this machine uses, with its pip's settings; what pip said."""
+        argv = [f"python{self.system.python}", "-m", "pip", "download", "--require-hashes", "--no-deps"]
+        argv += ["--only-binary=:all:", "-r", lock, "-d", folder]
+        return self._run(*argv, network=True, **variables)
+
+    def _run(self, *argv: str, network: bool = False, **variables: str) -> str:
         programs = f"{self.system.folder}/bin:" if self.system.folder else ""
         settings = {
             "PATH": f"{programs}/usr/bin:/bin",
@@ -130,11 +138,11 @@ class Chroot:
             **variables,
         }
         enter = self._in_container if self.is_container and not network else self._in_chroot
-        argv = [*enter(network), "env", "-i", *(f"{name}={value}" for name, value in settings.items())]
+        given_variables = (f"{name}={value}" for name, value in settings.items())
         with _limited() as group:
             given = {"root": str(self.root), "kept": str(self.kept), "group": str(group or "")}
             done = subprocess.run(
-                [*argv, "/srv/qjump-mn/bootstrap", *arguments],
+                [*enter(network), "env", "-i", *given_variables, *argv],
                 env={**os.environ, **given},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -179,8 +187,8 @@ def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
         yield Chroot(root, kept, system, is_container)
 
 
-def written_wheels(chroot: Chroot) -> Path:
-    """A wheels file for the chroot's Python, made there with the index that this machine uses."""
+def downloaded_wheels(chroot: Chroot) -> Path:
+    """A folder of wheels for the chroot's Python, made there with the index that this machine uses."""
     variables = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     files = [
         "/etc/resolv.conf",
@@ -192,11 +200,9 @@ def written_wheels(chroot: Chroot) -> Path:
             target = chroot.root / name.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(name, target)
-    variables["QJUMP_MN_CACHE"] = "/kept/online"
     with _pip_in(chroot):
-        chroot.bootstrap("machine", "wheels", "/kept/wheels.tar", network=True, **variables)
-    shutil.rmtree(chroot.kept / "online")
-    return chroot.kept / "wheels.tar"
+        chroot.download("/srv/qjump-mn/requirements.lock", "/kept/wheels", **variables)
+    return chroot.kept / "wheels"
 
 
 @contextmanager
@@ -224,10 +230,10 @@ class Tried:
 
 
 def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_container: bool = False) -> Tried:
-    """Run Figure 3a's smoke preset in a chroot, or a container, with nothing but two files."""
+    """Run Figure 3a's smoke preset in a chroot, or a container, with nothing but a machine file and wheels."""
     with made(system, is_container=is_container) as chroot:
         shutil.copyfile(machine, chroot.root / "srv/qjump-mn-machine.tar.xz")
-        shutil.copyfile(written_wheels(chroot), chroot.root / "srv/qjump-mn-wheels.tar")
+        shutil.copytree(downloaded_wheels(chroot), chroot.root / "srv/qjump-mn-wheels")
         options = ["--arms", ",".join(arms)] if arms else []
         start = time.monotonic()
         said = chroot.bootstrap("fig3a", "--preset", "smoke", "-v", *options, "--out", "/kept/results")

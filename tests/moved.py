@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 from qjump_mn.toolbox import packages
 from qjump_mn.toolbox.lock import Lock
 

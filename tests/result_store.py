@@ -34,7 +34,7 @@ from qjump_mn.guest.job import Image, Job, Result, Setup, encode_job, encode_set
 
 if TYPE_CHECKING:  # qjump_mn.backends may be half imported when this is
     from qjump_mn.backends.simulator import Said, SimulatorBackend
-    from qjump_mn.processes import Used
+    from qjump_mn.process.processes import Used
 
 VARIABLE = "QJUMP_MN_RESULTS"
 RERUN_SHARE = 0.05
@@ -350,6 +350,6 @@ def _installed() -> list[str]:
 def _is_extended() -> bool:
     """Whether others add programs, whose code is not in the key."""
     from qjump_mn import extensions
-    from qjump_mn.programs import registry, users
+    from qjump_mn.programs import registry, user_programs
 
-    return bool(extensions.every(registry.PROGRAMS_GROUP) or users.folders())
+    return bool(extensions.every(registry.PROGRAMS_GROUP) or user_programs.folders())

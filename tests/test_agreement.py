@@ -13,7 +13,7 @@ import pytest
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import arrivals, pace, registry
-from qjump_mn.programs.measured import Said
+from qjump_mn.programs.measures_api import Said
 from qjump_mn.programs.noise.program import NoisePlan
 from qjump_mn.results import tables
 from tests.test_program_memcaslap import TRIAL as MEMCASLAP

@@ -27,7 +27,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.programs import statistics
 from qjump_mn.programs.iperf import measures as iperf
 from qjump_mn.report.figures import style
-from qjump_mn.results import contents, outcome, tables, wording
+from qjump_mn.results import contents, formatting, outcome, tables
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
@@ -398,7 +398,7 @@ def test_a_tampered_file_fails(tmp_path: Path) -> None:
     analysed = pipeline.analyse(run.path)
     assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
     assert analysed.outcome.exit_code == 4
-    assert "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left" in wording.fidelity(
+    assert "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left" in formatting.fidelity(
         analysed.outcome
     )
 

@@ -1,4 +1,4 @@
-"""With a machine file and a wheels file nothing is needed but Linux and Python: in plain chroots, as a user without
+"""With a machine file and a folder of wheels nothing is needed but Linux and Python: in plain chroots, as a user without
 rights, without a network, /proc, a folder for temporary files or a home, in 2 GB of memory."""
 
 from __future__ import annotations
@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache, environment, installation, scratch, wheels
-from qjump_mn.toolbox import fetching, machine_file, machines
+from qjump_mn import cache
+from qjump_mn.install import environment, installation
+from qjump_mn.process import temp_dirs
+from qjump_mn.toolbox import download, machine_file, machines
 from tests import chroots, facts
 
 pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 ONE_TRIAL = "the results are those of the reference run in the 1 trial that both have"
-_SOURCES = (environment, installation, wheels, cache, scratch, fetching, machine_file, machines)
+_SOURCES = (environment, installation, cache, temp_dirs, download, machine_file, machines)
 
 
 def _key(**_: object) -> Iterator[str]:
@@ -31,7 +33,7 @@ def _key(**_: object) -> Iterator[str]:
 @facts.of("runs anywhere", _key)
 def _shown(name: str, machine: Path) -> None:
     done = chroots.tried(chroots.SYSTEMS[name], machine, ["idle"])
-    assert "takes the wheels from /srv/qjump-mn-wheels.tar" in done.said
+    assert "takes the wheels from /srv/qjump-mn-wheels" in done.said
     assert "takes the machine from /srv/qjump-mn-machine.tar.xz" in done.said
     assert ONE_TRIAL in done.reference
 

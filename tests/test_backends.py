@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 
 import qjump_mn
-from qjump_mn import explanation, session
+from qjump_mn import session
 from qjump_mn.backends import registry
+from qjump_mn.cli import explain
 from qjump_mn.errors import UsageError
 from tests import distributions
 
@@ -98,4 +99,4 @@ def test_an_experiment_names_backends_that_there_are(
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("mine", backend="host"))
     with pytest.raises(UsageError, match=re.escape(sentence)):
-        explanation.explain("mine", "smoke", [], Console(file=io.StringIO()))
+        explain.explain("mine", "smoke", [], Console(file=io.StringIO()))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import beginnings
 from qjump_mn.analysis.check import check
+from qjump_mn.cli import scaffold
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import manifest
@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
-    assert beginnings.write("experiment", "mine") == [Path("experiments/mine.toml")]
+    assert scaffold.write("experiment", "mine") == [Path("experiments/mine.toml")]
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
     assert plan.backends == ("guest", "simulator")
@@ -54,7 +54,7 @@ def qjump_mn(*words: str) -> str:
 
 
 def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
-    assert beginnings.write("topology", "mine") == [Path("topologies/mine.toml")]
+    assert scaffold.write("topology", "mine") == [Path("topologies/mine.toml")]
     plans = [resolve.plan("fig3a", "smoke", [f"topology={name}"]) for name in ("paper12", "mine")]
     links = [
         [(link.rate_bps, link.buffer_bytes, link.delay_ns)] for link in (one.network.link for one in plans)
@@ -67,7 +67,7 @@ def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
 
 
 def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
-    assert beginnings.write("scheme", "mine") == [Path("schemes/mine.toml")]
+    assert scaffold.write("scheme", "mine") == [Path("schemes/mine.toml")]
     plan = resolve.plan("fig3a", "smoke", [], schemes=["mine"])
     check(plan)
     assert "mine" in [arm.scheme.name for arm in plan.arms]
@@ -98,14 +98,14 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
 )
 def test_what_cannot_be_begun_is_refused(kind: str, name: str, sentence: str, here: Path) -> None:
     with pytest.raises(UsageError, match=sentence):
-        beginnings.write(kind, name)
+        scaffold.write(kind, name)
     assert not list(here.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(here: Path) -> None:
     (here / "experiments").write_text("no folder")
     with pytest.raises(UsageError, match=r"^experiments/mine\.toml cannot be written: file exists$"):
-        beginnings.write("experiment", "mine")
+        scaffold.write("experiment", "mine")
 
 
 def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:

@@ -37,8 +37,9 @@ from bench import (
     simulator,
     torture,
 )
-from qjump_mn import building, command_lines
 from qjump_mn.analysis import pipeline
+from qjump_mn.backends import building
+from qjump_mn.cli import command_lines
 from qjump_mn.model import identity, loading, resolve
 from qjump_mn.programs import registry
 from qjump_mn.results import outcome

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import explanation
 from qjump_mn.analysis import __main__ as analysis
-from qjump_mn.analysis import beside, claims, pipeline
+from qjump_mn.analysis import claims, pipeline, published_comparison
+from qjump_mn.cli import explain
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
-from qjump_mn.results import outcome, reference, tabulated, wording
+from qjump_mn.results import formatting, outcome, reference, result_tables
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Comparison
 from tests import synthetic
@@ -66,7 +66,9 @@ def test_an_emulated_run_stands_beside_the_simulators_reference(
     )
     run = synthetic.make(tmp_path / "runs")
     found = compared(
-        beside.compare(run.manifest, (summary("idle", p50_ms=7.0), summary("contended", p50_ms=100.0)))
+        published_comparison.compare(
+            run.manifest, (summary("idle", p50_ms=7.0), summary("contended", p50_ms=100.0))
+        )
     )
     # By hand: 114 B with their preamble over eight links; 84 B of echo request are a frame of 106.
     assert found["ping alone, median"] == pytest.approx((0.7296, 7.0, 0.000728, 0.0007296, 0.085))
@@ -84,11 +86,15 @@ def test_a_simulated_run_stands_beside_the_emulations_reference(
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     entered(tmp_path, "course", {"idle": {"ping": {"p50_ms": 0.778}}})
-    found = compared(beside.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)))
+    found = compared(
+        published_comparison.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),))
+    )
     assert found["ping alone, median"] == pytest.approx((0.7296, 0.778, 0.000728, 7.0, 0.085))
     # A reference without the values of any arm.
     entered(tmp_path, "course", {})
-    comparison = beside.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),))
+    comparison = published_comparison.compare(
+        simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)
+    )
     assert compared(comparison)["ping alone, median"] == pytest.approx((None, None, 0.000728, 7.0, 0.085))
 
 
@@ -101,9 +107,9 @@ def test_cells_have_their_unit_and_frames() -> None:
     shown = Comparison(
         heads=HEADS, frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336), rows=rows, source=""
     )
-    assert tabulated.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
-    none = wording.NONE
-    assert tabulated.compared(shown) == [
+    assert result_tables.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
+    none = formatting.NONE
+    assert result_tables.compared(shown) == [
         ["time", "1.234 ms (1)", "0.728 us (0.5901)", "900 us (729.6)"],
         ["ratio", "46", none, "300"],
     ]
@@ -135,7 +141,7 @@ def test_an_incomplete_run_is_no_reference(tmp_path: Path) -> None:
         reference.write(tmp_path, run.manifest, analysed.outcome, analysed.results)
 
 
-WITH = [name for name in loading.names("experiments") if beside.spec(name) is not None]
+WITH = [name for name in loading.names("experiments") if published_comparison.spec(name) is not None]
 
 
 def test_the_figures_of_the_testbed_are_compared() -> None:
@@ -144,7 +150,7 @@ def test_the_figures_of_the_testbed_are_compared() -> None:
 
 @pytest.mark.parametrize("name", WITH)
 def test_every_expression_is_of_its_plan(name: str) -> None:
-    asked = beside.spec(name)
+    asked = published_comparison.spec(name)
     assert asked is not None
     plans = [resolve.plan(name, preset, []) for preset in (asked.emulation, asked.simulation)]
     assert [plan.backends[0] for plan in plans] == ["guest", "simulator"]
@@ -167,10 +173,10 @@ def test_what_makes_no_sense_is_refused_with_its_place(
         UsageError,
         match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
     ):
-        explanation.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
-    assert beside.compare(simulated_run(tmp_path), ()) is None  # of a run that there is already
+        explain.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
+    assert published_comparison.compare(simulated_run(tmp_path), ()) is None  # of a run that there is already
     (tmp_path / "experiments" / "fig3a.toml").write_text(
         text.replace("[[beside.rows]]", "[[beside.columns]]")
     )
     with pytest.raises(UsageError, match=r"^experiment 'fig3a': beside: "):
-        beside.spec("fig3a")
+        published_comparison.spec("fig3a")

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import environment, launcher
+from qjump_mn.install import environment, launcher
 from qjump_mn.toolbox.machines import LockedFile, MachineLock
 from tests import checkouts
 
@@ -93,7 +93,7 @@ class Machine:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(tmp_path)
     # The launcher of the machine that the tests run on is not theirs to change.
-    source = made.checkout / "qjump_mn" / "environment.py"
+    source = made.checkout / "qjump_mn" / "install/environment.py"
     source.write_text(
         source.read_text().replace('"/usr/local/bin/qjump-mn"', repr(str(tmp_path / "local" / "qjump-mn")))
     )
@@ -163,14 +163,13 @@ def test_a_python_without_pip_gets_it(machine: Machine) -> None:
     assert [call.split()[-1] for call in machine.apt_calls()] == ["update", "python3-venv"]
 
 
-@pytest.mark.parametrize("where", ["named", "checkout", "checkout/.."])
-def test_with_a_wheels_file_no_pip_is_missing(machine: Machine, where: str) -> None:
+@pytest.mark.parametrize("where", [".", ".."])
+def test_with_a_folder_of_wheels_no_pip_is_missing(machine: Machine, where: str) -> None:
     without_pip(machine)
-    file = machine.folder / "wheels" if where == "named" else machine.checkout / "qjump-mn-wheels-3.tar"
-    if where == "checkout/..":
-        file = machine.checkout.parent / file.name
-    file.touch()
-    code, _, messages = machine.run("list", QJUMP_MN_WHEELS=str(file) if where == "named" else "")
+    wheels = machine.checkout / where / "qjump-mn-wheels"
+    wheels.mkdir()
+    (wheels / "pip-26.3-py3-none-any.whl").touch()
+    code, _, messages = machine.run("list")
     assert (code, messages, machine.apt_calls()) == (0, "", [])
 
 
@@ -317,7 +316,7 @@ def test_a_sudo_that_refuses_is_one_sentence(machine: Machine) -> None:
 
 
 def test_a_run_that_needs_the_machine_has_root_build_it(machine: Machine) -> None:
-    """Bootstrap tells the command that there is a sudo; toolbox/making.py then calls this."""
+    """Bootstrap tells the command that there is a sudo; toolbox/make_tree.py then calls this."""
     calls = play_sudo(machine)
     code, output, messages = machine.run("--by-sudo", "machine", "build", "--newest")
     assert code == 0, messages

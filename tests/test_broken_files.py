@@ -12,7 +12,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, loading, places, resolve
+from qjump_mn.model import loading, resolve, suggestions, toml_locations
 
 CHECKOUT = Path(qjump_mn.__file__).parents[1]
 FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()
@@ -271,7 +271,7 @@ def test_what_is_wrong_in_a_preset_is_told_with_its_line_there(text: str, told: 
 )
 def test_lines_are_found(place: str, number: int | None) -> None:
     text = 'title = "x"\nlink.rate = "3"\n\n[workloads.ping]\nprogram = "ping"\n# c\ninterval = "1"\n\n[[a.b]]\nx=1\n'
-    assert places.line(text, place) == number
+    assert toml_locations.line(text, place) == number
 
 
 def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:
@@ -281,28 +281,32 @@ def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:
 
 
 def test_of_many_words_the_likest_are_named() -> None:
-    assert choices.nearest("x", []) == "there are none"
-    assert choices.nearest("zzz", ["a", "b"]) == "known are a, b"
-    assert choices.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
-    assert choices.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
-    assert choices.nearest("runn", ["run", *(str(number) for number in range(30))]) == "did you mean 'run'?"
-    near = choices.nearest("word7", [f"word{number}" for number in range(30)])
+    assert suggestions.nearest("x", []) == "there are none"
+    assert suggestions.nearest("zzz", ["a", "b"]) == "known are a, b"
+    assert suggestions.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
+    assert suggestions.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
+    assert (
+        suggestions.nearest("runn", ["run", *(str(number) for number in range(30))]) == "did you mean 'run'?"
+    )
+    near = suggestions.nearest("word7", [f"word{number}" for number in range(30)])
     assert near == "did you mean 'word7'? (nearest: word7, word17, word27, word0, word1, word2)"
-    assert choices.nearest("q", [f"word{number}" for number in range(30)], "see the list") == "see the list"
-    many = choices.nearest("q", [f"word{number}" for number in range(30)])
+    assert (
+        suggestions.nearest("q", [f"word{number}" for number in range(30)], "see the list") == "see the list"
+    )
+    many = suggestions.nearest("q", [f"word{number}" for number in range(30)])
     assert many.startswith("known are word") and many.endswith(" and 6 others")
 
 
 def test_words_that_begin_so_come_first_and_sorted() -> None:
     known = ["fig9", "fig3c", "fig3a", "fig3b", "bound"]
-    assert choices.nearest("fig3", known) == (
+    assert suggestions.nearest("fig3", known) == (
         "did you mean 'fig3a', 'fig3b' or 'fig3c'? (all: fig3a, fig3b, fig3c, fig9, bound)"
     )
     many = [*known, *(f"word{number}" for number in range(30))]
-    assert choices.nearest("fig3", many, "see the list") == (
+    assert suggestions.nearest("fig3", many, "see the list") == (
         "did you mean 'fig3a', 'fig3b' or 'fig3c'? (see the list)"
     )
-    assert choices.nearest("word", many).count("word") == choices.FEW_NAMED
+    assert suggestions.nearest("word", many).count("word") == suggestions.FEW_NAMED
 
 
 MINE = """

@@ -9,9 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from qjump_mn import building, environment, guest, machine, toolbox
+from qjump_mn import guest, toolbox
+from qjump_mn.backends import building
+from qjump_mn.cli import machine
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox import machines, making
+from qjump_mn.install import environment
+from qjump_mn.toolbox import machines, make_tree
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script.chmod(0o755)
     monkeypatch.setattr(environment, "CHECKOUT", tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(making, "refusal", lambda: "")
+    monkeypatch.setattr(make_tree, "refusal", lambda: "")
     return calls
 
 
@@ -61,12 +64,12 @@ def test_the_toolbox_is_built_by_root_where_bootstrap_found_sudo(
 ) -> None:
     trees = iter([None, "root's tree"])
     monkeypatch.setattr(toolbox, "found", lambda: next(trees))
-    monkeypatch.setenv(making.SUDO, "1")
+    monkeypatch.setenv(make_tree.SUDO, "1")
     assert toolbox.toolbox() == "root's tree"  # type: ignore[comparison-overlap]
     assert user.read_text() == "--by-sudo machine build\n"
     (user.parent / "refused").touch()
     with pytest.raises(MachineError, match="root could not build the virtual machine"):
-        making.by_sudo("--newest")
+        make_tree.by_sudo("--newest")
     assert user.read_text().endswith("--by-sudo machine build --newest\n")
 
 
@@ -74,8 +77,8 @@ def test_machine_build_of_an_ordinary_user_is_roots_work(
     user: Path, built: threading.Barrier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_CACHE", str(user.parent / "cache"))
-    monkeypatch.setenv(making.SUDO, "1")
-    monkeypatch.setattr(toolbox, "toolbox", lambda progress: making.by_sudo())
+    monkeypatch.setenv(make_tree.SUDO, "1")
+    monkeypatch.setattr(toolbox, "toolbox", lambda progress: make_tree.by_sudo())
     monkeypatch.setattr(guest, "prepare", lambda progress: (built.wait(), SimpleNamespace(differences=[]))[1])
     machine.build()
     assert user.read_text() == "--by-sudo machine build\n"
@@ -86,7 +89,7 @@ def test_machine_build_of_an_ordinary_user_is_roots_work(
 
 
 def test_without_bootstrap_nobody_calls_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(making.SUDO, raising=False)
-    assert not making.by_sudo() and not user.exists()
+    monkeypatch.delenv(make_tree.SUDO, raising=False)
+    assert not make_tree.by_sudo() and not user.exists()
     with pytest.raises(MachineError, match=r"must be built once by root: run  .*/bootstrap  as root or as a"):
-        making._check()
+        make_tree._check()

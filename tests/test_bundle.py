@@ -21,15 +21,15 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import own, provenance
-from qjump_mn.analysis import beside, pipeline
-from qjump_mn.bundle import archive, assignment, checking, judge, writing
-from qjump_mn.bundle.archive import BundleError
-from qjump_mn.commands import options_of
+from qjump_mn.analysis import pipeline, published_comparison
+from qjump_mn.cli.bundle import archive, assignment, checking, judge, writing
+from qjump_mn.cli.bundle.archive import BundleError
+from qjump_mn.cli.commands import options_of
 from qjump_mn.errors import UsageError, last_words, no_room
+from qjump_mn.install import provenance
 from qjump_mn.model import identity
-from qjump_mn.programs import registry, users
-from qjump_mn.results import contents, manifest, outcome
+from qjump_mn.programs import registry, user_programs
+from qjump_mn.results import contents, manifest, outcome, user_files
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from tests import synthetic
@@ -121,8 +121,8 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
     # A folder of ours' name is refused where it is used, once for the process: not for the tests after this.
     for name, nothing in (("problems", {}), ("_asked_for", set())):
         monkeypatch.setattr(registry._PROGRAMS, name, nothing)
-    monkeypatch.setattr(users, "folders", users.folders.__wrapped__)
-    own.keep(run.manifest.plan, run.path)
+    monkeypatch.setattr(user_programs, "folders", user_programs.folders.__wrapped__)
+    user_files.keep(run.manifest.plan, run.path)
     mine.write_text("# changed\n")
     there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
     assert there["own/experiments/fig3a.toml"] == b"# qjump_mn: mine\n"
@@ -577,7 +577,7 @@ def test_a_run_is_judged_where_its_experiments_file_is_not(
 ) -> None:
     run = RunDirectory(shutil.copytree(judged.path, tmp_path / judged.path.name))
     before = outcome.read(run.path)
-    monkeypatch.setattr(beside, "spec", refused)
+    monkeypatch.setattr(published_comparison, "spec", refused)
     after = pipeline.analyse(run.path).outcome
     assert (after.verdicts, after.arms, after.beside) == (before.verdicts, before.arms, None)
 

@@ -12,14 +12,17 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import campaign, estimate, interrupts, judging, session
-from qjump_mn.backends import registry
+from qjump_mn import session
+from qjump_mn.analysis import judging
+from qjump_mn.backends import estimate, registry
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.commands import app
+from qjump_mn.cli import run_all
+from qjump_mn.cli.commands import app
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results import directory, earlier, manifest, outcome
+from qjump_mn.process import interrupts
+from qjump_mn.results import directory, manifest, outcome, previous_runs
 from tests import synthetic, tiny
 from tests.test_broken_files import command
 
@@ -121,7 +124,7 @@ def called(
     """The exit code and what is printed."""
     text = io.StringIO()
     request = session.Request("all", preset, seed=seed, out=folder / "out", verbose=verbose)
-    return campaign.run(
+    return run_all.run(
         request, Console(file=text, width=80, soft_wrap=True, highlight=False)
     ), text.getvalue()
 
@@ -166,15 +169,15 @@ def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
         request = session.Request("alpha", tiny.PRESET, out=folder / "out")
         settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
         out = Console(file=text, width=80, soft_wrap=True, highlight=False)
-        return campaign.sweep(request, settings, out), text.getvalue()
+        return run_all.sweep(request, settings, out), text.getvalue()
 
     code, text = swept()
     assert code == 0 and "runs with these settings: 2 to run\n" in text
     assert "\n[1/2] alpha link.rate=10Mbit\n" in text and "\n[2/2] alpha link.rate=20Mbit\n" in text
     assert Made.trials == ["one/1", "one/2"] * 2
-    plans = [run.manifest.plan for run in earlier.newest_first(folder / "out", "alpha")]
+    plans = [run.manifest.plan for run in previous_runs.newest_first(folder / "out", "alpha")]
     assert sorted(plan.network.link.rate_bps for plan in plans) == [10**7, 2 * 10**7]
-    argv = [run.manifest.argv for run in earlier.newest_first(folder / "out", "alpha")]
+    argv = [run.manifest.argv for run in previous_runs.newest_first(folder / "out", "alpha")]
     assert all("-s" in words and words[words.index("-s") + 1].startswith("link.rate=") for words in argv)
     code, text = swept()
     assert "runs with these settings: 2 done already\n" in text and len(Made.trials) == 4
@@ -187,13 +190,13 @@ def test_runs_of_another_backend_are_not_found_again(folder: Path) -> None:
     def swept(backend: str) -> str:
         text = io.StringIO()
         request = session.Request("alpha", tiny.PRESET, backend=backend, out=folder / "out")
-        campaign.sweep(request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False))
+        run_all.sweep(request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False))
         return text.getvalue()
 
     assert "2 to run\n" in swept("")
     assert "2 to run\n" in swept("simulator")
     assert "2 done already\n" in swept("simulator")
-    backends = [run.manifest.backend for run in earlier.newest_first(folder / "out", "alpha")]
+    backends = [run.manifest.backend for run in previous_runs.newest_first(folder / "out", "alpha")]
     assert sorted(backends) == ["guest", "guest", "simulator", "simulator"]
 
 
@@ -265,7 +268,7 @@ def test_another_seed_is_another_run(folder: Path) -> None:
     called(folder)
     assert rows(called(folder, seed=2)[1])["alpha"] == ["run", "0"]
     argv = ("qjump-mn", "run", "alpha", "--preset", "tiny")
-    assert {run.manifest.argv for run in earlier.newest_first(folder / "out", "alpha")} == {
+    assert {run.manifest.argv for run in previous_runs.newest_first(folder / "out", "alpha")} == {
         (*argv, *more, "--out", str(folder / "out")) for more in ((), ("--seed", "2"))
     }
 
@@ -333,7 +336,7 @@ def test_without_a_preset_each_has_its_usual_one(folder: Path, monkeypatch: pyte
     [([0, 0], 0), ([0, 1], 1), ([1, 2, 0], 2), ([3, 2, 1], 3), ([4, 3], 4), ([0, 5, 4], 5)],
 )
 def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: int) -> None:
-    assert campaign.worst(exit_codes) == worst
+    assert run_all.worst(exit_codes) == worst
 
 
 @pytest.mark.parametrize(
@@ -402,9 +405,9 @@ def test_runs_of_an_experiment_are_not_those_of_another_name(
     called(folder)
     (folder / "out/alpha-20200101T000000Z-000000000000").mkdir()
     (folder / "out/alpha-20200101T000000Z-000000000000/manifest.json").write_text('{"schema": 1}')
-    (one,) = earlier.newest_first(folder / "out", "alpha")
+    (one,) = previous_runs.newest_first(folder / "out", "alpha")
     assert one.manifest.plan.experiment == "alpha" and one.left == 0
-    assert earlier.newest_first(folder / "nothing", "alpha") == []
+    assert previous_runs.newest_first(folder / "nothing", "alpha") == []
 
 
 def test_verbose_is_for_what_is_run_and_what_is_resumed(folder: Path) -> None:

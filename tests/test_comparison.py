@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import comparison
 from qjump_mn.analysis import pipeline
+from qjump_mn.cli import compare
 from qjump_mn.errors import UsageError
 from qjump_mn.report.figures import overlay
 from qjump_mn.results import directory, manifest
@@ -49,7 +49,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(*paths: Path) -> str:
     text = io.StringIO()
     out = Console(file=text, width=120, highlight=False, soft_wrap=True)
-    comparison.show(comparison.read(paths), out)
+    compare.show(compare.read(paths), out)
     return text.getvalue()
 
 
@@ -113,15 +113,15 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
 
 def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^compare needs two runs or more: name their run directories$"):
-        comparison.read([usual])
+        compare.read([usual])
     with pytest.raises(UsageError, match=r"^compare takes 26 runs at most \(got 27\): name fewer$"):
-        comparison.read([usual] * 27)
+        compare.read([usual] * 27)
     with pytest.raises(UsageError, match="there is no run directory"):
-        comparison.read([usual, tmp_path / "none"])
+        compare.read([usual, tmp_path / "none"])
     copy = shutil.copytree(usual, tmp_path / "copy")
     (copy / "verdicts.json").unlink()
     with pytest.raises(UsageError, match=r"has no verdicts\.json: run  qjump-mn report"):
-        comparison.read([usual, copy])
+        compare.read([usual, copy])
 
 
 def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("ending", overlay.ENDINGS)
 def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tmp_path: Path) -> None:
-    overlay.write(comparison.read([usual, small]), tmp_path / f"both{ending}")
+    overlay.write(compare.read([usual, small]), tmp_path / f"both{ending}")
     content = (tmp_path / f"both{ending}").read_bytes()
     assert content.startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending])
 
 
 def test_a_picture_that_cannot_be_is_refused(usual: Path, tmp_path: Path) -> None:
-    runs = comparison.read([usual, usual])
+    runs = compare.read([usual, usual])
     with pytest.raises(UsageError, match=r"both\.gif does not end in \.png, \.svg or \.pdf: name a picture"):
         overlay.write(runs, tmp_path / "both.gif")
     with pytest.raises(UsageError, match="cannot be written: no such file or directory"):
@@ -153,4 +153,4 @@ def test_a_picture_that_cannot_be_is_refused(usual: Path, tmp_path: Path) -> Non
     for data in copy.glob("trials/*/*/data/ping.parquet"):
         data.unlink()
     with pytest.raises(UsageError, match="no latencies of the same arm: there is nothing to draw"):
-        overlay.write(comparison.read([usual, copy]), tmp_path / "both.png")
+        overlay.write(compare.read([usual, copy]), tmp_path / "both.png")

@@ -67,7 +67,7 @@ def test_the_image_of_the_containerfile_has_the_reference_results(machine: Path,
     shutil.copyfile(machine, context / "qjump-mn-machine.tar.xz")
     with chroots.made(chroots.SYSTEMS["debian13"]) as chroot:
         shutil.copyfile(machine, chroot.root / "srv/qjump-mn-machine.tar.xz")
-        shutil.copyfile(chroots.written_wheels(chroot), context / "qjump-mn-wheels-3.13.tar")
+        shutil.copytree(chroots.downloaded_wheels(chroot), context / "qjump-mn-wheels")
         _base(buildah, chroot.root)
     buildah("build", "--pull-never", "--build-arg", f"BASE={_BASE}", "--tag", _IMAGE, str(context))
     container = buildah("from", "--pull-never", _IMAGE).splitlines()[-1]

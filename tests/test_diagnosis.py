@@ -11,24 +11,26 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import diagnosis, guest
-from qjump_mn.diagnosis import Finding, State
+from qjump_mn import guest
+from qjump_mn.cli import doctor
+from qjump_mn.cli.doctor import Finding, State
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import outer
+from qjump_mn.process import leash
 from qjump_mn.toolbox import machines, processors
 
-_boot = diagnosis._boot
+_boot = doctor._boot
 
 
 def said(*, as_json: bool = False) -> tuple[int, str]:
     text = io.StringIO()
     out = Console(file=text, width=300, highlight=False, soft_wrap=True)
-    return diagnosis.report(out, as_json=as_json), text.getvalue()
+    return doctor.report(out, as_json=as_json), text.getvalue()
 
 
 @pytest.fixture(autouse=True)
 def guest_boots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "_boot", lambda progress, deadline: (State.OK, "runs a job"))
+    monkeypatch.setattr(doctor, "_boot", lambda progress, deadline: (State.OK, "runs a job"))
 
 
 def test_what_is_well_is_told_with_the_backend() -> None:
@@ -47,11 +49,19 @@ def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) ->
         before.append(text.getvalue())
         return State.OK, ""
 
-    monkeypatch.setattr(diagnosis, "_boot", boot)
-    diagnosis.report(Console(file=text, width=300, highlight=False, soft_wrap=True))
+    monkeypatch.setattr(doctor, "_boot", boot)
+    doctor.report(Console(file=text, width=300, highlight=False, soft_wrap=True))
     assert "ok       processors: " in before[0] and before[0].endswith(
         "         starts a guest, 15 s at most\n"
     )
+
+
+def test_missing_programs_of_util_linux_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "util-linux" not in said()[1]
+    monkeypatch.setattr(leash, "missing", lambda: ["setpriv", "chrt"])
+    code, text = said()
+    assert code == 3
+    assert "\nmissing  util-linux: no setpriv, no chrt\n         install util-linux\n" in text
 
 
 @pytest.mark.parametrize(
@@ -64,8 +74,8 @@ def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_busy_machine_lacks_nothing(
     memory_mib: int, code: int, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(diagnosis, "_boot", lambda *_: (State.UNKNOWN, "not tried"))
-    monkeypatch.setattr(diagnosis, "_memory_mib", lambda: memory_mib)
+    monkeypatch.setattr(doctor, "_boot", lambda *_: (State.UNKNOWN, "not tried"))
+    monkeypatch.setattr(doctor, "_memory_mib", lambda: memory_mib)
     ended, text = said()
     assert re.search(r"^unknown  guest: not tried\nno +host backend", text, re.M), "without a remedy"
     assert "\nbackend guest: the usual one" in text
@@ -78,7 +88,7 @@ def test_a_guest_that_dies_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     def runs(*_: object, **__: object) -> None:
         raise LostError("the guest's kernel panicked")
 
-    monkeypatch.setattr(diagnosis, "_boot", _boot)
+    monkeypatch.setattr(doctor, "_boot", _boot)
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     monkeypatch.setattr(guest, "run", runs)
@@ -94,7 +104,7 @@ def test_a_machine_around_the_guest_is_told_and_not_tried(
         (tmp_path / outer.QEMU).touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
-    monkeypatch.setattr(diagnosis, "_boot", _boot)
+    monkeypatch.setattr(doctor, "_boot", _boot)
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     code, text = said()
@@ -107,14 +117,14 @@ def test_a_machine_around_the_guest_is_told_and_not_tried(
 
 def test_without_a_guest_another_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     says = "the guest is not built yet"
-    monkeypatch.setattr(diagnosis, "_boot", lambda *_: (State.MISSING, says))
+    monkeypatch.setattr(doctor, "_boot", lambda *_: (State.MISSING, says))
     host = Finding("host backend", State.MISSING, "", required=False)
-    monkeypatch.setattr(diagnosis, "_host", lambda: iter([host]))
+    monkeypatch.setattr(doctor, "_host", lambda: iter([host]))
     code, text = said()
     assert code == MachineError.exit_code
     assert "\nmissing  guest: the guest is not built yet\n" in text
     assert "\nbackend simulator: neither the guest nor the host backend runs here; " in text
-    monkeypatch.setattr(diagnosis, "_host", lambda: iter([host._replace(state=State.OK)]))
+    monkeypatch.setattr(doctor, "_host", lambda: iter([host._replace(state=State.OK)]))
     assert "\nbackend host: the guest does not run here; " in said()[1]
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
 from qjump_mn.cache import sums
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment
 from tests import checkouts
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
@@ -168,7 +168,7 @@ def test_a_damaged_environment_is_one_sentence(
 
 
 def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path) -> None:
-    code = "from qjump_mn import environment\nwith environment.intact(): import qjump_mn.nosuch"
+    code = "from qjump_mn.install import environment\nwith environment.intact(): import qjump_mn.nosuch"
     python = [str(small / "bin/python"), "-c", code]
     done = subprocess.run(python, cwd=environment.CHECKOUT, capture_output=True, text=True)
     assert done.returncode == 1 and "No module named 'qjump_mn.nosuch'" in done.stderr
@@ -229,12 +229,12 @@ def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[
     "name",
     [
         "__init__",
-        "environment",
-        "interrupts",
-        "processes",
+        "install/environment",
+        "process/interrupts",
+        "process/processes",
         "run",
-        "variables",
-        "launcher",
+        "process/variables",
+        "install/launcher",
         "analysis/__init__",
         "analysis/__main__",
     ],
@@ -261,8 +261,8 @@ def test_the_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.
     page = tmp_path / "share/man/man1/qjump-mn.1"
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)
-        (tmp_path / name / "qjump_mn").mkdir()
-        (tmp_path / name / "qjump_mn/launcher.py").write_text("")
+        (tmp_path / name / "qjump_mn/install").mkdir(parents=True)
+        (tmp_path / name / "qjump_mn/install/launcher.py").write_text("")
         (tmp_path / name / "docs/qjump-mn.1").write_text(name)
         monkeypatch.setattr(environment, "CHECKOUT", tmp_path / name)
         environment.link(tmp_path / "bin/qjump-mn")
@@ -358,7 +358,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    script = "from qjump_mn import environment; environment.ensure(); from qjump_mn.model import loading; print(loading.names('experiments'), loading.__file__)"
+    script = "from qjump_mn.install import environment; environment.ensure(); from qjump_mn.model import loading; print(loading.names('experiments'), loading.__file__)"
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
     done = subprocess.run(
         [sys.executable, "-P", "-c", script],

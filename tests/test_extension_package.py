@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 
 EXTENSION = environment.CHECKOUT / "examples" / "extension"
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox import fetching, machines, packages
+from qjump_mn.toolbox import download, machines, packages
 from qjump_mn.toolbox.lock import Lock, Locked, Package
 
 Answer = Callable[[socket.socket], None]
@@ -22,7 +22,7 @@ HEAD = b"HTTP/1.0 200 OK\r\nContent-Length: 5000\r\n\r\n"
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "SILENT_S", 0.3)
+    monkeypatch.setattr(download, "SILENT_S", 0.3)
 
 
 @contextlib.contextmanager
@@ -73,12 +73,12 @@ def cut(connection: socket.socket) -> None:
 
 
 def got(address: str) -> bytes:
-    return b"".join(fetching.chunks(address, 5000))
+    return b"".join(download.chunks(address, 5000))
 
 
 @pytest.mark.parametrize("answer", [silent, stuck, trickling])
 def test_who_keeps_us_waiting_is_given_up(answer: Answer) -> None:
-    with served(answer) as address, pytest.raises(fetching.FetchError) as raised:
+    with served(answer) as address, pytest.raises(download.FetchError) as raised:
         got(address)
     assert raised.value.was_silent and not raised.value.is_final
 
@@ -94,7 +94,7 @@ def test_who_keeps_us_waiting_is_given_up(answer: Answer) -> None:
     ],
 )
 def test_who_is_not_there_is_no_silent_one(address: str, is_final: bool) -> None:
-    with pytest.raises(fetching.FetchError) as raised:
+    with pytest.raises(download.FetchError) as raised:
         got(address)
     assert not raised.value.was_silent
     # A name service that does not answer may answer later.
@@ -102,7 +102,7 @@ def test_who_is_not_there_is_no_silent_one(address: str, is_final: bool) -> None
 
 
 def test_an_answer_that_is_none_is_told() -> None:
-    with served(broken) as address, pytest.raises(fetching.FetchError):
+    with served(broken) as address, pytest.raises(download.FetchError):
         got(address)
 
 
@@ -152,12 +152,12 @@ def test_a_mirror_that_cuts_everything_short_is_asked_again(
 
 
 def test_an_answer_from_time_to_time_keeps_a_slow_host() -> None:
-    silence, address = fetching.Silence(), "http://slow.example/debian"
+    silence, address = download.Silence(), "http://slow.example/debian"
     for _ in range(3):
-        for _ in range(fetching.AT_ONCE - 1):
+        for _ in range(download.AT_ONCE - 1):
             assert not silence.note(address, was_silent=True)
         assert not silence.note(address, was_silent=False) and not silence.keeps(address)
-    ended = [silence.note(address, was_silent=True) for _ in range(fetching.AT_ONCE + 1)]
+    ended = [silence.note(address, was_silent=True) for _ in range(download.AT_ONCE + 1)]
     assert ended.count(True) == 1 and silence.keeps(address)
     assert not silence.keeps("http://other.example/debian")
 

@@ -29,9 +29,9 @@ def test_every_figure_has_a_file_that_the_report_names(analysed: pipeline.Analys
         path = drawing.files["csv"]
         excerpt = numbers.read(analysed.run.path / path)
         assert len(excerpt.rows) == MOST_ROWS < excerpt.all
-        assert f"Every so many of {excerpt.all} rows, {MOST_ROWS} of them; all are in" in page
-        assert f'<a href="{path}">' in page
-        assert f"The {excerpt.all} rows of numbers that are drawn: [{path}]({path})" in text
+        sentence = f"{MOST_ROWS} of {excerpt.all} rows, evenly spaced; all are in"
+        assert f'{sentence} <a href="{path}">' in page
+        assert f"{sentence} [{path}]({path})" in text
 
 
 def test_a_curve_in_the_file_is_that_of_the_tables(analysed: pipeline.Analysed) -> None:

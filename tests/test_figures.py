@@ -35,7 +35,7 @@ from qjump_mn.report.figures import (
     registry,
     style,
 )
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
@@ -169,7 +169,7 @@ def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manife
 def test_many_seeds_in_a_row_are_not_counted_out() -> None:
     assert notes.replicates([1]) == "1 replicate (seed 1)"
     assert notes.replicates(range(1, 31)) == "30 replicates (seeds 1 to 30)"
-    assert wording.seeds([9, 1, 2, 3, 4]) == "seeds 1, 2, 3, 4, 9"
+    assert formatting.seeds([9, 1, 2, 3, 4]) == "seeds 1, 2, 3, 4, 9"
 
 
 def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None:

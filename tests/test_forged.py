@@ -16,7 +16,7 @@ from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
 from qjump_mn.links.base import Count
 from qjump_mn.model import resolve
-from qjump_mn.programs.measured import Moved
+from qjump_mn.programs.measures_api import Moved
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
 from tests import synthetic

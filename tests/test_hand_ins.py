@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from qjump_mn import unprivileged
 from qjump_mn.analysis import pipeline
-from qjump_mn.bundle import archive, checking, handing_in, writing
+from qjump_mn.cli.bundle import archive, checking, hand_ins, writing
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.model import resolve
+from qjump_mn.process import unprivileged
 from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller, RunDirectory
 from tests import synthetic
@@ -159,7 +159,7 @@ def test_root_without_sudo_leaves_a_bundle_to_nobody(good: Path, open_folder: Pa
 
 PROBE = """
 import os, sys
-if "qjump_mn.bundle.judge" in sys.orig_argv or "qjump_mn.analysis" in sys.orig_argv:
+if "qjump_mn.cli.bundle.judge" in sys.orig_argv or "qjump_mn.analysis" in sys.orig_argv:
     told = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
     told["net"] = os.readlink("/proc/self/ns/net")
     sys.stderr.write(str({name: told[name].split() for name in ("Uid", "Gid", "Groups", "CapBnd", "NoNewPrivs", "net")}))
@@ -284,7 +284,7 @@ def test_report_of_somebodys_run_is_made_as_its_owner(judged: RunDirectory, open
 
 def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: Path) -> None:
     out = Console(file=io.StringIO())
-    assert handing_in.check(good, out, rerun=checking.NO_RERUN, table=tmp_path / "results.json") == 0
+    assert hand_ins.check(good, out, rerun=checking.NO_RERUN, table=tmp_path / "results.json") == 0
     told = json.loads((tmp_path / "results.json").read_text())
     assert told["output"] == "nothing found"
     assert {test["name"]: test["status"] for test in told["tests"]} == dict.fromkeys(
@@ -293,7 +293,7 @@ def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: P
     assert told["score"] == sum(test["max_score"] for test in told["tests"]) == 4
     (tmp_path / "text.zip").write_text("hello")
     with pytest.raises(checking.RefusedError, match="is no bundle"):
-        handing_in.check(tmp_path / "text.zip", out, rerun=checking.NO_RERUN, table=tmp_path / "results.json")
+        hand_ins.check(tmp_path / "text.zip", out, rerun=checking.NO_RERUN, table=tmp_path / "results.json")
     told = json.loads((tmp_path / "results.json").read_text())
     assert (told["score"], told["tests"][0]["status"]) == (0, "failed")
 
@@ -303,7 +303,7 @@ def test_judge_that_is_killed_is_one_line(
 ) -> None:
     """By whatever: this module ends it as the kernel would for want of memory."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\nif 'qjump_mn.bundle.judge' in sys.orig_argv and 'a.zip' in str(sys.orig_argv):\n"
+        "import os, sys\nif 'qjump_mn.cli.bundle.judge' in sys.orig_argv and 'a.zip' in str(sys.orig_argv):\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     paths = filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])
@@ -313,7 +313,7 @@ def test_judge_that_is_killed_is_one_line(
         shutil.copy(good, tmp_path / f"class/{name}.zip")
     text = io.StringIO()
     out = Console(file=text, width=80)
-    assert handing_in.check(tmp_path / "class", out, rerun=checking.NO_RERUN) == 1
+    assert hand_ins.check(tmp_path / "class", out, rerun=checking.NO_RERUN) == 1
     assert [line.split() for line in text.getvalue().splitlines()[-2:]] == [
         ["a.zip", "lost", "its", "judge", "ended", "with", "SIGKILL,", "and", "said", "nothing"],
         ["b.zip", "nothing", "found"],
@@ -335,7 +335,7 @@ def test_what_no_class_can_be_checked_with_is_refused(
     if content:
         (tmp_path / "class/a.zip").write_text(content)
     with pytest.raises(UsageError, match=sentence):
-        handing_in.check(
+        hand_ins.check(
             tmp_path / "class",
             Console(file=io.StringIO()),
             rerun=checking.NO_RERUN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from qjump_mn.heartbeat import heartbeat
+from qjump_mn.process.heartbeat import heartbeat
 
 
 def test_silence_is_broken_by_the_last_line_and_its_time() -> None:

@@ -11,12 +11,12 @@ import pytest
 import typer
 
 from bench import manual
-from qjump_mn import commands
-from qjump_mn.command_help import EXAMPLES, Example
-from qjump_mn.commands import options_of
-from qjump_mn.completion import kinds
+from qjump_mn.cli import commands
+from qjump_mn.cli.commands import options_of
+from qjump_mn.cli.completion import kinds
+from qjump_mn.cli.examples import EXAMPLES, Example
+from qjump_mn.cli.options import names
 from qjump_mn.model import loading
-from qjump_mn.options import names
 from qjump_mn.session import Request
 from tests.test_options import called
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn.backends import claim, leftovers, needs
-from qjump_mn.backends.claim import Claim
-from qjump_mn.backends.leftovers import Setting
+from qjump_mn.backends import host_claim, host_leftovers, host_needs
+from qjump_mn.backends.host_claim import Claim
+from qjump_mn.backends.host_leftovers import Setting
 from qjump_mn.errors import MachineError
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
@@ -31,14 +31,14 @@ def fig3a() -> Plan:
 
 
 def test_the_systems_packages_are_mininet_and_no_other() -> None:
-    needs.find_mininet()
-    assert needs.DEBIAN_PACKAGES not in sys.path
+    host_needs.find_mininet()
+    assert host_needs.DEBIAN_PACKAGES not in sys.path
     for name in ("numpy", "yaml", "apt_pkg"):
-        assert needs.FINDER.find_spec(name, None) is None
+        assert host_needs.FINDER.find_spec(name, None) is None
 
 
 def test_every_program_of_a_plan_is_looked_for(fig3a: Plan) -> None:
-    programs = [*needs._programs(fig3a)]
+    programs = [*host_needs._programs(fig3a)]
     assert {
         "ovs-vsctl",
         "mnexec",
@@ -57,9 +57,9 @@ def test_what_is_missing_is_said_with_how_to_get_it(
     (tmp_path / "ip").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(needs, "find_mininet", lambda: "")
+    monkeypatch.setattr(host_needs, "find_mininet", lambda: "")
     with pytest.raises(MachineError) as caught:
-        needs.check(fig3a)
+        host_needs.check(fig3a)
     said = str(caught.value)
     assert said.startswith("this machine lacks ovs-vsctl, mnexec, ") and said.endswith(
         ", or use --backend guest"
@@ -69,33 +69,33 @@ def test_what_is_missing_is_said_with_how_to_get_it(
     assert {"openvswitch-switch", "iproute2", "iperf3", "mininet"} <= {*packages.split()}
     assert "; make -C native/app-util install PREFIX=/usr" in said
     for folder in re.findall(r"make -C (\S+) install", said):
-        assert (Path(needs.__file__).parents[2] / folder / "Makefile").is_file()
+        assert (Path(host_needs.__file__).parents[2] / folder / "Makefile").is_file()
 
 
 def test_programs_of_ours_are_made_of_their_folders() -> None:
-    assert needs._install_commands(["qjump-edt", "nsping"]) == (
+    assert host_needs._install_commands(["qjump-edt", "nsping"]) == (
         "make -C native/qjump-edt install PREFIX=/usr; make -C native/nsping install PREFIX=/usr"
     )
 
 
 def test_departure_times_need_no_module_of_ours() -> None:
     settings = ["link.model=tbf", *(f"schemes.{name}.limiter=edt" for name in ("qjump", "qjump-drop"))]
-    assert not {*needs.OURS} & {*needs._modules(plan("fig3a", "smoke", settings))}
+    assert not {*host_needs.OURS} & {*host_needs._modules(plan("fig3a", "smoke", settings))}
 
 
 def test_without_our_modules_the_settings_that_are_named_do(fig3a: Plan) -> None:
-    assert {*needs.OURS} <= {*needs._modules(fig3a)}
-    said = needs._module_advice(["the kernel module sch_wire"], fig3a)
+    assert {*host_needs.OURS} <= {*host_needs._modules(fig3a)}
+    said = host_needs._module_advice(["the kernel module sch_wire"], fig3a)
     settings = re.findall(r"-s (\S+?),? ", said)
     assert settings[0] == "link.model=tbf"
-    assert not {*needs.OURS} & {*needs._modules(plan("fig3a", "smoke", settings))}
+    assert not {*host_needs.OURS} & {*host_needs._modules(plan("fig3a", "smoke", settings))}
 
 
 def test_a_kernel_without_any_module_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the real programs where there are any; without them, nothing can be loaded either."""
-    assert needs.missing_modules(["no_such_module"]) == ["the kernel module no_such_module"]
+    assert host_needs.missing_modules(["no_such_module"]) == ["the kernel module no_such_module"]
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert needs.missing_modules(["veth"]) == ["the kernel module veth"]
+    assert host_needs.missing_modules(["veth"]) == ["the kernel module veth"]
 
 
 def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,25 +107,25 @@ def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     names = ("qjump", "qjump2015", "wire")
-    assert needs.missing_modules(needs.OURS) == [f"tc's plugin for {name}" for name in names]
+    assert host_needs.missing_modules(host_needs.OURS) == [f"tc's plugin for {name}" for name in names]
     plugins = [node for name, node in build.tc_plugins(tree).items() if name.endswith(".so")]
     for plugin in plugins:
         assert isinstance(plugin.content, Path)
         (tmp_path / plugin.content.name).symlink_to(plugin.content)
     monkeypatch.setenv("TC_LIB_DIR", str(tmp_path))
-    assert needs.missing_modules(needs.OURS) == []
+    assert host_needs.missing_modules(host_needs.OURS) == []
 
 
 def test_without_root_it_is_one_sentence(fig3a: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MachineError, match="run it with sudo, or use --backend guest"):
-        needs.check(fig3a)
+        host_needs.check(fig3a)
 
 
 @root
 def test_a_second_process_is_told_whose_the_machine_is(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from qjump_mn.backends.claim import Claim\n"
+        "import sys; from pathlib import Path; from qjump_mn.backends.host_claim import Claim\n"
         "with Claim(print, Path(sys.argv[1])): pass"
     )
     with Claim(print, tmp_path):
@@ -133,12 +133,12 @@ def test_a_second_process_is_told_whose_the_machine_is(tmp_path: Path) -> None:
             [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
         )
         said: list[str] = []
-        claim.clean(said.append, tmp_path)
-        assert (tmp_path / claim.JOURNAL).exists()
+        host_claim.clean(said.append, tmp_path)
+        assert (tmp_path / host_claim.JOURNAL).exists()
     whose = rf"a run of \S+ \(pid {os.getpid()}, since [-0-9]+ \d\d:\d\d UTC\) has this machine's network"
     assert re.search(rf"MachineError: {whose}: wait for its end", done.stderr)
     assert re.fullmatch(rf"{whose}; nothing was removed", "\n".join(said))
-    assert [path.name for path in tmp_path.iterdir()] == [claim.LOCK]
+    assert [path.name for path in tmp_path.iterdir()] == [host_claim.LOCK]
 
 
 @root
@@ -152,18 +152,18 @@ def test_what_was_there_first_is_put_back(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / claim.JOURNAL).write_bytes(b'{"mark": ')
+    (tmp_path / host_claim.JOURNAL).write_bytes(b'{"mark": ')
     with pytest.raises(
         MachineError, match=r"host\.json, which lists what a killed run left .* and remove that file$"
     ):
-        claim.read(tmp_path / claim.JOURNAL)
+        host_claim.read(tmp_path / host_claim.JOURNAL)
 
 
 @root
 def test_of_another_boot_only_what_outlives_it_is_put_back(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, leftovers.VARIABLE: "a mark"}) as process:
-        journal = leftovers.Journal(
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, host_leftovers.VARIABLE: "a mark"}) as process:
+        journal = host_leftovers.Journal(
             mark="a mark",
             pid=1,
             user="somebody",
@@ -175,13 +175,13 @@ def test_of_another_boot_only_what_outlives_it_is_put_back(tmp_path: Path) -> No
                 Setting((), ("sysctl", "-qp", "-"), "no.such = 1"),
             ],
         )
-        (tmp_path / claim.JOURNAL).write_bytes(msgspec.json.encode(journal))
-        claim.clean(print, tmp_path)
+        (tmp_path / host_claim.JOURNAL).write_bytes(msgspec.json.encode(journal))
+        host_claim.clean(print, tmp_path)
         assert process.poll() is None, "a process of another boot had the same mark, and is somebody else's"
         assert kept.read_text() == "back"
-        now = msgspec.structs.replace(journal, boot=leftovers.boot())
-        (tmp_path / claim.JOURNAL).write_bytes(msgspec.json.encode(now))
+        now = msgspec.structs.replace(journal, boot=host_leftovers.boot())
+        (tmp_path / host_claim.JOURNAL).write_bytes(msgspec.json.encode(now))
         said: list[str] = []
-        claim.clean(said.append, tmp_path)
+        host_claim.clean(said.append, tmp_path)
         assert process.wait(10) == -9
     assert said == [f"ended process {process.pid} (sleep)"]

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from qjump_mn import cache, environment
+from qjump_mn import cache
+from qjump_mn.install import environment
 
 ROOT = environment.CHECKOUT
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -81,7 +82,7 @@ def test_the_steps_of_the_first_workflow_end_well(tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", ROOT, clone], check=True)
     (clone / "cache").symlink_to(cache.roots()[0])
     # The launcher of the machine that the tests run on is not theirs to change.
-    launcher = clone / "qjump_mn/environment.py"
+    launcher = clone / "qjump_mn/install/environment.py"
     launcher.write_text(launcher.read_text().replace(str(environment.LAUNCHER), str(tmp_path / "launcher")))
     programs.mkdir()
     (programs / "qjump-mn").symlink_to(clone / "bootstrap")

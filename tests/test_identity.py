@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 from qjump_mn.toolbox import Tree, build, image, overlay
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import vm

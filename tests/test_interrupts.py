@@ -16,9 +16,9 @@ from typing import TypeVar
 
 import pytest
 
-from qjump_mn import scratch
 from qjump_mn.guest.cores import core
-from qjump_mn.processes import is_alive, tag
+from qjump_mn.process import temp_dirs
+from qjump_mn.process.processes import is_alive, tag
 from qjump_mn.results import directory
 from qjump_mn.toolbox import simulator
 from tests import synthetic
@@ -158,8 +158,8 @@ def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., 
     trees.toolbox()
     simulator.package(print)
     running = start(*SIMULATOR)
-    # A trial's, which leaves its files in a scratch folder; a check of the plan leaves none.
-    running.until(lambda: running.children("qjump_mn.simulation", "qjump-mn-"))
+    # A trial's, which leaves its files in the run directory; a check of the plan leaves none.
+    running.until(lambda: running.children("qjump_mn.simulation", "/trials/"))
     simulations = [tag(pid) for pid in running.children("qjump_mn.simulation")]
     run = running.is_ended_by(signal.SIGINT)
     assert not any(one and is_alive(one) for one in simulations)
@@ -191,7 +191,7 @@ def test_twice_in_a_row_is_no_traceback(start: Callable[..., Started], folder: P
 
 def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
     code = (
-        "import subprocess; from qjump_mn import interrupts\n"
+        "import subprocess; from qjump_mn.process import interrupts\n"
         "interrupts.raise_interrupted()\n"
         "try: subprocess.run(['sh', '-c', 'sleep 600 & echo $!; wait'])\n"
         "except interrupts.Interrupted as interrupted: interrupts.end(interrupted)\n"
@@ -211,7 +211,7 @@ def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_python_drops_is_raised_again(number: signal.Signals) -> None:
     code = (
-        "import os, signal, time; from qjump_mn import interrupts\n"
+        "import os, signal, time; from qjump_mn.process import interrupts\n"
         "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
         "interrupts.raise_interrupted()\n"
         "class Dropping:\n"
@@ -228,25 +228,25 @@ def test_what_python_drops_is_raised_again(number: signal.Signals) -> None:
 
 @pytest.mark.root
 def test_scratch_folders_of_other_users_stay(folder: Path) -> None:
-    with scratch.folder() as living:
+    with temp_dirs.folder() as living:
         left = Path(living).with_name(f"qjump-mn-4194304.1.{tag(os.getpid()).rpartition('.')[2]}-other")
     left.mkdir()
     os.chown(left, 65534, 65534)
-    assert scratch.remove_left() == [] and left.is_dir()
+    assert temp_dirs.remove_left() == [] and left.is_dir()
     os.chown(left, 0, 0)
-    assert scratch.remove_left() == [left]
+    assert temp_dirs.remove_left() == [left]
 
 
 def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
     code = (
-        "import os; from qjump_mn import scratch\n"
-        "folder = scratch.folder(); print(folder.name, flush=True); os._exit(0)"
+        "import os; from qjump_mn.process import temp_dirs\n"
+        "folder = temp_dirs.folder(); print(folder.name, flush=True); os._exit(0)"
     )
     dead = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
     left = Path(dead.stdout.strip())
     (left / "state").write_bytes(bytes(100))
-    with scratch.folder() as living, core():
-        assert scratch.remove_left() == [left]
+    with temp_dirs.folder() as living, core():
+        assert temp_dirs.remove_left() == [left]
         assert not left.exists()
         assert Path(living).is_dir()
-    assert scratch.remove_left() == []
+    assert temp_dirs.remove_left() == []

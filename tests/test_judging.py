@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.judging import Judge, judging
+from qjump_mn.analysis.judging import Judge, judging
 from qjump_mn.results import outcome
 from tests import synthetic
 

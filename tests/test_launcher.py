@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment, launcher
+from qjump_mn.install import environment, launcher
 from tests import checkouts
 
 Started = subprocess.CompletedProcess[str]

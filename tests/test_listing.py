@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from qjump_mn import listing
+from qjump_mn.cli import listing
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 

@@ -20,13 +20,13 @@ from rich.console import Console
 
 from qjump_mn.analysis.measures import first_median
 from qjump_mn.api import Run
+from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.backends.stages import MEASURING, Stages, ticking
-from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from tests import tiny
 
@@ -50,7 +50,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
     text: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
         shown.stage(FIRST, "starts")
         shown.stage(SECOND, "measures, 1 of 4 s")
@@ -65,7 +65,7 @@ def test_what_is_left_follows_how_long_trials_take(
     text: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
         shown.stage(FIRST, "starts")
         shown.stage(SECOND, "starts")
@@ -95,7 +95,7 @@ WAITS = "waits for a core: pid 12 since 18:02, 34 since 18:05"
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that the board sees."""
     now = [0.0]
-    monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -276,7 +276,9 @@ def test_a_trial_that_ends_tells_the_median_of_what_it_measured(folder: Path) ->
     ran = Run.load(folder / "results" / "last")
     for seed in (1, 2, 3, 4):
         rows = ran.table("ping").filter(pc.field("seed") == seed)
-        median = wording.duration(float(np.percentile(rows["latency_us"], 50)) / 1e3, wording.unit(ran.plan))
+        median = formatting.duration(
+            float(np.percentile(rows["latency_us"], 50)) / 1e3, formatting.unit(ran.plan)
+        )
         assert re.search(rf"] one/{seed}: done in \d+ s; ping: median {median}(,|$)", printed, re.MULTILINE)
 
 

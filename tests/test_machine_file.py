@@ -17,7 +17,8 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from qjump_mn import cache, machine, toolbox
+from qjump_mn import cache, toolbox
+from qjump_mn.cli import machine
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import Tree, arm64, machine_file, machines, processors
 from qjump_mn.toolbox.machine_file import FACTS, Facts

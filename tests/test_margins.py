@@ -18,7 +18,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import style
-from qjump_mn.results import contents, wording
+from qjump_mn.results import contents, formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Perturbed, VerdictRow
@@ -62,8 +62,8 @@ def test_a_claim_that_less_buffer_breaks_is_told_so() -> None:
     assert claim.perturbed == Perturbed(
         planned=6, checked=(1, 2, 3, 4, 5, 6), held=(1, 2, 3, 4, 5), broken_by="buffer - 2 %"
     )
-    assert wording.perturbed(claim) == ("holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %")
-    assert wording.perturbed(gate) == "holds in 6 of 6 perturbed runs"
+    assert formatting.perturbed(claim) == ("holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %")
+    assert formatting.perturbed(gate) == "holds in 6 of 6 perturbed runs"
     # What is judged of the seeds stays.
     assert (claim.verdict, claim.held, claim.checked) == ("REPRODUCED", (1,), (1,))
     assert verdicts.exit_code((claim, gate), {}, []) == 0
@@ -82,7 +82,7 @@ def test_a_run_whose_gate_fails_or_that_says_nothing_is_not_counted() -> None:
     )
     assert gate.perturbed is not None
     assert (gate.perturbed.checked, gate.perturbed.broken_by) == ((1, 2, 4, 5, 6), "buffer + 2 %")
-    assert wording.perturbed(claim) == (
+    assert formatting.perturbed(claim) == (
         "holds in 3 of 4 perturbed runs (2 of 6 changed nothing or cannot be judged); "
         "first broken by: full-size packets - 4 B"
     )
@@ -98,12 +98,12 @@ def test_a_predicate_has_the_constants_of_the_perturbed_network() -> None:
 
 def test_a_claim_that_nobody_asked_for_says_nothing_of_them() -> None:
     claim, _ = told(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", only=["qjump"]), [2] * 6)
-    assert (claim.verdict, wording.perturbed(claim)) == ("NOT RUN", "")
+    assert (claim.verdict, formatting.perturbed(claim)) == ("NOT RUN", "")
 
 
 def test_without_perturbed_runs_nothing_is_told() -> None:
     claim, _ = told(plan_of("qjump.ping.p50_ms < 5", perturb=0), [])
-    assert (claim.perturbed, wording.perturbed(claim)) == (None, "")
+    assert (claim.perturbed, formatting.perturbed(claim)) == (None, "")
 
 
 # A run directory
@@ -152,7 +152,7 @@ def flat(analysed: pipeline.Analysed) -> str:
 
 
 def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analysed) -> None:
-    rows = {row.claim: wording.perturbed(row) for row in perturbed.outcome.verdicts}
+    rows = {row.claim: formatting.perturbed(row) for row in perturbed.outcome.verdicts}
     broken = (
         "holds in 4 of 5 perturbed runs (1 of 6 changed nothing or cannot be judged); first broken by: "
         "buffer - 2 %"
@@ -163,7 +163,7 @@ def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analy
     for name in ("report.html", "report.md"):
         text = (perturbed.run.path / name).read_text()
         assert broken in text
-        assert "A perturbed run has one thing otherwise that should not matter" in text
+        assert "In a perturbed run one thing differs that should not matter" in text
         assert "6: another seed (1, 5); buffer + 2 % (2); propagation + 20 ns (3)" in text
     assert '"broken_by": "buffer - 2 %"' in (perturbed.run.path / "verdicts.json").read_text()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from qjump_mn import estimate, session
-from qjump_mn.backends import registry
+from qjump_mn import session
+from qjump_mn.backends import estimate, registry
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 

@@ -16,7 +16,7 @@ from qjump_mn import guest
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import images, instance, outer
 from qjump_mn.toolbox import machine_file, processors
-from qjump_mn.toolbox import outer as around
+from qjump_mn.toolbox import outer_machine as around
 
 # Writes its arguments, the output, a line of the console and how the instance ended, then does what a test
 # wants.

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.output import Output, Table
-from qjump_mn.variables import settle
+from qjump_mn.console import Output, Table
+from qjump_mn.process.variables import settle
 from tests.test_live import Terminal
 
 RUN = ("run", "fig3a", "--preset", "10g", "-s", "duration=2ms", "--arms", "idle,contended")

@@ -14,7 +14,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.model.experiment import PanelSpec
-from qjump_mn.report import undrawn
+from qjump_mn.report import missing_figures
 from qjump_mn.report.figures import curves, latency_cdf, registry, style, sweep
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
@@ -192,9 +192,9 @@ def test_why_there_is_no_figure_is_said(
 ) -> None:
     manifest = shown(run, **entries)
     assert registry.find(manifest.plan.figure.plot)(run, manifest, outcome.arms) == []
-    assert undrawn.why(manifest.plan, outcome) == f"There is no figure: {reason}."
+    assert missing_figures.why(manifest.plan, outcome) == f"There is no figure: {reason}."
     nothing = msgspec.structs.replace(outcome, arms=())
-    assert undrawn.why(manifest.plan, nothing) == "There is no figure: no trial is done."
+    assert missing_figures.why(manifest.plan, nothing) == "There is no figure: no trial is done."
 
 
 def test_a_sweep_shows_its_greatest_value_whole_and_the_buffers_of_its_arms(

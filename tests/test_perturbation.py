@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from qjump_mn import estimate
+from qjump_mn.backends import estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import qjump_mn
-from qjump_mn import provenance
+from qjump_mn.install import provenance
 from qjump_mn.results.manifest import Git
 
 

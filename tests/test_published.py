@@ -16,7 +16,7 @@ from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import ClaimSpec, Published, SizeSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Spread, VerdictRow
 
 PUBLISHED_RATE = "link.rate=10Gbit"
@@ -213,7 +213,7 @@ def test_a_range_has_the_ends_of_what_it_makes() -> None:
     assert row_of(plan, 1.2, 5.9).verdict == "REPRODUCED"
     row = row_of(plan, 1.05, 6.1)
     assert row.verdict == "DIRECTION ONLY" and row.published == pytest.approx((2.2, 3.0))
-    assert wording.published(row) == "published: 2.2 to 3, within a factor of 2: of what"
+    assert formatting.published(row) == "published: 2.2 to 3, within a factor of 2: of what"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_range_has_the_ends_of_what_it_makes() -> None:
 def test_a_value_has_its_unit(shows: str, values: tuple[float, ...], told: str) -> None:
     spread = Spread.of(dict(enumerate(values))) if values else None
     row = msgspec.structs.replace(row_of(plan_of(RATIO), 300), shows=shows, shown=spread)
-    assert wording.value(row) == told
+    assert formatting.value(row) == told
 
 
 def test_a_direction_is_no_failure() -> None:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from qjump_mn.programs import registry
-from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.measures_api import Measures
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -55,7 +55,7 @@ PROGRAM = Program(
 MEASURES = """
 import pyarrow.compute as pc
 from qjump_mn.programs.base import Measure
-from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.measures_api import Measures
 
 MEASURES = Measures(values=lambda table, plan, trial, facts: {"lines": float(table.num_rows)})
 

@@ -22,8 +22,8 @@ from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.report import asbuilt, document, links, original
+from qjump_mn.results import formatting, remarks
 from qjump_mn.results import outcome as outcomes
-from qjump_mn.results import remarks, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import Check, LinkLoad, Spread
@@ -117,7 +117,7 @@ def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: 
             assert arm.label in content
             assert arm.name in content
         for row in outcome.verdicts:
-            for part in (row.verdict, row.statement, row.source, row.predicate, wording.value(row)):
+            for part in (row.verdict, row.statement, row.source, row.predicate, formatting.value(row)):
                 assert part in content
         for check in outcome.checks:
             assert check.text in content
@@ -161,7 +161,7 @@ def test_the_network_as_built_is_summarised(text: str) -> None:
     assert "wire 5: root rate_bps 10000000, limit 152200, delay_ns 0, classify pcp" in text
     assert "    qjump 6: parent 5:1 epoch_ns 28800000, slack_ns 25000" in text
     assert "18 × wire" in text
-    assert "Switch port s3-eth2, towards h10" in text
+    assert "Qdiscs of switch port s3-eth2, towards h10" in text
 
 
 def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
 
 def test_markdown_tables_have_equally_many_cells(text: str) -> None:
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    assert len(tables) == 13
+    assert len(tables) == 18
     for table in tables:
         counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(counts) == 1, table
@@ -277,6 +277,7 @@ EVIL = (
     "```\n<b>\n```",
     "an odd ` backtick <b>",
     "\\![seen]\\(https://example.org) \\<b>",
+    "2*3*4 _of_ **these** &lt; \\* \\\\",
 )
 
 
@@ -300,21 +301,26 @@ def test_report_md_shows_a_strangers_words_as_words(
     plain["plan"]["shown"]["remarks"] = [evil]
     manifest = msgspec.convert(plain, Manifest, dec_hook=registry.decode)
     outcome = msgspec.convert(fields(msgspec.to_builtins(analysed.outcome)), outcomes.Outcome)
-    text = document.write(run, manifest, outcome)[1].read_text()
-    assert evil.split()[0] in text.replace("&lt;", "<").replace("]\\", "]").replace("&#96;", "`")
+    page, text = (path.read_text() for path in document.write(run, manifest, outcome))
+    words = " ".join(f"a {evil} b".split())
+    assert words in Reader(page).text
+    assert not re.search(r"<(img|b|script)\b|href=.(https|javascript)", page)
     markdown = MarkdownIt("commonmark").enable("table")
+    assert words in Reader(markdown.render(text)).text
     markdown.validateLink = lambda url: True  # type: ignore[method-assign]
     for token in markdown.parse(text):
         for one in (token, *(token.children or ())):
             if one.type in ("html_inline", "html_block"):
                 assert re.fullmatch(
-                    r"(</?(details|summary|br)>|What is drawn, and from what|\s)+", one.content
+                    r'(</?(details|summary|br)>|<details (open|class="screen")>|[^<])+', one.content
                 )
             for where in (one.attrs.get("src"), one.attrs.get("href")):
-                assert where is None or re.match(r"(fig|trials|timeline|notes|#)", str(where)), where
+                assert where is None or re.match(
+                    r"(fig|trials|timeline|notes|manifest|verdicts|#)", str(where)
+                ), where
 
 
-@pytest.mark.parametrize("verdict", list(wording.MEANINGS))
+@pytest.mark.parametrize("verdict", list(formatting.MEANINGS))
 def test_every_verdict_is_explained(
     verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed
 ) -> None:
@@ -324,7 +330,7 @@ def test_every_verdict_is_explained(
         run, analysed.manifest, msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=())
     )
     for name in ("report.html", "report.md"):
-        assert f"{verdict}: {wording.MEANINGS[verdict]}." in (tmp_path / name).read_text()
+        assert f"{verdict}: {formatting.MEANINGS[verdict]}." in (tmp_path / name).read_text()
 
 
 def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Analysed) -> None:
@@ -343,7 +349,7 @@ def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Anal
         (6, "over seeds, by percentiles."),
     ):
         plan = resolve.plan("fig3a", "smoke", [], replicates=many)
-        assert wording.intervals(plan).endswith(sentence)
+        assert formatting.intervals(plan).endswith(sentence)
 
 
 # Wording
@@ -364,21 +370,21 @@ def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Anal
     ],
 )
 def test_numbers(value: float, text: str) -> None:
-    assert wording.number(value) == text
+    assert formatting.number(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")]
 )
 def test_times(value: float, text: str) -> None:
-    assert wording.time(value) == text
+    assert formatting.time(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")]
 )
 def test_percent(value: float, text: str) -> None:
-    assert wording.percent(value) == text
+    assert formatting.percent(value) == text
 
 
 def priorities(plan: Plan, analysed: pipeline.Analysed) -> str:
@@ -468,7 +474,8 @@ def test_every_cell_of_a_table_says_what_it_is(page: str) -> None:
     for table in re.findall(r'<table class="stack">.*?</table>', page, re.DOTALL):
         heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
         assert "<caption>" in table and heads
-        for row in re.findall(r"<tr>(<td.*?)</tr>", table, re.DOTALL):
-            assert re.findall(r'<td data-label="(.*?)"', row) == heads
+        for row in re.findall(r"<tr>\s*(<t[dh](?! scope=.col).*?)</tr>", table, re.DOTALL):
+            assert re.findall(r'<td data-label="(.*?)"', row) in (heads, [])
     assert page.count('<table class="stack">') >= 5
+    assert re.search(r'<th scope="row">topology</th>\s*<td>paper12: 12 hosts, 4 switches</td>', page)
     assert "<th>" not in page

@@ -28,7 +28,7 @@ import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.results import bootstrap, contents, directory, manifest, outcome, tables, tabulated
+from qjump_mn.results import bootstrap, contents, directory, manifest, outcome, result_tables, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Spread
@@ -429,7 +429,7 @@ def blocks(experiment: str, **parts: Any) -> list[tuple[list[str], list[str]]]:
         )
         for arm in plan.arms_run
     ]
-    made = tabulated.blocks(plan, arms)
+    made = result_tables.blocks(plan, arms)
     assert all(len(cells) == len(block.heads) for block in made for _, cells in block.rows)
     assert sorted(arm.name for block in made for arm, _ in block.rows) == sorted(arm.name for arm in arms)
     return [(block.heads, [arm.name for arm, _ in block.rows]) for block in made]

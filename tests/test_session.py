@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 
 TESTS = """
 import os

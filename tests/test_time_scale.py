@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import estimate, session
-from qjump_mn.backends import emulated
+from qjump_mn import session
+from qjump_mn.backends import emulated, estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Measure, Sleep, Start

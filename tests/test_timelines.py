@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn.analysis import pipeline
-from qjump_mn.bundle import writing
+from qjump_mn.cli.bundle import writing
 from qjump_mn.model import resolve
 from qjump_mn.programs import registry, tracks
 from qjump_mn.programs.tracks import Track
-from qjump_mn.report.timelines import page, pyramid
-from qjump_mn.results import contents, wording
+from qjump_mn.report.timelines import packing, page
+from qjump_mn.results import contents, formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.tables import TrialFacts, TrialTables
 from tests import synthetic
@@ -61,8 +61,7 @@ class Page:
         packed = re.search(r'<script type="text/plain" id="numbers">(.*?)</script>', self.text, re.DOTALL)
         assert found and packed
         self.data = json.loads(found[1])
-        planes = np.frombuffer(zlib.decompress(base64.b64decode(packed[1])), dtype=np.uint8)
-        self.words = planes.reshape(4, -1).T.copy().tobytes()
+        self.words = zlib.decompress(base64.b64decode(packed[1]))
 
     def whole(self, place: list[int]) -> npt.NDArray[np.int64]:
         return np.frombuffer(self.words, "<i4", place[1], 4 * place[0]).astype(np.int64)
@@ -108,7 +107,7 @@ def test_what_ports_had_at_the_readings_is_what_tc_printed(run: RunDirectory) ->
     facts = json.loads((run.trial("contended/1") / "trial.json").read_text())
     network = run.manifest.plan.network
     link, level = line["name"].split(", priority ")
-    switch, neighbour = next(pair for pair in network.interfaces() if wording.flow(pair) == link)
+    switch, neighbour = next(pair for pair in network.interfaces() if formatting.flow(pair) == link)
     device = network.interfaces()[switch, neighbour]
     expected = []
     for when in ("before", "began", "ended", "after"):
@@ -132,7 +131,7 @@ def test_drops_are_those_between_readings(run: RunDirectory) -> None:
     made = Page(run.path / "timeline/contended-1.html")
     table = pq.read_table(run.data("contended/1") / "links.parquet")
     dropped = {
-        f"{wording.flow((row['source'], row['destination']))}, priority {row['level']}": row["drops"]
+        f"{formatting.flow((row['source'], row['destination']))}, priority {row['level']}": row["drops"]
         for row in table.to_pylist()
         if row["drops"]
     }
@@ -229,21 +228,10 @@ def test_a_label_in_the_data_cannot_close_the_element() -> None:
     assert json.loads(page._json({"a": "</script>\u2028&"})) == {"a": "</script>\u2028&"}
 
 
-@pytest.mark.parametrize("count", [0, 1, 16, 17, 256, 257, 5000])
-def test_each_level_has_the_least_and_the_greatest(count: int) -> None:
-    values = np.random.default_rng(count).normal(size=count).astype(np.float32)
-    levels = pyramid.levels(values)
-    assert (len(levels[-1]) if levels else count) <= pyramid.FANOUT
-    for above, level in enumerate(levels, 1):
-        size = pyramid.FANOUT**above
-        chunks = [values[start : start + size] for start in range(0, count, size)]
-        assert level.tolist() == [[chunk.min(), chunk.max()] for chunk in chunks]
-
-
 @pytest.mark.parametrize(("count", "most"), [(10, 16), (1000, 100), (1001, 100), (99_999, 1 << 10)])
 def test_of_too_many_points_the_extremes_are_kept(count: int, most: int) -> None:
     values = np.random.default_rng(7).normal(size=count)
-    rows = pyramid.kept(values, most)
+    rows = packing.kept(values, most)
     assert len(rows) <= max(most, 0 if count > most else count)
     assert list(rows) == sorted(set(rows.tolist()))
     size = -(-count // (most // 2)) if count > most else 1

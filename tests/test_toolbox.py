@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.errors import MachineError, UsageError
-from qjump_mn.toolbox import Tree, making, packages, processors, sources
+from qjump_mn.toolbox import Tree, make_tree, packages, processors, sources
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.lock import Lock, Locked, Package
 from qjump_mn.toolbox.processors import Processor
@@ -112,7 +112,7 @@ def test_where_nothing_is_built_it_is_said_what_to_do(
     processor: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processors, "here", lambda: processor)
-    assert re.match(sentence, making.refusal())
+    assert re.match(sentence, make_tree.refusal())
 
 
 def test_a_processor_has_the_kernels_name_and_debians() -> None:

@@ -19,7 +19,7 @@ import pytest
 from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import origins, renewal
+from qjump_mn.toolbox import origins, relock
 from tests import moved
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -36,7 +36,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QJUMP_MN_ARCHIVE", "")
     locks.path_of("tiny").write_text(ASKED)
     try:
-        folder = moved.mirror(renewal.renewed("tiny", print), tmp_path, print)
+        folder = moved.mirror(relock.renewed("tiny", print), tmp_path, print)
     except MachineError as error:
         pytest.skip(str(error))
     monkeypatch.setenv("QJUMP_MN_MIRROR", f"deb [trusted=yes] copy://{folder} ./")

@@ -8,7 +8,7 @@ from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
-from qjump_mn.report import document
+from qjump_mn.report import parameters
 from qjump_mn.steps import script
 from qjump_mn.steps.treatment import port_queues
 
@@ -55,7 +55,7 @@ def test_the_epoch_is_that_of_the_slowest_link() -> None:
 def test_an_idle_round_trip_is_the_sum_of_its_links() -> None:
     found = fig3a(*FAST).constants["ping_analytic_ms"]
     assert found == pytest.approx(2 * (2 * 0.0912 + 2 * (0.0228 + 0.001)))
-    rows = {name: value for name, _, value in document.equations(fig3a(*FAST), simulated=False)}
+    rows = {name: value for name, _, value in parameters.equations(fig3a(*FAST), simulated=False)}
     assert rows["round trip of the idle network"] == f"{found:g} ms"
 
 
@@ -92,8 +92,8 @@ def test_a_schemes_queues_are_of_their_ports_link() -> None:
     arm = next(arm for arm in resolved.arms if arm.scheme.name == "dctcp")
     lines = port_queues(arm.scheme, arm.network)
     assert "limit 60880" in lines["s0-eth1"][0] and "limit 152200" in lines["s1-eth2"][0]
-    told = [line for _, _, done in document.schemes(resolved, simulated=False) for line in done]
-    assert any(line.startswith("port to another switch: tc ") for line in told)
+    told = [done for _, _, done in parameters.schemes(resolved, simulated=False)]
+    assert any("`port to another switch: tc " in done for done in told)
 
 
 def test_pauses_need_room_for_what_every_link_holds() -> None:

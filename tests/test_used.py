@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from qjump_mn import processes
+from qjump_mn.process import processes
 
 BUSY = "import time\nuntil = time.process_time() + 0.2\nwhile time.process_time() < until: pass\n"
 

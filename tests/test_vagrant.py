@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn.install import environment
 
 LEFT = (
     "results/last/x",

@@ -13,11 +13,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import cache, estimate, session, verification
-from qjump_mn.backends import registry
+from qjump_mn import cache, session
+from qjump_mn.backends import estimate, registry
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.bundle import checking
-from qjump_mn.bundle.judge import Findings
+from qjump_mn.cli import verification
+from qjump_mn.cli.bundle import checking
+from qjump_mn.cli.bundle.judge import Findings
+from qjump_mn.cli.verification import difference, verify
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
@@ -25,7 +27,6 @@ from qjump_mn.results import manifest
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.toolbox import machines
-from qjump_mn.verification import difference, verify
 from tests import synthetic
 
 

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --- instructions, after the kernel's include/linux/filter.h --- */
+/* --- instructions, as in the kernel's include/linux/filter.h --- */
 
 #define MOVE(to, from)                                                                                                 \
 	{                                                                                                              \
@@ -52,7 +52,7 @@
 #define R3 BPF_REG_3
 #define R4 BPF_REG_4
 #define R5 BPF_REG_5
-#define R6 BPF_REG_6 /* kept by calls */
+#define R6 BPF_REG_6 /* preserved across calls */
 #define FRAME BPF_REG_10
 
 enum { ALLOWED = 1 };
@@ -99,7 +99,7 @@ static const char *attach(int cgroup, enum bpf_prog_type type, enum bpf_attach_t
 	target.target_fd = (uint32_t)cgroup;
 	target.attach_bpf_fd = (uint32_t)fd;
 	target.attach_type = place;
-	target.attach_flags = BPF_F_ALLOW_MULTI; /* beside those of systemd and of containers, above and below */
+	target.attach_flags = BPF_F_ALLOW_MULTI; /* coexist with systemd's and containers' */
 	if (bpf(BPF_PROG_ATTACH, &target) != 0)
 		why = errno == EPERM ? "--cgroup needs CAP_NET_ADMIN, and no cgroup above with a program that allows no other; "
 				       "run qjau as root" :
@@ -109,8 +109,9 @@ static const char *attach(int cgroup, enum bpf_prog_type type, enum bpf_attach_t
 }
 
 /*
- * Every IP packet of a socket, whoever made the socket and however, on its way out: after IP_TOS, control messages and
- * netfilter have had their say, before a VLAN device's egress map and every queueing discipline.
+ * Set the priority of each outgoing IP packet of a socket, however the socket was created. This
+ * runs after IP_TOS, control messages and netfilter, and before the egress map of a VLAN device and
+ * all queueing disciplines.
  */
 static const char *attach_to_packets(int cgroup, int priority)
 {
@@ -125,8 +126,9 @@ static const char *attach_to_packets(int cgroup, int priority)
 }
 
 /*
- * The socket itself, when it is made: packets that go out for it by another one of the kernel's take its priority, which
- * are resets, what TIME_WAIT still acknowledges, SYN cookies, and before Linux 6.6 every SYN-ACK.
+ * Set the priority of the socket itself when it is created. Packets that the kernel sends for it by
+ * a socket of its own inherit this priority: resets, acknowledgements in TIME_WAIT, SYN cookies,
+ * and before Linux 6.6 every SYN-ACK.
  */
 static const char *attach_to_making(int cgroup, int priority)
 {
@@ -141,7 +143,7 @@ static const char *attach_to_making(int cgroup, int priority)
 		      sizeof(program) / sizeof(*program));
 }
 
-/* The same of a connection that is about to be accepted: the kernel gives it 0 whatever its listener has. */
+/* Likewise for an accepted connection: the kernel starts it at 0, whatever its listener has. */
 static const char *attach_to_accepting(int cgroup, int priority)
 {
 	const struct bpf_insn program[] = {
@@ -157,7 +159,7 @@ static const char *attach_to_accepting(int cgroup, int priority)
 		ADD(R4, -(int)sizeof(int)),
 		SET(R5, sizeof(int)),
 		CALL(BPF_FUNC_setsockopt),
-		SET(R2, DEFAULT_REPLY), /* to what TCP asks: first window, ECN, ... */
+		SET(R2, DEFAULT_REPLY), /* for TCP's questions: initial window, ECN, ... */
 		STORE_WORD(R6, offsetof(struct bpf_sock_ops, reply), R2),
 		SET(R0, ALLOWED),
 		RETURN,

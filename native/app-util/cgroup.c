@@ -22,10 +22,10 @@
 #include "fail.h"
 
 #define PREFIX "qjau-"
-#define LOOKS_MS 1000 /* how long a watch waits for news before it looks again */
-#define VERSION_2 "0::" /* how its line in /proc/PID/cgroup begins */
+#define LOOKS_MS 1000 /* poll interval of the watch, in case it misses an event */
+#define VERSION_2 "0::" /* prefix of the cgroup2 line in /proc/PID/cgroup */
 
-/* Why it cannot be, in a sentence. */
+/* Format an error message in a static buffer. */
 __attribute__((format(printf, 1, 2))) static const char *cannot(const char *format, ...)
 {
 	static char text[PATH_MAX + 256];
@@ -37,7 +37,7 @@ __attribute__((format(printf, 1, 2))) static const char *cannot(const char *form
 	return text;
 }
 
-/* Fill path with this process's own cgroup, "" for the root. False if there is none. */
+/* Fill path with the cgroup of this process, "" for the root; return false if there is none. */
 static bool read_own(char path[PATH_MAX])
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
@@ -58,7 +58,7 @@ static bool read_own(char path[PATH_MAX])
 	return true;
 }
 
-/* The last part of a path, if that is a cgroup of qjau's. */
+/* Return the last component of a path, with its slash, if it is a cgroup made by qjau. */
 static char *find_ours(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -73,7 +73,7 @@ bool is_in_cgroup(void)
 	return read_own(own) && find_ours(own);
 }
 
-/* The tree of version 2, mounted nowhere: it need not be at /sys/fs/cgroup, nor be writable there. */
+/* Open a detached cgroup2 mount: the one at /sys/fs/cgroup may be missing or read-only. */
 static const char *mount_tree(int *tree)
 {
 	int filesystem = fsopen("cgroup2", FSOPEN_CLOEXEC);
@@ -91,7 +91,7 @@ static const char *mount_tree(int *tree)
 	return NULL;
 }
 
-/* The folder in which ours is made, locked: nobody removes a cgroup there that is not entered yet. */
+/* Open and lock the parent of our cgroup, so that nobody removes ours before we have entered it. */
 static const char *open_parent(char path[PATH_MAX], int *parent)
 {
 	int tree;
@@ -112,7 +112,7 @@ static const char *open_parent(char path[PATH_MAX], int *parent)
 	return NULL;
 }
 
-/* Remove what killed ones have left; the kernel refuses it while a process is in there. */
+/* Remove leftover cgroups of killed watches; the kernel refuses while a process is in one. */
 static void sweep(int parent)
 {
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,7 +126,7 @@ static void sweep(int parent)
 		closedir(folder);
 }
 
-/* A process-id may be in use twice, in two namespaces: hence the second number. */
+/* Create our cgroup. Two pid namespaces may have the same pid, hence the second number. */
 static const char *make(int parent, const char *path, char name[NAME_MAX])
 {
 	unsigned int number = 0;
@@ -140,7 +140,7 @@ static const char *make(int parent, const char *path, char name[NAME_MAX])
 		      errno == EACCES || errno == EPERM || errno == EROFS ? "; run qjau as root" : "");
 }
 
-/* descriptors 0: cgroup.events, 1: the parent, 2: a pipe that qjau holds until it has entered. Never returns. */
+/* Descriptor 0: cgroup.events, 1: the parent, 2: a pipe that qjau closes once it has entered. */
 __attribute__((noreturn)) static void watch(const char *name)
 {
 	struct pollfd change = { .fd = 0, .events = POLLPRI };
@@ -153,17 +153,21 @@ __attribute__((noreturn)) static void watch(const char *name)
 		text[length] = '\0';
 		if (strstr(text, "populated 0"))
 			break;
-		/* News are held back for 10 ms (cgroup_file_notify()); a cgroup that another qjau removes in that time never
-		 * tells that it is empty. What is gone cannot be read, which ends the watch. */
+		/*
+		 * The kernel delays events by 10 ms (cgroup_file_notify()). If another qjau removes
+		 * the cgroup in that time, the event never comes, but pread() fails and ends the
+		 * watch.
+		 */
 		poll(&change, 1, LOOKS_MS);
 	}
-	unlinkat(1, name, AT_REMOVEDIR); /* in vain if another qjau has done it */
+	unlinkat(1, name, AT_REMOVEDIR); /* fails if another qjau has removed it */
 	_exit(0);
 }
 
 /*
- * Have a process wait for the end of the last one in the cgroup. It is nobody's child, in no session, holds nothing of
- * the program's, and no signal for the program's group reaches it. Returns the pipe to close after entering.
+ * Start a process that waits for the last process in the cgroup to end. It must not be visible to
+ * the program: it is reparented, has its own session, keeps no descriptors of the program, and gets
+ * no signals to the program's process group. Returns the pipe to close after entering, or -1.
  */
 static int start_watch(int parent, int cgroup, const char *name)
 {
@@ -176,7 +180,7 @@ static int start_watch(int parent, int cgroup, const char *name)
 		if (fork() != 0)
 			_exit(0);
 		setsid();
-		/* Above 2 first: one of the three may be closed, and ours be there. */
+		/* Move above 2 first: if 0, 1 or 2 was closed, our descriptors may be there. */
 		events = fcntl(events, F_DUPFD, 3);
 		parent = fcntl(parent, F_DUPFD, 3);
 		if (dup2(fcntl(entered[0], F_DUPFD, 3), 2) != 2 || dup2(parent, 1) != 1 || dup2(events, 0) != 0 ||
@@ -203,8 +207,9 @@ static const char *join(int cgroup)
 }
 
 /*
- * A socket belongs to the cgroup in which it was made. One that qjau has been given gets its priority as an option, and
- * a listener's connections would have none.
+ * A socket belongs to the cgroup in which it was created, so inherited sockets get their priority
+ * by SO_PRIORITY. Refuse an inherited listener: the connections that it accepts would not inherit
+ * that.
  */
 static const char *mark_inherited(int priority)
 {
@@ -233,7 +238,7 @@ static const char *mark_inherited(int priority)
 	return why;
 }
 
-/* A new cgroup in an open one, with this process in it. */
+/* Create a cgroup below an open one, and enter it. */
 static const char *enter_below(int parent, const char *path, int priority, char name[NAME_MAX])
 {
 	const char *why = make(parent, path, name);
@@ -251,7 +256,7 @@ static const char *enter_below(int parent, const char *path, int priority, char 
 		return why;
 	}
 	why = join(cgroup);
-	close(entered); /* the watch removes the cgroup if nobody is in there */
+	close(entered); /* from now on the watch removes the cgroup when it is empty */
 	close(cgroup);
 	return why;
 }
@@ -268,7 +273,7 @@ const char *enter_cgroup(int priority, bool verbose)
 	why = mark_inherited(priority);
 	if (!why)
 		why = enter_below(parent, path, priority, name);
-	flock(parent, LOCK_UN); /* closing it would not do: the watch has it open too */
+	flock(parent, LOCK_UN); /* closing it would not unlock: the watch shares the open file */
 	close(parent);
 	if (verbose && !why)
 		tell("process %d, cgroup %s/%s: priority %d", (int)getpid(), path, name, priority);

@@ -1,16 +1,16 @@
 /*
- * What qjau says by itself, and how it ends without having run anything.
+ * Messages of qjau, and its exit codes if it has not run the command.
  */
 #ifndef QJAU_FAIL_H
 #define QJAU_FAIL_H
 
-/* env(1)'s and nohup(1)'s codes, but that a wrong command line has one of its own. */
+/* As env(1) and nohup(1), but with a separate code for a wrong command line. */
 enum { EXIT_USAGE = 2, EXIT_CANNOT = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
-/* "qjau: SENTENCE" on stderr; the end. */
+/* Print "qjau: MESSAGE" on stderr and exit. */
 __attribute__((format(printf, 2, 3), noreturn)) void fail(int status, const char *format, ...);
 
-/* The same, and on it goes: in silence where stderr is full or nobody reads it. */
+/* Print a message and continue; drop it if stderr would block or is broken. */
 __attribute__((format(printf, 1, 2))) void tell(const char *format, ...);
 
 #endif

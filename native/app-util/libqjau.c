@@ -1,19 +1,22 @@
 /*
- * libqjau.so: gives the sockets of an unmodified program a priority and, if asked, a window.
+ * libqjau.so: give the sockets of an unmodified program a priority and, optionally, a window.
  *
- * Loaded by LD_PRELOAD, it stands before the C library's socket(), accept(), accept4(), setsockopt() and getsockopt():
+ * Preloaded by LD_PRELOAD, it wraps these functions of the C library:
  *
- *   socket()             SO_PRIORITY on AF_INET, AF_INET6 and AF_PACKET; SO_SNDBUF and SO_RCVBUF on the first two,
- *                        before connect() or listen(), since TCP chooses its window scale then.
- *   accept(), accept4()  the same. Linux gives an accepted socket priority 0 whatever its listener has (sk_clone_lock),
- *                        but the listener's buffers; so these are set only if nobody has chosen them (SO_BUF_LOCK).
- *   setsockopt()         IP_TOS moves a socket's priority by a table in the kernel (rt_tos2prio: 0x08 to 2, 0x10 to 6);
- *                        the priority from before is put back. A program's own SO_PRIORITY wins.
- *   getsockopt()         SO_PRIORITY is never the one that IP_TOS has moved for a moment.
+ *   socket()             Set SO_PRIORITY on AF_INET, AF_INET6 and AF_PACKET sockets. On the first
+ *                        two also set SO_SNDBUF and SO_RCVBUF, before connect() or listen(), as TCP
+ *                        chooses its window scale then.
+ *   accept(), accept4()  Likewise. Linux gives an accepted socket priority 0, whatever its listener
+ *                        has (sk_clone_lock), but the listener's buffers. So set buffers only if
+ *                        nobody has chosen them (SO_BUF_LOCK).
+ *   setsockopt()         IP_TOS changes the priority by a table in the kernel (rt_tos2prio: 0x08 to
+ *                        2, 0x10 to 6), so restore the previous one. The program's own SO_PRIORITY
+ *                        wins.
+ *   getsockopt()         Never return the priority that IP_TOS has set for a moment.
  *
- * A program under it must not be able to tell, except by asking for the options: no failure is passed on, errno is
- * kept, nothing is allocated, no descriptor is held. All state is constant once start() is done, but for the lock that
- * makes IP_TOS and what puts the priority back one step.
+ * The program must not notice any of this, except by reading the options: failures are ignored,
+ * errno is preserved, and no memory or descriptor is allocated. All state is constant once start()
+ * has returned, except for the lock that makes IP_TOS and the restored priority one atomic step.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -44,15 +47,15 @@
 #define EXPORTED __attribute__((visibility("default")))
 
 static struct {
-	bool active;	    /* QJAU_PRIORITY was there and right */
+	bool active;	    /* QJAU_PRIORITY was set and valid */
 	int priority;	    /* 0 to 7 */
-	int window;	    /* bytes as given to setsockopt (the kernel doubles them); 0: leave the buffers alone */
-	bool verbose;	    /* and stderr was open when the program started */
-	dev_t stderr_dev;   /* which file stderr was then: a program may */
-	ino_t stderr_inode; /* close it and be given 2 for a file of its own */
+	int window;	    /* bytes for setsockopt (doubled by the kernel); 0: keep buffers */
+	bool verbose;	    /* QJAU_VERBOSE was set, and stderr was open at the start */
+	dev_t stderr_dev;   /* identify the file that stderr was then: the program */
+	ino_t stderr_inode; /* may close it and reuse descriptor 2 for its own file */
 } settings;
 
-/* The next library's functions; NULL if there is none, and then the system call is made directly. */
+/* The wrapped functions; if NULL, make the system call directly. */
 static __typeof__(socket) *next_socket;
 static __typeof__(accept) *next_accept;
 static __typeof__(accept4) *next_accept4;
@@ -61,7 +64,7 @@ static __typeof__(setsockopt) *next_setsockopt;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_bool started;
-/* True while this thread starts: a malloc() called by dlsym() may make sockets. */
+/* True while this thread is in start(): dlsym() may call a malloc() that creates sockets. */
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 
 static void start_once(void)
@@ -88,7 +91,9 @@ static void start_once(void)
 	errno = saved;
 }
 
-/* True if there is a priority to set. Called first by the constructor, or by a hook if a library starts earlier. */
+/*
+ * True if there is a priority to set. The constructor calls it, unless a wrapper is called earlier.
+ */
 static bool start(void)
 {
 	if (started)
@@ -126,7 +131,7 @@ static int set_option(int fd, int option, int value)
 	return call_setsockopt(fd, SOL_SOCKET, option, &value, sizeof(value));
 }
 
-/* The value of a socket option of SOL_SOCKET, or -1: none of those asked for here is ever negative. */
+/* Return the value of a SOL_SOCKET option, or -1: none of the options used here can be negative. */
 static int get_option(int fd, int option)
 {
 	int value = -1;
@@ -135,7 +140,7 @@ static int get_option(int fd, int option)
 	return call_getsockopt(fd, SOL_SOCKET, option, &value, &length) == 0 ? value : -1;
 }
 
-/* A line for stderr, built without stdio, which is not safe in a signal handler. Cut off at its end if too long. */
+/* A line for stderr, truncated if too long; stdio is not safe in a signal handler. */
 struct line {
 	size_t length;
 	char text[160];
@@ -164,8 +169,9 @@ static void add_number(struct line *line, int number)
 }
 
 /*
- * Write the line if stderr still is what it was when the program started and takes it at once. No SIGPIPE or SIGXFSZ
- * reaches the program, and the write is no cancellation point, as socket() and setsockopt() are none.
+ * Write the line if stderr is still the original file and would not block. Keep SIGPIPE and SIGXFSZ
+ * from the program, and disable cancellation: socket() and setsockopt() are not cancellation
+ * points.
  */
 static void write_line(struct line *line)
 {
@@ -211,7 +217,7 @@ static void begin_line(struct line *line, const char *call, int fd)
 	add_text(line, ": ");
 }
 
-/* The buffers are what the kernel made of the window: twice as much, within its limits. */
+/* Report the buffers that the kernel chose: twice the window, within its limits. */
 static void report_mark(const char *call, int fd, int domain, int refusal)
 {
 	struct line line;
@@ -237,12 +243,12 @@ static bool is_marked(int domain)
 	return domain == AF_INET || domain == AF_INET6 || domain == AF_PACKET;
 }
 
-/* chosen: which buffers somebody has set already (SNDBUF_LOCKED, RCVBUF_LOCKED). */
+/* chosen: buffers that are already set explicitly (SNDBUF_LOCKED, RCVBUF_LOCKED). */
 static void mark(const char *call, int fd, int domain, int chosen)
 {
 	int refusal = set_option(fd, SO_PRIORITY, settings.priority) == 0 ? 0 : errno;
 
-	/* A packet socket captures; a small buffer would lose what it is to see. */
+	/* Packet sockets keep their buffers: a capture with small ones would lose packets. */
 	if (settings.window != 0 && domain != AF_PACKET) {
 		if (!(chosen & SNDBUF_LOCKED))
 			set_option(fd, SO_SNDBUF, settings.window);
@@ -319,9 +325,10 @@ static void report_move(int fd, int before, int after)
 }
 
 /*
- * The process that changes or reads a priority, or 0. Signals are blocked meanwhile: a handler in the same thread would
- * wait for ever. A fork may copy a lock that a thread held which the child does not have; it names another process
- * there, and is taken over.
+ * Lock for changing and reading priorities: the pid of the holder, or 0. Signals are blocked while
+ * it is held, as a handler in the same thread would wait for ever. A fork may copy the lock while
+ * another thread holds it, which does not exist in the child; then it contains the parent's pid,
+ * and the child takes it over.
  */
 static _Atomic int holder;
 
@@ -339,7 +346,7 @@ static void lock_priorities(sigset_t *before)
 		}
 }
 
-/* error: what errno is to be afterwards. */
+/* error: the value to leave in errno. */
 static void unlock_priorities(const sigset_t *before, int error)
 {
 	atomic_store(&holder, 0);
@@ -356,7 +363,7 @@ static int set_tos(int fd, const void *value, socklen_t length)
 	if (result != 0)
 		return result;
 	after = get_option(fd, SO_PRIORITY);
-	/* 7 is refused to a program that has given up its rights; nothing can be done about it then. */
+	/* A program that has dropped its rights may not set 7 again; then only report it. */
 	if (before >= 0 && after != before && set_option(fd, SO_PRIORITY, before) != 0 && settings.verbose)
 		report_move(fd, before, after);
 	return 0;

@@ -18,13 +18,13 @@
 
 #include "wrapper.h"
 
-#define SCRIPT_LINE 256	 /* BINPRM_BUF_SIZE: how much of a script's first line the kernel reads */
-#define SCRIPT_DEPTH 5	 /* how many interpreters of interpreters it follows (fs/exec.c) */
-#define NOTE_MAX 65536	 /* no sane note segment is larger */
-#define GO_NOTE "Go"	 /* owner of the note with a Go program's build id, which -ldflags=-buildid= leaves out */
-#define GO_SECTION ".gopclntab" /* the table of functions, which Go's run time needs; as .data.rel.ro.gopclntab in PIE */
-#define SECTIONS_MAX 4096 /* of one program */
-#define NAMES_MAX (1 << 20) /* bytes of their names */
+#define SCRIPT_LINE 256	 /* BINPRM_BUF_SIZE: bytes of a script's first line that the kernel reads */
+#define SCRIPT_DEPTH 5	 /* nested interpreters that the kernel allows (fs/exec.c) */
+#define NOTE_MAX 65536	 /* bytes; real note segments are smaller */
+#define GO_NOTE "Go"	 /* owner of the note with a Go build id; -ldflags=-buildid= omits it */
+#define GO_SECTION ".gopclntab" /* function table of Go's run time; .data.rel.ro.gopclntab in PIE */
+#define SECTIONS_MAX 4096 /* in one program */
+#define NAMES_MAX (1 << 20) /* bytes of section names */
 
 #define GO_REASON "is written in Go, which calls the kernel past the C library"
 
@@ -39,7 +39,7 @@ static int check_executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* Like execvp(): a name with a slash is a path; a file that may not be run is passed over, but remembered. */
+/* Like execvp(): skip a file that may not be run, but return EACCES if there is no other. */
 int find_program(const char *name, char path[PATH_MAX])
 {
 	const char *folder = getenv("PATH");
@@ -82,19 +82,23 @@ static bool refuse(struct obstacle *why, const char *file, const char *format, .
 	return false;
 }
 
-/* True if the file's capabilities (struct vfs_cap_data, little-endian) give something to whoever is not root. */
+/*
+ * True if the file has capabilities for users other than root (struct vfs_cap_data, little-endian).
+ */
 static bool has_capabilities(const char *path)
 {
 	struct vfs_ns_cap_data data = { 0 };
 
 	if (getxattr(path, "security.capability", &data, sizeof(data)) < (ssize_t)XATTR_CAPS_SZ_2)
 		return false;
-	/* All of the words are tested for zero, or for a flag in a low byte: only that one needs swapping. */
+	/*
+	 * No byte swapping needed: look at the low byte for the flag, and compare the rest with 0.
+	 */
 	return (((unsigned char *)&data.magic_etc)[0] & VFS_CAP_FLAGS_EFFECTIVE) || data.data[0].permitted ||
 	       data.data[1].permitted;
 }
 
-/* The kernel's rule for AT_SECURE, under which the loader ignores LD_PRELOAD: cap_bprm_creds_from_file(). */
+/* With AT_SECURE the loader ignores LD_PRELOAD; the rule is cap_bprm_creds_from_file()'s. */
 static bool check_rights(const char *path, struct obstacle *why)
 {
 	struct stat file;
@@ -120,7 +124,10 @@ static bool check_rights(const char *path, struct obstacle *why)
 	return true;
 }
 
-/* True if a note segment holds one of Go's. Notes: three words (length of name and content, type), name, content. */
+/*
+ * True if a segment has a Go note. A note is: length of name, length of content, type, name,
+ * content.
+ */
 static bool has_go_note(const char *notes, size_t size)
 {
 	ElfW(Nhdr) note;
@@ -156,7 +163,9 @@ static bool is_go(int fd, const ElfW(Phdr) *segment)
 	return found;
 }
 
-/* True if a section's name ends with Go's. What has no sections (sstrip) is not told from C. */
+/*
+ * True if the file has Go's section. A Go program without section headers (sstrip) goes unnoticed.
+ */
 static bool has_go_section(int fd, const ElfW(Ehdr) *header)
 {
 	size_t size = (size_t)header->e_shnum * sizeof(ElfW(Shdr)), end = strlen(GO_SECTION);
@@ -185,7 +194,7 @@ out:
 	return found;
 }
 
-/* True if the header is of the kind of our own: word size, byte order, machine. */
+/* True if word size, byte order and machine are those of this program. */
 static bool is_native(const ElfW(Ehdr) *header)
 {
 	ElfW(Ehdr) own = { 0 };
@@ -238,7 +247,7 @@ static bool check_elf(int fd, const char *path, struct obstacle *why)
 
 static bool check_command(char **argv, const char *path, int depth, struct obstacle *why);
 
-/* line: the first line, after "#!". */
+/* line: the rest of the first line, after "#!". */
 static bool check_script(char *line, int depth, struct obstacle *why)
 {
 	char *interpreter = line + strspn(line, " \t");
@@ -276,7 +285,7 @@ static bool check_file(const char *path, int depth, struct obstacle *why)
 	return good;
 }
 
-/* What a shell is given with -c. It may not come to all of it. */
+/* Check the text of sh -c: the shell may not execute all of it, so set why->perhaps. */
 static bool check_text(const char *text, int depth, struct obstacle *why)
 {
 	char path[PATH_MAX];

@@ -1,5 +1,6 @@
 /*
- * qjau: run a program with its sockets at a QJump level. Checks first what can be checked, then becomes the program.
+ * qjau: run a program with its sockets at a QJump level. It checks what can be checked beforehand,
+ * then execs the program.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -67,8 +68,8 @@ void tell(const char *format, ...)
 }
 
 /*
- * Try the options on a socket that goes nowhere: the kernel's check is the same for all families, and only it knows
- * which right its version asks for and which limits hold.
+ * Try the options on an unconnected local socket: the kernel's check is the same for all families,
+ * and only the kernel knows which right its version needs and which limits apply.
  */
 static void check_options(int priority, int window)
 {
@@ -95,7 +96,7 @@ static void check_options(int priority, int window)
 	close(fd);
 }
 
-/* Beside qjau (in a build folder), or where `make install` puts it: ../lib/qjump-mn. */
+/* Find the library beside qjau (in a build directory) or in ../lib/qjump-mn (installed). */
 static void find_library(char library[PATH_MAX])
 {
 	static const char *const places[] = { QJAU_LIBRARY, "../lib/qjump-mn/" QJAU_LIBRARY };
@@ -128,7 +129,7 @@ static void set_variable(const char *name, const char *value)
 		fail(EXIT_CANNOT, "cannot set %s: %s", name, strerror(errno));
 }
 
-/* First, so that it stands before a library that is there already; not twice if qjau runs qjau. */
+/* Put the library first, so that it wraps other preloaded ones; not twice if qjau runs qjau. */
 static void prepend_preload(const char *library)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -147,7 +148,7 @@ static void prepend_preload(const char *library)
 	free(both);
 }
 
-/* Becomes the program; a text without "#!" is given to the shell, as by execvp(), but what is no text is not. */
+/* Exec the program. Like execvp(), run a file without "#!" by the shell, but only if it is text. */
 __attribute__((noreturn)) static void run(const char *path, char **command, int count)
 {
 	int error;
@@ -160,7 +161,8 @@ __attribute__((noreturn)) static void run(const char *path, char **command, int 
 		if (shell) {
 			shell[0] = (char *)"sh";
 			shell[1] = (char *)path;
-			memcpy(shell + 2, command + 1, (size_t)count * sizeof(*shell)); /* with the NULL at its end */
+			/* including the final NULL */
+			memcpy(shell + 2, command + 1, (size_t)count * sizeof(*shell));
 			execv("/bin/sh", shell);
 		}
 	}
@@ -185,7 +187,7 @@ static void check_request(struct request *request)
 		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", request->window_text, QJAU_WINDOW_MAX);
 }
 
-/* What stands before the command, which begins at optind. */
+/* Parse the options before the command, which then starts at optind. */
 static void read_options(int argc, char **argv, struct request *request)
 {
 	static const struct option long_options[] = { { "cgroup", no_argument, NULL, 'c' },
@@ -235,7 +237,7 @@ static void find_command(const char *name, char path[PATH_MAX])
 		fail(EXIT_NOT_RUN, "%s cannot be run: %s", name, strerror(error));
 }
 
-/* A window is set by the library alone. */
+/* Only the library can set a window, so refuse one, or warn, if it cannot be preloaded. */
 static void check_window(const struct request *request, const struct obstacle *why)
 {
 	if (request->window_text && !why->perhaps)
@@ -244,7 +246,7 @@ static void check_window(const struct request *request, const struct obstacle *w
 		tell("%s %s: it gets no window", why->file, why->reason);
 }
 
-/* cause: why the kernel does not mark it. */
+/* cause: why the kernel does not mark its packets. */
 static void check_unmarked(const struct request *request, const struct obstacle *why, const char *cause)
 {
 	if (!why->perhaps)
@@ -255,7 +257,7 @@ static void check_unmarked(const struct request *request, const struct obstacle 
 	tell("%s %s: it runs unmarked (%s)", why->file, why->reason, cause);
 }
 
-/* In the kernel, if it can be, else by the library alone. */
+/* Mark packets in the kernel if possible, otherwise by the library alone. */
 static void mark(const struct request *request, char **command, const char *path)
 {
 	struct obstacle why;
@@ -293,7 +295,7 @@ int main(int argc, char **argv)
 	find_command(command[0], path);
 	mark(&request, command, path);
 
-	prepend_preload(library); /* in a cgroup for the window and for packet sockets */
+	prepend_preload(library); /* even in a cgroup: for the window and for packet sockets */
 	set_variable(QJAU_PRIORITY, request.priority_text);
 	set_variable(QJAU_WINDOW, request.window_text);
 	set_variable(QJAU_VERBOSE, request.verbose ? "1" : NULL);

@@ -1,5 +1,6 @@
 /*
- * What qjau tells libqjau.so: three environment variables, inherited across fork and exec.
+ * The settings that qjau passes to libqjau.so: three environment variables, inherited across fork
+ * and exec.
  */
 #ifndef QJAU_SETTINGS_H
 #define QJAU_SETTINGS_H
@@ -9,13 +10,13 @@
 
 #define QJAU_LIBRARY "libqjau.so"
 #define QJAU_PRIORITY "QJAU_PRIORITY" /* 0 to 7, decimal */
-#define QJAU_WINDOW "QJAU_WINDOW"     /* bytes, decimal; absent: the kernel's own buffers */
+#define QJAU_WINDOW "QJAU_WINDOW"     /* bytes, decimal; absent: keep the kernel's buffers */
 #define QJAU_VERBOSE "QJAU_VERBOSE"   /* present: one line per socket on stderr */
 
 #define QJAU_PRIORITY_MAX 7
-#define QJAU_WINDOW_MAX (INT_MAX / 2) /* the kernel doubles it in an int */
+#define QJAU_WINDOW_MAX (INT_MAX / 2) /* the kernel doubles it, as an int */
 
-/* A whole decimal number without sign, blank or rest, from least to most. Uses neither locale nor errno. */
+/* Parse a decimal number from least to most, without sign or blanks; no locale, no errno. */
 static inline bool parse_number(const char *text, int least, int most, int *number)
 {
 	int value = 0;

@@ -8,9 +8,9 @@
 
 #include "fail.h"
 
-#define WORDS_MAX 64 /* of one command in a shell's text; what follows is left out */
+#define WORDS_MAX 64 /* words kept of one command in a shell's text */
 
-/* options: those that take a value. operands: what stands before the command. */
+/* options: getopt string; operands: words before the command. */
 static const struct wrapper {
 	const char *name, *options;
 	int operands;
@@ -20,7 +20,9 @@ static const struct wrapper {
 	{ "stdbuf", "+i:o:e:", 0 }, { "taskset", "+", 1 }, { "timeout", "+k:s:", 1 },
 };
 
-/* Of all of them. A long option with a value that is not here would have it taken for the command. */
+/*
+ * For all wrappers. The value of a long option that is missing here would be taken for the command.
+ */
 static const struct option long_options[] = {
 	{ "adjustment", required_argument, NULL, 'v' },	    { "chdir", required_argument, NULL, 'C' },
 	{ "class", required_argument, NULL, 'v' },	    { "classdata", required_argument, NULL, 'v' },
@@ -68,7 +70,7 @@ static int count_words(char **argv)
 	return count;
 }
 
-/* `env -S "words" rest`: the same without -S. */
+/* Turn `env -S "words" rest` into `env words rest`. */
 static char **split(const char *words, char **rest)
 {
 	char *copy = strdup(words), *word, *next = NULL;
@@ -95,7 +97,7 @@ char **unwrap(char **argv)
 		wrapper++;
 	if (wrapper == end)
 		return NULL;
-	optind = 0; /* begin anew */
+	optind = 0; /* reset getopt */
 	while ((option = getopt_long(count, argv, wrapper->options, long_options, NULL)) != -1)
 		if (option == 'S')
 			return unwrap(split(optarg, argv + optind));
@@ -124,7 +126,7 @@ const char *find_shell_text(char **argv)
 	return has_text ? argv[optind] : NULL;
 }
 
-/* Up to a blank or what ends a command, outside of quotes. */
+/* Return the length up to an unquoted blank or command separator. */
 static size_t word_length(const char *text)
 {
 	const char *end = text;
@@ -137,7 +139,7 @@ static size_t word_length(const char *text)
 	return (size_t)(end - text);
 }
 
-/* PATH is none, so that nothing is looked for in the wrong one. */
+/* Not true for PATH=, so that no program is looked up in the wrong PATH. */
 static bool is_assignment(const char *word)
 {
 	return strchr(word, '=') && strncmp(word, "PATH=", strlen("PATH=")) != 0;

@@ -1,18 +1,21 @@
 /*
- * Command lines whose program only starts another one: nice, timeout, env, sh -c, ...
+ * Command lines of programs that start another program: nice, timeout, env, sh -c, ...
  */
 #ifndef QJAU_WRAPPER_H
 #define QJAU_WRAPPER_H
 
-/* The command line that a known wrapper will execute; NULL if the program is none, or if PATH or the folder change. */
+/*
+ * Return the command line that a known wrapper executes; NULL if argv is not a wrapper, or changes
+ * PATH or directory.
+ */
 char **unwrap(char **argv);
 
-/* The text that a shell is given with -c; NULL if the program is no shell, or has none. */
+/* Return the text of a shell's -c; NULL if the program is not a shell or has no -c. */
 const char *find_shell_text(char **argv);
 
 /*
- * The next simple command of a shell's text, without keywords and assignments; NULL at its end. Nothing is expanded: a
- * word that is quoted or has a variable stays as it is. Moves text behind the command.
+ * Return the next simple command in a shell's text, without keywords and assignments; NULL at the
+ * end. Quotes and variables are not expanded. Advances text past the command.
  */
 char **next_command(const char **text);
 

@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-#define NUMBER_BYTES 21 /* 18446744073709551615, as a peer may claim, and what follows it */
+#define NUMBER_BYTES 21 /* up to 18446744073709551615, which a peer may send, and a separator */
 #define MOST_COLUMNS 8
 
 static FILE *output;
@@ -42,7 +42,7 @@ void write_start(const char *role, const struct setting *settings, const char *c
 	fprintf(output, "\n# columns %s\n", columns);
 }
 
-/* In decimal, ending before end; returns where it starts. */
+/* Write number in decimal so that it ends before end; return its start. */
 static char *put_number(char *end, int64_t number)
 {
 	uint64_t rest = (uint64_t)number;

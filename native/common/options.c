@@ -11,7 +11,7 @@
 #include "common.h"
 
 #define MOST_SETTINGS 30
-enum { HELP = 256, FIRST_SETTING }; /* what getopt_long() returns: no characters */
+enum { HELP = 256, FIRST_SETTING }; /* values for getopt_long() outside the range of characters */
 
 __attribute__((format(printf, 2, 0), noreturn)) static void end(int status, const char *format, va_list arguments)
 {
@@ -37,7 +37,7 @@ void fail(const char *format, ...)
 	end(EXIT_FAILED, format, arguments);
 }
 
-/* A whole decimal number without sign, blank or rest, from least to most. */
+/* Parse a decimal number from least to most, without sign or blanks. */
 static bool parse_number(const char *text, size_t length, int64_t least, int64_t most, int64_t *number)
 {
 	int64_t value = 0;
@@ -59,7 +59,7 @@ static bool parse_real(const char *text, double least, double most, double *real
 
 	errno = 0;
 	*real = strtod(text, &rest);
-	/* strtod() takes blanks, signs, hexadecimals, "nan" and "inf" too. */
+	/* strtod() also accepts blanks, signs, hexadecimal numbers, "nan" and "inf". */
 	return text[0] >= '.' && !text[strspn(text, "0123456789.e-")] && !*rest && rest != text && !errno &&
 	       *real >= least && *real <= most;
 }
@@ -76,7 +76,7 @@ static bool parse_host(const char *text, size_t length, struct sockaddr_in *addr
 	return inet_pton(AF_INET, host, &address->sin_addr) == 1;
 }
 
-/* Neither "this host" nor a multicast or the broadcast address. */
+/* False for "this host", multicast and broadcast addresses. */
 static bool is_one_host(const struct sockaddr_in *address)
 {
 	const uint32_t host = ntohl(address->sin_addr.s_addr);
@@ -170,7 +170,7 @@ static void set(struct setting *setting, const char *text)
 	setting->text = text;
 }
 
-/* getopt_long() answered '?' or ':'. */
+/* answer: '?' or ':', as returned by getopt_long(). */
 __attribute__((noreturn)) static void refuse_option(int answer, const char *word)
 {
 	if (answer == ':')

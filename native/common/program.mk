@@ -1,11 +1,12 @@
-# How a program is built of its folder and of this one: its Makefile sets PROGRAM, and LIBRARIES if it needs any, and includes this.
+# Build a program from its directory and this one. Its Makefile sets PROGRAM and, if needed,
+# LIBRARIES, and includes this file.
 # make [BUILD=folder], make install [PREFIX=/usr/local] [DESTDIR=], make clean
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 BUILD ?= build
 WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 STANDARD = -std=gnu11
-# Where that Makefile is, so that `make -f` works from any folder.
+# The directory of that Makefile, so that `make -f` works from any directory.
 HERE := $(dir $(firstword $(MAKEFILE_LIST)))
 SOURCES := $(sort $(wildcard $(HERE)*.c $(HERE)../common/*.c))
 HEADERS := $(wildcard $(HERE)*.h $(HERE)../common/*.h)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Datagrams at set times from many hosts to one, and when each was sent and arrived.
+ * fanin: datagrams from many hosts to one at scheduled times, with logs of departure and arrival.
  *
- * Every datagram begins with this header, in network byte order; what follows it is zero.
+ * Every datagram begins with this header, in network byte order; the rest is zero.
  */
 #ifndef FANIN_H
 #define FANIN_H
@@ -14,9 +14,9 @@
 
 struct fanin_header {
 	uint32_t magic;
-	uint32_t stream;   /* of this sender, from 0 */
-	uint64_t sequence; /* in the stream, from 0 */
-	uint64_t sent_ns;  /* CLOCK_MONOTONIC, right before the system call */
+	uint32_t stream;   /* number within the sender, from 0 */
+	uint64_t sequence; /* number within the stream, from 0 */
+	uint64_t sent_ns;  /* CLOCK_MONOTONIC, just before the system call */
 };
 
 int fanin_send(int argc, char **argv);

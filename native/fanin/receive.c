@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fanin receive: logs every datagram of fanin send, until SIGTERM.
+ * fanin receive: log every datagram of fanin send, until SIGTERM.
  *
- * A datagram's arrival is the kernel's time stamp, taken when the link hands the frame over. A time that this program
- * read itself would come after the wake-up, and, on one processor that carries every host, after whatever else is
- * running just then: over four idle 10 Mb/s links the stamp gave 941.5 us, of which 921.6 are the wire's, and a reading
- * 953.1 (Linux 6.12 on the virtual clock). The stamp is of CLOCK_REALTIME; what that is ahead of CLOCK_MONOTONIC is
- * taken before and after.
+ * The arrival of a datagram is the kernel's time stamp, taken when the link hands over the frame. A
+ * clock read by this program would include the wake-up and, with all hosts on one processor,
+ * whatever else is running. Over four idle 10 Mb/s links the stamp gave 941.5 us, of which the wire
+ * takes 921.6, and a clock reading 953.1 us (Linux 6.12 on the virtual clock). The stamp is of
+ * CLOCK_REALTIME; its offset from CLOCK_MONOTONIC is measured before and after the run.
  */
 #define _GNU_SOURCE
 #include "fanin.h"
@@ -42,7 +42,7 @@ static const char help[] =
 
 static struct {
 	int socket;
-	int64_t ahead_ns; /* CLOCK_REALTIME of CLOCK_MONOTONIC */
+	int64_t ahead_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	struct table log;
 	int64_t bytes, foreign;
 	union {
@@ -52,10 +52,10 @@ static struct {
 } run;
 
 /*
- * What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC; *error: no further from the truth than that. The kernel keeps the
- * difference as a whole number of nanoseconds, which changes only when somebody sets the clock: slewing turns both
- * clocks alike. It tells it to nobody but root, so take it from three readings, the middle one of the other clock; the
- * narrowest of some tries, as an interrupt may fall into one.
+ * Measure CLOCK_REALTIME minus CLOCK_MONOTONIC; set *error to the bound of the error. The kernel
+ * keeps the difference as an integer, which changes only when the clock is set: slewing affects
+ * both clocks alike. Only root may read it, so estimate it from three readings, the middle one of
+ * the other clock. Use the narrowest of several tries, as an interrupt may disturb one.
  */
 static int64_t realtime_ahead_ns(int64_t *error)
 {
@@ -98,7 +98,7 @@ static int64_t arrival_ns(struct msghdr *message)
 	fail("a datagram has no time stamp, give the kernel SO_TIMESTAMPNS");
 }
 
-/* Log the datagram that is next; false if there is none. */
+/* Receive and log one datagram; return false if there is none. */
 static bool receive(void)
 {
 	char control[CMSG_SPACE(sizeof(struct timespec))];
@@ -138,7 +138,7 @@ int fanin_receive(int argc, char **argv)
 
 	read_options(argc, argv, settings, help);
 	open_output(settings[OUTPUT].text);
-	memset(&run.datagram, 0, sizeof(run.datagram)); /* touched */
+	memset(&run.datagram, 0, sizeof(run.datagram)); /* touch the pages */
 	table_allocate(&run.log, 7, (size_t)settings[ROWS].number);
 	waiter_open(&waiter);
 	run.ahead_ns = realtime_ahead_ns(&error_ns);
@@ -146,7 +146,7 @@ int fanin_receive(int argc, char **argv)
 
 	while (wait_for(&waiter, run.socket, POLLIN, NEVER) != WAKE_SIGNAL)
 		receive();
-	while (receive()) /* what arrived before the signal */
+	while (receive()) /* datagrams that arrived before the signal */
 		;
 
 	ahead_after_ns = realtime_ahead_ns(&error_after_ns);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fanin send: K streams to one receiver. In every interval each stream sends one datagram, or a burst of N, at a phase
- * of its own that the seed decides, or all at one that is given; or one stream sends for as long as the run lasts
- * (--flood).
+ * fanin send: K streams to one receiver. In every interval each stream sends one datagram, or a
+ * burst of N, at its own phase, drawn from the seed, or all at a given phase; or one stream sends
+ * without pause during the whole run (--flood).
  *
- * The times are absolute, so that lateness does not accumulate. What is due before the end is sent, however late, unless
- * the socket is full then: a queueing discipline that holds packets back fills it, and the sender sleeps until it has
- * room. It is not blocking, since a signal could come between a look at it and the call; poll(2) wakes at the same
- * point as a blocking call would, with half of the buffer free (sock_writeable).
+ * The times are absolute, so that delays do not accumulate. Everything due before the end is sent,
+ * however late, unless the socket is full at the end. A queueing discipline that holds packets back
+ * fills the socket, and the sender sleeps until there is room. The socket is non-blocking, because
+ * a signal could arrive between checking for it and a blocking call; poll(2) wakes at the same
+ * point as a blocking call, with half of the buffer free (sock_writeable).
  */
 #define _GNU_SOURCE
 #include "fanin.h"
@@ -21,12 +22,12 @@
 
 #include "../common/common.h"
 
-/* How long a flood waits after the kernel dropped a datagram of its: without, it would spin on a queue that drops. */
+/* How long a flood sleeps after a local drop: otherwise it would spin on a full queue. */
 #define FLOOD_PAUSE_NS 1000000
 
-#define DRAWN (-1) /* a phase that the seed decides */
+#define DRAWN (-1) /* the phases are drawn from the seed */
 
-#define MOST_ROWS 4000000 /* of a log: 224 MB */
+#define MOST_ROWS 4000000 /* a log of 224 MB */
 
 enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, PHASE, DURATION, SEED, OUTPUT };
 
@@ -103,9 +104,9 @@ static struct stream *make_streams(void)
 }
 
 /*
- * Moves all streams to the phase that is given. It counts from a multiple of the interval on the clock, so that senders
- * with one interval send at the same moments wherever they run on the machine. The first of these is an interval away
- * or more, for the run has yet to be prepared.
+ * Set all streams to the given phase, counted from a multiple of the interval on the clock, so that
+ * all senders with the same interval on this machine send at the same moments. Start at least one
+ * interval from now, as the run still has to be prepared.
  */
 static void set_phase(struct stream *streams, int64_t start_ns)
 {
@@ -116,7 +117,7 @@ static void set_phase(struct stream *streams, int64_t start_ns)
 		streams[i].phase_ns = phase_ns;
 }
 
-/* False when a signal or the end of the run came first. */
+/* Return false if a signal or the end of the run came first. */
 static bool wait_for_room(void)
 {
 	enum wake wake = wait_for(&run.waiter, run.socket, POLLOUT, run.end_ns);
@@ -131,7 +132,10 @@ static bool pause_until(int64_t until_ns)
 	return !run.early;
 }
 
-/* One datagram: 1 sent, 0 dropped by this host's queueing discipline, -1 neither, since the run is over. */
+/*
+ * Send a datagram; return 1 if sent, 0 if dropped by a local queueing discipline, -1 if the run is
+ * over.
+ */
 static int send_one(struct stream *stream)
 {
 	struct fanin_header *header = &run.datagram.header;
@@ -149,7 +153,7 @@ static int send_one(struct stream *stream)
 			if (!wait_for_room())
 				return -1;
 			break;
-		case ENOBUFS: /* told because of IP_RECVERR */
+		case ENOBUFS: /* only reported with IP_RECVERR */
 			stream->sequence++;
 			return 0;
 		default:
@@ -159,7 +163,7 @@ static int send_one(struct stream *stream)
 	}
 }
 
-/* A stream's burst, which becomes a row; false if it ended the run. */
+/* Send a burst and log it as a row; return false if the run is over. */
 static bool send_burst(struct stream *stream, int64_t due_ns, int64_t count)
 {
 	int64_t *row = table_row(&run.log, "duration"), dropped = 0, sent = 0, start_ns = now_ns();
@@ -209,7 +213,7 @@ static uint16_t source_port(void)
 	return ntohs(own.sin_port);
 }
 
-/* How many rows there will be, all streams together: of each, the dues before the end. */
+/* Count the rows of the log: the bursts of all streams that are due before the end. */
 static int64_t count_due(const struct stream *streams)
 {
 	int64_t interval = settings[INTERVAL].number, duration = settings[DURATION].number, count = 0;
@@ -264,14 +268,14 @@ int fanin_send(int argc, char **argv)
 		refuse("--duration at --interval and --streams makes a log of %lld rows, more than %d, shorten it",
 		       (long long)due, MOST_ROWS);
 	open_output(settings[OUTPUT].text);
-	memset(&run.datagram, 0, sizeof(run.datagram)); /* touched */
+	memset(&run.datagram, 0, sizeof(run.datagram)); /* touch the pages */
 	run.datagram.header.magic = htobe32(FANIN_MAGIC);
 	open_socket();
 	waiter_open(&run.waiter);
 	table_allocate(&run.log, 7, (size_t)(due ? due : 1));
 
 	if (settings[PHASE].number == DRAWN)
-		start_ns = now_ns(); /* the phases count from here */
+		start_ns = now_ns(); /* phases count from here */
 	run.end_ns = start_ns + settings[DURATION].number;
 	if (settings[FLOOD].number)
 		send_burst(&streams[0], start_ns, INT64_MAX);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One thread, one epoll set, one request at a time on each connection. Connections that are free wait in a ring, so
- * that all take their turn. In the open loop requests become due by a schedule that is drawn beforehand: the part of it
- * that is due and not sent is the queue. In the closed loop a free connection is itself due, at the time that stands
- * beside it in the ring.
+ * One thread, one epoll set, and one request at a time on each connection. Free connections wait in
+ * a ring, so that they take turns. In the open loop, requests become due by a schedule drawn
+ * beforehand; those that are due but not sent form the queue. In the closed loop, a free connection
+ * has a due time of its own, stored beside it in the ring.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,18 +17,18 @@
 #include "load.h"
 #include "request.h"
 
-enum { STREAM_ARRIVALS, STREAM_CHOICES }; /* of random numbers */
+enum { STREAM_ARRIVALS, STREAM_CHOICES }; /* sequences of random numbers */
 enum phase { PHASE_CONNECT, PHASE_STORE, PHASE_LOAD };
 
 struct connection {
 	int fd;
 	uint32_t number;
 	bool connected;
-	struct request *request; /* what it waits for the answer to */
+	struct request *request; /* the one in flight, or NULL */
 	uint8_t *message;
 	const uint8_t *unsent;
 	uint32_t unsent_bytes;
-	uint64_t received; /* bytes of the answer, and how many it has, known when its header is there */
+	uint64_t received; /* bytes of the answer; expected is its length, known from its header */
 	uint64_t expected;
 	uint8_t header[HEADER_BYTES];
 };
@@ -42,16 +42,16 @@ struct load {
 	} *ring;
 	uint32_t ring_first, ring_count;
 	enum phase phase;
-	uint32_t stored; /* keys sent to be stored */
+	uint32_t stored; /* keys for which a SET was sent */
 	struct request *log;
-	size_t scheduled, sent; /* requests of the log that have a due time, that were sent */
-	uint64_t seed; /* of operations and keys */
-	int64_t measured, end; /* ns: the warm-up's end and the run's */
+	size_t scheduled, sent; /* requests in the log with a due time, and requests sent */
+	uint64_t seed; /* for operations and keys */
+	int64_t measured, end; /* ns: end of the warm-up, end of the run */
 	int epoll;
 	struct waiter waiter;
 };
 
-static uint8_t answer[64 << 10]; /* where answers are read to and forgotten */
+static uint8_t answer[64 << 10]; /* buffer for answers, which are discarded */
 
 static void watch(struct load *load, struct connection *connection, uint32_t events, int how)
 {
@@ -76,7 +76,7 @@ static void set_free(struct load *load, struct connection *connection, int64_t d
 	load->ring[place].due = due;
 }
 
-/* When the next request is to be sent if a connection is free. */
+/* Return when to send the next request, provided that a connection is free. */
 static int64_t next_due(const struct load *load)
 {
 	if (load->phase == PHASE_STORE)
@@ -98,7 +98,7 @@ static void choose(const struct load *load, size_t request, enum op *op, uint32_
 	*key = (uint32_t)((number & UINT32_MAX) * load->settings->keys >> 32);
 }
 
-/* Send what the socket takes; what it does not take, later. */
+/* Send as much as the socket accepts; the rest follows when it is writable. */
 static void push(struct load *load, struct connection *connection)
 {
 	ssize_t sent = send(connection->fd, connection->unsent, connection->unsent_bytes, MSG_NOSIGNAL);
@@ -122,7 +122,7 @@ static void issue(struct load *load, int64_t due)
 	load->ring_count--;
 	if (load->phase == PHASE_STORE) {
 		key = load->stored++;
-		request = &load->log[connection->number]; /* to be overwritten: the log has not begun */
+		request = &load->log[connection->number]; /* scratch: the log has not begun */
 	} else {
 		if (load->sent == load->settings->requests)
 			fail("the log of %zu requests is full %lld ns before the end, give more by --requests",
@@ -210,8 +210,9 @@ static void serve(struct load *load, struct connection *connection, uint32_t eve
 }
 
 /*
- * Handle events and send what is due, until everything of this phase is done or the time has come. False: ended by a
- * signal. The time to give up is NEVER when connecting and storing, where TCP does that.
+ * Handle events and send requests that are due, until this phase is complete or it is time to give
+ * up. Return false if a signal ended it. give_up is NEVER while connecting and storing: TCP times
+ * out.
  */
 static bool carry_on(struct load *load, int64_t give_up)
 {
@@ -269,8 +270,8 @@ static void open_connections(struct load *load)
 }
 
 /*
- * Draw when the requests of an open loop are due, as times since the run's start: a Poisson process. Returns how many
- * there are; a log that is there gets them.
+ * Draw the due times of an open loop, a Poisson process, relative to the start of the run. Return
+ * their number; store them in log_of_them unless it is NULL.
  */
 static size_t draw_schedule(const struct settings *settings, struct request *log_of_them)
 {
@@ -289,8 +290,8 @@ static size_t draw_schedule(const struct settings *settings, struct request *log
 }
 
 /*
- * The closed loop's connections begin one after the other within the second think time: in the first, what the
- * handshakes left in queues leaves them. The open loop begins now.
+ * Start the load. In the closed loop, spread the connections over the second think time; during the
+ * first, queues drain of the handshakes. The open loop starts now.
  */
 static void begin(struct load *load)
 {
@@ -309,7 +310,7 @@ static void begin(struct load *load)
 	load->phase = PHASE_LOAD;
 }
 
-/* Requests of the open loop that no connection was free for: what they would have been. */
+/* Fill in operation and status of requests of the open loop that found no free connection. */
 static void name_unsent(struct load *load)
 {
 	for (size_t i = load->sent; i < load->scheduled; i++) {
@@ -330,7 +331,7 @@ struct result run_load(const struct settings *settings)
 
 	open_connections(&load);
 	if (rows < settings->connections)
-		rows = settings->connections; /* storing uses it too */
+		rows = settings->connections; /* storing uses one row per connection */
 	load.log = allocate(rows, sizeof(*load.log));
 	result.log = load.log;
 	result.early = !carry_on(&load, NEVER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The load: what is asked of the server, when, and how it was answered. */
+/* The load: which requests are sent to the server, when, and the outcome of each. */
 #ifndef MEMLOAD_LOAD_H
 #define MEMLOAD_LOAD_H
 
@@ -12,7 +12,7 @@ struct settings {
 	struct sockaddr_in server;
 	uint32_t connections;
 	double rate; /* requests/s; 0: closed loop */
-	int64_t think; /* ns from an answer to the connection's next request, closed loop */
+	int64_t think; /* ns from an answer to the next request on the connection; closed loop */
 	double get_fraction;
 	uint32_t key_bytes;
 	uint32_t value_bytes;
@@ -21,16 +21,16 @@ struct settings {
 	int64_t duration; /* ns, after the warm-up */
 	int64_t linger; /* ns, after the duration */
 	uint64_t seed;
-	size_t requests; /* how many the log can hold, those of the warm-up included */
-	bool store_only; /* store every key, and end */
-	bool stored; /* every key is there */
+	size_t requests; /* capacity of the log, including the warm-up */
+	bool store_only; /* store every key and exit */
+	bool stored; /* all keys are already stored */
 };
 
 enum op { OP_GET, OP_SET };
 enum status { STATUS_OK, STATUS_MISS, STATUS_ERROR, STATUS_NONE };
 
 struct request {
-	int64_t due; /* ns, as are the others; 0 is never */
+	int64_t due; /* ns, like the next two; 0: never */
 	int64_t sent;
 	int64_t done;
 	uint32_t connection;
@@ -39,13 +39,16 @@ struct request {
 };
 
 struct result {
-	struct request *log; /* in the order in which they were due (open loop) or sent (closed loop) */
-	size_t count; /* up to the last that was due before `to` */
-	int64_t from, to; /* ns: when the measured time began and ended; both 0 if it did not begin */
+	struct request *log; /* ordered by due time (open loop) or time of sending (closed loop) */
+	size_t count; /* including the last that was due before `to` */
+	int64_t from, to; /* ns: start and end of the measured time; both 0 if it did not start */
 	bool early; /* ended by a signal */
 };
 
-/* Connect, store every key unless they are there, load, wait for the last answers. Ends the program if a connection or the log fails. */
+/*
+ * Connect, store the keys unless they are stored, apply the load, and wait for the last answers.
+ * Exits if a connection fails or the log is full.
+ */
 struct result run_load(const struct settings *settings);
 
 #endif

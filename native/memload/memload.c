@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* memload: a load on a memcached server, every request of which is logged. */
+/* memload: load a memcached server and log every request. */
 #include <stdlib.h>
 
 #include "../common/common.h"
 #include "load.h"
 #include "request.h"
 
-/* Half of memcached's longest item by default; longer ones are cut into chunks there */
+/* Half of memcached's default item size; it splits larger items into chunks. */
 #define VALUE_MAX (512 << 10)
-/* memcached's limit */
+/* The limit of memcached. */
 #define KEY_MAX 250
 
 const char program[] = "memload";

@@ -4,15 +4,15 @@
 
 #include "request.h"
 
-/* Where the header's fields are; lengths are in bytes, the body is all that follows the header. */
+/* Offsets of header fields. Lengths are in bytes; the body is everything after the header. */
 enum { AT_MAGIC, AT_OPCODE, AT_KEY_LENGTH, AT_EXTRAS_LENGTH = 4, AT_STATUS = 6, AT_BODY_LENGTH = 8 };
 enum { MAGIC_REQUEST = 0x80, MAGIC_ANSWER = 0x81 };
 enum { OPCODE_GET, OPCODE_SET };
 enum { CODE_OK, CODE_NOT_FOUND };
 
-#define SET_EXTRAS 8 /* flags and time of expiry, both 0 */
+#define SET_EXTRAS 8 /* flags and expiry time, both 0 */
 #define GET_ANSWER_EXTRAS 4 /* flags */
-#define BODY_MAX (1 << 20) /* an answer is never longer: neither values nor error texts are */
+#define BODY_MAX (1 << 20) /* no value or error text is longer */
 #define KEY_AT (HEADER_BYTES + SET_EXTRAS)
 
 static void put_header(uint8_t *header, uint8_t opcode, const struct settings *settings, uint8_t extras,

@@ -7,7 +7,10 @@
 #include <netinet/ip_icmp.h>
 #include <string.h>
 
-/* The Internet's checksum (RFC 1071), in network byte order; 0 of what holds its own. */
+/*
+ * Return the Internet checksum (RFC 1071) in network byte order; 0 for data with a correct
+ * checksum.
+ */
 static uint16_t checksum(const uint8_t *bytes, size_t size)
 {
 	uint64_t sum = 0;
@@ -40,7 +43,7 @@ void echo_request(struct echo *request, uint16_t identifier, uint64_t number, in
 
 bool echo_reply(const uint8_t *packet, size_t size, size_t payload, uint64_t *number, int64_t *sent_ns)
 {
-	const size_t header = (packet[0] & 15U) * 4; /* the kernel gives no packet without a whole IP header */
+	const size_t header = (packet[0] & 15U) * 4; /* the IP header is always complete */
 	struct echo reply;
 
 	if (size != header + ICMP_HEADER_BYTES + payload || checksum(packet + header, size - header) != 0)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nsping: the round trips of echo requests that are sent at set times, in nanoseconds. iputils' ping prints whole
- * microseconds and sends every 2 ms at the most, whereas a full-size frame takes 1.2 us at 10 Gb/s.
+ * nsping: measure round trips of echo requests, sent at scheduled times, in nanoseconds. iputils'
+ * ping prints whole microseconds and sends at most every 2 ms, but a full-size frame takes 1.2 us
+ * at 10 Gb/s.
  *
- * A round trip is from the clock read just before the request is given to the kernel to the kernel's time stamp of the
- * reply, which is of CLOCK_REALTIME: what happens between its arrival and its reading has no part in it. The times at
- * which requests were sent are of CLOCK_MONOTONIC, like those of the other programs.
+ * A round trip lasts from a clock reading just before the request is given to the kernel to the
+ * kernel's time stamp of the reply, so it does not include the time until the reply is read. The
+ * stamp is of CLOCK_REALTIME; times of sending are logged by CLOCK_MONOTONIC, as in the other
+ * programs.
  *
- * The socket is neither connected nor asks for IP_RECVERR, and so no ICMP error is put on it, which a later call would
- * report as its own. Of a request that this host's queueing discipline drops the kernel then says nothing either: it is
- * lost like one that is dropped on its way.
+ * The socket is not connected and does not use IP_RECVERR, so that ICMP errors are not put on it,
+ * where a later call would report them as its own. The price is that the kernel does not report
+ * local drops by a queueing discipline: such requests are lost, like those dropped in the network.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -65,7 +67,7 @@ struct request {
 static struct {
 	struct waiter waiter;
 	int socket;
-	int clock; /* a timer that is cancelled when CLOCK_REALTIME is set */
+	int clock; /* timer that is cancelled if CLOCK_REALTIME is set */
 	uint16_t identifier;
 	int64_t start_ns;
 	struct request *requests;
@@ -97,8 +99,8 @@ static void check_clock(void)
 }
 
 /*
- * One that no other nsping of this network namespace has: the number of a UDP port, which the kernel gives nobody else
- * as long as the socket is open.
+ * Choose an ICMP identifier that no other nsping in this network namespace has: the number of a UDP
+ * port, which the kernel gives to nobody else while the socket is open.
  */
 static uint16_t own_identifier(void)
 {
@@ -112,15 +114,15 @@ static uint16_t own_identifier(void)
 	return ntohs(own.sin_port);
 }
 
-/* Every raw socket is given every reply of its network namespace: let this one be woken by its own only. */
+/* Raw sockets receive all replies in their network namespace: filter those of other programs. */
 static void filter_replies(void)
 {
 	const struct icmp_filter types = { .data = ~(1U << ICMP_ECHOREPLY) };
 	struct sock_filter steps[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 12), /* the source */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 12), /* source address */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(target.sin_addr.s_addr), 0, 4),
-		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* past the IP header */
-		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 4), /* the identifier */
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* skip the IP header */
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 4), /* identifier */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, run.identifier, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, PACKET_MAX),
 		BPF_STMT(BPF_RET | BPF_K, 0),
@@ -130,7 +132,7 @@ static void filter_replies(void)
 	if (setsockopt(run.socket, SOL_RAW, ICMP_FILTER, &types, sizeof(types)) != 0 ||
 	    setsockopt(run.socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) != 0)
 		fail("the kernel does not filter replies (%s), take one that does", strerror(errno));
-	while (recv(run.socket, run.reply, sizeof(run.reply), 0) >= 0) /* what came before the filter was there */
+	while (recv(run.socket, run.reply, sizeof(run.reply), 0) >= 0) /* drain earlier packets */
 		;
 }
 
@@ -159,7 +161,7 @@ static int64_t arrival_realtime_ns(struct msghdr *message)
 	fail("a reply has no time stamp, give the kernel SO_TIMESTAMPNS");
 }
 
-/* The request that a packet answers; NULL if there is none. */
+/* Return the request that a packet answers, or NULL. */
 static struct request *answered(size_t size)
 {
 	struct request *request;
@@ -173,7 +175,7 @@ static struct request *answered(size_t size)
 	return request->sent_realtime_ns == sent_ns ? request : NULL;
 }
 
-/* Take the packet that is next, if there is one. */
+/* Receive one packet, if there is one. */
 static void receive(void)
 {
 	char control[CMSG_SPACE(sizeof(struct timespec))];
@@ -198,7 +200,7 @@ static void receive(void)
 	} else {
 		request->rtt_ns = arrival_realtime_ns(&message) - request->sent_realtime_ns;
 		if (request->rtt_ns < 1)
-			request->rtt_ns = 1; /* a clock may be that coarse */
+			request->rtt_ns = 1; /* 0 means lost; the clock may be coarse */
 		run.received++;
 	}
 }
@@ -210,7 +212,7 @@ static bool is_ready(int fd, short events)
 	return poll(&look, 1, 0) > 0;
 }
 
-/* Sleep until a time or until one of the events, of which POLLIN is always one; take a packet that is there. */
+/* Wait for a time or an event, which must include POLLIN; receive a packet if there is one. */
 static enum wake wait_and_receive(short events, int64_t until_ns)
 {
 	enum wake wake = wait_for(&run.waiter, run.socket, events, until_ns);
@@ -222,7 +224,10 @@ static enum wake wait_and_receive(short events, int64_t until_ns)
 	return wake;
 }
 
-/* Take a packet and go on, as it is late; without a timer, which is the dearest to set when it is over at once. */
+/*
+ * Receive one packet without waiting. Sending is late, and a timer that expires at once is
+ * expensive.
+ */
 static bool receive_one(void)
 {
 	run.early = is_ready(run.waiter.signals, POLLIN);
@@ -230,7 +235,7 @@ static bool receive_one(void)
 	return !run.early;
 }
 
-/* False when a signal came first. Who is late receives and sends by turns. */
+/* Return false if a signal came first. When late, receive one packet per request sent. */
 static bool receive_until(int64_t until_ns)
 {
 	enum wake wake;
@@ -248,7 +253,7 @@ static int64_t due_ns(int64_t sent)
 	return run.start_ns + sent * settings[INTERVAL].number;
 }
 
-/* Until half of the socket's buffer is free; false when a signal came first, or it took too long. */
+/* Wait until half of the socket's buffer is free; return false on a signal or timeout. */
 static bool wait_for_room(void)
 {
 	const int64_t end_ns = due_ns(settings[COUNT].number - 1) + settings[LINGER].number;
@@ -261,8 +266,9 @@ static bool wait_for_room(void)
 }
 
 /*
- * False when a signal came first, or there was no room for too long. A raw socket tells that its buffer is full by
- * ENOBUFS, also one that is not blocking, as it would if there was no memory.
+ * Send the next request; return false if a signal came first or there was no room for too long. A
+ * raw socket reports a full buffer by ENOBUFS, even a non-blocking one, just as it reports lack of
+ * memory.
  */
 static bool send_next(void)
 {
@@ -324,7 +330,7 @@ int main(int argc, char **argv)
 	if (settings[COUNT].number - 1 > LONGEST_NS / settings[INTERVAL].number)
 		refuse("--count requests at --interval take more than a day, give less of one");
 	open_output(settings[OUTPUT].text);
-	memset(&run.request, 0, sizeof(run.request)); /* touched, as is the next */
+	memset(&run.request, 0, sizeof(run.request)); /* touch the pages of both */
 	memset(run.reply, 0, sizeof(run.reply));
 	run.requests = allocate((size_t)settings[COUNT].number, sizeof(*run.requests));
 	run.identifier = own_identifier();

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Send times that ptpd 2.3.1 can cope with in a loaded network.
+ * A preload library that gives ptpd 2.3.1 a source of send times which works in a
+ * loaded network.
  *
- * Where the device offers it, ptpd has the kernel tell when a message has left
- * (SO_TIMESTAMPING, by the socket's error queue), and waits for that, for 10 ms
- * at most. A message that waits longer in the host's own queue leaves when
- * nobody reads the error queue any more: from then on select(2) finds the
- * socket readable for ever and recvmsg(2) nothing to read. On Linux 6.12, with
- * a link of 10 Mb/s full for 2 s of frames of the same level, ptpd used 0.1 ms
- * of processor time a second before and 999.7 ms from then on; at a level above
- * theirs, where it waits for one frame at most, it idled on. It also changes in
- * the middle of the run to its other source of send times, a copy of each
- * message to itself that is stamped where IP sends it; a message that took 80 us
- * then seems to take 184.
+ * If the device offers transmit time stamps (SO_TIMESTAMPING), ptpd reads them from
+ * the socket's error queue, and waits for one for at most 10 ms. If a message waits
+ * longer in the host's own queue, its stamp comes when ptpd no longer reads the error
+ * queue. From then on select(2) always finds the socket readable, and recvmsg(2) finds
+ * nothing to read. On Linux 6.12, with a link of 10 Mb/s filled for 2 s by frames of
+ * the same level, ptpd used 0.1 ms of processor time per second before and 999.7 ms
+ * afterwards; at a higher level, where it waits for at most one frame, it stayed idle.
+ * In the middle of the run it also changes to its other source of send times: a copy
+ * of each message to itself, stamped where IP sends it. A message that took 80 us then
+ * seems to take 184 us.
  *
- * Here the device does not offer it, so that ptpd uses those copies from the
- * beginning, in every arm and behind every link model, as its first versions
- * always did.
+ * This library hides the device's transmit time stamps, so that ptpd uses the copies
+ * from the start, in every arm and with every link model, as its first versions did.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

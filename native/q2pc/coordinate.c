@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * q2pc coordinate: one request after the other, each of two phases; a phase ends when every client has answered.
+ * q2pc coordinate: make one request after another, each in two phases; a phase ends when every
+ * client has answered.
  *
- * Over UDP, clients that have not answered within --rto are asked again, as often as it takes. A broadcast is sent once
- * a phase: if answers are missing after --wait, a message was lost or late, the request has failed, and the next begins.
+ * Over UDP, orders are sent again to clients that have not answered within --rto, as often as
+ * necessary. A broadcast is sent once per phase; if answers are missing after --wait, because a
+ * message was lost or late, the request fails and the next one begins.
  */
 #define _GNU_SOURCE
 #include "coordinate.h"
@@ -14,7 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define BATCH 16 /* events taken at once */
+#define BATCH 16 /* events per epoll_wait() */
 
 enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT, OUTPUT };
 
@@ -56,8 +58,8 @@ static const char help[] =
 static struct {
 	enum transport transport;
 	struct peer peers[MOST_CLIENTS];
-	int sockets;	   /* in use, of peers */
-	uint64_t everyone; /* a set: bit i for client i, as in the others */
+	int sockets;	   /* number of peers in use */
+	uint64_t everyone; /* the set of all clients: bit i for client i */
 	struct waiter waiter;
 	int epoll;
 	struct table log;
@@ -65,14 +67,14 @@ static struct {
 	bool over, early;
 } run;
 
-/* The request that is under way. */
+/* The current request. */
 static struct {
 	uint64_t number;
-	uint8_t phase; /* 0: none is */
+	uint8_t phase; /* 0: there is none */
 	uint64_t answered;
 	int64_t start_ns, votes_ns;
 	int64_t retries;
-	int64_t deadline_ns; /* to ask again or to give up; while none is under way, when the next begins */
+	int64_t deadline_ns; /* to retry or give up, or for the start of the next request */
 	union message_buffer order;
 } now;
 
@@ -166,7 +168,7 @@ static void take_time(void)
 {
 	const int64_t at_ns = now_ns();
 
-	run.waiter.armed_ns = NEVER; /* it has gone off, though perhaps for a deadline that was met */
+	run.waiter.armed_ns = NEVER; /* it has expired, perhaps for a deadline that was met */
 	if (at_ns >= run.end_ns) {
 		run.over = true;
 	} else if (at_ns < now.deadline_ns) {
@@ -192,7 +194,7 @@ static void watch(int fd, int number)
 		fail("cannot watch %d sockets (%s), give fewer clients", run.sockets, strerror(errno));
 }
 
-/* Open and watch everything; false if a signal came first. */
+/* Open and watch all sockets; return false if a signal came first. */
 static bool get_ready(void)
 {
 	run.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -216,7 +218,10 @@ static void coordinate(void)
 		int64_t next_ns = now.deadline_ns < run.end_ns ? now.deadline_ns : run.end_ns;
 		int ready;
 
-		/* Deadlines move with every phase and are seldom reached: let the timer go off, rather than set it each time. */
+		/*
+		 * Deadlines move with every phase and are rarely reached: a spurious expiry is
+		 * cheaper than re-arming.
+		 */
 		if (next_ns < run.waiter.armed_ns)
 			waiter_arm(&run.waiter, next_ns);
 		ready = epoll_wait(run.epoll, events, BATCH, -1);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two-phase commit: a coordinator orders, N clients answer. In phase 1 they are to prepare and all vote yes, in phase 2
- * they are to commit and all acknowledge.
+ * Two-phase commit: a coordinator sends orders, and N clients answer. In phase 1 the order is to
+ * prepare, and all clients vote yes; in phase 2 the order is to commit, and all clients
+ * acknowledge.
  *
- * Orders and answers are messages of one size, which begin with this, in network byte order; what follows it is zero.
- * An answer is its order with the kind changed. An order by broadcast is for every client, and each answers with its
- * own number.
+ * All messages have the same size and begin with this structure, in network byte order; the rest is
+ * zero. An answer is its order with another kind. A broadcast order is for every client; each
+ * answers with its own number.
  */
 #ifndef Q2PC_MESSAGE_H
 #define Q2PC_MESSAGE_H
@@ -16,8 +17,8 @@
 #include "../common/common.h"
 
 #define MAGIC 0x716a3270U /* "qj2p" */
-#define MESSAGE_MAX 1472  /* one frame: 1500 bytes less the headers of IP and UDP */
-#define MOST_CLIENTS 64	  /* bits of a set */
+#define MESSAGE_MAX 1472  /* one frame: 1500 bytes minus IP and UDP headers */
+#define MOST_CLIENTS 64	  /* bits in a set of clients */
 #define EVERY_CLIENT 0xff
 
 enum phase { PREPARE = 1, COMMIT = 2 };
@@ -41,7 +42,7 @@ union message_buffer {
 
 enum transport { TCP, UDP, BROADCAST };
 
-extern const char *const transports[]; /* their names, up to NULL */
+extern const char *const transports[]; /* their names, terminated by NULL */
 
 int q2pc_coordinate(int argc, char **argv);
 int q2pc_serve(int argc, char **argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The coordinator's sockets. It connects to its clients, over TCP and UDP alike: a connected UDP socket takes answers of
- * that client only, and learns that nobody listens there.
+ * The coordinator's sockets. They are connected to the clients, for TCP and UDP alike: a connected
+ * UDP socket receives answers from that client only, and gets an error if nobody listens there.
  */
 #define _GNU_SOURCE
 #include "coordinate.h"
@@ -17,7 +17,7 @@ __attribute__((noreturn)) static void fail_peer(const struct peer *peer, int err
 	     strerror(error));
 }
 
-/* Without blocking: SIGTERM ends the wait. */
+/* Connect without blocking, so that SIGTERM ends the wait. */
 static bool open_tcp(struct peer *peer, struct waiter *waiter)
 {
 	int error;
@@ -42,7 +42,7 @@ bool open_peer(struct peer *peer, enum transport transport, struct waiter *waite
 	peer->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (peer->fd < 0)
 		fail_peer(peer, errno);
-	/* A socket connected to a broadcast address would take no answers, which come from the clients' own. */
+	/* Do not connect to a broadcast address: answers come from the clients' own addresses. */
 	if (transport == BROADCAST ? setsockopt(peer->fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) != 0 :
 				     connect(peer->fd, (struct sockaddr *)&peer->address, sizeof(peer->address)) != 0)
 		fail_peer(peer, errno);

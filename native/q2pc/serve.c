@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * q2pc serve: a client, which waits for the coordinator's orders and answers each at once, also one that it has had, as
- * its answer may have been lost. Over TCP it takes one connection at a time; over UDP it answers to where an order came
- * from.
+ * q2pc serve: a client, which answers each order of the coordinator at once. It answers repeated
+ * orders too, as its answer may have been lost. Over TCP it serves one connection at a time; over
+ * UDP it answers the sender of an order.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -39,9 +39,9 @@ static const char help[] =
 
 static struct {
 	enum transport transport;
-	int listener;	 /* TCP: what accepts; otherwise the socket itself */
-	int connection;	 /* TCP: -1 while there is none */
-	size_t have;	 /* TCP: bytes of the next order */
+	int listener;	 /* TCP: the listening socket; otherwise the only socket */
+	int connection;	 /* TCP: -1 if there is none */
+	size_t have;	 /* TCP: bytes received of the next order */
 	uint64_t request; /* of the last order */
 	uint8_t phase;
 	union message_buffer order;
@@ -61,7 +61,10 @@ static void open_socket(void)
 	run.connection = -1;
 	run.listener = socket(AF_INET, type, 0);
 	good = run.listener >= 0;
-	/* With TCP for connections that have just ended; a broadcast reaches all clients of a host. UDP stays with one. */
+	/*
+	 * TCP: ignore connections in TIME_WAIT. Broadcast: allow several clients per host. UDP:
+	 * only one.
+	 */
 	if (run.transport != UDP)
 		good = good && setsockopt(run.listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
 	good = good && bind(run.listener, (const struct sockaddr *)&at, sizeof(at)) == 0;
@@ -72,7 +75,7 @@ static void open_socket(void)
 		     strerror(errno));
 }
 
-/* Make the order in the buffer its answer; false if it is none. */
+/* Turn the order in the buffer into its answer; return false if it is not a valid order. */
 static bool take_order(size_t size)
 {
 	struct message *order = &run.order.message;
@@ -101,7 +104,7 @@ static void serve_datagram(void)
 	socklen_t length = sizeof(source);
 	ssize_t size = recvfrom(run.listener, &run.order, sizeof(run.order), MSG_TRUNC, (struct sockaddr *)&source, &length);
 
-	/* What cannot be sent is lost like any other datagram: the coordinator notices. */
+	/* Ignore errors: to the coordinator it is one more lost datagram. */
 	if (size >= 0 && take_order((size_t)size))
 		sendto(run.listener, &run.order, (size_t)size, 0, (struct sockaddr *)&source, length);
 }
@@ -119,7 +122,7 @@ static void serve_connection(void)
 
 	if (got < 0 && errno == EAGAIN)
 		return;
-	if (got <= 0) { /* the coordinator is done, or gone; the next one may come */
+	if (got <= 0) { /* the coordinator has finished or is gone: wait for the next */
 		hang_up();
 		return;
 	}

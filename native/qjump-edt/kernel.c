@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loads the program and its map, puts it at a device's egress and finds it there again. With tcx (Linux 6.6) a program
- * stays with its device until it is detached: nothing is pinned, and no process goes on.
+ * Load the program and its map, attach it to a device's egress, and find it there again. With tcx
+ * (Linux 6.6) a program stays attached until it is detached or the device goes, without a pin or a
+ * process.
  */
 #include "edt.h"
 
@@ -18,10 +19,10 @@
 #include "../common/common.h"
 
 #define NAME "qjump_edt"
-#define TCX_EGRESS 47 /* BPF_TCX_EGRESS, which headers before Linux 6.6 have not */
-#define MOST_PROGRAMS 64 /* at one device */
+#define TCX_EGRESS 47 /* BPF_TCX_EGRESS, missing in headers before Linux 6.6 */
+#define MOST_PROGRAMS 64 /* per device */
 
-enum { TYPE_U32 = 1, TYPE_LOCK, TYPE_STATE }; /* of the map's BTF */
+enum { TYPE_U32 = 1, TYPE_LOCK, TYPE_STATE }; /* type ids in the map's BTF */
 
 #define NAMES "\0u32\0bpf_spin_lock\0val\0state\0lock"
 enum { NAME_U32 = 1, NAME_SPIN_LOCK = 5, NAME_VAL = 19, NAME_STATE = 23, NAME_LOCK = 29 };
@@ -40,7 +41,7 @@ __attribute__((noreturn)) static void fail_to(const char *what)
 	fail("cannot %s: %s", what, strerror(errno));
 }
 
-/* What the kernel wants to know of a map with a lock: a structure of that size which begins with it. */
+/* Load the BTF that the kernel needs for a map with a lock: a struct of that size, lock first. */
 static int load_types(uint32_t size)
 {
 	const struct {
@@ -135,7 +136,10 @@ static uint32_t index_of(const char *device)
 	return index;
 }
 
-/* Ours among the programs at the device's egress, and the number of its map; -1: it has none. */
+/*
+ * Find our program at the device's egress; return its descriptor and set the id of its map, or
+ * return -1.
+ */
 static int find(const char *device, uint32_t *map)
 {
 	uint32_t ids[MOST_PROGRAMS] = { 0 };
@@ -160,7 +164,7 @@ static int find(const char *device, uint32_t *map)
 		open.prog_id = ids[i];
 		fd = bpf(BPF_PROG_GET_FD_BY_ID, &open);
 		if (fd < 0)
-			continue; /* gone since */
+			continue; /* it was removed meanwhile */
 		ask.info.bpf_fd = (uint32_t)fd;
 		ask.info.info_len = sizeof(about);
 		ask.info.info = (uintptr_t)&about;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The BPF program at a device's egress: each packet of a limited level is given the first time at which it fits its
- * level's budget, and an fq below holds it until then.
+ * The BPF program at a device's egress: it gives each packet of a limited level the first departure
+ * time at which the packet fits the level's budget. An fq below holds the packet until then.
  *
- * The rule is that of kmod-patches/sch_qjump.c, of the times given in place of those of departure. Bytes are kept in
- * slots; a packet goes into the newest slot if that was opened less than a quantum q = T / 60 before the packet's time,
- * otherwise into a new one, and the slot's stamp becomes that time. From stamp + T on a slot is forgotten. A packet of c
- * bytes is given the first time, not before now nor before the last one given, at which all slots and c are at most B.
- * Times never decrease, so that every byte with a time in a window of T that ends with a packet's was counted for that
- * packet: never more than B bytes have times in [t, t + T), for any t. When all slots are taken, the oldest was opened
- * 64 q before and is forgotten.
+ * The rule is that of kmod-patches/sch_qjump.c, applied to assigned times instead of actual
+ * departures. Bytes are recorded in slots. A packet is added to the newest slot if that was opened
+ * less than a quantum q = T / 60 before the packet's time, otherwise to a new one; the slot's stamp
+ * becomes that time. A slot expires at stamp + T. A packet of c bytes gets the first time, no
+ * earlier than now and the latest time assigned, at which the bytes in all slots plus c do not
+ * exceed B.
  *
- * R6 is the packet, R7 its level, R8 what it costs, R9 now and then its time.
+ * Times never decrease. So every byte with a time in a window of length T that ends with a packet
+ * was counted when that packet got its time: no more than B bytes have times in [t, t + T), for any
+ * t. If all slots are in use, the oldest was opened 64 q earlier and has expired.
+ *
+ * R6 is the packet, R7 its level, R8 its cost, R9 the current time and later the packet's time.
  */
 #include "edt.h"
 
 #include "../common/common.h"
 
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 };
-enum { PASSED_ON = -1, SHOT = 2 }; /* verdicts; the first lets other programs, clsact and the packet go on */
+enum { PASSED_ON = -1, SHOT = 2 }; /* verdicts: continue with other programs and clsact, or drop */
 enum { DELIVERY_MONO = 1 };
 enum label { PASS, DROPPED, OVERSIZE, FULL, FITTING, FITS, OPEN, FRESH, JOIN, GIVEN, LABELS };
 
@@ -29,8 +32,8 @@ struct code {
 	struct bpf_insn *insn;
 	size_t count;
 	int map;
-	int place[LABELS]; /* of a label; -1: none yet */
-	enum label target[LARGEST]; /* of a jump */
+	int place[LABELS]; /* index of the instruction at each label */
+	enum label target[LARGEST]; /* of each jump; LABELS: not a jump to a label */
 };
 
 static void emit(struct code *code, uint8_t operation, int to, int from, int16_t offset, int32_t value)
@@ -52,7 +55,7 @@ static void move(struct code *code, int to, int from)
 	emit(code, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
 }
 
-/* to = to OPERATION from, as BPF_ADD */
+/* to = to OPERATION from; operation is BPF_ADD, for example. */
 static void with(struct code *code, uint8_t operation, int to, int from)
 {
 	emit(code, BPF_ALU64 | operation | BPF_X, to, from, 0, 0);
@@ -73,7 +76,7 @@ static void store(struct code *code, int base, int16_t offset, int from)
 	emit(code, BPF_STX | BPF_MEM | BPF_DW, base, from, offset, 0);
 }
 
-/* The state, in R1. */
+/* Load the address of the state into R1. */
 static void load_state(struct code *code)
 {
 	emit(code, BPF_LD | BPF_IMM | BPF_DW, R1, BPF_PSEUDO_MAP_VALUE, 0, code->map);
@@ -91,7 +94,7 @@ static void jump(struct code *code, enum label label)
 	emit(code, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 }
 
-/* Where a OPERATION b, as BPF_JGT */
+/* Jump if a OPERATION b; operation is BPF_JGT, for example. */
 static void jump_if(struct code *code, int a, uint8_t operation, int b, enum label label)
 {
 	code->target[code->count] = label;
@@ -104,7 +107,7 @@ static void jump_if_value(struct code *code, int a, uint8_t operation, int32_t b
 	emit(code, BPF_JMP | operation | BPF_K, a, 0, 0, b);
 }
 
-/* Leave the next instruction out where a OPERATION b. */
+/* Skip the next instruction if a OPERATION b. */
 static void skip_if(struct code *code, int a, uint8_t operation, int b)
 {
 	emit(code, BPF_JMP | operation | BPF_X, a, b, 1, 0);
@@ -121,7 +124,7 @@ static void leave(struct code *code, int32_t verdict)
 	emit(code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* field += by, where nobody else writes it */
+/* field += by, not atomically: hold the lock. */
 static void add_to(struct code *code, int16_t field, int by, int scratch)
 {
 	load(code, BPF_DW, scratch, R7, field);
@@ -136,7 +139,10 @@ static void one_more(struct code *code, int16_t field)
 	store(code, R7, field, R2);
 }
 
-/* `index` becomes the address of that element of 2^`shift` bytes; elements are `mask` + 1 and begin at an offset of R7. */
+/*
+ * Turn `index` into the address, less the array's offset in the level, of an element of 2^shift
+ * bytes; mask: number of elements - 1.
+ */
 static void element(struct code *code, int index, int32_t mask, int32_t shift)
 {
 	with_value(code, BPF_AND, index, mask);
@@ -169,8 +175,8 @@ static void find_level(struct code *code, const struct layout *layout)
 }
 
 /*
- * Bytes of the wire. A packet that is yet to be cut costs what its segments do, the headers of each included (wire_len);
- * its last segment may be as short as can be.
+ * Compute the cost in bytes on the wire. A GSO packet costs as much as its segments, including all
+ * headers (wire_len); mpu is added once, as its last segment may be very short.
  */
 static void find_cost(struct code *code)
 {
@@ -190,7 +196,7 @@ static void find_cost(struct code *code)
 	jump_if(code, R8, BPF_JGT, R5, OVERSIZE);
 }
 
-/* Full where the packet that came `limit` packets before has yet to depart. */
+/* Drop the packet if the one that came `limit` packets earlier has not departed yet. */
 static void check_limit(struct code *code, const struct layout *layout)
 {
 	call(code, BPF_FUNC_ktime_get_ns);
@@ -205,7 +211,7 @@ static void check_limit(struct code *code, const struct layout *layout)
 	jump_if(code, R2, BPF_JGT, R9, FULL);
 }
 
-/* Forget the oldest slot, whose address is then in `scratch`, and bytes in R3. */
+/* Forget the oldest slot; leave its address in `scratch` and its bytes in R3. */
 static void forget_oldest(struct code *code, int scratch)
 {
 	load(code, BPF_DW, scratch, R7, OF_LEVEL(oldest));
@@ -219,7 +225,7 @@ static void forget_oldest(struct code *code, int scratch)
 	store(code, R7, OF_LEVEL(used), R2);
 }
 
-/* In R1 the first time at which the packet fits. */
+/* Compute in R1 the first time at which the packet fits. */
 static void find_time(struct code *code)
 {
 	move(code, R1, R9);
@@ -228,7 +234,7 @@ static void find_time(struct code *code)
 	move(code, R1, R2);
 	set(code, R5, SLOTS + 1);
 	here(code, FITTING);
-	with_value(code, BPF_SUB, R5, 1); /* the verifier asks for an end; no level has more slots */
+	with_value(code, BPF_SUB, R5, 1); /* a bound for the verifier */
 	jump_if_value(code, R5, BPF_JEQ, 0, FITS);
 	load(code, BPF_DW, R2, R7, OF_LEVEL(used));
 	with(code, BPF_ADD, R2, R8);
@@ -292,7 +298,10 @@ static void count(struct code *code, const struct layout *layout)
 	unlock(code);
 }
 
-/* fq of Linux 7 logs a time whose clock it is not told, and only IP's can be told. */
+/*
+ * Set the time with its clock, as Linux 7's fq logs times of unspecified clock. Only IP packets can
+ * specify one; write the plain time stamp of others.
+ */
 static void give_time(struct code *code)
 {
 	move(code, R1, R6);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* QJump by departure times: gives the packets of limited levels times that an fq below keeps. */
+/* QJump by departure times: give packets of limited levels times that an fq below enforces. */
 #include "edt.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define LONGEST_EPOCH_NS (3600 * NS_PER_S)
 #define MOST_OVERHEAD 2048
-#define LEAST_FRAME 60 /* bytes, as the kernel counts it */
+#define LEAST_FRAME 60 /* bytes, as the kernel counts them (without FCS) */
 
 const char program[] = "qjump-edt";
 
@@ -26,7 +26,7 @@ static const char help[] =
 	"an epoch has more than the budget; an fq below DEVICE's egress keeps it until then.\n"
 	"qjump-edt(1) has the queueing disciplines that it needs.\n";
 
-/* What the command line asks for. */
+/* The rule given on the command line. */
 struct rule {
 	uint64_t epoch, slack, limit, overhead, mpu, budget[LEVELS];
 	uint8_t priomap[PRIORITIES];
@@ -46,7 +46,7 @@ static uint64_t number(const char *what, const char *text, uint64_t least, uint6
 	return value;
 }
 
-/* Read one option with its values; where the next one begins. */
+/* Parse one option with its values; return the position of the next one. */
 static char **option(char **word, struct rule *rule)
 {
 	const struct {

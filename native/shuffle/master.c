@@ -15,8 +15,8 @@ struct colleague {
 	struct master *master;
 	uint32_t number;
 	bool connected;
-	int due; /* what it is to report next; NOTHING_DUE */
-	size_t read; /* bytes of what follows */
+	int due; /* kind of its next report, or NOTHING_DUE */
+	size_t read; /* bytes received of `said` */
 	struct {
 		struct report report;
 		struct transfer transfers[WORKERS_MAX];
@@ -28,7 +28,7 @@ struct master {
 	const struct settings *settings;
 	uint16_t port;
 	struct colleague *colleagues;
-	uint32_t connected, mapped, finished; /* how many workers are so far in this round */
+	uint32_t connected, mapped, finished; /* numbers of workers; the last two in this round */
 	uint32_t round;
 	int64_t round_start;
 	struct result result;
@@ -105,7 +105,7 @@ static void finish(struct master *master)
 	begin_round(master);
 }
 
-/* How many copies follow a report sizes what is read, so it is looked at first. */
+/* Check the header of a report first, as its count determines how much is read. */
 static void check_report(const struct master *master, const struct colleague *colleague)
 {
 	const struct report *report = &colleague->said.report;
@@ -126,7 +126,7 @@ static void check_report(const struct master *master, const struct colleague *co
 	lost(master, colleague, why);
 }
 
-/* Whether a copy is one that the worker was told to make in the step that it reports. */
+/* True if the worker was told to make this copy in the step that it reports. */
 static bool is_copy(const struct master *master, const struct colleague *colleague,
 		    const struct transfer *transfer)
 {
@@ -143,7 +143,10 @@ static bool is_copy(const struct master *master, const struct colleague *colleag
 	       transfer->source <= settings->count && transfer->source != colleague->number;
 }
 
-/* That a worker says it has received what it should is checked, as its own program checks the bytes. */
+/*
+ * Check that a report has the copies that the worker was told to make; the worker has checked their
+ * bytes.
+ */
 static void hear(struct master *master, struct colleague *colleague)
 {
 	const struct settings *settings = master->settings;
@@ -180,7 +183,7 @@ static void hear(struct master *master, struct colleague *colleague)
 	}
 }
 
-/* Connected: say what the job is. */
+/* A worker is connected: send it the plan. */
 static void greet(struct master *master, struct colleague *colleague)
 {
 	const struct settings *settings = master->settings;
@@ -262,7 +265,7 @@ static struct sockaddr_in address(void *owner, uint32_t number)
 
 static void woken(void *owner)
 {
-	(void)owner; /* it never arms the timer */
+	(void)owner; /* the master never arms the timer */
 }
 
 struct result run_master(const struct settings *settings)
@@ -275,7 +278,10 @@ struct result run_master(const struct settings *settings)
 	master->colleagues = allocate(settings->count, sizeof(*master->colleagues));
 	node->owner = master;
 	node->number = MASTER;
-	/* --parallel is the workers' limit: results come when they are ready, as if the workers brought them. */
+	/*
+	 * --parallel limits the workers only: results are fetched as soon as they are ready, as if
+	 * pushed.
+	 */
 	node->limit = settings->count;
 	node->woken = woken;
 	node->fetched = fetched;

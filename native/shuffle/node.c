@@ -13,8 +13,9 @@
 #define BACKLOG 128
 
 /*
- * What is served. What is fetched is read with MSG_TRUNC, by which the kernel forgets it instead of copying it: nothing
- * is ever written to `sink`. Over loopback that makes 9.1 instructions a byte of 10.1.
+ * The data served, and a buffer for data fetched. Reading with MSG_TRUNC makes the kernel discard
+ * the data instead of copying it, so nothing is written to `sink`. Over loopback this saves one of
+ * 10.1 instructions per byte.
  */
 static const char content[64 << 10];
 static char sink[256 << 10];
@@ -30,7 +31,7 @@ void endpoint_watch(struct endpoint *endpoint, uint32_t events, int how)
 void endpoint_close(struct endpoint *endpoint)
 {
 	if (endpoint->fd >= 0)
-		close(endpoint->fd); /* which takes it out of the epoll set */
+		close(endpoint->fd); /* also removes it from the epoll set */
 	endpoint->fd = -1;
 }
 
@@ -63,13 +64,13 @@ static void serve_more(struct served *served)
 		if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (sent < 0)
-			break; /* who fetches it will notice, if it still cares */
+			break; /* the receiver notices, if it is still there */
 		served->left -= sent;
 	}
 	endpoint_close(&served->endpoint);
 }
 
-/* A copy is wanted, of so many bytes. */
+/* Start to serve a copy of this many bytes. */
 static void serve(struct served *served, int64_t bytes)
 {
 	struct sockaddr_in peer = { .sin_family = AF_INET };
@@ -86,7 +87,7 @@ static void serve(struct served *served, int64_t bytes)
 	serve_more(served);
 }
 
-/* Somebody who connected has something to say, or takes more of what it asked for. */
+/* A connection is readable before its hello is complete, and writable while its copy is served. */
 static void served_ready(struct endpoint *endpoint)
 {
 	struct served *served = (struct served *)endpoint;
@@ -127,7 +128,7 @@ static void listener_ready(struct endpoint *listener)
 	int fd = accept_from(listener->fd);
 
 	if (fd < 0)
-		return; /* gone again */
+		return; /* the client has gone already */
 	for (int i = 0; i < SERVED_MAX; i++) {
 		struct served *served = &node->served[i];
 
@@ -190,7 +191,7 @@ static void fetch_ready(struct endpoint *endpoint)
 	fetch_next(node);
 }
 
-/* Begin what is queued, as far as the limit allows. */
+/* Start queued fetches, up to the limit. */
 static void fetch_next(struct node *node)
 {
 	for (int i = 0; i < WORKERS_MAX && node->queue_count && node->active < node->limit; i++) {
@@ -280,7 +281,7 @@ bool node_run(struct node *node)
 
 			if (!endpoint)
 				node->woken(node->owner);
-			else if (endpoint->fd >= 0) /* an event before may have closed it */
+			else if (endpoint->fd >= 0) /* an earlier event may have closed it */
 				endpoint->ready(endpoint);
 			if (node->stop.fd < 0)
 				return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shuffle: the traffic of a MapReduce job, between a master and workers. */
+/* shuffle: generate the traffic of a MapReduce job, between a master and workers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What master and workers tell each other on the master's connections, and when:
+ * The protocol between master and workers, on control connections made by the master:
  *
- *	master	hello, plan			once
- *	master	ORDER_ROUND			the worker fetches its part from the master, then computes (waits)
+ *	master	hello, plan	once
+ *	master	ORDER_ROUND	the worker fetches its part from the master, then computes (waits)
  *	worker	REPORT_MAPPED
- *	master	ORDER_SHUFFLE			after every worker's report: the worker fetches from every other one, then computes
- *	worker	REPORT_REDUCED			the master fetches the worker's result; after all of them the round is over
- *	worker	REPORT_BROKEN			at any time: a copy failed
+ *	master	ORDER_SHUFFLE	after all workers have reported: the worker fetches from every other
+ *				worker, then computes
+ *	worker	REPORT_REDUCED	the master fetches the worker's result; after all the round ends
+ *	worker	REPORT_BROKEN	at any time: a copy failed
  *
- * A report brings the copies that the worker received since the last one. The connection's end ends the job; the worker
- * is free then.
+ * A report lists the copies that the worker has received since the last report. The end of the
+ * connection ends the job, and the worker becomes free.
  */
 #ifndef SHUFFLE_SHUFFLE_H
 #define SHUFFLE_SHUFFLE_H
@@ -21,11 +22,11 @@ struct plan {
 	uint32_t node; /* the worker's number */
 	uint32_t workers;
 	uint32_t parallel;
-	uint32_t master_port; /* at the address that the control connection comes from */
+	uint32_t master_port; /* at the source address of the control connection */
 	int64_t distribute; /* bytes */
 	int64_t shuffle;
 	int64_t compute; /* ns */
-	int64_t jitter; /* ns: a worker computes so much longer or shorter at most */
+	int64_t jitter; /* ns: largest deviation of a time to compute */
 	uint64_t seed;
 	struct sockaddr_in addresses[WORKERS_MAX];
 };
@@ -38,35 +39,35 @@ struct order {
 struct report {
 	enum { REPORT_MAPPED, REPORT_REDUCED, REPORT_BROKEN } what;
 	uint32_t round;
-	uint32_t count; /* how many transfers follow it, at most WORKERS_MAX */
-	char why[100]; /* REPORT_BROKEN */
+	uint32_t count; /* number of transfers that follow, at most WORKERS_MAX */
+	char why[100]; /* for REPORT_BROKEN */
 };
 
 struct settings {
 	struct sockaddr_in workers[WORKERS_MAX];
 	uint32_t count;
 	int64_t rounds; /* 0: as many as the duration allows */
-	int64_t duration; /* ns, after which no round begins; 0: any time */
+	int64_t duration; /* ns, after which no round begins; 0: no limit */
 	int64_t distribute, shuffle, aggregate; /* bytes */
 	uint32_t parallel;
 	int64_t compute; /* ns */
-	double jitter; /* of the time to compute */
+	double jitter; /* as a fraction of the time to compute */
 	uint64_t seed;
-	size_t transfers; /* how many rows the log can hold */
+	size_t transfers; /* capacity of the log in rows */
 };
 
 struct result {
 	struct transfer *log;
 	size_t count;
-	int64_t rounds; /* that are complete */
-	int64_t from, to; /* ns: the first round's beginning, the end; both 0 if none began */
+	int64_t rounds; /* completed */
+	int64_t from, to; /* ns: start of the first round, end; both 0 if no round began */
 	bool early;
 };
 
-/* Rows that a round makes. */
+/* Return the number of rows per round. */
 int64_t rows_per_round(const struct settings *settings);
 
-/* Run the job. Ends the program if a connection fails or the log is full. */
+/* Run the job. Exits if a connection fails or the log is full. */
 struct result run_master(const struct settings *settings);
 /* Serve one master after another, until a signal. */
 void run_worker(uint16_t port);

@@ -12,11 +12,11 @@
 
 struct worker {
 	struct node node;
-	struct endpoint control; /* fd -1: free */
+	struct endpoint control; /* fd is -1 while there is no master */
 	struct sockaddr_in master; /* where it listens */
 	struct plan plan;
 	struct order order;
-	size_t read; /* bytes of the plan, then of an order */
+	size_t read; /* bytes received of the plan, then of an order */
 	bool planned;
 	uint32_t round;
 	enum { IDLE, DISTRIBUTING, MAPPING, SHUFFLING, REDUCING } doing;
@@ -24,7 +24,7 @@ struct worker {
 	uint32_t count;
 };
 
-/* The job is over: the master has gone. */
+/* The master has closed the connection: end the job. */
 static void leave(struct worker *worker)
 {
 	node_fetch_none(&worker->node);
@@ -40,7 +40,7 @@ static void report(struct worker *worker, int what, const char *why)
 	struct report text = { .what = what, .round = worker->round, .count = worker->count };
 
 	snprintf(text.why, sizeof(text.why), "%s", why);
-	/* If the master does not hear it, it has gone, which the connection will say. */
+	/* Ignore errors: if the master has gone, its connection will report that. */
 	if (send_all(worker->control.fd, &text, sizeof(text)))
 		send_all(worker->control.fd, worker->received, worker->count * sizeof(worker->received[0]));
 	worker->count = 0;
@@ -85,7 +85,7 @@ static void distribute(struct worker *worker)
 		compute(worker, MAPPING);
 }
 
-/* From every other worker, in an order of one's own, so that not all begin at the same one. */
+/* Fetch from all other workers in random order, so that not all start with the same one. */
 static void shuffle(struct worker *worker)
 {
 	const struct plan *plan = &worker->plan;
@@ -100,7 +100,7 @@ static void shuffle(struct worker *worker)
 		compute(worker, REDUCING);
 		return;
 	}
-	/* A copy that fails at once ends the step. */
+	/* A copy that fails immediately ends the step. */
 	for (uint32_t left = count; left && worker->doing == SHUFFLING; left--) {
 		uint32_t place = (uint32_t)(draw(seed, (uint64_t)worker->round * WORKERS_MAX + left) % left);
 		struct transfer transfer = {
@@ -128,8 +128,9 @@ static void fetched(void *owner, const struct transfer *transfer)
 }
 
 /*
- * The master is told, and decides. It may have gone itself, and other workers, which know that already, may have left
- * the job and hung up: so this is no error here. Others are served on, lest they report what is only our fault.
+ * Report a failed copy to the master, which decides. It is not an error of this worker: the master
+ * may have gone, and other workers that know it may have hung up. Continue to serve others, so that
+ * they do not report failures caused by this worker.
  */
 static void broken(void *owner, const struct transfer *transfer, const char *why)
 {
@@ -149,7 +150,9 @@ static struct sockaddr_in address(void *owner, uint32_t number)
 	return number == MASTER ? worker->master : worker->plan.addresses[number - 1];
 }
 
-/* Numbers of the master's count arrays, copies and times here: one that does not fit ends the program. */
+/*
+ * Check a number from the master, which sizes arrays, copies and times: exit if it is out of range.
+ */
 static void check(const struct worker *worker, const char *what, int64_t number, int64_t least, int64_t most)
 {
 	if (number < least || number > most)
@@ -182,7 +185,7 @@ static void take_order(struct worker *worker)
 	const struct order *order = &worker->order;
 
 	check(worker, "kind of an order", order->what, ORDER_ROUND, ORDER_SHUFFLE);
-	/* What is received in a step is counted up to its report. */
+	/* Copies of a step are counted until its report, so steps must not overlap. */
 	if (worker->doing != IDLE)
 		fail("the master at %s orders round %u while round %u is not done, "
 		     "run the same shuffle there and here",
@@ -223,11 +226,11 @@ static void called(void *owner, int fd)
 	struct pollfd before = { .fd = worker->control.fd, .events = POLLRDHUP };
 	socklen_t size = sizeof(worker->master);
 
-	/* That the last master has gone may not have been read yet. */
+	/* The last master may have hung up without our having noticed. */
 	if (before.fd >= 0 && poll(&before, 1, 0) == 1)
 		leave(worker);
 	if (worker->control.fd >= 0 || getpeername(fd, (struct sockaddr *)&worker->master, &size)) {
-		close(fd); /* one job at a time: the second master is told by that */
+		close(fd); /* one job at a time: the second master sees the close */
 		return;
 	}
 	worker->control.fd = fd;

@@ -7,16 +7,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from qjump_mn import environment, variables
+from qjump_mn.install import environment
+from qjump_mn.process import variables
 
 variables.settle()
 if __name__ == "__main__":
     environment.ensure("qjump_mn.analysis")
 
 with environment.intact():
-    from qjump_mn.analysis import pipeline, ready, terminal
+    from qjump_mn.analysis import pipeline, preload, terminal
+    from qjump_mn.console import Output, accept_everything
     from qjump_mn.errors import BEGINS, last_words
-    from qjump_mn.output import Output, accept_everything
     from qjump_mn.report import pdf
     from qjump_mn.results import reference
 
@@ -66,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _is_told() -> bool:
     """Get ready, and wait; False when whoever was to tell has ended."""
-    ready.load()
+    preload.load()
     return bool(sys.stdin.readline())
 
 

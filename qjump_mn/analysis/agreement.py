@@ -13,8 +13,8 @@ from qjump_mn.links.base import Wait
 from qjump_mn.model import ports
 from qjump_mn.programs import pace, registry
 from qjump_mn.programs.base import Flow, WorkloadPlan
-from qjump_mn.programs.measured import Crossed
-from qjump_mn.results import links, reading
+from qjump_mn.programs.measures_api import Crossed
+from qjump_mn.results import links, raw_output
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialTables
@@ -58,7 +58,7 @@ def times(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
             if agrees is None or (tables.facts.read_ns is None and not workload.ONLY_SIMULATED):
                 continue
             asked += 1
-            said = reading.said(tables, workload, run.raw(name), clock)
+            said = raw_output.said(tables, workload, run.raw(name), clock)
             try:
                 problems += (f"{name}: {workload.name}: {problem}" for problem in agrees(said))
             except (OSError, LookupError, ValueError, LostError) as error:

@@ -2,7 +2,7 @@
 
 Between the readings "before" and "after" all of a trial's programs run: what one received was carried by
 every link on its way, and what a link carried somebody has sent. Programs say what they know
-(:class:`~qjump_mn.programs.measured.Moved`); how far below the counters they may be is for them to say.
+(:class:`~qjump_mn.programs.measures_api.Moved`); how far below the counters they may be is for them to say.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from qjump_mn.model import ports
 from qjump_mn.model.topology import Network
 from qjump_mn.programs import pace, registry
 from qjump_mn.programs.base import Flow, WorkloadPlan
-from qjump_mn.programs.measured import HEADERS_BYTES, Moved
-from qjump_mn.results import links, reading
+from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved
+from qjump_mn.results import links, raw_output
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialTables
@@ -148,7 +148,7 @@ def _waited(network: Network, carried: Carried, flow: Flow) -> int:
 def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path, clock: str) -> tuple[Moved, ...] | None:
     """None of one that says nothing, or whose frames go elsewhere too."""
     moved = registry.measures(workload).moved
-    return None if moved is None else tuple(moved(reading.said(tables, workload, raw, clock)))
+    return None if moved is None else tuple(moved(raw_output.said(tables, workload, raw, clock)))
 
 
 def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from qjump_mn.analysis import claims, sentences
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, known
+from qjump_mn.model import constants, suggestions
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import registry as figures
 
@@ -24,11 +24,11 @@ def _check_bounds(plan: Plan) -> None:
     if not bounds:
         return
     series = sorted({name for arm in plan.arms for name in (arm.name, arm.series) if name})
-    entries = sorted(known.entries(plan.arms))
+    entries = sorted(constants.entries(plan.arms))
     measures = [f"{name}.{entry}" for name in series for entry in entries]
     for bound in bounds:
         if bound not in measures:
-            nearest = choices.nearest(bound, [*plan.constants, *measures])
+            nearest = suggestions.nearest(bound, [*plan.constants, *measures])
             raise UsageError(
                 f"experiment {plan.experiment!r}: figure: there is no bound {bound!r}: {nearest}"
             )

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression
-from qjump_mn.model.choices import nearest
 from qjump_mn.model.experiment import Published, SizeSpec
 from qjump_mn.model.expression import FUNCTIONS, Expression, Kind, Path, UndefinedError, UnknownNameError
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.suggestions import nearest
 from qjump_mn.programs import registry
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.measures_api import Measures
 from qjump_mn.results import contents
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.tables import TrialTables

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
-from qjump_mn.errors import LostError
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import tables, wording
+from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import ArmSummary, Spread
 from qjump_mn.results.tables import TrialFacts, TrialTables
@@ -58,9 +57,11 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
             try:
                 rows = tables.table(workload, trial, run.raw(trial.name))
                 median_ms = values(workload, rows, trial, tables.facts(run, trial)).get("p50_ms")
-            except LostError:  # the analysis says it, with its place
+            except Exception:  # the analysis says it, with its place; the other trials go on
                 return ""
-            return "" if median_ms is None else f"{workload.name}: median {wording.duration(median_ms, unit)}"
+            return (
+                "" if median_ms is None else f"{workload.name}: median {formatting.duration(median_ms, unit)}"
+            )
     return ""
 
 

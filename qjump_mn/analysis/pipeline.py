@@ -7,12 +7,20 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from qjump_mn.analysis import beside, fidelity, loads, margins, measures, sentences, verdicts
+from qjump_mn.analysis import (
+    fidelity,
+    link_loads,
+    margins,
+    measures,
+    published_comparison,
+    sentences,
+    verdicts,
+)
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
-from qjump_mn.report import document, drawing, written
+from qjump_mn.report import document, drawing, notes
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import contents, directory, outcome, reference, tables
 from qjump_mn.results.contents import Results
@@ -43,7 +51,7 @@ def analyse(path: Path) -> Analysed:
     except UsageError:
         registry.check(registry.broken())  # without its program a manifest cannot be read
         raise
-    written.read(run.path)  # what is wrong in it is said before anything is written
+    notes.read(run.path)  # what is wrong in it is said before anything is written
     manifest = run.manifest
     plan = manifest.plan
     registry.check(registry.of(workload).name for arm in plan.arms for workload in arm.workloads)
@@ -73,8 +81,8 @@ def analyse(path: Path) -> Analysed:
         missing=every_missing,
         drawings=drawing.draw(run, manifest, arms),
         exit_code=exit_code,
-        links=loads.summarise(data),
-        beside=beside.compare(manifest, arms),
+        links=link_loads.summarise(data),
+        beside=published_comparison.compare(manifest, arms),
         sentences=sentences.of(plan, arms),
         reference_clause=compared.clause,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from qjump_mn.analysis import claims
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import ArmSummary, medians
 
 PLACE = "{value}"
@@ -28,5 +28,5 @@ def of(plan: Plan, arms: Iterable[ArmSummary]) -> tuple[str, ...]:
             raise UsageError(f"{where}: {what}")
         value = claims.parse(sentence.of, "number", plan, f"{where}: of").number(measured, plan.constants)
         if value is not None:
-            sentences.append(sentence.text.replace(PLACE, wording.number(value)))
+            sentences.append(sentence.text.replace(PLACE, formatting.number(value)))
     return tuple(sentences)

@@ -11,13 +11,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import uncut
 from qjump_mn.analysis.pipeline import Analysed
+from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import command
 from qjump_mn.model.plan import Plan
-from qjump_mn.output import Table
 from qjump_mn.report import pdf
-from qjump_mn.results import remarks, summary, tabulated, wording
+from qjump_mn.results import formatting, remarks, result_tables, summary
 from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome
 
 COLOURS = {
@@ -44,12 +43,12 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
     console.print(Text(plan.title, style="bold"))
     if any(arm.done for arm in outcome.arms):
         for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
-            _print_uncut(console, table)
+            _print_unfolded(console, table)
     if verbose:
         _show_details(console, plan, outcome)
     console.print(Text(summary.of(plan, outcome).sentence), soft_wrap=not console.is_terminal)
     if not verbose and outcome.exit_code:
-        _print_uncut(console, _failed(outcome))
+        _print_unfolded(console, _failed(outcome))
     if outcome.missing:
         console.print(Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold"))
         for line in _missing(outcome, verbose=verbose):
@@ -59,10 +58,10 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
 
 
-def _print_uncut(console: Console, table: Table) -> None:
+def _print_unfolded(console: Console, table: Table) -> None:
     """Print a table; in a file it has room, and nothing of it is folded."""
     if not console.is_terminal:
-        table.width = max(console.width, uncut.width(console, table))
+        table.width = max(console.width, unfolded_width(console, table))
     console.print(table, crop=False)
 
 
@@ -73,7 +72,7 @@ def _show_details(console: Console, plan: Plan, outcome: Outcome) -> None:
     if outcome.beside is not None:
         console.print(_beside(outcome.beside))
     console.print(_verdicts(outcome))
-    console.print(Text.assemble(("Fidelity ", "bold"), wording.fidelity(outcome)))
+    console.print(Text.assemble(("Fidelity ", "bold"), formatting.fidelity(outcome)))
     idle = next((check.text for check in outcome.checks if check.name == "idle RTT"), None)
     if idle is not None:
         console.print(Text(f"  idle RTT: {idle}"))
@@ -89,7 +88,7 @@ def _failed(outcome: Outcome) -> Table:
     for row in outcome.verdicts:
         if row.verdict in ("PARTLY", "NOT REPRODUCED", "INVALID"):
             verdict = Text(row.verdict, style=COLOURS[row.verdict])
-            table.add_row(verdict, wording.value(row), Text(row.statement))
+            table.add_row(verdict, formatting.value(row), Text(row.statement))
     return table
 
 
@@ -108,13 +107,13 @@ def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None
     their own, of which the first has a title. Columns that do not fit into ``width`` stand in tables below,
     each with the arms' names; rich would leave nothing of those names, to make room for numbers."""
     title = "Arms: medians of the replicates"
-    for block in tabulated.blocks(plan, arms):
+    for block in result_tables.blocks(plan, arms):
         labels, schemes = [arm.label for arm, _ in block.rows], [arm.scheme for arm, _ in block.rows]
         columns = [
             Column(head.replace(": ", ":\n").replace(", ", ",\n"), [cells[place] for _, cells in block.rows])
             for place, head in enumerate(block.heads)
         ]
-        columns.append(Column("n", [wording.replicates(arm) for arm, _ in block.rows]))
+        columns.append(Column("n", [formatting.replicates(arm) for arm, _ in block.rows]))
         for part, beside in _parts(columns, labels, schemes, width):
             table = Table(title=title, title_justify="left", pad_edge=False, box=None)
             names = {"arm": labels, **({"scheme": schemes} if beside else {})}
@@ -201,9 +200,9 @@ def _beside(comparison: Comparison) -> Table:
         box=None,
     )
     table.add_column("", overflow="fold", min_width=12)
-    for head in tabulated.compared_heads(comparison):
+    for head in result_tables.compared_heads(comparison):
         table.add_column(head.replace(", ", ",\n"), justify="right", overflow="fold")
-    for what, *cells in tabulated.compared(comparison):
+    for what, *cells in result_tables.compared(comparison):
         table.add_row(Text(what), *(cell.replace(" (", "\n(") for cell in cells))
     return table
 
@@ -223,10 +222,10 @@ def _verdicts(outcome: Outcome) -> Table:
         cell = Text(row.statement)
         if row.note:
             cell.append(f" ({row.note})", style="italic")
-        for line in (wording.published(row), wording.perturbed(row)):
+        for line in (formatting.published(row), formatting.perturbed(row)):
             cell.append(f"\n{line}" if line else "")
         cell.append(f"\n{row.source} ({row.claim})", style="dim")
-        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.value(row), cell)
+        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), formatting.value(row), cell)
     return table
 
 

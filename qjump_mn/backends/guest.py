@@ -10,8 +10,8 @@ from typing import Self
 
 import msgspec
 
-from qjump_mn import estimate, guest
-from qjump_mn.backends import emulated
+from qjump_mn import guest
+from qjump_mn.backends import emulated, estimate
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages
 from qjump_mn.errors import InvalidRunError, LostError

@@ -10,9 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from qjump_mn import scratch
-from qjump_mn.backends import emulated, needs
-from qjump_mn.backends.claim import Claim
+from qjump_mn.backends import emulated, host_needs
+from qjump_mn.backends.host_claim import Claim
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages, ticking
 from qjump_mn.errors import MachineError, QJumpError
@@ -21,6 +20,7 @@ from qjump_mn.executor.steps import MACHINE, Run, Steps, Topology
 from qjump_mn.executor.trial import Network as Built
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.process import temp_dirs
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 
@@ -93,7 +93,7 @@ class HostBackend:
         Raises :class:`MachineError` for what this machine lacks.
         """
         emulated.check(plan)
-        needs.check(plan)
+        host_needs.check(plan)
 
     def cost(self, trial: Trial) -> float:
         """Return 0, which keeps the order: trials run one by one."""
@@ -139,7 +139,7 @@ class HostBackend:
             _check_names(skeleton)
             self._shell.expect(steps)
             built = self._network_exits.enter_context(Built(self._shell))
-            with scratch.folder() as folder:
+            with temp_dirs.folder() as folder:
                 built.build(steps, Path(folder))
             self._current = (skeleton, built)
         return self._current[1]

@@ -14,7 +14,7 @@ from typing import Any
 from qjump_mn import extensions
 from qjump_mn.backends.protocol import Backend
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices
+from qjump_mn.model import suggestions
 
 GROUP = "qjump_mn.backends"
 OURS = {
@@ -36,7 +36,7 @@ def check(backends: Iterable[str], where: str) -> None:
     valid = names()
     for name in backends:
         if name not in valid:
-            raise UsageError(f"{where}: there is no backend {name!r}: {choices.nearest(name, valid)}")
+            raise UsageError(f"{where}: there is no backend {name!r}: {suggestions.nearest(name, valid)}")
 
 
 def make(name: str) -> Backend:

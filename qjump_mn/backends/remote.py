@@ -16,11 +16,12 @@ from typing import Any, Self
 
 import msgspec
 
-from qjump_mn import __version__, scratch
+from qjump_mn import __version__
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Backend, Ended, Progress
 from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.process import temp_dirs
 from qjump_mn.programs import registry as programs
 
 CONNECT_S = 10.0
@@ -129,7 +130,7 @@ def run_here(
             f"a worker has image {worker_image[:12]}, not {image[:12]}: use the same checkout and "
             "architecture"
         )
-    with scratch.folder() as name:
+    with temp_dirs.folder() as name:
         folder = Path(name)
         ended = ready.run(
             msgspec.json.decode(trial, type=Trial, dec_hook=programs.decode), folder, lambda line: None

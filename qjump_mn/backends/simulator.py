@@ -16,9 +16,9 @@ import msgspec
 
 from qjump_mn.backends.protocol import SIMULATED, Ended, Progress
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.leash import of_ours
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.processes import Used, wait
+from qjump_mn.process.leash import of_ours
+from qjump_mn.process.processes import Used, wait
 from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.toolbox import machines
 

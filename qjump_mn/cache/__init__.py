@@ -10,7 +10,7 @@ write to is not used.
 An artefact is not checked before it is used. `machine verify` compares its files with its
 SHA256SUMS (sums.py) and removes it if one is damaged.
 
-The standard library only: environment.py needs this before there is anything else.
+The standard library only: install/environment.py needs this before there is anything else.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from qjump_mn import syntax, variables
+from qjump_mn import syntax
 from qjump_mn.cache import holds, sums
 from qjump_mn.cache.sums import hash_of_file as hash_of_file
 from qjump_mn.errors import MachineError, is_full, reason_of
+from qjump_mn.process import variables
 
 SHARED = Path("/var/cache/qjump-mn")
 """The root of artefacts that all users of a machine may take."""

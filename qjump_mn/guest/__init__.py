@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from qjump_mn import cache, scratch
+from qjump_mn import cache
 from qjump_mn.errors import LostError
 from qjump_mn.guest import instance, outer
 from qjump_mn.guest.cores import core
@@ -27,6 +27,7 @@ from qjump_mn.guest.images import check_processor, prepare
 from qjump_mn.guest.instance import MEMORY_MB, Outcome, Stop
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Tick, encode_job, encode_setup
 from qjump_mn.guest.result import Trailer, unpack
+from qjump_mn.process import temp_dirs
 
 __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Stop", "check_processor", "prepare", "run"]
 
@@ -95,7 +96,7 @@ def run(
 
 def _boot(boot: Callable[[Path], Outcome], out: Path) -> tuple[Outcome, Trailer]:
     """Run an instance in a temporary folder, and unpack its result and its console into ``out``."""
-    with scratch.folder() as folder:
+    with temp_dirs.folder() as folder:
         log = Path(folder, "log")
         out.mkdir(parents=True, exist_ok=True)
         try:

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError
-from qjump_mn.processes import stat
+from qjump_mn.process.processes import stat
 
 Progress = Callable[[str], None]
 

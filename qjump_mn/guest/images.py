@@ -12,7 +12,7 @@ from qjump_mn.guest import outer
 from qjump_mn.guest.job import Image, Progress
 from qjump_mn.toolbox import image, machines, overlay, um
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import outer as toolbox_outer
+from qjump_mn.toolbox import outer_machine as toolbox_outer
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL, OUTER
 from qjump_mn.toolbox.tree import Tree

@@ -25,8 +25,8 @@ import msgspec
 from qjump_mn.errors import LostError
 from qjump_mn.guest import starter
 from qjump_mn.guest.cores import StoppedError
-from qjump_mn.leash import leashed
-from qjump_mn.processes import Used, wait
+from qjump_mn.process.leash import leashed
+from qjump_mn.process.processes import Used, wait
 
 BEGAN_NS = 1_767_225_600_000_000_000
 """The guest's clock at the start of an instance: 2026-01-01, as everywhere in the project."""
@@ -186,7 +186,7 @@ def start(
     environment: Mapping[str, str],
     descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program that dies with this process (leash.py), in a session of its own.
+    """Start a program that dies with this process (process/leash.py), in a session of its own.
 
     It is pinned to ``core``, holds only ``descriptors`` besides the standard ones, has an empty
     standard input, and prints to ``output``.

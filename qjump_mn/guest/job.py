@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.processes import Used
+from qjump_mn.process.processes import Used
 
 Progress = Callable[[str], None]
 """Called with one short line, without a newline, from the thread that runs the job."""

@@ -1,6 +1,6 @@
 """Run an instance inside an emulated machine, on hosts that are not x86-64 Linux.
 
-The host's QEMU emulates a small x86-64 machine (toolbox/outer.py), without network or disk. It
+The host's QEMU emulates a small x86-64 machine (toolbox/outer_machine.py), without network or disk. It
 boots, starts the instance, passes on what that writes, and ends with it. An instance gives the same
 results to the bit, but takes about 35 times the processor's time.
 """
@@ -19,7 +19,7 @@ from qjump_mn.guest.instance import MEMORY_MB, Outcome, Stop
 from qjump_mn.toolbox import cpio, processors
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL
-from qjump_mn.toolbox.outer import IMAGE, INPUT, LOG, OUTPUT, PROGRAM, STATUS, WORDS
+from qjump_mn.toolbox.outer_machine import IMAGE, INPUT, LOG, OUTPUT, PROGRAM, STATUS, WORDS
 
 VARIABLE = "QJUMP_MN_OUTER"
 """If this environment variable is set, guests run in QEMU on any host."""
@@ -68,7 +68,7 @@ def run(
     core: int | None = None,
     stop: Stop | None = None,
 ) -> Outcome:
-    """Run an instance as `instance.run` does, in the ``machine`` that toolbox/outer.py builds.
+    """Run an instance as `instance.run` does, in the ``machine`` that toolbox/outer_machine.py builds.
 
     Raises MachineError if QEMU is not installed, and the errors of `instance.run`.
     """

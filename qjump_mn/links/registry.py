@@ -11,7 +11,7 @@ import importlib
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
 from qjump_mn.links.base import LinkModel
-from qjump_mn.model import choices
+from qjump_mn.model import suggestions
 
 GROUP = "qjump_mn.links"
 OURS = {"wire": "Wire", "htb": "Htb", "tbf": "Tbf"}
@@ -35,7 +35,7 @@ def of(name: str, where: str = "link.model") -> LinkModel:
         model_class: type[LinkModel] = getattr(module, OURS[name])
         return model_class()
     if name not in names():
-        raise UsageError(f"{where}: there is no link model {name!r}: {choices.nearest(name, names())}")
+        raise UsageError(f"{where}: there is no link model {name!r}: {suggestions.nearest(name, names())}")
     model = extensions.load(GROUP, name)()
     if not isinstance(model, LinkModel) or model.name != name:
         raise UsageError(

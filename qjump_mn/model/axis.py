@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices
+from qjump_mn.model import suggestions
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)"
 """A value of a sweep that is one, with its unit."""
@@ -37,7 +37,9 @@ def _by_name(where: str, values: Sequence[float | str], names: list[str]) -> lis
 def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
     for value in values:
         if names and str(value) not in names:
-            raise UsageError(f"{where}: there is no point {value!r}: {choices.nearest(str(value), names)}")
+            raise UsageError(
+                f"{where}: there is no point {value!r}: {suggestions.nearest(str(value), names)}"
+            )
 
 
 def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:

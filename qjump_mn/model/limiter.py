@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, ports
+from qjump_mn.model import ports, suggestions
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter
@@ -52,7 +52,8 @@ def of_arm(
     key = _key(arm, experiment)
     if key not in limiters:
         raise UsageError(
-            f"{where}: arms.{name}: there is no limiter qjump.{key}: {choices.nearest(key, list(limiters))}"
+            f"{where}: arms.{name}: there is no limiter qjump.{key}: "
+            f"{suggestions.nearest(key, list(limiters))}"
         )
     return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, time_scale, remarks)
 

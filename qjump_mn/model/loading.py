@@ -14,10 +14,10 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import choices, defaults, places, tables, units, words
-from qjump_mn.model.converting import convert
+from qjump_mn.model import defaults, suggestions, tables, toml_locations, units, words
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
+from qjump_mn.model.toml_types import convert
 from qjump_mn.model.topology import LinkSpec, TopologySpec
 from qjump_mn.programs import registry
 
@@ -153,8 +153,8 @@ def read(kind: str, name: str) -> dict[str, Any]:
         yours = " and ".join(map(str, dict.fromkeys(folders(kind)[:-1])))
         see = f"qjump-mn list {kind} lists them" if kind in ("experiments", "schemes") else ""
         raise UsageError(
-            f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind), see)}; yours are "
-            f"looked for in {yours}"
+            f"there is no {SINGULAR[kind]} {name!r}: {suggestions.nearest(name, names(kind), see)}; "
+            f"yours are looked for in {yours}"
         )
     try:
         # An editor may have put a mark of the byte order before it.
@@ -218,7 +218,7 @@ def experiment(
     for told in ExperimentSpec.BESIDE:
         raw.pop(told, None)
     if preset not in table:
-        raise UsageError(f"{where} has no preset {preset!r}: {choices.nearest(preset, list(table))}")
+        raise UsageError(f"{where} has no preset {preset!r}: {suggestions.nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
     for entry in table[preset].get("without", ()):
         tables.leave_out(raw, entry, f"{where}: presets.{preset}.without")
@@ -230,7 +230,7 @@ def experiment(
         _add_arm(raw, scheme_name, where)
     bases = _add_schemes(raw, {})
     registry.check(_programs(raw))
-    laid = places.Laid(f"presets.{preset}", changes)
+    laid = toml_locations.Laid(f"presets.{preset}", changes)
     spec = convert(raw, ExperimentSpec, where, path_of("experiments", name), laid)
     if not settings:
         return spec, named
@@ -291,7 +291,8 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
     for compare in compared if several else [compared]:
         if compare not in arms:
             raise UsageError(
-                f"{where}: compare: there is no arm {compare!r}: {choices.nearest(str(compare), list(arms))}"
+                f"{where}: compare: there is no arm {compare!r}: "
+                f"{suggestions.nearest(str(compare), list(arms))}"
             )
         key = (f"{compare.partition('_')[0]}_" if several else "") + name.replace("-", "_")
         if key not in arms:

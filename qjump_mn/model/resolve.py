@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import axis, choices, guarantee, known, limiter, loading, perturbation, words
+from qjump_mn.model import axis, constants, guarantee, limiter, loading, perturbation, suggestions, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -83,7 +83,7 @@ def plan(
     words.check(words.FILE, where, name, preset)
     networks = _networks(perturbation.nothing)
     network = networks(where, spec.topology, spec.link)
-    real_time = backend not in known.VIRTUAL or None
+    real_time = backend not in constants.VIRTUAL or None
     arms = tuple(_arms(where, spec, networks, remarks, points, real_time))
     words.check_distinct(f"{where}: arms", (arm.name for arm in arms))
     _check_compare(where, spec)
@@ -98,15 +98,15 @@ def plan(
     only = [arm if arm in named else arm.replace("-", "_") for arm in only]
     for arm in only:
         if arm not in named:
-            raise UsageError(f"{where}: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}")
+            raise UsageError(f"{where}: there is no arm {arm!r}: {suggestions.nearest(arm, list(spec.arms))}")
     is_run = [not only or arm.name in only or arm.series in only for arm in arms]
     seeds, run = tuple(range(seed, seed + count)), tuple(itertools.compress(arms, is_run))
 
     def varied(change: perturbation.Change) -> perturbation.Varied:
         changed = tuple(_arms(where, spec, _networks(change), [], points, real_time))
         own = _networks(change)(where, spec.topology, spec.link)
-        constants = known.constants(own, changed, spec.figure.workload, backend)
-        return perturbation.Varied(tuple(itertools.compress(changed, is_run)), constants)
+        values = constants.constants(own, changed, spec.figure.workload, backend)
+        return perturbation.Varied(tuple(itertools.compress(changed, is_run)), values)
 
     perturbed = perturbation.perturbed(perturb, seeds, run, spec.link, varied)
     return Plan(
@@ -138,7 +138,7 @@ def plan(
         judged=Judged(
             claims=spec.claims,
             published=spec.published,
-            constants=known.constants(network, arms, spec.figure.workload, backend),
+            constants=constants.constants(network, arms, spec.figure.workload, backend),
             not_run=tuple(arm for arm, runs in zip(arms, is_run, strict=True) if not runs),
             varied=perturbed.constants,
         ),
@@ -171,7 +171,7 @@ def _arms(
         if arm.sweep not in spec.sweeps:
             raise UsageError(
                 f"{where}: arms.{key}: there is no sweep {arm.sweep!r}: "
-                f"{choices.nearest(arm.sweep, list(spec.sweeps))}"
+                f"{suggestions.nearest(arm.sweep, list(spec.sweeps))}"
             )
         sweep = spec.sweeps[arm.sweep]
         place = f"{where}: sweeps.{arm.sweep}"
@@ -220,7 +220,7 @@ def _flows(where: str, workload: WorkloadSpec, network: Network) -> Flows:
             if host not in hosts:
                 raise UsageError(
                     f"{place}: topology {network.topology!r} has no host {host!r}: "
-                    f"{choices.nearest(host, list(network.hosts))}"
+                    f"{suggestions.nearest(host, list(network.hosts))}"
                 )
     workload.check(where, network)
     return tuple(flow for _, flow in pairs)
@@ -257,7 +257,7 @@ def _arm(
         if workload not in experiment.workloads:
             raise UsageError(
                 f"{where}: there is no workload {workload!r}: "
-                f"{choices.nearest(workload, list(experiment.workloads))}"
+                f"{suggestions.nearest(workload, list(experiment.workloads))}"
             )
     window = scheme.window if spec.window is None else spec.window
     if window is not None and window < 4096:
@@ -327,7 +327,7 @@ def _check_compare(where: str, spec: ExperimentSpec) -> None:
     for arm in [spec.compare] if isinstance(spec.compare, str) else spec.compare:
         if arm and arm not in spec.arms:
             raise UsageError(
-                f"{where}: compare: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
+                f"{where}: compare: there is no arm {arm!r}: {suggestions.nearest(arm, list(spec.arms))}"
             )
 
 
@@ -336,7 +336,7 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
     if figure.workload not in spec.workloads:
         raise UsageError(
             f"{where}: figure.workload: there is no workload {figure.workload!r}: "
-            f"{choices.nearest(figure.workload, list(spec.workloads))}"
+            f"{suggestions.nearest(figure.workload, list(spec.workloads))}"
         )
     for arm in (
         *figure.arms,
@@ -345,14 +345,14 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
     ):
         if arm not in spec.arms:
             raise UsageError(
-                f"{where}: figure: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
+                f"{where}: figure: there is no arm {arm!r}: {suggestions.nearest(arm, list(spec.arms))}"
             )
     for panel in figure.panels:
         for workload in panel.relative_to:
             if workload not in spec.workloads:
                 raise UsageError(
                     f"{where}: figure.panels: relative_to: there is no workload {workload!r}: "
-                    f"{choices.nearest(workload, list(spec.workloads))}"
+                    f"{suggestions.nearest(workload, list(spec.workloads))}"
                 )
         for arm in panel.arms:
             if figure.arms and arm not in figure.arms:
@@ -360,9 +360,9 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
                     f"{where}: figure.panels: {arm!r} is none of the figure's arms: add it to figure.arms, "
                     f"or name one of {', '.join(figure.arms)}"
                 )
-    measures = known.entries(arms)
+    measures = constants.entries(arms)
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):
         if entry not in measures:
             raise UsageError(
-                f"{where}: figure: no arm has {entry!r}: {choices.nearest(entry, sorted(measures))}"
+                f"{where}: figure: no arm has {entry!r}: {suggestions.nearest(entry, sorted(measures))}"
             )

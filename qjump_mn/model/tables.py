@@ -10,7 +10,7 @@ from typing import Any, get_origin
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, units
+from qjump_mn.model import suggestions, units
 from qjump_mn.model.experiment import ExperimentSpec
 
 FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
@@ -76,11 +76,11 @@ def _suggestion(key: str, paths: list[str], see: str) -> str:
     """A sentence's end: the settings that ``key`` is the last part of, or those that are like it."""
     whole = sorted((path for path in paths if path.endswith(f".{key}")), key=lambda path: path.count("."))
     if not whole:
-        return choices.nearest(key, paths, see)
+        return suggestions.nearest(key, paths, see)
     if len(whole) == 1:
         return f"write the whole name, {whole[0]}"
-    more = f"; {see}" if see and len(whole) > choices.FEW_NAMED else ""
-    return f"write the whole name, one of {', '.join(whole[: choices.FEW_NAMED])}{more}"
+    more = f"; {see}" if see and len(whole) > suggestions.FEW_NAMED else ""
+    return f"write the whole name, one of {', '.join(whole[: suggestions.FEW_NAMED])}{more}"
 
 
 def is_setting(key: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from qjump_mn import theory
 from qjump_mn.links import registry as links
 from qjump_mn.programs import datagrams, pace
-from qjump_mn.programs.measured import Said
+from qjump_mn.programs.measures_api import Said
 
 
 def agrees(said: Said, ip_bytes: int) -> Iterator[str]:

@@ -170,7 +170,7 @@ class WorkloadPlan(
 
     def describe(self) -> str:
         """What it does, in a line for the report."""
-        raise NotImplementedError
+        raise _missing(self, "describe")
 
 
 class WorkloadSpec(
@@ -187,7 +187,7 @@ class WorkloadSpec(
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that
         makes no sense."""
-        raise NotImplementedError
+        raise _missing(self, "pairs")
 
     def check(self, where: str, network: Network) -> None:
         """Raise :class:`UsageError` with the place of a number that is out of range."""
@@ -198,7 +198,11 @@ class WorkloadSpec(
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
         """The plan; ``common`` are the fields that every :class:`WorkloadPlan` has."""
-        raise NotImplementedError
+        raise _missing(self, "planned")
+
+
+def _missing(part: object, method: str) -> UsageError:
+    return UsageError(f"{type(part).__module__}: class {type(part).__name__} needs a method {method!r}")
 
 
 class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -267,7 +271,7 @@ class Program:
     ``columns`` are those of its table, each with its type by Arrow's name. ``launches`` are the processes of
     a workload in a trial, and ``table`` makes of the files that they leave the table's columns; it raises
     :class:`LostError` if what a program left is not whole. ``measures`` names an object
-    "package.module:NAME", a :class:`~qjump_mn.programs.measured.Measures`; ``simulated`` likewise a
+    "package.module:NAME", a :class:`~qjump_mn.programs.measures_api.Measures`; ``simulated`` likewise a
     :class:`~qjump_mn.simulation.stage.Simulated`, and is empty where the simulator does not know the program.
     """
 

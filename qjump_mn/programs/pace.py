@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.measured import Floats
+from qjump_mn.programs.measures_api import Floats
 from qjump_mn.results.tables import TrialFacts
 
 LATEST_US = 5000.0

@@ -1,6 +1,7 @@
 """The programs by name: ours, those of a user's folders, and those that installed packages bring.
 
-A folder ``programs/NAME/`` beside a user's ``experiments/`` is a program as each of ours is (users.py). A
+A folder ``programs/NAME/`` beside a user's ``experiments/`` is a program as each of ours is
+(user_programs.py). A
 package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
 whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already
 by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
@@ -21,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from qjump_mn import extensions
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, describe
 from qjump_mn.model import units
-from qjump_mn.programs import mistakes, users
+from qjump_mn.programs import user_programs
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
-    from qjump_mn.programs.measured import Measures
+    from qjump_mn.programs.measures_api import Measures
     from qjump_mn.simulation.stage import Simulated
 
 OURS = (
@@ -77,11 +78,11 @@ class _Programs:
 
     def ask_for(self, name: str) -> None:
         """Import the program ``name`` if it is one of a user's folders, once."""
-        if name in self._asked_for or name not in users.folders():
+        if name in self._asked_for or name not in user_programs.folders():
             return
         self._asked_for.add(name)
         try:
-            self._enter_folder(name, users.folders()[name])
+            self._enter_folder(name, user_programs.folders()[name])
         except UsageError as error:
             self.problems.setdefault(name, []).append(error)
 
@@ -96,7 +97,7 @@ class _Programs:
             raise UsageError(
                 f"{folder}: {self.owners[name]} has a program {name!r} itself: give the folder another name"
             )
-        self.by_name[name] = users.program(name, folder)
+        self.by_name[name] = user_programs.program(name, folder)
         self.owners[name] = str(folder)
 
     def _enter_program(self, entry: EntryPoint) -> None:
@@ -205,7 +206,7 @@ def broken() -> tuple[str, ...]:
 
 def names() -> tuple[str, ...]:
     """Of all programs, ours first; those of a user's folders whether or not they are imported."""
-    return tuple(dict.fromkeys([*_PROGRAMS.by_name, *users.folders()]))
+    return tuple(dict.fromkeys([*_PROGRAMS.by_name, *user_programs.folders()]))
 
 
 def of(plan: WorkloadPlan) -> Program:
@@ -248,23 +249,13 @@ def simulated(plan: WorkloadPlan) -> Simulated | None:
 @functools.cache
 def _measures(tag: str, name: str) -> Measures:
     loaded: Measures = _resolved(tag, name)
-    if guard := _guard(tag):
-        return guard.measures(loaded)
-    # A package's program has no other names than its plan either.
-    return loaded if tag in OURS else mistakes.named(loaded, f"{_PROGRAMS.owners[tag]}: program {tag!r}")
+    return loaded if tag in OURS else loaded.checked(f"{_PROGRAMS.owners[tag]}: program {tag!r}")
 
 
 @functools.cache
 def _simulated(tag: str, name: str) -> Simulated:
     loaded: Simulated = _resolved(tag, name)
-    guard = _guard(tag)
-    return guard.simulated(loaded, program(tag).columns) if guard else loaded
-
-
-def _guard(tag: str) -> mistakes.Guard | None:
-    """What tells a user's own mistakes; None for programs of ours and of packages."""
-    folder = users.folders().get(tag)
-    return mistakes.Guard(tag, folder) if folder and _PROGRAMS.owners[tag] == str(folder) else None
+    return loaded
 
 
 def _resolved(tag: str, name: str) -> Any:
@@ -276,9 +267,8 @@ def _resolved(tag: str, name: str) -> Any:
         if tag in OURS:
             raise
         package = _PROGRAMS.owners[tag]
-        if guard := _guard(tag):
-            what = f"{name} does not load ({mistakes.told(error, guard.folder)})"
-            raise UsageError(f"{package}: {what}: repair it") from error
+        if package == str(user_programs.folders().get(tag)):
+            raise UsageError(f"{package}: {name} does not load ({describe(error)}): repair it") from error
         what = f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} does not load ({error})"
         raise UsageError(f"{what}: repair or uninstall {package}") from error
 

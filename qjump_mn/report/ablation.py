@@ -14,7 +14,7 @@ from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.units import Duration, told_rate
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import tabulated, wording
+from qjump_mn.results import formatting, result_tables
 from qjump_mn.results.outcome import Outcome
 
 MOST_LETTERS = 40
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 def heads(plan: Plan) -> list[str]:
     """The columns above :func:`steps`."""
-    measure = tabulated.heads(plan)[0]
+    measure = result_tables.heads(plan)[0]
     return ["arm", "compared with", "what it has otherwise", f"{measure}: there", "here"]
 
 
@@ -65,13 +65,13 @@ def steps(plan: Plan, outcome: Outcome) -> list[Step]:
 def _label(arm: ArmPlan, values: list[float]) -> str:
     if not arm.series or len(values) < 2:
         return arm.label
-    return f"{wording.series_label(arm)} ({len(values)} values, {min(values):g} to {max(values):g})"
+    return f"{formatting.series_label(arm)} ({len(values)} values, {min(values):g} to {max(values):g})"
 
 
 def _first(plan: Plan, outcome: Outcome, arm: ArmPlan) -> str:
     """The first column of the table of arms; nothing for a series, which has many."""
     measured = outcome.arm(arm.name)
-    return wording.NONE if arm.series or measured is None else tabulated.row(plan, measured)[0]
+    return formatting.NONE if arm.series or measured is None else result_tables.row(plan, measured)[0]
 
 
 def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:

@@ -24,14 +24,14 @@ class Port(NamedTuple):
 
 
 class AsBuilt(NamedTuple):
-    """One trial's network. ``trees`` are (title, qdisc tree as text); ``files`` are relative to the run
-    directory."""
+    """One trial's network. ``trees`` are (title, qdisc tree as text); ``folder``, below the run directory,
+    has all that was read."""
 
     trial: str
     ports: tuple[Port, ...]
     trees: tuple[tuple[str, str], ...]
     counts: tuple[tuple[str, int], ...]
-    files: tuple[str, ...]
+    folder: str
 
 
 def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
@@ -58,10 +58,9 @@ def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
                 (f"switch port {port}, towards {destination}", tree(switches, port)),
             )
             links = [*_links(folder, source), *_links(folder, SWITCHES)]
-            files = tuple(path.relative_to(run.path).as_posix() for path in sorted(folder.iterdir()))
-            return AsBuilt(
-                trial.name, tuple(links), tuple(item for item in trees if item[1]), _kinds(switches), files
-            )
+            shown = tuple(item for item in trees if item[1])
+            where = f"{folder.relative_to(run.path).as_posix()}/"
+            return AsBuilt(trial.name, tuple(links), shown, _kinds(switches), where)
     return None
 
 

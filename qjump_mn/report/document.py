@@ -12,73 +12,112 @@ from typing import Any
 
 import markupsafe
 
-from qjump_mn import theory
-from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
-from qjump_mn.model.topology import Link, told_tolerance
-from qjump_mn.model.units import told_rate
+from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import (
     ablation,
     asbuilt,
     challenges,
     links,
+    markdown,
+    missing_figures,
+    notes,
     original,
+    parameters,
     pdf,
     ratios,
     simulated,
     templating,
-    undrawn,
-    written,
 )
 from qjump_mn.report.figures import numbers
-from qjump_mn.report.network import drawing, roles
+from qjump_mn.report.network import drawing
+from qjump_mn.report.network.drawing import Drawn
+from qjump_mn.report.notes import Written
 from qjump_mn.report.timelines import page as timelines
-from qjump_mn.results import remarks, summary, tabulated, wording
+from qjump_mn.results import formatting, remarks, result_tables, summary
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
-from qjump_mn.results.outcome import Outcome, Spread
-from qjump_mn.steps.treatment import transport
+from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
 
-_LINES = markupsafe.Markup('{}<br><code class="soft">{}</code>')
-_CODE = markupsafe.Markup("<code>{}</code>")
+_PICTURE = markupsafe.Markup('<div role="img" aria-label="{}: the numbers are in the table of arms">{}</div>')
+_FOLDED = markupsafe.Markup("<details><summary>{}</summary>{}</details>")
+_VALUE = markupsafe.Markup("value: {}")
 PICTURE = "fig/network.svg"
 """Where the drawing of the network lies in the run directory."""
-MOST_FLOWS = 12
-"""Of a workload, that are named one by one."""
 NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 """Measures that claims may use and the table of spreads leaves out."""
 
 
 def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
     """Write both reports into the run directory; return where they are, HTML first."""
-    written.begin(run.path)
+    notes.begin(run.path)
     (run.path / pdf.NAME).unlink(missing_ok=True)  # it is of another report
-    content = context(run, manifest, outcome)
+    own = notes.read(run.path)
+    network = drawing.draw(manifest.plan, outcome)
     run.figures.mkdir(exist_ok=True)
-    write_atomically(run.path / PICTURE, content["drawn"].svg.encode())
-    pages = (run.path / "report.html", run.path / "report.md")
-    write_atomically(pages[0], templating.page("report.html.jinja").render(content).encode())
-    write_atomically(pages[1], templating.text("report.md.jinja").render(content).encode())
-    return pages
+    write_atomically(run.path / PICTURE, network.svg.encode())
+    text = templating.text("report.md.jinja").render(context(run, manifest, outcome, own, network))
+    page = templating.page("report.html.jinja").render(
+        title=f"{manifest.plan.title} · {run.path.name}",
+        exit_code=outcome.exit_code,
+        body=markdown.render(
+            text, _pictures(run, outcome, network), [part.signed[1] for part in own.sections]
+        ),
+    )
+    paths = (run.path / "report.html", run.path / "report.md")
+    write_atomically(paths[0], page.encode())
+    write_atomically(paths[1], markdown.fill(text, [part.signed[0] for part in own.sections]).encode())
+    return paths
 
 
-def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
-    """Everything that the templates need, already worded."""
-    plan, by_simulator = manifest.plan, manifest.backend == "simulator"
-    told_schemes = schemes(plan, simulated=by_simulator)
+def _pictures(run: RunDirectory, outcome: Outcome, network: Drawn) -> dict[str, str]:
+    """The pictures of the page, as elements of it, by the files that report.md shows."""
+    drawings = {
+        one.files["png"]: _PICTURE.format(one.title, _svg(run.path / one.files["svg"], one.name))
+        for one in outcome.drawings
+    }
+    return {**drawings, PICTURE: network.svg}
+
+
+def context(
+    run: RunDirectory, manifest: Manifest, outcome: Outcome, own: Written, network: Drawn
+) -> dict[str, Any]:
+    """Everything that the template needs, already worded."""
+    plan = manifest.plan
     return {
-        "run": run.path.name,
         "manifest": manifest,
         "plan": plan,
         "outcome": outcome,
-        "wording": wording,
+        "wording": formatting,
+        "tabulated": result_tables,
+        "simulated": manifest.backend == "simulator",
+        "summary": summary.of(plan, outcome),
+        "written": own,
+        "notes": notes.NAME,
+        "drawn": network,
+        "picture": PICTURE,
+        "subset": original.subset(plan, outcome),
+        "original": original.original(plan, outcome),
+        "original_heads": original.HEADS,
+        "steps": ablation.steps(plan, outcome),
+        "step_heads": ablation.heads(plan),
+        "challenges": challenges.told(run, manifest, outcome),
+        "timelines": timelines.links(run, plan),
+        "commands": commands(run, manifest),
+        "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
+        "made_of": _made_of(manifest, outcome),
+        **_results(run, manifest, outcome),
+        **_parameters(run, manifest, outcome),
+    }
+
+
+def _results(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
+    """What came out: figures, tables of arms, verdicts and checks."""
+    plan = manifest.plan
+    found = {row.verdict for row in outcome.verdicts}
+    return {
         "lead": original.lead,
-        "undrawn": undrawn.why(plan, outcome),
-        "tabulated": tabulated,
-        "figures": [
-            (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
-        ],
+        "undrawn": missing_figures.why(plan, outcome),
         "numbers": {
             drawing.name: numbers.read(run.path / drawing.files["csv"])
             for drawing in outcome.drawings
@@ -87,242 +126,71 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "blocks": [
             (
                 [*block.heads, "replicates"],
-                [(arm, [*cells, wording.replicates(arm)]) for arm, cells in block.rows],
+                [[_named(arm), arm.scheme, *cells, formatting.replicates(arm)] for arm, cells in block.rows],
             )
-            for block in tabulated.blocks(plan, outcome.arms)
+            for block in result_tables.blocks(plan, outcome.arms)
         ],
-        "named": lambda arm: _LINES.format(arm.label, arm.name),
         "ratios": ratios.tables(plan, outcome),
         "sentences": remarks.of(plan, outcome),
-        "used": [
-            verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)
+        "verdicts": list(map(_verdict, outcome.verdicts)),
+        "used": [verdict for verdict in formatting.MEANINGS if verdict in found],
+        "checks": [[templating.strong(check.status), check.name, check.text] for check in outcome.checks],
+        "spread": spread(plan, outcome),
+        "intervals": formatting.intervals(plan),
+    }
+
+
+def _parameters(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
+    """What was run: network, workloads, schemes, limits and equations, and what was built of them."""
+    plan, by_simulator = manifest.plan, manifest.backend == "simulator"
+    return {
+        "equations": parameters.equations(plan, simulated=by_simulator),
+        "constants": [
+            (templating.code(name), formatting.number(value)) for name, value in plan.constants.items()
         ],
-        "equations": equations(plan, simulated=by_simulator),
-        "network": network(plan, simulated=by_simulator),
-        "workloads": workloads(plan),
-        "schemes": told_schemes,
-        "scheme_rows": [
-            (
-                label,
-                templating.sentence(about),
-                markupsafe.Markup("<br>").join(_CODE.format(line) for line in lines),
-            )
-            for label, about, lines in told_schemes
-        ],
-        "limiters": limiters(plan),
+        "network": parameters.network(plan, simulated=by_simulator),
+        "workloads": parameters.workloads(plan),
+        "schemes": parameters.schemes(plan, simulated=by_simulator),
+        "limiters": parameters.limiters(plan),
         "link_heads": links.heads(outcome),
         "loads": links.loads(plan, outcome),
         "built": asbuilt.summary(run, plan),
-        "simulated": by_simulator,
         "simulated_schemes": simulated.schemes(run, plan) if by_simulator else [],
         "packets": simulated.packets(run, plan) if by_simulator else None,
-        "spread": spread(plan, outcome),
-        "intervals": wording.intervals(plan),
-        "timelines": timelines.links(run, plan),
-        "commands": commands(run, manifest),
-        "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
-        **_around(run, manifest, outcome),
     }
 
 
-def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
-    """What a report has beside the results themselves."""
-    plan = manifest.plan
-    return {
-        "summary": summary.of(plan, outcome),
-        "written": written.read(run.path),
-        "notes": written.NAME,
-        "subset": original.subset(plan, outcome),
-        "original": original.original(plan, outcome),
-        "original_heads": original.HEADS,
-        "drawn": drawing.draw(plan, outcome),
-        "picture": PICTURE,
-        "steps": ablation.steps(plan, outcome),
-        "step_heads": ablation.heads(plan),
-        "challenges": challenges.told(run, manifest, outcome),
-    }
+def _named(arm: ArmSummary) -> markupsafe.Markup:
+    return templating.lines([arm.label, templating.code(arm.name)])
+
+
+def _verdict(row: VerdictRow) -> list[object]:
+    """A row of the table of verdicts."""
+    statement = f"{row.statement}{' (gate)' if row.gate else ''}{f' ({row.note})' if row.note else ''}"
+    value = _VALUE.format(templating.code(row.shows)) if row.shows else ""
+    predicate = _FOLDED.format(row.claim, templating.lines([templating.code(row.predicate), value]))
+    notes = [
+        templating.soft(words) for words in (formatting.published(row), formatting.perturbed(row)) if words
+    ]
+    claim = templating.lines([statement, *notes])
+    return [templating.strong(row.verdict), formatting.value(row), claim + predicate, row.source]
+
+
+def _made_of(manifest: Manifest, outcome: Outcome) -> list[tuple[str, object]]:
+    """Hashes and versions of what the run was made of."""
+    hashes = {"plan": manifest.plan_sha256, "results": outcome.results_sha256, **manifest.machine}
+    return [
+        *((name, templating.code(value)) for name, value in hashes.items()),
+        *manifest.versions.items(),
+    ]
 
 
 def _trial(name: str, record: TrialRecord) -> list[str]:
     times = (
-        wording.NONE if time is None else wording.number(time) for time in (record.virtual_s, record.wall_s)
+        formatting.NONE if time is None else formatting.number(time)
+        for time in (record.virtual_s, record.wall_s)
     )
     return [name, record.status, str(record.exit_code), *times, record.message]
-
-
-def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
-    """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on
-    the wire that a scheme says."""
-    hosts, rate, mtu = len(plan.network.hosts), plan.network.slowest_bps, plan.network.mtu_bytes
-    mbps, full = told_rate(rate), theory.frame_bytes(mtu)
-    epoch = theory.network_epoch_ns(hosts, mtu, rate)
-    rows = [
-        (
-            "Eq. 1, worst-case delay n·P/R",
-            f"{hosts} × {mtu} B × 8 / {mbps}",
-            f"{theory.worst_case_delay_ns(hosts, mtu, rate) / 1e6:g} ms",
-        ),
-        ("Eq. 2, network epoch 2·n·P/R", f"2 × {hosts} × {mtu} B × 8 / {mbps}", f"{epoch / 1e6:g} ms"),
-        (
-            "Eq. 3, a host's rate at factor 1, P/epoch",
-            f"{mtu} B × 8 / {epoch / 1e6:g} ms",
-            f"{theory.host_rate_bps(mtu, epoch) / 1e3:.4g} kb/s",
-        ),
-    ]
-    if simulated:
-        return rows
-    before, after = theory.PREAMBLE_BYTES, theory.INTERFRAME_GAP_BYTES
-    payload, wire = mtu - theory.TCP_HEADERS_BYTES, full + theory.AROUND_FRAME_BYTES
-    rows += [
-        (
-            "a full-size frame on a link",
-            f"({before} + {full} + {after}) B × 8 / {mbps}",
-            f"{theory.occupancy_ns(full, rate) / 1e6:g} ms",
-        ),
-        (
-            "TCP payload of a full link",
-            f"{mbps} × {payload} / {wire}",
-            told_rate(theory.tcp_goodput_bps(mtu, rate)),
-        ),
-    ]
-    # One of each program: the formula is the same for the others.
-    firsts = {
-        registry.of(workload).name: workload
-        for arm in reversed(plan.arms)
-        for workload in reversed(arm.workloads)
-    }
-    return rows + [
-        row for workload in firsts.values() for row in workload.equations(plan.network, plan.constants)
-    ]
-
-
-def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
-    """The network and the times, as planned."""
-    net = plan.network
-    seeds = (
-        "replicates",
-        f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} "
-        f"{', '.join(str(seed) for seed in plan.seeds)}",
-    )
-    runs = [seeds, *([("perturbed runs", wording.perturbations(plan))] if plan.perturbations else [])]
-    if simulated:
-        links = [
-            (
-                "links of hosts",
-                f"{told_rate(net.link.rate_bps)}, {net.link.delay_ns / 1e3:g} us of propagation",
-            )
-        ]
-        if len(net.switches) > 1:
-            links.append(
-                (
-                    "links between switches",
-                    f"{told_rate(net.trunk.rate_bps)}, {net.trunk.delay_ns / 1e3:g} us of propagation",
-                )
-            )
-        size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
-        ends = f"{plan.duration_ns / 1e9:g} s" if plan.duration_ns else "until every flow has ended"
-        return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), *runs]
-    return [
-        ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
-        *_links("", net.link),
-        *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
-        *((name, told) for name, told in (("hosts", net.told_hosts), ("TCP", plan.tcp.told)) if told),
-        *(("programs", arm.clock.told) for arm in plan.arms_run[:1] if arm.clock),
-        ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
-        ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
-        *runs,
-    ]
-
-
-def _links(which: str, link: Link) -> list[tuple[str, str]]:
-    delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
-    return [
-        (f"links{which}", f"{told_rate(link.rate_bps)}{told_tolerance(link)}, model {link.model}{delay}"),
-        (
-            f"buffer of a level and port{which}",
-            f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",
-        ),
-    ]
-
-
-def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
-    by_name: dict[str, WorkloadPlan] = {}
-    windows: dict[str, dict[int, list[str]]] = {}
-    for arm in plan.arms_run:
-        for workload in arm.workloads:
-            if workload.name not in by_name or workload.level > by_name[workload.name].level:
-                by_name[workload.name] = workload
-            if workload.window_bytes is not None:
-                windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(arm.label)
-    rows = []
-    for name, workload in by_name.items():
-        what = workload.describe() + "".join(
-            f"; socket buffers of {size} B in '{', '.join(labels)}'"
-            for size, labels in windows.get(name, {}).items()
-        )
-        rows.append((name, roles.flows(workload, MOST_FLOWS), what, str(workload.level)))
-    return rows
-
-
-def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
-    """Each scheme of the arms that were run: label, what it is, and what it set; the simulator sets no such
-    thing."""
-    arms = {arm.scheme.name: arm for arm in reversed(plan.arms_run)}
-    return [
-        (plan.schemes[name].label, plan.schemes[name].about, [] if simulated else _set(arm))
-        for name, arm in arms.items()
-    ][::-1]
-
-
-def _set(arm: ArmPlan) -> list[str]:
-    """What an arm's scheme set, as a shell or a link has it."""
-    done = [f"{key.removeprefix('net.ipv4.')} = {value}" for key, value in transport(arm).items()]
-    done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
-    done += [
-        f"port to another switch: tc {line}"
-        for line in arm.scheme.trunk_port
-        if line not in arm.scheme.switch_port
-    ]
-    done += [f"host: tc {line}" for line in arm.scheme.host]
-    done += [f"host's VLAN device: tc {line}" for line in arm.scheme.vlan]
-    link = arm.network.link
-    if link.xoff_bytes:
-        paused = "levels" if link.pfc else "links"
-        done.append(f"{paused}: pause above {link.xoff_bytes} B, resume at {link.xon_bytes} B")
-    return done
-
-
-def limiters(plan: Plan) -> list[dict[str, Any]]:
-    """The rate limits of each arm that has some; arms of a series whose limits are all the same are told
-    once."""
-    shown: dict[tuple[str, QJumpPlan], dict[str, Any]] = {}
-    for arm in plan.arms_run:
-        if arm.qjump:
-            label = wording.series_label(arm) if wording.same_limits(plan.arms_run, arm.series) else arm.label
-            shown.setdefault((label, arm.qjump), {**limiter(arm), "label": label})
-    return list(shown.values())
-
-
-def limiter(arm: ArmPlan) -> dict[str, Any]:
-    """An arm's rate limits; budgets are from priority 7 to 0, each with the rate that it stands for."""
-    assert arm.qjump is not None
-    plan = arm.qjump
-    budgets = []
-    for level in reversed(theory.LEVELS):
-        rate = wording.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
-        none = "nothing passes" if plan.blocks(level) else "unlimited"
-        budgets.append(
-            none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s"
-        )
-    waits = f", at most {plan.limit_packets} packets wait" if plan.keeps_budgets else ""
-    return {
-        "label": arm.label,
-        "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}"
-        + (f", {plan.slack_ns / 1e3:g} us of slack" if plan.slack_ns else ""),
-        "mode": f"{plan.mode}{waits}",
-        "budgets": budgets,
-    }
 
 
 def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
@@ -362,12 +230,12 @@ def _out(argv: Sequence[str]) -> Path:
 
 def _seeds(values: Spread) -> tuple[str, str]:
     by_seed = "; ".join(
-        f"{seed}: {wording.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True)
+        f"{seed}: {formatting.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True)
     )
     interval = (
-        f"{wording.number(values.interval95[0])} to {wording.number(values.interval95[1])}"
+        f"{formatting.number(values.interval95[0])} to {formatting.number(values.interval95[1])}"
         if values.interval95
-        else wording.NONE
+        else formatting.NONE
     )
     return by_seed, interval
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Plan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import LinkLoad, Outcome
 
 ALL, MARKS = "all levels", "ECN marks"
@@ -80,7 +80,7 @@ def _told(by_link: dict[tuple[str, str], list[LinkLoad]]) -> str:
         return "no link was busy for 1 % of the time"
     busiest = max(by_link, key=lambda link: _total(by_link[link]))
     drops = sum(load.drops for levels in by_link.values() for load in levels)
-    busy = f"{wording.flow(busiest)} was the busiest, {wording.percent(_total(by_link[busiest]))}"
+    busy = f"{formatting.flow(busiest)} was the busiest, {formatting.percent(_total(by_link[busiest]))}"
     return f"{busy}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
 
 
@@ -88,22 +88,22 @@ def _row(
     plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns: Sequence[str]
 ) -> tuple[str, ...]:
     by_level = {
-        ALL if load.level is None else f"priority {load.level}": wording.percent(load.share)
+        ALL if load.level is None else f"priority {load.level}": formatting.percent(load.share)
         for load in levels
     }
     # Where levels are not told apart, none of them is known.
-    unknown = wording.NONE if ALL in by_level else "0"
-    by_level[ALL] = wording.percent(_total(levels))
+    unknown = formatting.NONE if ALL in by_level else "0"
+    by_level[ALL] = formatting.percent(_total(levels))
     waited = [load.most_bytes for load in levels if load.most_bytes is not None]
-    most = wording.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
+    most = formatting.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
     shares = [by_level.get(column, unknown) for column in columns[1 : columns.index("drops")]]
     marks = [str(sum(load.marks for load in levels))] if MARKS in columns else []
     return (
-        wording.flow(link),
+        formatting.flow(link),
         *shares,
         str(sum(load.drops for load in levels)),
         *marks,
-        wording.NONE if levels and not waited else most,
+        formatting.NONE if levels and not waited else most,
     )
 
 

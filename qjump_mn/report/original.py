@@ -7,7 +7,7 @@ from typing import NamedTuple
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import behind, notes
 from qjump_mn.report.figures.behind import Behind
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
 
@@ -74,7 +74,7 @@ def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, s
             continue
         what = f"{arm.label}: {notes.heading(plan, f'{workload}.{measure}', named=True)}"
         told = _range(plan, measure, (stretched[0], stretched[1]))
-        if picture.scale != 1 and wording.is_time(measure):
+        if picture.scale != 1 and formatting.is_time(measure):
             own = (stretched[0] / picture.scale, stretched[1] / picture.scale)
             told = f"{_range(plan, measure, own, in_us=True)}; at this run's rate {told}"
         rows.append((what, told, _range(plan, measure, (spread.median, spread.median)), picture.figure.title))
@@ -82,8 +82,10 @@ def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, s
 
 
 def _range(plan: Plan, measure: str, ends: tuple[float, float], *, in_us: bool = False) -> str:
-    unit = "us" if in_us else wording.unit(plan)
-    tell = (lambda value: wording.duration(value, unit)) if wording.is_time(measure) else wording.number
+    unit = "us" if in_us else formatting.unit(plan)
+    tell = (
+        (lambda value: formatting.duration(value, unit)) if formatting.is_time(measure) else formatting.number
+    )
     return " to ".join(dict.fromkeys(tell(value) for value in ends))
 
 
@@ -91,8 +93,8 @@ def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:
     return [
         (
             row.statement,
-            wording.original(row),
-            wording.value(row),
+            formatting.original(row),
+            formatting.value(row),
             row.source,
         )
         for row in outcome.verdicts

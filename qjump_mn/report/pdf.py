@@ -8,9 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from qjump_mn import scratch
 from qjump_mn.errors import MachineError
-from qjump_mn.leash import leashed
+from qjump_mn.process import temp_dirs
+from qjump_mn.process.leash import leashed
 
 NAME = "report.pdf"
 
@@ -47,7 +47,7 @@ def write(run: Path) -> Path:
     page, printed = (run / f"print-{os.getpid()}.{ending}" for ending in ("html", "pdf"))
     try:
         page.write_text(for_paper((run / "report.html").read_text(encoding="utf-8")), encoding="utf-8")
-        with scratch.folder() as profile:
+        with temp_dirs.folder() as profile:
             said = _print(browser(), profile, page, printed)
         if not printed.is_file():
             raise MachineError(f"{browser()} did not print the report: {said or 'it says nothing'}")

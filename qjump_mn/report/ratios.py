@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
-from qjump_mn.results import panels, wording
+from qjump_mn.results import formatting, panels
 from qjump_mn.results.outcome import ArmSummary, Outcome
 
 
@@ -44,8 +44,8 @@ def _table(plan: Plan, panel: PanelSpec, arms: dict[str, ArmSummary]) -> Table:
             for members, entry in lines
         ]
         if any(cells):
-            rows.append((points[x], *map(wording.shown, cells)))
-    labels = wording.series_labels(plan)
+            rows.append((points[x], *map(formatting.shown, cells)))
+    labels = formatting.series_labels(plan)
     base = " and ".join(dict.fromkeys(labels[name] for name in panel.relative_to.values()))
     title = ": ".join(filter(None, [panel.title, f"{panel.label}, relative to {base}"]))
-    return Table(title, tuple(wording.series_label(members[0]) for members, _ in lines), tuple(rows))
+    return Table(title, tuple(formatting.series_label(members[0]) for members, _ in lines), tuple(rows))

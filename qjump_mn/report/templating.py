@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,39 +29,82 @@ def sentence(words: object) -> str:
     return str(words)[:1].upper() + str(words)[1:]
 
 
-def whole(value: object) -> str:
-    """A value whose unit stays on its line, however narrow the column."""
-    told = re.sub(r"(?<=[\d\]]) (?=(?:ms|us)\b)", "\N{NO-BREAK SPACE}", str(value))
-    return markupsafe.Markup(told) if isinstance(value, markupsafe.Markup) else told
-
-
-def _cell(words: object) -> str:
-    """What stands in a cell of a Markdown table."""
-    return str(words).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+def whole(words: str) -> str:
+    """Keep a unit on the line of its value, however narrow the column."""
+    return re.sub(r"(?<=[\d\]]) (?=(?:ms|us)\b)", "\N{NO-BREAK SPACE}", words)
 
 
 _LINK = re.compile(r"\](?=[(\[:])")
 """What makes links, pictures and their definitions of the brackets before it."""
 
-
 _CODE_PAIRS = re.compile(r"[^`\\]*(`[^`\\]+`[^`\\]+)*(`[^`\\]+`)?")
 """Words with whole pieces of code: an odd backtick would turn inside out what follows in the line."""
 
+_MARKS = re.compile(r"(`[^`]*`)|\\(?=[!-/:-@\[-`{-~])|\*(?! )|(?<! )\*|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+"""What Markdown would take for marks or entities; pieces of code stay as they are."""
+
 
 def _plain(value: Any) -> Any:
-    """A value in Markdown without HTML, links, pictures or lines of its own: a stranger's plan has words,
-    which a reader of the report must see as words. Markup stays as it is."""
+    """Escape a value for Markdown, so that it has no HTML, links, pictures, emphasis or lines of its own: a
+    reader of a stranger's report must see words as words. Markup stays as it is."""
     if not isinstance(value, str) or isinstance(value, markupsafe.Markup):
         return value
-    words = " ".join(value.splitlines()).replace("<", "&lt;")
+    words = " ".join(value.splitlines())
     if not _CODE_PAIRS.fullmatch(words):
-        words = words.replace("`", "&#96;")
+        words = words.replace("`", "\0")
+    words = _MARKS.sub(_escaped, words).replace("<", "&lt;").replace("\0", "&#96;")
     return _LINK.sub(r"]\\", words)
 
 
-def _code(words: object) -> markupsafe.Markup:
-    """What stands between backticks: as it is, but without backticks, which would end it."""
-    return markupsafe.Markup(str(words).replace("`", "'"))
+def _escaped(mark: re.Match[str]) -> str:
+    return mark[1] or ("&amp;" if mark[0] == "&" else f"\\{mark[0]}")
+
+
+def code(words: object) -> markupsafe.Markup:
+    """A piece of code in a cell of a table, without the backticks that would end it; "" for no words."""
+    inside = " ".join(str(words).splitlines()).replace("`", "'").replace("|", "\\|")
+    return markupsafe.Markup(f"`{inside}`" if inside else "")
+
+
+def cell(value: object) -> markupsafe.Markup:
+    """A cell of a Markdown table."""
+    if isinstance(value, markupsafe.Markup):
+        return value
+    return markupsafe.Markup(_plain(str(value)).replace("|", "\\|"))
+
+
+def lines(values: Iterable[object]) -> markupsafe.Markup:
+    """The lines of one cell; empty ones are left out."""
+    return markupsafe.Markup("<br>".join(filter(None, map(cell, values))))
+
+
+def strong(words: object, is_strong: bool = True) -> markupsafe.Markup:
+    """Words in bold, unless ``is_strong`` is false."""
+    return markupsafe.Markup(f"**{_plain(str(words))}**" if is_strong else _plain(str(words)))
+
+
+def soft(words: str) -> markupsafe.Markup:
+    """Words of a cell that are less important."""
+    return markupsafe.Markup(f"*{cell(words)}*")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> markupsafe.Markup:
+    """A Markdown table; columns from ``numbers`` on hold numbers."""
+    under = ["---:" if column >= numbers else "---" for column in range(len(heads))]
+    shown = (map(cell, heads), under, *(map(cell, row) for row in rows))
+    return markupsafe.Markup("\n".join(f"| {' | '.join(cells)} |" for cells in shown))
+
+
+def _block(texts: Iterable[str]) -> markupsafe.Markup:
+    """Lines of code, behind a fence that none of them ends."""
+    inside = "\n".join(texts)
+    fence = max([2, *map(len, re.findall("`+", inside))]) * "`" + "`"
+    return markupsafe.Markup(f"{fence}\n{inside}\n{fence}")
+
+
+def _raw(words: object) -> markupsafe.Markup:
+    """Words in a line of HTML."""
+    return markupsafe.escape(" ".join(str(words).splitlines()))
 
 
 def load() -> None:
@@ -80,9 +124,6 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         keep_trailing_newline=True,
         finalize=None if autoescape else _plain,
     )
-    environment.filters["code"] = _code
-    environment.filters["cell"] = _cell
-    environment.filters["verdict_class"] = lambda verdict: str(verdict).lower().replace(" ", "-")
-    environment.filters["sentence"] = sentence
-    environment.filters["whole"] = whole
+    environment.filters |= {"block": _block, "raw": _raw, "sentence": sentence, "strong": strong}
+    environment.globals["table"] = table
     return environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Outcome
 
 
@@ -42,13 +42,13 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
     if limited is None or alone is None:
         return []
     rate = _bulk_mbps(limited)[0]
-    link = f"more than the link's {wording.number(plan.network.link.rate_bps / 1e6)} Mb/s"
-    budget = "has no limit" if rate is None else f"may send {wording.number(rate)} Mb/s a host, {link}"
+    link = f"more than the link's {formatting.number(plan.network.link.rate_bps / 1e6)} Mb/s"
+    budget = "has no limit" if rate is None else f"may send {formatting.number(rate)} Mb/s a host, {link}"
     return [
         f"In the arm '{limited.label}' the bulk level {budget}: "
         "the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
-        f"With priorities alone ('{alone.label}') the median is {wording.magnitude(medians[alone.name])}, "
-        f"with the limiter {wording.magnitude(medians[limited.name])}."
+        f"With priorities alone ('{alone.label}') the median is {formatting.magnitude(medians[alone.name])}, "
+        f"with the limiter {formatting.magnitude(medians[limited.name])}."
     ]
 
 
@@ -62,7 +62,7 @@ def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
     """What an arm's limits let each of its bulk workloads send, in Mb/s; None is no limit."""
     levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
     return (
-        [wording.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels]
+        [formatting.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels]
         if arm.qjump
         else []
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.results import panels, tabulated, wording
+from qjump_mn.results import formatting, panels, result_tables
 from qjump_mn.results.outcome import Outcome, Verdict
 
 MAX_NAMED = 6
@@ -86,7 +86,7 @@ def answer(plan: Plan, outcome: Outcome) -> str:
     if len(groups) > MAX_NAMED:
         for row in outcome.verdicts:
             if row.published and row.shown:
-                value, published = wording.value(row), wording.original(row)
+                value, published = formatting.value(row), formatting.original(row)
                 return f"{row.statement}: {value}, published {published} ({row.verdict})."
         arms = sorted((arm for group in groups for arm in group), key=lambda arm: found[arm.name].median)
         groups, prefix = [arms[:1], arms[-1:]], "from "
@@ -111,10 +111,10 @@ def _values(plan: Plan, outcome: Outcome) -> dict[str, _Value]:
     an arm has none there, of the first column with the same measure of another workload."""
     columns: dict[int, dict[str, _Value]] = {}
     for arm in outcome.arms:
-        cells = zip(tabulated.entries(plan), tabulated.measured(plan, arm), strict=True)
+        cells = zip(result_tables.entries(plan), result_tables.measured(plan, arm), strict=True)
         for number, (entry, (measure, spread)) in enumerate(cells):
             if spread is not None:
-                text = tabulated.cell(measure, spread, in_us=wording.fine(plan))
+                text = result_tables.cell(measure, spread, in_us=formatting.fine(plan))
                 value = _Value(number, entry.rpartition(".")[0], measure, spread.median, text)
                 columns.setdefault(number, {})[arm.name] = value
     ordered = [columns[number] for number in sorted(columns)]
@@ -130,7 +130,7 @@ def _values(plan: Plan, outcome: Outcome) -> dict[str, _Value]:
 
 def _title(plan: Plan, values: list[_Value]) -> tuple[str, str]:
     """What is compared, and its unit as it follows a number."""
-    heading = tabulated.heads(plan)[values[0].column].rpartition(": ")[2]
+    heading = result_tables.heads(plan)[values[0].column].rpartition(": ")[2]
     name, _, unit = heading.rpartition(", ")
     if unit not in UNITS:
         name, unit = heading, ""
@@ -156,7 +156,7 @@ def _label(plan: Plan, group: list[ArmPlan], found: Mapping[str, _Value]) -> str
     """An arm's label, or that of its series with the first and the last value of the sweep; behind the
     workload where arms of several workloads have the same label."""
     first, last = group[0], group[-1]
-    label = wording.series_label(first) if first is not last else first.label
+    label = formatting.series_label(first) if first is not last else first.label
     same = [arm for arm in plan.arms_run if arm.label == first.label and arm.name in found]
     if len({found[arm.name].workload for arm in same}) > 1:
         label = f"{found[first.name].workload}: {label}"

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qjump_mn.errors import LostError, reason_of
+from qjump_mn.errors import LostError, describe, reason_of
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry, simulated_text
 from qjump_mn.programs.base import WorkloadPlan
@@ -125,7 +125,7 @@ def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
     except LostError as error:
         why = f": {error}"
     except (ValueError, LookupError, OverflowError) as error:
-        why = f" is not what this version reads: {type(error).__name__}: {error}"
+        why = f" is not what this version reads: {describe(error)}"
     # A program may write another file beside its output, of the same name but for the ending.
     launches = registry.of(workload).launches(workload, trial)
     whose = next(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from qjump_mn.errors import QJumpError
+from qjump_mn.errors import QJumpError, last_words, user_program_line
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
-from qjump_mn.simulation import kept
-from qjump_mn.simulation.told import show
+from qjump_mn.simulation import kept_files
+from qjump_mn.simulation.progress_messages import show
 
 
 def main() -> int:
@@ -20,16 +20,19 @@ def main() -> int:
     text = sys.stdin.buffer.read()
     try:
         if len(sys.argv) == 1:
-            kept.check(msgspec.json.decode(text, type=Plan, dec_hook=registry.decode))
+            kept_files.check(msgspec.json.decode(text, type=Plan, dec_hook=registry.decode))
             return 0
         trial = msgspec.json.decode(text, type=Trial, dec_hook=registry.decode)
-        for name, content in kept.simulate(trial, show).items():
+        for name, content in kept_files.simulate(trial, show).items():
             path = Path(sys.argv[1], name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    except QJumpError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    except Exception as error:
+        if not isinstance(error, QJumpError) and not user_program_line(error):
+            raise
+        sentence, code = last_words(error)
+        print(sentence, file=sys.stderr)
+        return code
     return 0
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import making
+from qjump_mn.toolbox import make_tree
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.packages import GoneError
 from qjump_mn.toolbox.tree import Tree
@@ -52,7 +52,7 @@ def toolbox(progress: Progress = lambda line: None) -> Tree:
     Raises MachineError with what making it needs.
     """
     tree = found()
-    if tree is None and making.by_sudo():
+    if tree is None and make_tree.by_sudo():
         tree = found()
     if tree is not None:
         return tree
@@ -75,14 +75,14 @@ def found() -> Tree | None:
 def newest(progress: Progress = lambda line: None) -> Tree:
     """A toolbox of what the mirror has now. Raises as :func:`toolbox` does."""
     lock = locks.read(NAME)
-    return Tree(_kept(lock, _key_of_newest(lock), making.newest, progress))
+    return Tree(_kept(lock, _key_of_newest(lock), make_tree.newest, progress))
 
 
 def made(name: str, progress: Progress = lambda line: None) -> Tree:
     """The tree of a lock, from the cache or made now. Raises GoneError where its packages can be had nowhere,
     and as :func:`toolbox` does."""
     lock = locks.read(name)
-    return Tree(_kept(lock, _key(lock), making.locked, progress))
+    return Tree(_kept(lock, _key(lock), make_tree.locked, progress))
 
 
 def style_tools(progress: Progress = lambda line: None) -> Tree:
@@ -94,7 +94,7 @@ def style_tools(progress: Progress = lambda line: None) -> Tree:
     lock, scripts = locks.read("style"), kernel_source(_CHECKPATCH, progress)
 
     def make(lock: Lock, root: Path, progress: Progress) -> None:
-        making.locked(lock, root, progress)
+        make_tree.locked(lock, root, progress)
         shutil.copytree(scripts, root, dirs_exist_ok=True)
 
     return Tree(_kept(lock, cache.hash_of(_key(lock), scripts.parent.name), make, progress))
@@ -107,7 +107,7 @@ def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) 
 
     def build(folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            making.locked(lock, Path(scratch, "root"), progress)
+            make_tree.locked(lock, Path(scratch, "root"), progress)
             (archive,) = Path(scratch, "root").glob("usr/src/linux-source-*.tar.xz")
             with tarfile.open(archive, "r|xz") as members:
                 for member in members:

@@ -1,5 +1,5 @@
 """What only the machine for arm64 hosts has: the simulator for them, compiled here, and the machine around
-guests (outer.py)."""
+guests (outer_machine.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qjump_mn import cache, toolbox
-from qjump_mn.toolbox import build, outer, simulator
+from qjump_mn.toolbox import build, outer_machine, simulator
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.build import Recipe
 
@@ -42,4 +42,4 @@ def made_of() -> dict[str, str]:
     """The hashes of what both are made of, beside the machine's own sources."""
     compiler = cache.hash_of(locks.read(COMPILER).identity)
     own = {f"the lock {COMPILER}": compiler, "the simulator for arm64": cache.hash_of(_MODULE)}
-    return own | outer.made_of()
+    return own | outer_machine.made_of()

@@ -8,6 +8,7 @@ key lies in it, as in every box; each computer makes its sshd's keys when it fir
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn import cache, environment, installation, toolbox, wheels
+from qjump_mn import cache, toolbox
+from qjump_mn.errors import MachineError
+from qjump_mn.install import environment, installation
 from qjump_mn.toolbox import checkout, disk
 from qjump_mn.toolbox.tree import Tree
 
@@ -79,7 +82,7 @@ def _write(
     checkout.copy(home)
     machine(home / "qjump-mn-machine.tar.xz")
     progress("takes the Python packages of Debian 12's Python")
-    _gather(tree, scratch / "wheels", home / "qjump-mn-wheels.tar")
+    _download(tree, home / installation.WHEELS)
     tree.output("usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(scratch / KEY))
     progress("installs the box")
     disk.install(system, "qjump-mn", scratch.joinpath(f"{KEY}.pub").read_text())
@@ -107,11 +110,20 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def _gather(tree: Tree, folder: Path, target: Path) -> None:
-    """Write the wheels file of the tree's Python, by its own pip, which finds what this host's does."""
-    folder.mkdir()
+def _download(tree: Tree, folder: Path) -> None:
+    """Download the wheels of the tree's Python, by its own pip, which finds what this host's does. Raises
+    MachineError where one cannot be had."""
     (pip,) = (tree.root / "usr/share/python-wheels").glob("pip-*.whl")
     (python,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
     argv = tree.program(f"usr/bin/{python.name}", str(pip / "pip"))
-    installation.gather(folder, environment.LOCK, argv, {"PYTHONHOME": str(tree.root / "usr")})
-    wheels.write(folder, target)
+    argv += [*installation.QUIET, "download", "--dest", str(folder), *installation.LOCKED]
+    done = subprocess.run(
+        [*argv, str(environment.LOCK)],
+        env={**os.environ, "PYTHONHOME": str(tree.root / "usr")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        raise MachineError(f"the wheels cannot be had: {done.stderr.strip()[-500:]}")

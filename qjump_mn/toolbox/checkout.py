@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from qjump_mn import environment, wheels
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment, installation
 from qjump_mn.toolbox import machines
 from qjump_mn.toolbox.tree import host_program
 
@@ -16,7 +16,7 @@ def files() -> dict[str, Path]:
     """What git would commit of the checkout, by name, but for a machine file and wheels that lie in it.
     Raises MachineError where there is no git or no repository."""
     root = environment.CHECKOUT
-    ignored = [f"--exclude={pattern}" for pattern in (machines.BESIDE, wheels.BESIDE)]
+    ignored = [f"--exclude={pattern}" for pattern in (machines.BESIDE, installation.WHEELS)]
     argv = [host_program("git"), "-C", str(root), "ls-files", "-coz", "--exclude-standard", *ignored]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode:

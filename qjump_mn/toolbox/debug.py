@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import making
+from qjump_mn.toolbox import make_tree
 from qjump_mn.toolbox.tree import Tree
 
 SUITE = "debug"
@@ -69,7 +69,7 @@ def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None)
     key = cache.hash_of(config, _BUILD, lock.identity)
 
     def build(folder: Path) -> None:
-        making.locked(lock, folder / "root", progress)
+        make_tree.locked(lock, folder / "root", progress)
         progress("building a debug kernel, about 15 minutes on two idle cores")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             Path(scratch, "wanted").write_bytes(config)

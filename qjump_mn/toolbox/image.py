@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from qjump_mn import cache, scratch
+from qjump_mn import cache
 from qjump_mn.errors import MachineError
+from qjump_mn.process import temp_dirs
 from qjump_mn.toolbox import cpio, selection
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.tree import Tree
@@ -89,7 +90,7 @@ def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
     """A Python package below the folder `target`, with its bytecode, which the guest would else make at every
     start."""
     nodes: dict[str, Node] = {}
-    with scratch.folder() as top:
+    with temp_dirs.folder() as top:
         home = Path(top, target, package.name)
         for source in sorted(package.rglob("*.py")):
             copy = home / source.relative_to(package)

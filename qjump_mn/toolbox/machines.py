@@ -20,7 +20,7 @@ from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import (
     arm64,
     build,
-    fetching,
+    download,
     machine_file,
     origins,
     overlay,
@@ -243,8 +243,8 @@ def _fetched(place: str, target: Path, lock: MachineLock, progress: Progress) ->
     try:
         with target.open("wb") as file:
             # Whatever more there is, it is not the file.
-            for data in fetching.chunks(place, lock.size_bytes + 1):
+            for data in download.chunks(place, lock.size_bytes + 1):
                 file.write(data)
-    except fetching.FetchError as error:
+    except download.FetchError as error:
         raise MachineError(f"{place} cannot be had: {error}") from error
     return target

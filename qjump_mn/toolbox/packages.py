@@ -12,11 +12,11 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox import fetching, mirrors
+from qjump_mn.toolbox import download, mirrors
 from qjump_mn.toolbox.lock import Lock, Locked
 from qjump_mn.toolbox.tree import host_program
 
-_AT_ONCE = fetching.AT_ONCE
+_AT_ONCE = download.AT_ONCE
 _PAUSES_S = (0.0, 0.5, 2.0, 8.0)
 """Before each attempt: a busy mirror may refuse one."""
 
@@ -94,7 +94,7 @@ class _Search:
     folder: Path
     progress: Callable[[str], None]
     stop: threading.Event = field(default_factory=threading.Event)
-    silence: fetching.Silence = field(default_factory=fetching.Silence)
+    silence: download.Silence = field(default_factory=download.Silence)
 
     def had(self, one: Locked, places: Sequence[tuple[str, str]]) -> str | None:
         """From what kind of place the file was had; None if from none."""
@@ -119,15 +119,15 @@ class _Search:
         digest, left, was_silent = hashlib.sha256(), one.size_bytes, False
         try:
             with target.open("wb") as file:
-                for data in fetching.chunks(address, left):
+                for data in download.chunks(address, left):
                     digest.update(data)
                     left -= file.write(data)
-        except fetching.FetchError as error:
+        except download.FetchError as error:
             was_silent = error.was_silent
             return False if error.is_final else None
         finally:
             if self.silence.note(address, was_silent=was_silent):
-                self.progress(f"{fetching.host(address)} does not answer, and is not asked any more")
+                self.progress(f"{download.host(address)} does not answer, and is not asked any more")
         return None if left else digest.hexdigest() == one.sha256
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.leash import leashed
+from qjump_mn.process.leash import leashed
 from qjump_mn.toolbox import processors
 from qjump_mn.toolbox.lock import Package
 from qjump_mn.toolbox.processors import Processor

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command line: a scenario of a file; speed over a list of flows, on large networks and with a job; one point of Figure 9.
+//! The command line: run a scenario from a file, and benchmarks of speed on flow lists, large
+//! networks and a MapReduce job.
 
-mod shown;
+mod display;
 
 use std::io::{stderr, stdout, ErrorKind, Write};
 use std::process::{exit, ExitCode};
@@ -10,11 +11,11 @@ use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes,
-    Topology, Watch, Workload, MS, US,
+    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Result, Routing, Scenario, Scheme, Sizes, Topology, Watch,
+    Workload, MS, US,
 };
 
-use crate::shown::Shown;
+use crate::display::ProgressDisplay;
 
 const USAGE: &str = "\
 usage: qjump-sim run FILE
@@ -22,7 +23,6 @@ usage: qjump-sim run FILE
        qjump-sim bench-scale [--scheme NAME]
        qjump-sim bench-fat-tree [--scheme NAME] [--ports COUNT] [--microseconds COUNT]
        qjump-sim bench-terasort [--scheme NAME]
-       qjump-sim fig9 [--scheme NAME] [--workload NAME] [--arrivals poisson|published] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
 run          runs a scenario written in JSON and prints its outcome as JSON; times in ps
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
@@ -32,12 +32,10 @@ bench-fat-tree
              prints the same, and memory, of a three-tier fat-tree at load 0.6: 74 ports are 101,306 hosts
 bench-terasort
              sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
-fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
 
 How far a run has come, and how long it will still take, goes to standard error.
 
-schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas;
-workloads: search (default), mining";
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -47,37 +45,36 @@ fn main() -> ExitCode {
         Some("bench-scale") => bench_scale(&words[1..]),
         Some("bench-fat-tree") => bench_fat_tree(&words[1..]),
         Some("bench-terasort") => bench_terasort(&words[1..]),
-        Some("fig9") => fig9(&words[1..]),
-        Some("--help" | "-h") => say(USAGE),
+        Some("--help" | "-h") => print_line(USAGE),
         _ => {
-            complain(USAGE);
+            print_error(USAGE);
             return ExitCode::from(2);
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("qjump-sim: {error}"));
+            print_error(&format!("qjump-sim: {error}"));
             ExitCode::from(2)
         }
     }
 }
 
-/// Writes to standard output. Whoever has closed it has read enough, and the program ends.
-fn say(text: &str) -> Result<()> {
+/// Writes to standard output. If the reader has closed it, the program ends.
+fn print_line(text: &str) -> Result<()> {
     let mut to = stdout();
     match writeln!(to, "{text}").and_then(|()| to.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
-        written => written.map_err(|error| sentence(format!("standard output: {error}"))),
+        written => written.map_err(|error| failure(format!("standard output: {error}"))),
     }
 }
 
-/// Writes to standard error, where nothing is left to do if that cannot be.
-fn complain(text: &str) {
+/// Writes to standard error and ignores failures: there is nowhere to report them.
+fn print_error(text: &str) {
     let _ = writeln!(stderr(), "{text}");
 }
 
-/// Words after the command: `file`, if it takes one, and the values of its options.
+/// The arguments after the command: `file`, if it takes one, and options.
 #[derive(Default)]
 struct Options {
     file: Option<String>,
@@ -92,11 +89,11 @@ impl Options {
             match word.strip_prefix("--") {
                 Some(name) if known.contains(&name) => match words.next() {
                     Some(value) => options.values.push((name.to_owned(), value.clone())),
-                    None => return Err(sentence(format!("{word}: has no value"))),
+                    None => return Err(failure(format!("{word}: needs a value"))),
                 },
                 None if takes_file && options.file.is_none() => options.file = Some(word.clone()),
-                None => return Err(sentence(format!("{word}: is a word too many"))),
-                Some(_) => return Err(sentence(format!("{word}: there is no such option"))),
+                None => return Err(failure(format!("{word}: unexpected argument"))),
+                Some(_) => return Err(failure(format!("{word}: unknown option"))),
             }
         }
         Ok(options)
@@ -109,37 +106,37 @@ impl Options {
 
     fn number<T: std::str::FromStr>(&self, name: &str, default: &str) -> Result<T> {
         let text = self.text(name, default);
-        text.parse().map_err(|_| sentence(format!("--{name}: {text} is no such number")))
+        text.parse().map_err(|_| failure(format!("--{name}: {text} is not a valid number")))
     }
 }
 
-fn sentence(text: String) -> Error {
+fn failure(text: String) -> Error {
     Error::from(text)
 }
 
 fn run_written(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &[], true)?;
     let Some(file) = &options.file else {
-        return Err(sentence("run: the file of a scenario is missing".to_owned()));
+        return Err(failure("run: needs the file of a scenario".to_owned()));
     };
-    let wrong = |error: String| sentence(format!("{file}: {error}"));
+    let wrong = |error: String| failure(format!("{file}: {error}"));
     let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
     let scenario: Scenario = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let (outcome, _, _) = run(&scenario)?;
-    say(&serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?)
+    print_line(&serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?)
 }
 
 fn bench(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme"], true)?;
     let Some(file) = &options.file else {
-        return Err(sentence("bench-flows: the file of flows is missing".to_owned()));
+        return Err(failure("bench-flows: needs a file of flows".to_owned()));
     };
-    let text = fs::read_to_string(file).map_err(|e| sentence(format!("{file}: {e}")))?;
-    let flows = Flows::parse(&text).map_err(|e| sentence(format!("{file}: {e}")))?;
+    let text = fs::read_to_string(file).map_err(|e| failure(format!("{file}: {e}")))?;
+    let flows = Flows::parse(&text).map_err(|e| failure(format!("{file}: {e}")))?;
     let (outcome, cpu, wall) = run_flows(&options, &LeafSpine::FIG9, flows, 1, None)?;
     let c = &outcome.counters;
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
-    say(&format!(
+    print_line(&format!(
         "scheme={} finished={finished}/{} end={:.6}s hops={} events={} dropped={} pushed_out={} limited={} marked={} \
          retransmitted={} timeouts={} cpu={cpu:.3}s wall={wall:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
         options.text("scheme", "dctcp"),
@@ -167,7 +164,7 @@ fn bench_scale(words: &[String]) -> Result<()> {
         let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.5, count };
         let (outcome, cpu, _) = run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
         let hops = outcome.counters.hops;
-        say(&format!(
+        print_line(&format!(
             "hosts={hosts} hops={hops} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
             outcome.counters.in_flight,
             cpu * 1e9 / hops as f64,
@@ -183,7 +180,7 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
     let (edge, trunk) = (LeafSpine::FIG9.edge, Cable { delay: LeafSpine::FIG9.uplink.delay, ..LeafSpine::FIG9.edge });
     let topology = Graph::new(Graph::fat_tree(ports, edge, trunk)?).build()?;
     let hosts = topology.hosts();
-    // A host begins a flow in 2.3 ms.
+    // A host starts a flow every 2.3 ms.
     let count = (u64::from(hosts) * u64::from(microseconds) / 2_000) as u32;
     let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
@@ -193,7 +190,7 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
     let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     let hops = outcome.counters.hops;
-    say(&format!(
+    print_line(&format!(
         "hosts={hosts} flows={begun} finished={finished} hops={hops} dropped={} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
         outcome.counters.full.total() + outcome.counters.pushed_out.total(),
         outcome.counters.in_flight,
@@ -231,7 +228,7 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 })?;
     let AppResult::MapReduce(results) = &outcome.apps[0] else { unreachable!("the application is a job") };
     let c = &outcome.counters;
-    say(&format!(
+    print_line(&format!(
         "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
         results.end().map_or(f64::NAN, |end| end as f64 / 1e12),
         results.fetches.len(),
@@ -243,44 +240,6 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     ))
 }
 
-fn fig9(words: &[String]) -> Result<()> {
-    let options = Options::parse(words, &["scheme", "workload", "arrivals", "load", "flows", "seed"], false)?;
-    let workload = options.text("workload", "search");
-    let load: f64 = options.number("load", "0.6")?;
-    let seed: u64 = options.number("seed", "1")?;
-    let flows = Flows::Drawn {
-        arrivals: Arrivals::named(options.text("arrivals", "poisson"))?,
-        sizes: Sizes::named(workload)?,
-        load,
-        count: options.number("flows", "1000")?,
-    };
-    let (outcome, cpu, _) = run_flows(&options, &LeafSpine::FIG9, flows, seed, None)?;
-    let scheme = Scheme::named(options.text("scheme", "dctcp"), &Topology::leaf_spine(&LeafSpine::FIG9)?)?;
-    let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9, &scheme.wire())?;
-    let c = &outcome.counters;
-    say(&format!(
-        "{{\"scheme\": \"{}\", \"workload\": \"{workload}\", \"load\": {load}, \"seed\": {seed}, \"unfinished\": {}, \
-         \"short\": {}, \"medium\": {}, \"long\": {}, \"all\": {}, \"hops\": {}, \"dropped\": {}, \"limited\": {}, \
-         \"timeouts\": {}, \"cpu_s\": {cpu:.3}, \"max_rss_MB\": {}}}",
-        options.text("scheme", "dctcp"),
-        regions.unfinished,
-        json(&regions.short),
-        json(&regions.medium),
-        json(&regions.long),
-        json(&regions.all),
-        c.hops,
-        c.full.total() + c.pushed_out.total(),
-        c.limited.total(),
-        c.timeouts,
-        max_rss_mb().map_or("null".to_owned(), |mb| mb.to_string()),
-    ))
-}
-
-fn json(region: &Region) -> String {
-    let number = |x: f64| if x.is_nan() { "null".to_owned() } else { format!("{x:.6}") };
-    format!("{{\"flows\": {}, \"mean\": {}, \"p99\": {}}}", region.flows, number(region.mean), number(region.p99))
-}
-
 fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {
     let topology = Topology::leaf_spine(fabric)?;
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
@@ -290,23 +249,23 @@ fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, sto
 /// Events between two looks at the clock: some hundredths of a second.
 const CHUNK: u64 = 1 << 20;
 
-/// The outcome, CPU seconds and wall seconds. How far it has come is shown meanwhile.
+/// Runs a scenario and shows progress; returns the outcome, CPU seconds and wall seconds.
 fn run(scenario: &Scenario) -> Result<(Outcome, f64, f64)> {
     let (began, wall) = (cpu_seconds(), Instant::now());
     let mut run = scenario.begin(&Watch::default())?;
-    let mut shown = Shown::new();
+    let mut display = ProgressDisplay::new();
     while run.run_some(CHUNK) {
-        shown.look(|| run.progress());
+        display.look(|| run.progress());
     }
-    drop(shown);
+    drop(display);
     let outcome = run.outcome();
     let wall = wall.elapsed().as_secs_f64();
-    // Where Linux does not tell, nobody else is assumed to have had the core.
+    // Without Linux's accounting, assume that the core was ours alone.
     let cpu = began.zip(cpu_seconds()).map_or(wall, |(from, to)| to - from);
     Ok((outcome, cpu, wall))
 }
 
-/// Time this thread has had a core, from the scheduler: nanoseconds, where the process accounting has ticks of 10 ms.
+/// CPU time of this thread from the scheduler, in ns: process accounting has ticks of 10 ms.
 fn cpu_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;

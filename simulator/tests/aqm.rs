@@ -240,27 +240,27 @@ fn wrong_settings_are_told() {
     let red = Red::ns2(Limit::Bytes(6_000), Limit::Bytes(18_000), Limit::Packets(200));
     assert_eq!(with(Queue::Red(red)), "");
     let profile = |min, max| with(Queue::Red(Red { profile: Profile { min, max, ..red.profile }, ..red }));
-    assert_eq!(profile(Limit::Bytes(7), Limit::Packets(9)), "queue: min and max are not both in bytes, packets or time");
-    assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(6)), "queue: the thresholds 7 and 6 do not increase");
-    assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(1 << 37)), "queue: a threshold of 137438953472 bytes is not below 2^37");
+    assert_eq!(profile(Limit::Bytes(7), Limit::Packets(9)), "queue: min and max must both be in bytes, in packets or in time");
+    assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(6)), "queue: the thresholds 7 and 6 must increase");
+    assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(1 << 37)), "queue: a threshold of 137438953472 bytes must be below 2^37");
     let never = Profile { max_p: 0, ..red.profile };
     let other = Queue::Red(Red { not_ect: Some(never), ..red });
-    assert_eq!(with(other), "queue: not_ect: max_p: 0 millionths are not above 0 and at most 1");
+    assert_eq!(with(other), "queue: not_ect: max_p: 0 millionths must be above 0 and at most 1");
     assert_eq!(with(Queue::Red(Red { weight: 17, ..red })), "queue: a weight of 2^-17 is less than 2^-16, the least");
-    assert_eq!(with(Queue::Red(Red { mean_packet: 0, ..red })), "queue: a mean packet has 0 bytes");
-    assert_eq!(with(Queue::Red(Red { mark_p: Some(1_000_001), ..red })), "queue: mark_p: 1000001 millionths are more than 1");
+    assert_eq!(with(Queue::Red(Red { mean_packet: 0, ..red })), "queue: the mean packet must be above 0 bytes");
+    assert_eq!(with(Queue::Red(Red { mark_p: Some(1_000_001), ..red })), "queue: mark_p: 1000001 millionths exceed 1");
     let reading = Reading::Linux;
     let short = Queue::Red(Red { limit: Limit::Bytes(9), reading, ..red });
     assert_eq!(
         said(Scheme { host_queue: Some(short), ..Scheme::tcp() }),
-        "host_queue: its limit of 9 bytes holds no packet of 1500"
+        "host_queue: its limit of 9 bytes is less than a packet of 1500"
     );
-    assert_eq!(with(codel(MS, 0)), "queue: an interval of 0 ps is not above 0 and at most 1000 s");
+    assert_eq!(with(codel(MS, 0)), "queue: an interval of 0 ps must be above 0 and at most 1000 s");
     let brief = Queue::DropTail(Limit::Time(US));
     assert_eq!(with(brief), "queue: at 10000000000 bit/s its limit holds 1250 bytes, no packet of 1500");
     let paused = |xoff, xon, buffer| said(Scheme { pause: Some(Pause { xoff, xon, buffer, per_level: false }), ..Scheme::tcp() });
-    assert_eq!(paused(9, 9, 9_000), "pause: 9, 9 and 9000 bytes are not xoff above xon and at most the buffer");
-    assert_eq!(paused(9, 3, 1_499), "pause: its buffer of 1499 bytes holds no packet of 1500");
+    assert_eq!(paused(9, 9, 9_000), "pause: xoff 9, xon 9 and buffer 9000 bytes: xoff must be above xon and at most the buffer");
+    assert_eq!(paused(9, 3, 1_499), "pause: its buffer of 1499 bytes is less than a packet of 1500");
 }
 
 /// ECN-capable ACKs and SYNs are marked where others would be dropped, and nobody heeds that: all is as if they were spared.

@@ -123,7 +123,7 @@ fn what_cannot_be_is_refused() {
         scenario.run().unwrap_err().to_string()
     };
     let wfq = Queue::Wfq(Wfq { limit: 15_000, weights: [1, 2, 0, 1, 1, 1, 1, 1] });
-    assert_eq!(said(wfq), "queue: level 2's weight of 0 is not between 1 and 1048576");
+    assert_eq!(said(wfq), "queue: level 2's weight of 0 must be between 1 and 1048576");
     let gates = Queue::TimeAware(TimeAware::new(1_499, 0, &[(US, 0xff)]).unwrap());
-    assert_eq!(said(gates), "queue: its limit of 1499 bytes holds no packet of 1500");
+    assert_eq!(said(gates), "queue: its limit of 1499 bytes is less than a packet of 1500");
 }

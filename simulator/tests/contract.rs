@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral,
-    LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red,
-    Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S,
-    US,
+    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, LeafSpine,
+    LevelRed, Limit, Limiter, Mode, Outcome, Pause, PerHost, PiController, Pie, Profile, Protection, Quantiles, Queue, Reading,
+    Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS,
+    NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -76,7 +76,7 @@ fn queue() -> impl Strategy<Value = Queue> {
 
 /// Queues that a link asks for every packet, and PIE.
 fn asked() -> impl Strategy<Value = Queue> {
-    let control = (1u64..100, 10u64..100, 1u64..1 << 30, 0u64..1 << 30).prop_map(|(target, update, alpha, beta)| Integral {
+    let control = (1u64..100, 10u64..100, 1u64..1 << 30, 0u64..1 << 30).prop_map(|(target, update, alpha, beta)| PiController {
         target: target * US,
         update: update * US,
         alpha,
@@ -390,12 +390,14 @@ fn outcomes_of_todays_transports_are_pinned() {
     let drop_tail = Queue::DropTail(Limit::Packets(30));
     let marking = Queue::Marking { limit: 45_000, threshold: 15_000 };
     let newreno = Transport { sack: false, ..Transport::linux(Congestion::Reno) };
+    // As in the study of ECN under Hadoop: large ACKs, and timeouts by RFC 6298.
+    let hadoop = |congestion| Transport { ack_bytes: 150, rto_above_rtt: false, ..Transport::linux(congestion) };
     let kinds = [
         ("reno", Transport::linux(Congestion::Reno), drop_tail),
         ("newreno", newreno, drop_tail),
         ("cubic", Transport::linux(Congestion::Cubic), drop_tail),
-        ("tcp-ecn", Transport::hadoop(Congestion::Ecn), marking),
-        ("dctcp", Transport::hadoop(Congestion::Dctcp { shift: 4 }), marking),
+        ("tcp-ecn", hadoop(Congestion::Ecn), marking),
+        ("dctcp", hadoop(Congestion::Dctcp { shift: 4 }), marking),
     ];
     let digests = kinds.map(|(name, transport, queue)| {
         let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
@@ -437,13 +439,13 @@ fn wrong_input_is_told() {
     let slow = Cable { rate: 0, ..cable };
     assert_eq!(
         said(Topology::leaf_spine(&LeafSpine { uplink: slow, ..LeafSpine::FIG9 })),
-        "uplink: a link's rate is 0 bit/s, which moves no packet"
+        "uplink: a link's rate is 0 bit/s: it must be above 0"
     );
     let wide = |racks, spines| said(Topology::leaf_spine(&LeafSpine { racks, hosts_per_rack: 1, spines, ..LeafSpine::FIG9 }));
-    let most = "is larger than 65535 and 8388608, the most";
+    let most = "is larger than the most, 65535 and 8388608";
     assert_eq!(wide(65_536, 129), format!("a network of 129 spines and 8454144 cables to them {most}"));
     assert_eq!(wide(2, 65_536), format!("a network of 65536 spines and 131072 cables to them {most}"));
-    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 16777216, the most");
+    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than the most, 16777216");
     let mut drawing = tree("i", "s").unwrap();
     let quantiles = Quantiles::new(&[(0.0, 0), (100.0, US)]).unwrap();
     let mut drawn_at = |host| drawing.set_jitter(host, quantiles.clone()).err().map(|error| error.to_string());
@@ -476,12 +478,12 @@ fn wrong_input_is_told() {
     assert!(wrong(|t| t.delayed_ack = Some(1001 * S)).starts_with("transport: ACKs are delayed by more than 1000 s"));
     assert!(wrong(|t| t.dupacks = Some(0)).starts_with("transport: 0 packets above a hole"));
     assert!(wrong(|t| t.least_window = 0).starts_with("transport: a least window of 0 packets"));
-    assert!(wrong(|t| t.least_window = t.max_window + 1).ends_with("packets is not 1 to the largest one"));
-    assert!(wrong(|t| t.handshake = Some(0)).starts_with("transport: the timeout of a SYN is not between"));
-    assert_eq!(wrong(|t| t.initial_rto = Some(3 * S)), "transport: the first timeout is not between 0 and the largest, 2 s");
+    assert!(wrong(|t| t.least_window = t.max_window + 1).ends_with("packets must be 1 to the largest one"));
+    assert!(wrong(|t| t.handshake = Some(0)).starts_with("transport: the timeout of a SYN must be between"));
+    assert_eq!(wrong(|t| t.initial_rto = Some(3 * S)), "transport: the first timeout must be between 0 and the largest, 2 s");
     let least = wrong(|t| (t.min_rto, t.max_rto) = (300 * US, 200 * US));
     assert!(
-        least.starts_with("transport: the smallest timeout of 300 us is not above 0 and at most the largest, 200 us"),
+        least.starts_with("transport: the smallest timeout of 300 us must be above 0 and at most the largest, 200 us"),
         "{least}"
     );
     assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2 s"));
@@ -493,7 +495,7 @@ fn wrong_input_is_told() {
     assert_eq!(said, format!("flows.load: 0.000000001 {far}"));
     let huge = Sizes::new(&[(1, 0.0), (u32::MAX, 1.0)]).unwrap();
     let said = late(Flows::Drawn { arrivals: Arrivals::Poisson, sizes: huge, load: 0.5, count: 20 }).unwrap();
-    assert!(said.ends_with("packets is not between 1 and 2^31 - 1"), "{said}");
+    assert!(said.ends_with("packets must be between 1 and 2^31 - 1"), "{said}");
     let never = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-300, count: 2 };
     assert!(late(never).unwrap().ends_with(far));
     let at = |start| late(Flows::List(vec![FlowSpec { start, src: 0, dst: 1, packets: 6 }]));
@@ -502,15 +504,15 @@ fn wrong_input_is_told() {
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
     let none = Scheme { limiter: Limiter::PerHost(PerHost { limit: Some(0), ..PerHost::new(US, [9_000; 8]) }), ..tcp };
-    assert_eq!(run(&none, (0, 1, 6)).unwrap(), "limiter: a limit of 0 packets lets none wait: use mode drop");
+    assert_eq!(run(&none, (0, 1, 6)).unwrap(), "limiter: its limit must be above 0 packets: use mode drop to let none wait");
     let mut homa = Scheme::qjump_script();
     homa.transport.congestion = Congestion::Homa { scheduled: 6 };
-    assert!(run(&homa, (0, 1, 6)).unwrap().starts_with("limiter: what it drops, Homa's receivers ask for again"));
+    assert!(run(&homa, (0, 1, 6)).unwrap().starts_with("limiter: Homa would retransmit dropped packets without end"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
     assert_eq!(
         Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
-        "the point of 3 packets and share 1 is not above the one before it"
+        "the point of 3 packets and share 1 must be above the one before it"
     );
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }
@@ -528,9 +530,9 @@ fn what_does_not_fit_is_told() {
     // A round trip of 35.18 s, of cables or of a host that draws.
     let far = |seconds, jitter| run(&tcp, &LeafSpine { edge: Cable { delay: seconds * S, ..cable }, ..pair }, jitter);
     assert_eq!((far(8, S), far(0, 17 * S)), (None, None));
-    let round = "ps, which there and back is not below 35.18 s, the longest round trip";
-    assert_eq!(far(8, 2 * S).unwrap(), format!("network: a way through it may take 18000000000000 {round}"));
-    assert_eq!(far(20, 0).unwrap(), format!("network: a way through it may take 40000000000000 {round}"));
+    let round = "ps: its round trip must be below 35.18 s";
+    assert_eq!(far(8, 2 * S).unwrap(), format!("network: a path may take 18000000000000 {round}"));
+    assert_eq!(far(20, 0).unwrap(), format!("network: a path may take 40000000000000 {round}"));
     // ACKs of any transport.
     let other = |ack_bytes| [Some(Transport { ack_bytes, ..tcp.transport }), None, None];
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [2_000; 8] }, others: other(3_000), ..tcp };
@@ -540,7 +542,7 @@ fn what_does_not_fit_is_told() {
         assert!(run(&short, &pair, 0).unwrap().ends_with("packet of 3000"));
     }
     let long = Scheme { limiter: Limiter::PerHost(PerHost::new(1_001 * S, [9_000; 8])), ..tcp };
-    assert_eq!(run(&long, &pair, 0).unwrap(), "limiter: its epoch of 1001000000000000 ps is not above 0 and at most 1000 s");
+    assert_eq!(run(&long, &pair, 0).unwrap(), "limiter: its epoch of 1001000000000000 ps must be above 0 and at most 1000 s");
     // Thresholds of RED that its average would not hold, by packets and by the link's rate, 1 Gb/s; and a longer time that it does.
     let red = |min, max| {
         let mut scheme = tcp;

@@ -3,7 +3,7 @@
 //! drops or marks is what the traffic makes it.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, DualPi2, FlowSpec, Flows, Gap, Integral, Limit, Pie, Ps, Queue, Scenario, Scheme, Simulation,
+    Bytes, Cable, Congestion, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps, Queue, Scenario, Scheme, Simulation,
     Source, Topology, Transport, Tree, Workload, MS, S, US,
 };
 
@@ -93,20 +93,23 @@ fn what_cannot_be_is_refused() {
     };
     let pie = Pie::rfc8033(Limit::None);
     let dual = DualPi2::rfc9332(15_000);
-    let control = Integral { update: 0, ..pie.control };
+    let control = PiController { update: 0, ..pie.control };
     assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: updates every 0 ps are not 1 us to 1000 s apart");
-    let control = Integral { target: 0, ..pie.control };
-    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: a target of 0 ps is not above 0 and at most 1000 s");
-    assert_eq!(said(Queue::Pie(Pie { mark_p: 1_000_001, ..pie })), "queue: mark_p: 1000001 millionths are more than 1");
-    assert_eq!(said(Queue::DualPi2(DualPi2 { coupling: 0, ..dual })), "queue: a coupling of 0 is not between 1 and 16");
+    let control = PiController { target: 0, ..pie.control };
+    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: a target of 0 ps must be above 0 and at most 1000 s");
+    assert_eq!(said(Queue::Pie(Pie { mark_p: 1_000_001, ..pie })), "queue: mark_p: 1000001 millionths exceed 1");
+    assert_eq!(said(Queue::DualPi2(DualPi2 { coupling: 0, ..dual })), "queue: a coupling of 0 must be between 1 and 16");
     assert_eq!(
         said(Queue::DualPi2(DualPi2 { classic_share: 100, ..dual })),
-        "queue: a classic share of 100 % is not between 1 and 99"
+        "queue: a classic share of 100 % must be between 1 and 99"
     );
-    assert_eq!(said(Queue::DualPi2(DualPi2 { limit: 1_499, ..dual })), "queue: its limit of 1499 bytes holds no packet of 1500");
-    let gains = Integral { alpha: 0, ..dual.control };
+    assert_eq!(
+        said(Queue::DualPi2(DualPi2 { limit: 1_499, ..dual })),
+        "queue: its limit of 1499 bytes is less than a packet of 1500"
+    );
+    let gains = PiController { alpha: 0, ..dual.control };
     assert_eq!(
         said(Queue::DualPi2(DualPi2 { control: gains, ..dual })),
-        "queue: gains of 0 and 3200 thousandths are not above 0 and at most 2^50"
+        "queue: gains of 0 and 3200 thousandths must be above 0 and at most 2^50"
     );
 }

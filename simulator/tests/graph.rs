@@ -208,17 +208,17 @@ fn what_cannot_be_is_refused() {
     assert_eq!(said(&[("a", "t", 0, None)]), "failure a--t: there is no such cable");
     assert_eq!(said(&[("s", "m", 5, Some(5))]), "failure s--m: it ends before it begins");
     assert_eq!(said(&[("s", "m", 5, Some(9)), ("m", "s", 7, None)]), "failures: two of the same cable overlap");
-    let parts = "after all failures a graph is in parts that no cable joins";
+    let parts = "after all failures a graph must be connected";
     assert_eq!(said(&[("s", "m", 5, None), ("n", "t", 7, None)]), parts);
     assert_eq!(said(&[("a", "s", 5, None)]), parts);
     assert_eq!(Graph::new(Tree::new().switch("s")).build().unwrap_err().to_string(), "a graph has no host");
     let apart = Tree::new().switch("s").switch("t").host("a").host("b").cable("a", "s", CABLE).cable("b", "t", CABLE);
-    assert_eq!(Graph::new(apart).build().unwrap_err().to_string(), "a graph is in parts that no cable joins");
+    assert_eq!(Graph::new(apart).build().unwrap_err().to_string(), "a graph must be connected");
     let itself = Tree::new().switch("s").host("a").cable("a", "s", CABLE).cable("s", "s", CABLE);
     assert_eq!(Graph::new(itself.clone()).build().unwrap_err().to_string(), "cable s--s: joins a switch to itself");
     assert_eq!(itself.build().unwrap_err().to_string(), "cable s--s: joins a switch to itself");
     for k in [0, 3, 130] {
-        let sentence = format!("a fat-tree of switches with {k} ports has not an even number from 2 to 128");
+        let sentence = format!("a fat-tree of switches with {k} ports needs an even number of them from 2 to 128");
         assert_eq!(Graph::fat_tree(k, CABLE, CABLE).unwrap_err().to_string(), sentence);
     }
     let pause = Pause { xoff: 6_000, xon: 3_000, buffer: 20_000, per_level: false };
@@ -226,5 +226,5 @@ fn what_cannot_be_is_refused() {
     let topology = diamond(&[("s", "m", 5, Some(9))]).build().unwrap();
     let workload = Workload::of_sources(Vec::new());
     let error = Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap_err();
-    assert_eq!(error.to_string(), "pause: no link may fail that is paused");
+    assert_eq!(error.to_string(), "pause: networks with failing cables cannot have pauses");
 }

@@ -2,7 +2,7 @@
 //! Runs in parts beside runs in one, on one core and on several.
 
 use qjump_sim::{
-    Arrivals, ByKind, Bytes, Cable, CoDel, Congestion, Flows, Gap, Graph, LeafSpine, Limit, Outcome, Parted, Progress,
+    Arrivals, ByKind, Bytes, Cable, CoDel, Congestion, Flows, Gap, Graph, LeafSpine, Limit, Outcome, ParallelRun, Progress,
     Protection, Ps, Queue, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree, Watch, Workload, MS, US,
 };
 
@@ -18,9 +18,9 @@ fn scenario(scheme: &str, parts: u32, stop: Option<Ps>) -> Scenario {
 
 fn on(cores: usize, scenario: &Scenario, piece: u64) -> Outcome {
     let Scenario { topology, scheme, workload, seed, stop, parts } = scenario;
-    let mut parted = Parted::new(topology, scheme, workload, *seed, *parts).unwrap();
-    while parted.run_some(stop.unwrap_or(Ps::MAX), piece, cores) {}
-    parted.outcome()
+    let mut parallel = ParallelRun::new(topology, scheme, workload, *seed, *parts).unwrap();
+    while parallel.run_some(stop.unwrap_or(Ps::MAX), piece, cores) {}
+    parallel.outcome()
 }
 
 const SCHEMES: [&str; 7] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "swift", "bbr"];
@@ -70,10 +70,10 @@ fn without_ties_parts_change_nothing() {
         let mut scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 5, stop: None, parts: 1 };
         let whole = scenario.run().unwrap();
         scenario.parts = parts;
-        let mut parted = on(2, &scenario, u64::MAX);
+        let mut parallel = on(2, &scenario, u64::MAX);
         // Each part has events of its own at which its flows start.
-        parted.counters.events = whole.counters.events;
-        assert!(parted == whole, "{scheme:?}");
+        parallel.counters.events = whole.counters.events;
+        assert!(parallel == whole, "{scheme:?}");
     }
 }
 
@@ -120,14 +120,14 @@ fn what_only_one_part_could_know_is_refused() {
     let none = &Watch::default();
     let scheme = |name: &'static str| move |of: &mut Scenario| of.scheme = Scheme::named(name, &of.topology).unwrap();
     let source = Source { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: Bytes::Fixed(100), count: 1 };
-    assert_eq!(refused(&|of| of.workload.sources.push(source), none), "parts: a run with sources has only one");
-    assert_eq!(refused(&scheme("homa"), none), "parts: a run with receivers that grant has only one");
-    assert_eq!(refused(&scheme("aequitas"), none), "parts: a run with admission by hosts has only one");
-    assert_eq!(refused(&scheme("dcqcn-pfc"), none), "parts: a run with pauses has only one");
+    assert_eq!(refused(&|of| of.workload.sources.push(source), none), "parts: a run with sources must have one part");
+    assert_eq!(refused(&scheme("homa"), none), "parts: a run with receivers that grant must have one part");
+    assert_eq!(refused(&scheme("aequitas"), none), "parts: a run with admission by hosts must have one part");
+    assert_eq!(refused(&scheme("dcqcn-pfc"), none), "parts: a run with pauses must have one part");
     assert!(refused(&|of| of.parts = 0, none).starts_with("parts: 0 are not 1 to 4"));
     assert!(refused(&|of| of.parts = 5, none).starts_with("parts: 5 are not 1 to 4"));
     let ports = Watch { ports: true, ..Watch::default() };
-    assert_eq!(refused(&|_| (), &ports), "parts: a run in 2 parts is not watched: watch it in one");
+    assert_eq!(refused(&|_| (), &ports), "parts: a run in 2 parts cannot be watched: watch it in one");
 }
 
 #[test]

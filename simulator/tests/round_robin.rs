@@ -68,5 +68,5 @@ fn a_quantum_of_nothing_is_refused() {
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
     let workload = Workload::of_flows(Flows::List(Vec::new()));
     let error = Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap_err();
-    assert_eq!(error.to_string(), "trunk_queue: a quantum of 0 bytes lets no flow send");
+    assert_eq!(error.to_string(), "trunk_queue: the quantum must be above 0 bytes");
 }

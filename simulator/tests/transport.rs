@@ -67,7 +67,7 @@ fn a_handshake_takes_one_round_trip() {
     let edge = Cable { rate: 1_000_000_000, delay: 0 };
     let topology = Topology::leaf_spine(&LeafSpine { edge, ..LeafSpine::FIG9 }).unwrap();
     let workload = Workload::of_flows(Flows::List(vec![flow(1, 2)]));
-    let scheme = scheme(Transport::hadoop(Congestion::Ecn));
+    let scheme = scheme(Transport { ack_bytes: 150, ..Transport::linux(Congestion::Ecn) });
     let outcome = Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
     assert_eq!(completion(&outcome), (4 * 1_200 + 3 * 12_000 + 2 * 1_200) * NS);
 }

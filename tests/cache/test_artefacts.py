@@ -19,8 +19,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from qjump_mn import cache, diagnosis
+from qjump_mn import cache
 from qjump_mn.cache import holds
+from qjump_mn.cli import doctor
 from qjump_mn.errors import MachineError
 from tests.guest import strangers
 
@@ -208,7 +209,7 @@ def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(cache, "remove", remove)
     text = io.StringIO()
-    diagnosis.clean(Console(file=text, width=400), everything=True)
+    doctor.clean(Console(file=text, width=400), everything=True)
     assert f"{theirs} belongs to another user" in text.getvalue() and theirs.exists() and not ours.exists()
 
 
@@ -228,11 +229,11 @@ def test_clean_leaves_what_a_run_uses() -> None:
     argv = [sys.executable, "-c", HOLD, artefact.name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout and run.stdout.readline() == "held\n"
-        diagnosis.clean(Console(file=text, width=400), everything=True)
+        doctor.clean(Console(file=text, width=400), everything=True)
         assert f"{artefact} stays: a run uses it; remove it when the run has ended\n" in text.getvalue()
         assert artefact.is_dir() and not other.exists()
         run.kill()
-    diagnosis.clean(Console(file=text, width=400), everything=True)
+    doctor.clean(Console(file=text, width=400), everything=True)
     assert not artefact.exists()
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One mistake of each kind that the debug kernel must report. For tests only. */
+/* One bug of each kind that the debug kernel must report. For tests only. */
 #include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -12,7 +12,7 @@ static noinline void broken_leak(void)
 {
 	int *lost = kmalloc(1000, GFP_KERNEL);
 
-	WRITE_ONCE(*lost, 1);	/* else the call is a jump, and this function in no backtrace */
+	WRITE_ONCE(*lost, 1);	/* prevent a tail call, so that the backtrace has this function */
 }
 
 static noinline void broken_sleep(void)
@@ -74,7 +74,7 @@ static int __init broken_init(void)
 	broken_timer();
 	broken_shift(40);
 	broken_order();
-	broken_use();	/* the last: lockdep is off after it */
+	broken_use();	/* last, because it switches lockdep off */
 	return 0;
 }
 

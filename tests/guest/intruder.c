@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In the place of a guest's kernel: tries what a fence must refuse, and writes a line for each that it was
- * not refused to descriptor 5, and how many it tried. Its last arguments are the port of a server on this
- * machine, the name of an abstract socket, and a file that it may not read.
+ * Runs in place of a guest's kernel and tries everything that the sandbox must refuse. It writes a
+ * line to descriptor 5 for each attempt that was not refused, and the number of attempts. The last
+ * arguments are the port of a server on this machine, the name of an abstract socket, and a file
+ * that must not be readable.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

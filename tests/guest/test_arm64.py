@@ -20,7 +20,7 @@ from qjump_mn import cache, toolbox
 from qjump_mn.guest import Image
 from qjump_mn.model import resolve
 from qjump_mn.toolbox import arm64, machine_file, machines, processors, simulator
-from qjump_mn.toolbox import outer as around
+from qjump_mn.toolbox import outer_machine as around
 from qjump_mn.toolbox.machine_file import SIMULATOR
 from tests import facts, result_store
 from tests.guest import trees

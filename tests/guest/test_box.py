@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import toolbox
-from qjump_mn.leash import leashed
+from qjump_mn.process.leash import leashed
 from qjump_mn.toolbox import box, disk
 from qjump_mn.toolbox.tree import Tree
 from tests.guest import trees

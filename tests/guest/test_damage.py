@@ -18,7 +18,7 @@ from qjump_mn import cache, guest, toolbox
 from qjump_mn.cache import holds, sums, verification
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import Image, Job, Result, Setup
-from qjump_mn.toolbox import making, um
+from qjump_mn.toolbox import make_tree, um
 from qjump_mn.toolbox.processors import X86_64
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
@@ -89,7 +89,7 @@ def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
 
     folder, kernel = tmp_path_factory.mktemp("cache"), um.kernel()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "locked", made)
+        patch.setattr(make_tree, "locked", made)
         patch.setattr(toolbox.Tree, "run", compiled)
         patch.setenv("QJUMP_MN_CACHE", str(folder))
         patch.delenv("QJUMP_MN_MACHINE", raising=False)

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from qjump_mn import cache, diagnosis, environment, toolbox
+from qjump_mn import cache, toolbox
+from qjump_mn.cli import doctor
 from qjump_mn.guest import Image
+from qjump_mn.install import environment
 from qjump_mn.toolbox import machines
 from tests.result_store import VARIABLE
 from tests.test_cores import HOLD
@@ -45,7 +47,7 @@ class Said(NamedTuple):
         return 3 if any(line.startswith("missing") for line in others) else 0
 
 
-def doctor(
+def run_doctor(
     slots: Path, *words: str, cores: Iterable[int] = (), variables: Mapping[str, str] | None = None
 ) -> Said:
     """Run it with a queue of its own for cores, in the folder ``slots``, on some of the cores or on all."""
@@ -87,7 +89,7 @@ def cache_without(folder: Path, kinds: set[str]) -> dict[str, str]:
 
 
 def test_it_boots_and_runs_a_job(image: Image, tmp_path: Path) -> None:
-    said = doctor(tmp_path)
+    said = run_doctor(tmp_path)
     assert "\nok       guest: boots and runs a job\n" in said.text
     assert (said.code, said.seconds < LIMIT_S) == (said.code_without_guest, True)
 
@@ -100,7 +102,7 @@ def test_it_does_not_wait_for_those_who_have_the_cores(image: Image, tmp_path: P
             assert holder.stdout is not None and holder.stdout.readline()
             pids.append(str(holder.pid))
             stack.enter_context(running(LOOP))
-        said, as_json = doctor(tmp_path), doctor(tmp_path, "--json")
+        said, as_json = run_doctor(tmp_path), run_doctor(tmp_path, "--json")
     which = f"pids {', '.join(pids)}" if len(pids) > 1 else f"pid {pids[0]}"
     sentence = f"not tried, all cores are taken ({which}); try again later"
     assert f"\nunknown  guest: {sentence}\n" in said.text
@@ -114,9 +116,9 @@ def test_it_does_not_wait_for_those_who_have_the_cores(image: Image, tmp_path: P
 def test_a_guest_that_is_late_is_ended(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(diagnosis, "START_S", 0.0)
-    found = diagnosis._boot(print, time.monotonic() + 0.5)
-    assert found[0] is diagnosis.State.UNKNOWN
+    monkeypatch.setattr(doctor, "START_S", 0.0)
+    found = doctor._boot(print, time.monotonic() + 0.5)
+    assert found[0] is doctor.State.UNKNOWN
     assert re.fullmatch(r"not done within \d s, this machine is busy or slow; try again later", found[1])
     assert not list(tmp_path.glob("qjump-mn-[0-9]*")), "nothing of it is left"
 
@@ -129,7 +131,7 @@ def test_it_builds_nothing(image: Image, tmp_path: Path) -> None:
     slots.mkdir()
     variables = {**cache_without(folder, BUILT), machines.VARIABLE: ""}
     before = sorted(folder.iterdir())
-    said = doctor(slots, variables=variables)
+    said = run_doctor(slots, variables=variables)
     assert "\nmissing  guest: the guest is not built yet: the um-kernel is missing\n" in said.text
     assert said.code == 3 and said.seconds < LIMIT_S
     assert sorted(folder.iterdir()) == before

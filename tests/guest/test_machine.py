@@ -20,7 +20,7 @@ import pytest
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.guest import Image, Job, Setup, Stop, run
 from qjump_mn.guest.cores import WAITS, StoppedError, core
-from qjump_mn.processes import stat
+from qjump_mn.process.processes import stat
 from tests.guest.strangers import Stranger
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qjump_mn.guest import Image, Job, Setup, run
-from qjump_mn.toolbox import outer as around
+from qjump_mn.toolbox import outer_machine as around
 from tests.guest import trees
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh, pytest.mark.timeout(1800)]

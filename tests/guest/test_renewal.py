@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import references
+from qjump_mn.cli import references
 from qjump_mn.guest import Image
 from qjump_mn.results import reference
 

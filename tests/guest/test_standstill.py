@@ -19,7 +19,7 @@ import pytest
 from qjump_mn import toolbox
 from qjump_mn.errors import LostError
 from qjump_mn.guest import instance
-from qjump_mn.processes import Used, wait
+from qjump_mn.process.processes import Used, wait
 from qjump_mn.toolbox import cpio, image, um
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import environment
 from qjump_mn.errors import LostError
 from qjump_mn.guest import Image, Job, Result, Setup, run
+from qjump_mn.install import environment
 from tests import result_store
 
 pytestmark = pytest.mark.guest

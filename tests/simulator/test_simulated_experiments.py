@@ -283,7 +283,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
-            "pause: 9, 9 and 9 bytes are not xoff above xon",
+            "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon",
         ),
         (
             'like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',

@@ -16,7 +16,7 @@ import pytest
 from qjump_mn.model import resolve
 from qjump_mn.programs.flows.program import LEVELS_PACKETS
 from qjump_mn.report.timelines import sampled
-from qjump_mn.results import counters, directory, series, wording
+from qjump_mn.results import counters, directory, formatting, series
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import command, figure_9
@@ -58,7 +58,7 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     began_ns = json.loads((tmp_path / "trial.json").read_text())["began_ns"]
     tracks = list(sampled.tracks(found, began_ns))
     queues = [track for track in tracks if track.kind == "instant"]
-    assert [track.label for track in queues] == [wording.flow(port.link) for port in found.ports]
+    assert [track.label for track in queues] == [formatting.flow(port.link) for port in found.ports]
     assert queues[0].at_ns[0] == -began_ns and list(queues[0].values) == found.ports[0].queued
     drops = next(track for track in tracks if "dropped" in track.what)
     assert drops.values.sum() == found.dropped[-1] and drops.until_ns is not None
@@ -78,7 +78,7 @@ def test_levels_that_waited_at_a_port_are_kept_and_drawn(tmp_path: Path, environ
     assert port.link == ("rack1", "h1") and port.levels.keys() == {"7", "0"}
     assert max(port.levels["0"]) > 0.9 * 230_700 and max(port.levels["7"]) < 0.1 * 230_700
     lines = list(sampled.tracks(found, 0))
-    of_first = [track for track in lines if track.what.endswith(f"{wording.flow(port.link)}, by level")]
+    of_first = [track for track in lines if track.what.endswith(f"{formatting.flow(port.link)}, by level")]
     assert [track.label for track in of_first] == ["level 7", "level 0"]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qjump_mn.errors import MachineError
-from qjump_mn.leash import leashed
+from qjump_mn.process.leash import leashed
 from qjump_mn.toolbox.tree import Tree, host_program
 from tests.vagrant import trees
 

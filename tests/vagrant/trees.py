@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from qjump_mn import cache
-from qjump_mn.toolbox import making, mirrors
+from qjump_mn.toolbox import make_tree, mirrors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import Tree
 
@@ -19,7 +19,7 @@ def newest(name: str, packages: Sequence[str], progress: Callable[[str], None]) 
     lock = Lock(name=name, suite=SUITE, variant="minbase", time="", ask=tuple(packages), have=())
 
     def fill(folder: Path) -> None:
-        making.newest(lock, folder / "root", progress)
+        make_tree.newest(lock, folder / "root", progress)
 
     key = cache.hash_of(SUITE, *packages, *mirrors.lines(SUITE))
     folder = cache.artefact(name, key, fill, needs_bytes=_NEEDS_BYTES, progress=progress)

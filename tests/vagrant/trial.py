@@ -1,5 +1,5 @@
-"""`vagrant up` and what a user does then, from a copy of the checkout with a machine file in it, and a wheels file if there
-is one."""
+"""`vagrant up` and what a user does then, from a copy of the checkout with a machine file in it, and a folder of
+wheels if there is one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ COMMANDS = (
     "vagrant ssh -c 'qjump-mn doctor'",
     "vagrant destroy -f",
 )
-_LINES = 12
-"""So many of each command's last lines are shown."""
-
 _DRAWN = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """Colours, and where a terminal writes next."""
 
@@ -40,14 +37,14 @@ class Step:
 
 
 def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -> list[Step]:
-    """What each command came to, up to the first that failed. ``wheels`` is for Debian 12's Python. Raises MachineError where this machine cannot
-    play the host."""
+    """What each command came to, up to the first that failed. ``wheels`` has those for Debian 12's Python. Raises
+    MachineError where this machine cannot play the host."""
 
     def fill(folder: Path) -> None:
         checkout.copy(folder / "qjump-mn")
         shutil.copyfile(machine, folder / "qjump-mn/qjump-mn-machine.tar.xz")
         if wheels:
-            shutil.copyfile(wheels, folder / "qjump-mn/qjump-mn-wheels.tar")
+            shutil.copytree(wheels, folder / "qjump-mn/qjump-mn-wheels")
         shutil.copyfile(made, folder / box.FILE)
 
     system = host.tree(progress)
@@ -63,15 +60,17 @@ def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -
 
 
 def text(steps: list[Step], load: float) -> str:
-    """The steps in Markdown, with their times and the last lines of each. ``load`` is how many programs wanted
-    this machine's processors at their beginning."""
-    parts = [
-        f"{os.cpu_count()} processors without KVM, load {load:.1f}; Vagrant's machine runs in a translator."
+    """Render the steps and their times as a Markdown table. ``load`` is the load average before the first."""
+    rows = [
+        f"{os.cpu_count()} processors without KVM, load {load:.1f}; Vagrant's machine runs in a translator.",
+        "",
+        "| command | time |",
+        "|---|---|",
     ]
     for step in steps:
-        words = f"{step.seconds:.0f} s" + (f", exit code {step.status}" if step.status else "")
-        parts.append("\n".join([f"`{step.command}`: {words}", "", "```", *step.lines[-_LINES:], "```"]))
-    return "\n\n".join(parts)
+        status = f", exit code {step.status}" if step.status else ""
+        rows.append(f"| `{step.command}` | {step.seconds:.0f} s{status} |")
+    return "\n".join(rows)
 
 
 def _step(there: host.Host, command: str, progress: Callable[[str], None]) -> Step:

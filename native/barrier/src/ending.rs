@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How the process ends: after its last barrier, by a signal, or because something failed. Whoever comes first writes the log.
+//! The end of the process: after the last barrier, by a signal or by a failure. The first of these
+//! writes the log.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,14 +12,16 @@ use crate::options::Options;
 pub struct Ending {
     options: Options,
     log: Arc<Log>,
-    /// The first signal, while barriers are measured: the other processes are told, and all end after the same barrier.
+    /// Set by the first signal: the worker then tells the other processes, and all end after the
+    /// same barrier.
     asked: AtomicBool,
     measuring: AtomicBool,
     begun: Mutex<()>,
 }
 
 impl Ending {
-    /// Takes over SIGTERM, SIGINT and what threads say when they panic. To be called before any other thread is started.
+    /// Handles SIGTERM, SIGINT and panics of threads. Call it before starting any other thread, so
+    /// that all inherit the signal mask.
     pub fn watch(options: Options, log: Arc<Log>) -> Arc<Ending> {
         let ending = Arc::new(Ending {
             options,
@@ -31,7 +34,7 @@ impl Ending {
         let signalled = Arc::clone(&ending);
         thread::spawn(move || loop {
             let mut signal = 0;
-            // SAFETY: both point to values of this thread, and the set was filled by sigemptyset.
+            // SAFETY: both pointers are to values of this thread, and the set is initialised.
             unsafe { libc::sigwait(&set, &mut signal) };
             if signalled.asked.swap(true, Ordering::Relaxed)
                 || !signalled.measuring.load(Ordering::Relaxed)
@@ -40,7 +43,8 @@ impl Ending {
             }
         });
         let broken = Arc::clone(&ending);
-        // timely's threads panic when a connection is lost, which would leave the others waiting for ever.
+        // timely's threads panic when a connection is lost; without this hook the others would wait
+        // for ever.
         std::panic::set_hook(Box::new(move |panic| {
             let payload = panic.payload();
             let text = payload
@@ -59,7 +63,7 @@ impl Ending {
         ending
     }
 
-    /// From here on a first signal is passed on, instead of ending this process at once.
+    /// From now on the first signal ends all processes together, instead of this one at once.
     pub fn measuring(&self) {
         self.measuring.store(true, Ordering::Relaxed);
     }
@@ -72,7 +76,8 @@ impl Ending {
         self.end((self.log.count() as u64) < self.options.iterations, None)
     }
 
-    /// To a process that was asked to end, a lost connection is no failure.
+    /// Reports a failure, unless a signal has asked this process to end: then a lost connection is
+    /// expected.
     pub fn failed(&self, sentence: &str) -> ! {
         self.end(true, (!self.asked()).then_some(sentence))
     }
@@ -104,7 +109,7 @@ impl Ending {
 }
 
 fn blocked_signals() -> libc::sigset_t {
-    // SAFETY: sigset_t is plain data that sigemptyset fills; the mask is changed before other threads exist, which inherit it.
+    // SAFETY: sigset_t is plain data, initialised by sigemptyset; the pointers are to this frame.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);

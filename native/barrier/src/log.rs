@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! When each barrier began and ended: kept in memory, written at the end.
+//! The log of when each barrier began and ended: kept in memory and written at the end.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,8 @@ struct Row {
     end_ns: AtomicU64,
 }
 
-/// Filled by the worker, read by whoever ends the process: rows below `count` are complete.
+/// Filled by the worker and read by the thread that ends the process; rows below `count` are
+/// complete.
 pub struct Log {
     rows: Vec<Row>,
     count: AtomicUsize,
@@ -22,7 +23,8 @@ pub struct Log {
 
 impl Log {
     pub fn new(rows: u64) -> Log {
-        // Anything but 0: a page that was never written would be fetched from the kernel while the clock runs.
+        // Not 0, so that every page is written now: page faults must not occur while barriers are
+        // measured.
         let untouched = || Row {
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
@@ -41,7 +43,8 @@ impl Log {
         self.first_due_ns.store(first_due_ns, Ordering::Relaxed);
     }
 
-    /// One barrier; `late` when it began after its time because the one before had not ended. There is room for every iteration.
+    /// Adds a barrier; `late`: it began after its time because the one before had not ended. There
+    /// is room for all iterations.
     pub fn add(&self, start_ns: u64, end_ns: u64, late: bool) {
         let count = self.count.load(Ordering::Relaxed);
         self.rows[count].start_ns.store(start_ns, Ordering::Relaxed);

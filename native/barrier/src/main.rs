@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long a barrier among processes takes: the latency benchmark of Naiad, on the crate `timely` by one of Naiad's authors.
+//! Measures how long a barrier among processes takes: Naiad's latency benchmark, on the crate
+//! `timely` by one of Naiad's authors.
 
 mod ending;
 mod log;

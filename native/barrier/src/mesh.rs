@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A connection between every two processes. timely has its own way, but that looks for connections once a second and talks on stdout.
+//! Connects every two processes. timely can do so itself, but it retries only once a second and
+//! prints to stdout.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,8 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_millis(50);
 const HELLO_BYTES: usize = 40;
 
-/// A socket to every other process, None in the place of this one. Each process listens, connects to those before it and accepts
-/// those behind it. Fails with a sentence.
+/// Returns a socket to every other process, and None at the index of this one. Each process
+/// listens, connects to those with smaller numbers and accepts connections from those with larger
+/// ones. Errors are sentences for the user.
 pub fn connect(options: &Options) -> Result<Vec<Option<TcpStream>>, String> {
     let until = Instant::now() + PATIENCE;
     let mine = &options.hosts[options.process];
@@ -62,7 +64,7 @@ fn accept(listener: &TcpListener, until: Instant) -> io::Result<TcpStream> {
         events: libc::POLLIN,
         revents: 0,
     };
-    // SAFETY: one pollfd, which lives as long as the call.
+    // SAFETY: the pointer is to one pollfd in this frame.
     match unsafe { libc::poll(&mut wait, 1, left) } {
         0 => Err(io::ErrorKind::TimedOut.into()),
         1 => listener.accept().map(|(stream, _)| stream),
@@ -70,7 +72,8 @@ fn accept(listener: &TcpListener, until: Instant) -> io::Result<TcpStream> {
     }
 }
 
-/// What each tells the other, so that processes with different parameters do not measure something else without a word.
+/// The first message in each direction, to detect processes that were started with different
+/// parameters.
 fn hello(options: &Options) -> [u8; HELLO_BYTES] {
     let fields = [
         *b"barrier1",

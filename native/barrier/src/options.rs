@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command line.
+//! Parses the command line.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct Options {
     pub output: Option<PathBuf>,
 }
 
-/// The options; None when help is asked for; else what is wrong, in a sentence.
+/// Returns the options, None for --help, or an error as a sentence.
 pub fn parse(arguments: &[String]) -> Result<Option<Options>, String> {
     let mut known = getopts::Options::new();
     known.optopt("", "hosts", "", "");

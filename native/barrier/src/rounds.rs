@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The barriers: each is one epoch of a dataflow whose only operator sees an epoch end when every process has ended it.
+//! The barriers. Each is one epoch of a dataflow, whose only operator sees an epoch end when every
+//! process has ended it.
 //!
-//! A process ends an epoch by advancing its input, and says so to all others (timely's progress protocol); it has passed the barrier
-//! when it has heard the same from all of them. Nothing is computed and, but for two words, nothing is sent: like Naiad's benchmark,
-//! this measures the coordination alone.
+//! A process ends an epoch by advancing its input, which timely's progress protocol announces to
+//! all others. It has passed the barrier when all others have announced the same. Nothing is
+//! computed, and apart from two messages at the start and the end no data is sent: like Naiad's
+//! benchmark, this measures coordination only.
 
 use std::cell::{Cell, RefCell};
 use std::net::TcpStream;
@@ -25,11 +27,12 @@ use crate::ending::Ending;
 use crate::log::Log;
 use crate::options::Options;
 
-/// To which process, and what: when the first barrier is due, or that this barrier is the last.
+/// A message: the receiving process, and either when the first barrier is due or LAST, for the last
+/// barrier.
 type Word = (u64, u64);
 const LAST: u64 = u64::MAX;
 
-/// Every barrier, over connected sockets; returns when all processes have ended their dataflow.
+/// Runs all barriers over connected sockets; returns when all processes have ended their dataflow.
 pub fn run(
     options: &Options,
     sockets: Vec<Option<TcpStream>>,
@@ -60,7 +63,7 @@ pub fn run(
             measure(worker, iterations, interval_ns, &log, &ending);
         },
     )?;
-    drop(guards); // waits for the worker, then for what is still to be sent and received
+    drop(guards); // waits for the worker, and until all data has been sent and received
     Ok(())
 }
 
@@ -68,7 +71,7 @@ struct Barrier<'a, A: Allocate> {
     worker: &'a mut Worker<A>,
     input: InputHandle<u64, Word>,
     passed: Rc<Cell<u64>>,
-    /// Words that have arrived, with their epochs: others may be one barrier ahead of us.
+    /// Messages received, with their epochs: other processes may be one barrier ahead.
     heard: Rc<RefCell<Vec<(u64, u64)>>>,
 }
 
@@ -98,14 +101,15 @@ impl<'a, A: Allocate> Barrier<'a, A> {
         }
     }
 
-    /// What all are to hear with the next barrier.
+    /// Sends a message to all processes, with the next barrier.
     fn tell(&mut self, what: u64) {
         for process in 0..self.worker.peers() as u64 {
             self.input.send((process, what));
         }
     }
 
-    /// Returns when every process has come here as often, with what any of them has told with this barrier.
+    /// Waits until every process has reached this barrier; returns a message that was sent with it,
+    /// if any.
     fn pass(&mut self) -> Option<u64> {
         let next = self.input.time() + 1;
         self.input.advance_to(next);
@@ -132,11 +136,11 @@ fn measure<A: Allocate>(
 ) {
     let first = worker.index() == 0;
     let mut barrier = Barrier::new(worker);
-    barrier.pass(); // all are there
+    barrier.pass(); // wait for all processes to start
     if first {
         barrier.tell(now_ns() + interval_ns);
     }
-    // One clock for all processes: they run on one kernel.
+    // All processes run on one kernel, and so share this clock.
     let first_due_ns = barrier.pass().unwrap_or_default();
     log.begin(first_due_ns);
     for iteration in 0..iterations {
@@ -152,7 +156,7 @@ fn measure<A: Allocate>(
         let heard = barrier.pass();
         let end_ns = now_ns();
         if heard == Some(LAST) {
-            break; // it carried the word, which makes it another kind of barrier
+            break; // not logged: this barrier also carried data
         }
         log.add(start_ns, end_ns, late && interval_ns > 0);
     }
@@ -163,7 +167,7 @@ fn now_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the clock exists and the pointer is to this frame.
+    // SAFETY: the pointer is to this frame.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -173,7 +177,7 @@ fn sleep_until(due_ns: u64) {
         tv_sec: (due_ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (due_ns % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: as above. Signals are another thread's: nothing interrupts.
+    // SAFETY: as above. No signal interrupts it: another thread waits for them.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

@@ -9,7 +9,7 @@ import numpy as np
 from qjump_mn import theory
 from qjump_mn.programs import pace
 from qjump_mn.programs.barrier.program import BarrierPlan, output_name, shortest_frame
-from qjump_mn.programs.measured import Said
+from qjump_mn.programs.measures_api import Said
 from qjump_mn.programs.text import log
 
 

@@ -11,7 +11,7 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.barrier.agreement import agrees
 from qjump_mn.programs.barrier.program import BarrierPlan, shortest_frame
-from qjump_mn.programs.measured import Floats, Measures, OnTheWire
+from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import arrivals
 from qjump_mn.programs.fanin.program import FaninPlan
-from qjump_mn.programs.measured import Crossed, Moved, Said
+from qjump_mn.programs.measures_api import Crossed, Moved, Said
 
 
 def agrees(said: Said) -> Iterator[str]:

@@ -12,7 +12,7 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.fanin.agreement import agrees, crossed, moved
 from qjump_mn.programs.fanin.program import FaninPlan
-from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.measures_api import Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts

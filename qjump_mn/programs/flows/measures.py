@@ -14,7 +14,7 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.flows.program import LEVELS_PACKETS, FlowsPlan
-from qjump_mn.programs.measured import Measures, OnTheWire
+from qjump_mn.programs.measures_api import Measures, OnTheWire
 from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
 

@@ -9,7 +9,7 @@ from typing import Any
 from qjump_mn import theory
 from qjump_mn.programs.base import Flow
 from qjump_mn.programs.iperf.program import BLOCK_BYTES, IperfPlan, output_name, parse, report_s
-from qjump_mn.programs.measured import HEADERS_BYTES, Moved, Said
+from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved, Said
 
 CONTROL_BYTES = 16_384
 """Of iperf3's own connection, each way: what is asked, and both results, in JSON (seen: 3 kB)."""

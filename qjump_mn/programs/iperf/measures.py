@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.iperf.agreement import agrees, moved
 from qjump_mn.programs.iperf.program import IperfPlan, report_s
-from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.measures_api import Measures
 from qjump_mn.programs.tracks import Floats, Track, floats, split
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables

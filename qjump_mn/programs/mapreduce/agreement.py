@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from qjump_mn.programs.measured import Said
+from qjump_mn.programs.measures_api import Said
 from qjump_mn.results import counters
 
 ROUNDED = 1e-9

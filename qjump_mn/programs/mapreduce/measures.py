@@ -7,7 +7,7 @@ import pyarrow as pa
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.mapreduce.agreement import agrees
 from qjump_mn.programs.mapreduce.program import DROPPED, MapReducePlan
-from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.measures_api import Measures
 from qjump_mn.results.tables import TrialFacts
 
 

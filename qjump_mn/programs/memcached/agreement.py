@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from qjump_mn.programs import pace
-from qjump_mn.programs.measured import Moved, Said
+from qjump_mn.programs.measures_api import Moved, Said
 from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan, output_name
 from qjump_mn.programs.text import log
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measured import Floats, Measures, OnTheWire, Timeline
+from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire, Timeline
 from qjump_mn.programs.memcached.agreement import agrees, moved
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile

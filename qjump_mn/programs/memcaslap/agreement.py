@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
-from qjump_mn.programs.measured import Said
+from qjump_mn.programs.measures_api import Said
 from qjump_mn.programs.memcaslap.program import MemcaslapPlan
 
 LEAST_SHARE = 0.7

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from qjump_mn.programs import arrivals
-from qjump_mn.programs.measured import Moved, Said
+from qjump_mn.programs.measures_api import Moved, Said
 from qjump_mn.programs.noise.program import NoisePlan
 
 LONGEST_PAUSE = 2

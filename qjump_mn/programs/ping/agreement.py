@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import pace
-from qjump_mn.programs.measured import Crossed, Moved, Said
+from qjump_mn.programs.measures_api import Crossed, Moved, Said
 from qjump_mn.programs.ping.program import PingPlan
 
 START_PROCESSES, END_PROCESSES = 3.0, 6.0

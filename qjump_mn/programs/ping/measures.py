@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.links import registry as links
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.measures_api import Measures, OnTheWire, by_flow
 from qjump_mn.programs.pace import hundredth_us
 from qjump_mn.programs.ping.agreement import agrees, crossed, moved
 from qjump_mn.programs.ping.program import PingPlan

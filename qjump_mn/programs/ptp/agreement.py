@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.programs import pace
-from qjump_mn.programs.measured import Moved, Said
+from qjump_mn.programs.measures_api import Moved, Said
 from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
 
 

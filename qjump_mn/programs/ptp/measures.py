@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measured import Measures, OnTheWire, Timeline, Whole, by_flow
+from qjump_mn.programs.measures_api import Measures, OnTheWire, Timeline, Whole, by_flow
 from qjump_mn.programs.ptp.agreement import agrees, moved
 from qjump_mn.programs.ptp.plan import PtpPlan
 from qjump_mn.programs.statistics import percentile

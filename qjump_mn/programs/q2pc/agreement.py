@@ -8,7 +8,7 @@ import numpy as np
 
 from qjump_mn import theory
 from qjump_mn.programs import pace
-from qjump_mn.programs.measured import HEADERS_BYTES, Moved, Said
+from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved, Said
 from qjump_mn.programs.q2pc.program import Q2PCPlan, output_name
 from qjump_mn.programs.text import log
 

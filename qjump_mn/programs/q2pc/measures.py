@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measured import Floats, Measures, OnTheWire
+from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire
 from qjump_mn.programs.q2pc.agreement import agrees, moved
 from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.programs.statistics import of_latencies

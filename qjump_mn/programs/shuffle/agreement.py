@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn.programs import pace
-from qjump_mn.programs.measured import Moved, Said
+from qjump_mn.programs.measures_api import Moved, Said
 from qjump_mn.programs.shuffle.program import ShufflePlan
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.measures_api import Measures
 from qjump_mn.programs.shuffle.agreement import agrees, moved
 from qjump_mn.programs.shuffle.program import ShufflePlan
 from qjump_mn.programs.tracks import Track, floats, split

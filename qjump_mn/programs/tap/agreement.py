@@ -9,7 +9,7 @@ import numpy as np
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.programs.measured import Crossed, Said
+from qjump_mn.programs.measures_api import Crossed, Said
 from qjump_mn.programs.tap.program import FRAME, TapPlan, trace_name
 
 

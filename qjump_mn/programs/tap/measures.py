@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.measures_api import Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tap.agreement import agrees, crossed
 from qjump_mn.programs.tap.program import TapPlan

@@ -10,7 +10,7 @@ import matplotlib.axes
 import matplotlib.ticker
 import numpy as np
 
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Spread
 
 from . import behind, style
@@ -121,7 +121,7 @@ def tell_outside(
     below: dict[float, list[str]] = {}
     for x, name, value in points:
         if not drawn[0] <= value <= drawn[1]:
-            told = f"{name} {wording.number(value * per_unit)}".strip()
+            told = f"{name} {formatting.number(value * per_unit)}".strip()
             (above if value > drawn[1] else below).setdefault(x, []).append(told)
     for x, lines in above.items():
         _tell(axis, x, top, ["\N{UPWARDS ARROW}", *lines])

@@ -44,31 +44,9 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     stack = [panel for panel in plan.figure.panels if any(_values(plan, panel, shown, by_name).values())]
     if not stack:
         return []
-    published = behind.of(plan)
-    longer = ""
-    labels = [arm.label for arm in shown]
-    # Labels that would touch each other are tilted, and stand below the last panel only.
-    tilted = max(map(len, labels)) * len(labels) > ACROSS
-    below = 0.85 + (LETTER_INCHES * max(map(len, labels)) * math.sin(TILT) if tilted else 0)
+    published, seeds = behind.of(plan), notes.seeds(shown)
     with style.applied():
-        inches = PANEL_INCHES * len(stack) + 0.25 + below
-        figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
-        grid = figure.add_gridspec(
-            len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=below / inches, hspace=0.25
-        )
-        for index, panel in enumerate(stack):
-            axis = figure.add_subplot(grid[index, 0])
-            place = plan.figure.panels.index(panel)  # those without data are not drawn
-            longer += _panel(axis, plan, panel, shown, by_name, published, place)
-            letter = style.letter(index) if len(stack) > 1 else ""
-            title = [letter, published.title(place) if published else ""]
-            axis.set_title("  ".join(filter(None, title)), loc="left")
-            axis.set_xticks(range(len(labels)), labels)
-            if tilted:
-                axis.tick_params("x", labelbottom=index == len(stack) - 1)
-                for label in axis.get_xticklabels():
-                    label.set(rotation=math.degrees(TILT), ha="right", rotation_mode="anchor")
-        seeds = notes.seeds(shown)
+        figure, longer = _drawn(plan, stack, shown, by_name, published)
         drawn = [arm for arm in plan.arms if arm.name in plan.figure.arms]
         scale = f"{notes.scale(manifest, drawn)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, scale)
@@ -89,6 +67,38 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             numbers.of_panels(plan, arms),
         )
     ]
+
+
+def _drawn(
+    plan: Plan,
+    stack: Sequence[PanelSpec],
+    arms: Sequence[ArmSummary],
+    all_arms: Mapping[str, ArmSummary],
+    published: Behind | None,
+) -> tuple[matplotlib.figure.Figure, str]:
+    """The figure without its footer, and sentences about how its axes differ from the published ones."""
+    labels, longer = [arm.label for arm in arms], ""
+    # Labels that would touch each other are tilted, and stand below the last panel only.
+    tilted = max(map(len, labels)) * len(labels) > ACROSS
+    below = 0.85 + (LETTER_INCHES * max(map(len, labels)) * math.sin(TILT) if tilted else 0)
+    inches = PANEL_INCHES * len(stack) + 0.25 + below
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    grid = figure.add_gridspec(
+        len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=below / inches, hspace=0.25
+    )
+    for index, panel in enumerate(stack):
+        axis = figure.add_subplot(grid[index, 0])
+        place = plan.figure.panels.index(panel)  # those without data are not drawn
+        longer += _panel(axis, plan, panel, arms, all_arms, published, place)
+        letter = style.letter(index) if len(stack) > 1 else ""
+        title = [letter, published.title(place) if published else ""]
+        axis.set_title("  ".join(filter(None, title)), loc="left")
+        axis.set_xticks(range(len(labels)), labels)
+        if tilted:
+            axis.tick_params("x", labelbottom=index == len(stack) - 1)
+            for label in axis.get_xticklabels():
+                label.set(rotation=math.degrees(TILT), ha="right", rotation_mode="anchor")
+    return figure, longer
 
 
 def _values(
@@ -125,19 +135,8 @@ def _panel(
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis, 1, 2, 5)
     unit = style.times(axis.yaxis, plan) if times else ""
-    looks, width = style.looks(plan), 0.8 / len(panel.measures)
-    for shade, entry in enumerate(panel.measures):
-        for place, arm in enumerate(arms):
-            known = published.values.get(f"{arm.name}.{entry}", ()) if published else ()
-            _bar(
-                axis,
-                place + (shade - (len(panel.measures) - 1) / 2) * width,
-                bars[arm.name, entry],
-                {"width": width * 0.92, "color": looks[arm.name].colour, "alpha": SHADES[shade]},
-                TIMES if unit == "us" else 1,
-                drawn[1] if drawn else math.inf,
-                known,
-            )
+    per_unit, top = TIMES if unit == "us" else 1, drawn[1] if drawn else math.inf
+    _bars(axis, plan, panel, bars, published, per_unit, top)
     axis.set_ylabel(panel.label.removesuffix("ms") + unit if times else panel.label)
     axis.grid(axis="x", visible=False)
     if panel.relative_to:
@@ -147,6 +146,26 @@ def _panel(
     marked = published and any(f"{arm}.{entry}" in published.values for arm, entry in bars)
     _legend(axis, plan, panel, [style.published_handle("published")] if marked else [])
     return longer
+
+
+def _bars(
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panel: PanelSpec,
+    bars: Mapping[tuple[str, str], Spread | None],
+    published: Behind | None,
+    per_unit: float,
+    top: float,
+) -> None:
+    """The bars of a panel, those of an arm's measures beside each other."""
+    looks, width = style.looks(plan), 0.8 / len(panel.measures)
+    names = list(dict.fromkeys(name for name, _ in bars))
+    for shade, entry in enumerate(panel.measures):
+        for place, name in enumerate(names):
+            known = published.values.get(f"{name}.{entry}", ()) if published else ()
+            x = place + (shade - (len(panel.measures) - 1) / 2) * width
+            look = {"width": width * 0.92, "color": looks[name].colour, "alpha": SHADES[shade]}
+            _bar(axis, x, bars[name, entry], look, per_unit, top, known)
 
 
 def _bar(
@@ -161,15 +180,8 @@ def _bar(
     """A bar with its number, also where it goes beyond the ``top`` of the axis; and the ``known`` published
     ones."""
     if spread is None:
-        axis.annotate(
-            "no value",
-            (x, 0.02),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            fontsize=6.6,
-            rotation=90,
-            color=style.sheet().grey,
-        )
+        look = {"ha": "center", "fontsize": 6.6, "rotation": 90, "color": style.sheet().grey}
+        axis.annotate("no value", (x, 0.02), xycoords=("data", "axes fraction"), **look)
         return
     axis.bar(x, spread.median, **look, zorder=3)
     several, (least, most) = len(spread.values) > 1, spread.span

@@ -12,7 +12,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import notes, published
 from qjump_mn.report.figures.published import Across, Panel, Published, Range
 from qjump_mn.report.figures.style import Floats
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 
 TIMES = 1e3
 """Published times are in us, ours in ms."""
@@ -81,10 +81,10 @@ class Behind:
     def _number(self, entry: str) -> str:
         low, high = self.values[entry]
         heading = notes.heading(self.plan, entry.partition(".")[2], named=False)
-        if not wording.is_time(entry):
+        if not formatting.is_time(entry):
             return f"{heading} {' to '.join(f'{end:g}' for end in sorted({low, high}))}"
         as_is = " to ".join(f"{end / self.scale * TIMES:g}" for end in sorted({low, high}))
-        here = "" if self.scale == 1 else f" ({wording.duration(low, wording.unit(self.plan))} here)"
+        here = "" if self.scale == 1 else f" ({formatting.duration(low, formatting.unit(self.plan))} here)"
         return f"{heading} {as_is} us{here}"
 
 
@@ -101,7 +101,7 @@ def of(plan: Plan, picture: int = 0) -> Behind | None:
     for entry, value in plan.judged.published.items():
         if entry not in figure.words:
             low, high = value if isinstance(value, tuple) else (value, value)
-            stretch = scale if wording.is_time(entry) else 1
+            stretch = scale if formatting.is_time(entry) else 1
             values[entry] = (low * stretch, high * stretch)
     return Behind(figure, plan, scale, values)
 
@@ -121,5 +121,7 @@ def widened(what: str, ends: Range, drawn: Range) -> str:
     """A sentence about an axis that is longer than the published one; "" where it is not."""
     if ends == drawn:
         return ""
-    ours, theirs = (f"from {wording.number(low)} to {wording.number(high)}" for low, high in (drawn, ends))
+    ours, theirs = (
+        f"from {formatting.number(low)} to {formatting.number(high)}" for low, high in (drawn, ends)
+    )
     return f" {what} is {ours}, the published one {theirs}."

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 
 from . import style
@@ -52,7 +52,7 @@ class Curve(NamedTuple):
         """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
         median = (
-            f"median {wording.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
+            f"median {formatting.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
         )
         return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.3g} % lost" if self.loss else "")
 
@@ -88,14 +88,14 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
             sent.append(table.num_rows)
     look = style.arm_looks(plan)[arm.name]
     measured = (tuple(seeds), tuple(values), tuple(sent))
-    return Curve(arm, workload, *measured, look, wording.unit(plan)) if done else None
+    return Curve(arm, workload, *measured, look, formatting.unit(plan)) if done else None
 
 
 def reference_lines(plan: Plan) -> Lines:
     """The round trip of an idle network, and the most that frames in transmission on its way add."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
     wait = plan.constants.get("wait_ms", 0.0)
-    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"], wording.unit(plan))
+    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"], formatting.unit(plan))
 
 
 def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
@@ -199,7 +199,7 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
         along, _ = panel.transAxes.inverted().transform(panel.transData.transform((x, 0)))
         behind = along < EDGE or (x is not lines.idle and along < 1 - EDGE)
         panel.annotate(
-            f"{text} {wording.duration(x, lines.unit)}",
+            f"{text} {formatting.duration(x, lines.unit)}",
             (x, height),
             xycoords=("data", "axes fraction"),
             xytext=(2.5 if behind else -2.5, 0),

@@ -14,7 +14,7 @@ import numpy as np
 
 from qjump_mn.model import ports
 from qjump_mn.model.plan import Plan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -99,62 +99,78 @@ def _main(
 
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     parts = _parts(curves, lines, published)
-    grid = figure.add_gridspec(
-        1,
-        2,
-        left=LEFT,
-        right=RIGHT,
-        top=height(0.845),
-        bottom=height(0.51),
-        wspace=0.05,
-        width_ratios=[1.25, 1.0],
+    panels = _axes(figure, len(parts), height(0.845), height(0.51))
+    unit = _draw(panels, parts, curves, lines, published, plan)
+    panels[0].set_title(
+        ("a  " if detail else "")
+        + ("All arms" if alone else "The main arms")
+        + (", on a broken axis" if len(parts) > 1 else "")
     )
-    left = figure.add_subplot(grid[0, 0] if len(parts) > 1 else grid[0, :])
-    panels = [left]
-    if len(parts) > 1:
-        right = figure.add_subplot(grid[0, 1], sharey=left)
-        right.tick_params(labelleft=False, left=False)
-        right.spines["left"].set_visible(False)
-        draw_break(left, right)
-        panels.append(right)
+    name = f"{plan.figure.quantity}, {unit}"
+    figure.text((LEFT + RIGHT) / 2, height(0.455), name, ha="center", va="center", fontsize=8.5)
+    _legend(figure, handles, top=0.995)
+    if detail:
+        tail = figure.add_axes((LEFT, height(0.15), RIGHT - LEFT, height(0.385) - height(0.15)))
+        _tail(tail, detail, lines, published, (parts[0][0], parts[-1][1]))
+        _name_tail(tail, plan, published, is_part=len(detail) < len(curves))
+    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
+    more = _more(published, curves, parts, has_tail=bool(detail))
+    caption = _caption(manifest, curves, silent, lines, more)
+    return Figure(plan.figure.plot, plan.title, caption, figure, drawn(curves))
+
+
+def _axes(
+    figure: matplotlib.figure.Figure, count: int, top: float, bottom: float
+) -> list[matplotlib.axes.Axes]:
+    """The axes of one panel: two beside each other if its axis is broken."""
+    grid = figure.add_gridspec(
+        1, 2, left=LEFT, right=RIGHT, top=top, bottom=bottom, wspace=0.05, width_ratios=[1.25, 1.0]
+    )
+    left = figure.add_subplot(grid[0, 0] if count > 1 else grid[0, :])
+    if count == 1:
+        return [left]
+    right = figure.add_subplot(grid[0, 1], sharey=left)
+    right.tick_params(labelleft=False, left=False)
+    right.spines["left"].set_visible(False)
+    draw_break(left, right)
+    return [left, right]
+
+
+def _draw(
+    panels: list[matplotlib.axes.Axes],
+    parts: tuple[Range, ...],
+    curves: list[Curve],
+    lines: Lines,
+    published: Behind | None,
+    plan: Plan,
+) -> str:
+    """Draw the curves, the analytic times and what was published; return the axis' unit."""
     for panel, part in zip(panels, parts, strict=True):
         panel.set_xlim(*part)
         unit = style.times(panel.xaxis, plan)
         for index, curve in enumerate(curves):
             draw_curve(panel, curve, index)
-    _fractions(left)
-    draw_references(left, lines, height=0.60)
+    _fractions(panels[0])
+    draw_references(panels[0], lines, height=0.60)
     if published:
         draw_published(panels, published, curves)
         draw_outside(panels[-1], parts, curves, unit)
-    left.set_title(
-        ("a  " if detail else "")
-        + ("All arms" if alone else "The main arms")
-        + (", on a broken axis" if len(parts) > 1 else "")
-    )
-    figure.text(
-        (LEFT + RIGHT) / 2,
-        height(0.455),
-        f"{plan.figure.quantity}, {unit}",
-        ha="center",
-        va="center",
-        fontsize=8.5,
-    )
-    _legend(figure, handles, top=0.995)
-    if detail:
-        tail = figure.add_axes((LEFT, height(0.15), RIGHT - LEFT, height(0.385) - height(0.15)))
-        _tail(tail, detail, lines, published, (parts[0][0], parts[-1][1]))
-        without = ", without the contended arms" if len(detail) < len(curves) else ""
-        name = f"b  The tail{without}"
-        tail.set_title(f"{name} {published.title(1)}".rstrip() if published else name)
-        tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
-    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
-    told = [_published(published, curves, parts)] if published else []
-    if detail:
-        zoomed = published and published.panel(1)
-        told.insert(0, "Panel b is the upper end of panel a." if zoomed else STRETCHED)
-    caption = _caption(manifest, curves, silent, lines, " ".join(told))
-    return Figure(plan.figure.plot, plan.title, caption, figure, drawn(curves))
+    return unit
+
+
+def _name_tail(panel: matplotlib.axes.Axes, plan: Plan, published: Behind | None, *, is_part: bool) -> None:
+    """Give the panel of the tail its title, which says if it has only some of the curves, and name its
+    axis."""
+    name = f"b  The tail{', without the contended arms' if is_part else ''}"
+    panel.set_title(f"{name} {published.title(1)}".rstrip() if published else name)
+    panel.set_xlabel(f"{plan.figure.quantity}, {style.times(panel.xaxis, plan)}")
+
+
+def _more(published: Behind | None, curves: list[Curve], parts: tuple[Range, ...], *, has_tail: bool) -> str:
+    """The caption's sentences about the tail and about what was published."""
+    zoomed = published and published.panel(1)
+    tail = ["Panel b is the upper end of panel a." if zoomed else STRETCHED] if has_tail else []
+    return " ".join([*tail, *([_published(published, curves, parts)] if published else [])])
 
 
 def _tail(
@@ -310,7 +326,7 @@ def _told(plan: Plan, lines: Lines) -> str:
     """What the dashed lines are."""
     if not lines.idle:
         return ""
-    idle, bound = (wording.duration(time, lines.unit) for time in (lines.idle, lines.bound))
+    idle, bound = (formatting.duration(time, lines.unit) for time in (lines.idle, lines.bound))
     return (
         f"Dashed: the analytic {plan.figure.quantity} of the idle network, {idle}, and with "
         f"{ports.told(plan.constants, plan.figure.workload)}, {bound}. "

@@ -13,7 +13,7 @@ from qjump_mn.report.figures import notes, style
 from qjump_mn.report.figures.behind import Behind
 from qjump_mn.report.figures.curves import Curve
 from qjump_mn.report.figures.published import Range
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99}
 """The heights at which a distribution function has published measures."""
@@ -39,7 +39,7 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curve
         colour = look.colour if look else style.sheet().grey
         share = QUANTILES[measure]
         drawn = [float(x[at]) for x, y in functions if (at := int(np.searchsorted(y, share))) < len(x)]
-        _quantile(panels, (low, high), share, drawn, colour, name, wording.unit(behind.plan))
+        _quantile(panels, (low, high), share, drawn, colour, name, formatting.unit(behind.plan))
 
 
 def _quantile(
@@ -64,34 +64,42 @@ def _quantile(
                 panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
             ends = sorted(set(xs))
             panel.plot(ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5)
-            below = (share - bottom) / (top - bottom) >= TOP
-            reach = REACH * (most - least)
-            before = not below and (
-                any(xs[1] < at < xs[1] + reach for at in drawn)
-                and not any(xs[0] - reach < at < xs[0] for at in drawn)
-            )
-            panel.annotate(
-                name.replace(", ", ",\n"),
-                (xs[0] if before else xs[1], share),
-                xytext=(3, -11) if below else (-8 if before else 8, -2),
-                textcoords="offset points",
-                ha="right" if before else "left",
-                va="center",
-                fontsize=7,
-                color=colour,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
-                zorder=6,
-            )
+            _name(panel, xs, share, drawn, colour, name)
             return
     panels[-1].text(
         0.52,
         0.5,
-        f"{name}:\n{wording.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
+        f"{name}:\n{formatting.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
         transform=panels[-1].transAxes,
         ha="center",
         va="center",
         fontsize=7,
         color=colour,
+        zorder=6,
+    )
+
+
+def _name(
+    panel: matplotlib.axes.Axes, xs: Range, share: float, drawn: Sequence[float], colour: str, name: str
+) -> None:
+    """Write the name of a mark below it, or on the side where no curve is near."""
+    (bottom, top), (least, most) = panel.get_ylim(), panel.get_xlim()
+    below = (share - bottom) / (top - bottom) >= TOP
+    reach = REACH * (most - least)
+    before = not below and (
+        any(xs[1] < at < xs[1] + reach for at in drawn)
+        and not any(xs[0] - reach < at < xs[0] for at in drawn)
+    )
+    panel.annotate(
+        name.replace(", ", ",\n"),
+        (xs[0] if before else xs[1], share),
+        xytext=(3, -11) if below else (-8 if before else 8, -2),
+        textcoords="offset points",
+        ha="right" if before else "left",
+        va="center",
+        fontsize=7,
+        color=colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
         zorder=6,
     )
 
@@ -122,7 +130,7 @@ def draw_outside(
         if inside.all():
             continue
         share = np.count_nonzero(~inside) / sum(curve.sent)
-        text = f"{share * 100:.2g} % outside, to {wording.number(values[~inside][-1] * per_ms)} {unit}"
+        text = f"{share * 100:.2g} % outside, to {formatting.number(values[~inside][-1] * per_ms)} {unit}"
         panel.text(
             0.985,
             0.04 + 0.075 * row,

@@ -11,7 +11,7 @@ from qjump_mn import theory
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
-from qjump_mn.results import bootstrap, wording
+from qjump_mn.results import bootstrap, formatting
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
@@ -29,7 +29,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios
     to a full-size frame's time."""
     plan = manifest.plan
-    unit, per_ms = ("us", 1e3) if wording.fine(plan) else ("ms", 1)
+    unit, per_ms = ("us", 1e3) if formatting.fine(plan) else ("ms", 1)
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
     joined = " and "
     if len(epochs) > MOST_EPOCHS:
@@ -76,7 +76,7 @@ def heading(plan: Plan, entry: str, *, named: bool) -> str:
 
 def against(plan: Plan, panel: PanelSpec) -> str:
     """What a panel's values are divided by."""
-    labels = wording.series_labels(plan)
+    labels = formatting.series_labels(plan)
     bases = [f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()]
     return f" ({', '.join(bases)})" if bases else ""
 
@@ -95,7 +95,7 @@ def seeds(arms: Iterable[ArmSummary]) -> set[int]:
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
     """How many replicates there are; ``short`` are the arms that have fewer."""
     missing = f" (fewer for {', '.join(short)})" if short else ""
-    numbers = wording.seeds(seeds).replace(", ", ",\N{NO-BREAK SPACE}")
+    numbers = formatting.seeds(seeds).replace(", ", ",\N{NO-BREAK SPACE}")
     plural = "s" if len(seeds) > 1 else ""
     return f"{len(seeds)} replicate{plural} ({numbers}){missing}"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import matplotlib.figure
 import matplotlib.ticker
 
-from qjump_mn.comparison import Run
+from qjump_mn.cli.compare import Run
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.report.figures import curves, style
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -45,7 +45,7 @@ def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
             look = looks.get(arm.name)
             if curve is not None and look is not None and len(curve.pooled):
                 dashes = DASHES[number % len(DASHES)]
-                told = curve._replace(look=look._replace(dashes=dashes), unit=wording.unit(first))
+                told = curve._replace(look=look._replace(dashes=dashes), unit=formatting.unit(first))
                 found.append((arm.name, f"{run.letter}  {told.label}", told))
     everywhere = [one for one in found if sum(one[0] == other[0] for other in found) == len(runs)]
     if not everywhere:

@@ -9,7 +9,7 @@ import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression, loading
-from qjump_mn.model.converting import convert
+from qjump_mn.model.toml_types import convert
 from qjump_mn.model.units import Rate
 
 KIND = "plots/published"

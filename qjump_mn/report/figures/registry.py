@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices
+from qjump_mn.model import suggestions
 from qjump_mn.model.experiment import FigureSpec
 from qjump_mn.report.figures import published
 from qjump_mn.results.directory import RunDirectory
@@ -57,4 +57,4 @@ def find(name: str) -> Draw:
 def _check_name(name: str) -> None:
     known = names()
     if name not in known:
-        raise UsageError(f"there is no figure {name!r}: {choices.nearest(name, known)}")
+        raise UsageError(f"there is no figure {name!r}: {suggestions.nearest(name, known)}")

@@ -24,9 +24,9 @@ from matplotlib.transforms import Bbox
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, scheme
-from qjump_mn.model.converting import convert
 from qjump_mn.model.plan import Plan
-from qjump_mn.results import wording
+from qjump_mn.model.toml_types import convert
+from qjump_mn.results import formatting
 
 from .numbers import Numbers
 
@@ -140,7 +140,7 @@ def looks(plan: Plan) -> dict[str, Look]:
     called like it, for they are in another panel; other arms of it have what is left, in the plan's order.
     """
     schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
-    labels = wording.series_labels(plan)
+    labels = formatting.series_labels(plan)
     firsts: dict[str, str] = {}
     for name in dict.fromkeys([*plan.figure.arms, *schemes]):
         firsts.setdefault(schemes[name], name)
@@ -234,9 +234,9 @@ def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
 
 def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
     """The unit in which the times along an axis are told, whose numbers are in ms."""
-    if wording.fine(plan):
+    if formatting.fine(plan):
         axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}"))
-    return wording.unit(plan)
+    return formatting.unit(plan)
 
 
 def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:

@@ -12,8 +12,8 @@ import matplotlib.figure
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import formatting
 from qjump_mn.results import panels as values
-from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -69,23 +69,9 @@ def _drawn(
     axes, longer = [], ""
     for column, stack in enumerate(columns):
         for axis, index in zip(every[:, column], stack, strict=False):
-            panel, lines = panels[index]
-            place = plan.figure.panels.index(panel)  # those without data are not drawn
-            _panel(axis, plan, panel, lines, published.panel(place) if published else None)
-            _bound(axis, plan, panel, arms, published)
-            if published:
-                longer += published_axes.as_published(
-                    axis,
-                    panel.label.removesuffix(", ms"),
-                    [(line.label, line.points) for line in lines],
-                    published,
-                    place,
-                    times=_has_times(panel),
-                )
+            longer += _whole_panel(axis, plan, panels, index, arms, published)
             if not over:
-                _legend(axis, len(lines))
-            heading = published.title(place) if published else ""
-            axis.set_title(_title(panel, index, len(panels), heading), loc="left")
+                _legend(axis, len(panels[index][1]))
             axes.append(axis)
         for axis in every[len(stack) :, column]:
             axis.set_axis_off()
@@ -96,6 +82,28 @@ def _drawn(
     if (knee := swept.knee(panels)) is not None:
         _enough(axes, knee)
     return figure, longer
+
+
+def _whole_panel(
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panels: Panels,
+    index: int,
+    arms: Sequence[ArmSummary],
+    published: Behind | None,
+) -> str:
+    """Draw a panel with its bound, its title and what was published; return what is to be said of an axis
+    that is longer than as published."""
+    panel, lines = panels[index]
+    place = plan.figure.panels.index(panel)  # those without data are not drawn
+    _panel(axis, plan, panel, lines, published.panel(place) if published else None)
+    _bound(axis, plan, panel, arms, published)
+    heading = published.title(place) if published else ""
+    axis.set_title(_title(panel, index, len(panels), heading), loc="left")
+    if published is None:
+        return ""
+    name, points = panel.label.removesuffix(", ms"), [(line.label, line.points) for line in lines]
+    return published_axes.as_published(axis, name, points, published, place, times=_has_times(panel))
 
 
 def _grid(columns: list[list[int]], margin: float, *, titled: bool) -> tuple[matplotlib.figure.Figure, Any]:
@@ -158,6 +166,7 @@ def _panel(
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.figure.arms) > 1
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
+    crosses = published.crosses if published else ()
     for index, line in enumerate(lines):
         look = looks[line.series if several else line.measure]
         dashes = look.dashes
@@ -166,26 +175,8 @@ def _panel(
                 place for place, entry in enumerate(panel.measures) if entry.endswith(f".{line.measure}")
             )
             dashes = style.DASHES[place % len(style.DASHES)]
-        spreads = dict(line.points)
-        xs = sorted([*spreads, *line.gaps])
-        drawn = [spreads.get(x) for x in xs]
-        axis.plot(
-            xs,
-            [spread.median if spread else math.nan for spread in drawn],
-            color=look.colour,
-            **_stroke(look, dashes, crosses=published is not None and line.measure in published.crosses),
-            label=line.label,
-            zorder=3 + index,
-        )
-        if any(len(spread.values) > 1 for _, spread in line.points):
-            axis.fill_between(
-                xs,
-                [spread.span[0] if spread else math.nan for spread in drawn],
-                [spread.span[1] if spread else math.nan for spread in drawn],
-                color=look.colour,
-                alpha=0.18,
-                linewidth=0,
-            )
+        stroke = _stroke(look, dashes, crosses=line.measure in crosses)
+        _draw(axis, line, stroke | {"color": look.colour, "zorder": 3 + index})
     if panel.relative_to:
         axis.axhline(1, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
     if values.has_names(plan.arms_run):
@@ -204,6 +195,17 @@ def _panel(
         panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if _has_times(panel) else panel.label
     )
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+def _draw(axis: matplotlib.axes.Axes, line: Line, stroke: dict[str, Any]) -> None:
+    """Draw a line through its medians, and a band over its replicates if there are several."""
+    spreads = dict(line.points)
+    xs = sorted([*spreads, *line.gaps])
+    drawn = [spreads.get(x) for x in xs]
+    axis.plot(xs, [spread.median if spread else math.nan for spread in drawn], label=line.label, **stroke)
+    if any(len(spread.values) > 1 for _, spread in line.points):
+        least, most = ([spread.span[end] if spread else math.nan for spread in drawn] for end in (0, 1))
+        axis.fill_between(xs, least, most, color=stroke["color"], alpha=0.18, linewidth=0)
 
 
 def _room(most: float) -> float:
@@ -240,19 +242,14 @@ def _bound(
     """What the panel's values must not exceed: a constant across it, or a measure of a series, by x."""
     if not panel.bound:
         return
-    look: dict[str, Any] = {
-        "color": style.sheet().grey,
-        "linewidth": 0.9,
-        "linestyle": (0, (2, 2)),
-        "zorder": 1,
-    }
+    grey, dashes = style.sheet().grey, (0, (2, 2))
+    look: dict[str, Any] = {"color": grey, "linewidth": 0.9, "linestyle": dashes, "zorder": 1}
     if panel.bound in plan.constants:
         value = plan.constants[panel.bound]
         axis.axhline(value, **look)
+        in_us = _has_times(panel) and formatting.fine(plan)
         axis.annotate(
-            f"bound {value * 1e3:.4g} us"
-            if _has_times(panel) and wording.fine(plan)
-            else f"bound {value:.4g}",
+            f"bound {value * 1e3:.4g} us" if in_us else f"bound {value:.4g}",
             (1, value),
             xycoords=("axes fraction", "data"),
             xytext=(-3, 3),

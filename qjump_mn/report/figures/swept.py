@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results import formatting
 from qjump_mn.results import panels as values
-from qjump_mn.results import wording
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 from . import notes
@@ -83,7 +83,7 @@ def points_of(
 
 def label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
     """What tells a line from the others of its panel: the series, the measure, or both."""
-    series = wording.series_label(arm) or arm.series or arm.name
+    series = formatting.series_label(arm) or arm.series or arm.name
     alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
     if alone and len(_measures(panel)) == 1:
         return series

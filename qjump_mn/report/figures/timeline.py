@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.programs.measured import Timeline, Whole
-from qjump_mn.results import tables, wording
+from qjump_mn.programs.measures_api import Timeline, Whole
+from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -111,28 +111,46 @@ def _stacked(
     )
     axes = grid.subplots(sharex=True, sharey=True, squeeze=False)[:, 0]
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
-        for line in panel.lines:
-            _plot(axis, line.drawn, line.drawn.colour, line.drawn.label)
-        if published:
-            _ranges(axis, panel, published)
-        axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{style.letter(index)}  {panel.arm.label}")
-        said = _said(panel, published, wording.unit(plan))
-        look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
-        if published:  # then it is long, and the published axis leaves room
-            axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
-        else:
-            axis.set_title(said, loc="right", fontweight="normal", **look)
-        axis.set_ylabel(style.times(axis.yaxis, plan))
+        _draw(axis, panel, plan, published)
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
     longer = _as_published(list(axes), [[line.drawn for line in panel.lines] for panel in panels], published)
     axes[-1].set_xlabel(_time_axis(published))
-    handles = {
-        line.get_label(): line
-        for axis in axes
-        for line in axis.lines
-        if not str(line.get_label()).startswith("_")
-    }
+    labels = _legend(figure, axes, published)
+    scale = _scale(manifest, panels)
+    notes.footer(figure, manifest, scale)
+    told = f" {_told(published, panels)}{longer}" if published else ""
+    caption = (
+        f"{_caption(plan, panels, labels, scale)} All panels have the same axes; the numbers "
+        f"{'in' if published else 'above'} them are those of all replicates.{told}"
+    )
+    points = _numbers((panel, line.drawn) for panel in panels for line in panel.lines)
+    return Figure(name, title, caption, figure, points)
+
+
+def _draw(axis: matplotlib.axes.Axes, panel: Panel, plan: Plan, published: Behind | None) -> None:
+    """Draw the lines of an arm, with its numbers and what was published of it."""
+    for line in panel.lines:
+        _plot(axis, line.drawn, line.drawn.colour, line.drawn.label)
+    if published:
+        _ranges(axis, panel, published)
+    axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+    said = _said(panel, published, formatting.unit(plan))
+    look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
+    if published:  # then it is long, and the published axis leaves room
+        axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
+    else:
+        axis.set_title(said, loc="right", fontweight="normal", **look)
+    axis.set_ylabel(style.times(axis.yaxis, plan))
+
+
+def _legend(
+    figure: matplotlib.figure.Figure, axes: Iterable[matplotlib.axes.Axes], published: Behind | None
+) -> list[str]:
+    """Draw one legend for all panels; return the labels of the lines."""
+    lines = [line for axis in axes for line in axis.lines]
+    named = {str(line.get_label()): line for line in lines}
+    handles = {label: line for label, line in named.items() if not label.startswith("_")}
     ranges = _range_handles(published)
     figure.legend(
         handles=[*handles.values(), *ranges],
@@ -140,28 +158,17 @@ def _stacked(
         bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0),
         ncols=2 + len(ranges),
     )
-    scale = _scale(manifest, panels)
-    notes.footer(figure, manifest, scale)
-    told = f" {_told(published, panels)}{longer}" if published else ""
-    what = "; ".join(
-        dict.fromkeys(
-            f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines
-        )
-    )
+    return list(handles)
+
+
+def _caption(plan: Plan, panels: list[Panel], labels: list[str], scale: str) -> str:
+    """What the lines are, of which arms, and what their gaps are."""
+    lines = [line for panel in panels for line in panel.lines]
+    what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for line in lines))
     arms = ", ".join(panel.arm.label for panel in panels)
-    text = f"{'; '.join(map(str, handles))}: {what}, for {arms}, preset {plan.preset}: {scale}."
-    broken = dict.fromkeys(
-        line.drawn.gap for panel in panels for line in panel.lines if np.isnan(line.drawn.y).any()
-    )
+    broken = dict.fromkeys(line.drawn.gap for line in lines if np.isnan(line.drawn.y).any())
     gaps = "".join(f" A gap is a time {gap}." for gap in broken)
-    return Figure(
-        name,
-        title,
-        f"{text}{gaps} All panels have the same axes; the numbers {'in' if published else 'above'} them are "
-        f"those of all replicates.{told}",
-        figure,
-        _numbers((panel, line.drawn) for panel in panels for line in panel.lines),
-    )
+    return f"{'; '.join(labels)}: {what}, for {arms}, preset {plan.preset}: {scale}.{gaps}"
 
 
 def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None) -> Figure:
@@ -273,7 +280,7 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
     for line in panel.lines:
         spread = panel.arm.measures.get(line.workload.name, {}).get(line.drawn.measure)
         if spread is not None:
-            value = wording.duration(spread.median, unit)
+            value = formatting.duration(spread.median, unit)
             entry = f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}"
             known = published.values.get(entry) if published else None
             texts.append(
@@ -285,6 +292,6 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:
     names = [panel.arm.name for panel in panels]
     seeds = {panel.seed for panel in panels}
-    drawn = f"; drawn: {wording.seeds(seeds)}" if len(manifest.plan.seeds) > 1 else ""
+    drawn = f"; drawn: {formatting.seeds(seeds)}" if len(manifest.plan.seeds) > 1 else ""
     arms = [arm for arm in manifest.plan.arms if arm.name in names]
     return f"{notes.scale(manifest, arms)}; {notes.replicates(manifest.plan.seeds)}{drawn}"

@@ -4,14 +4,15 @@ was chosen."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.axes
 import matplotlib.figure
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import formatting
 from qjump_mn.results import panels as values
-from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -34,36 +35,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     if not rows or not plan.figure.panels:
         return []
     with style.applied():
-        inches = ROW_INCHES * len(rows) + 1.65
-        figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
-        grid = figure.add_gridspec(
-            1,
-            len(plan.figure.panels),
-            left=LEFT,
-            right=RIGHT,
-            top=1 - 0.5 / inches,
-            bottom=0.9 / inches,
-            wspace=0.08,
-        )
-        every = grid.subplots(sharey=True, squeeze=False)[0]
-        for axis, panel in zip(every, plan.figure.panels, strict=True):
-            _panel(axis, plan, panel, by_name, rows)
-            axis.set_title(panel.title, loc="left")
-        every[0].set_yticks(range(len(rows)), [names[x] for x in rows])
-        every[0].set_ylim(len(rows) - 0.4, -0.6)
-        handles = {
-            label: handle
-            for axis in every
-            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            handles.values(),
-            handles,
-            loc="upper left",
-            bbox_to_anchor=(0.01, 1),
-            ncols=len(handles),
-            fontsize=7,
-        )
+        figure, labels = _drawn(plan, by_name, rows, [names[x] for x in rows])
         seeds = notes.seeds(by_name.values())
         scale = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, scale)
@@ -76,11 +48,35 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         Figure(
             plan.figure.plot,
             plan.title,
-            f"{panel_texts}, for {', '.join(handles)}, preset {plan.preset}: {scale}.{spread}",
+            f"{panel_texts}, for {', '.join(labels)}, preset {plan.preset}: {scale}.{spread}",
             figure,
             numbers.of_panels(plan, arms),
         )
     ]
+
+
+def _drawn(
+    plan: Plan, arms: Mapping[str, ArmSummary], rows: Mapping[float, int], names: Sequence[str]
+) -> tuple[matplotlib.figure.Figure, list[str]]:
+    """The figure without its footer, and the labels of its lines."""
+    inches = ROW_INCHES * len(rows) + 1.65
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    ends = {"top": 1 - 0.5 / inches, "bottom": 0.9 / inches}
+    grid = figure.add_gridspec(1, len(plan.figure.panels), left=LEFT, right=RIGHT, wspace=0.08, **ends)
+    every = grid.subplots(sharey=True, squeeze=False)[0]
+    for axis, panel in zip(every, plan.figure.panels, strict=True):
+        _panel(axis, plan, panel, arms, rows)
+        axis.set_title(panel.title, loc="left")
+    every[0].set_yticks(range(len(rows)), names)
+    every[0].set_ylim(len(rows) - 0.4, -0.6)
+    handles = {
+        label: handle
+        for axis in every
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    legend: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.01, 1), "fontsize": 7}
+    figure.legend(handles.values(), handles, ncols=len(handles), **legend)
+    return figure, list(handles)
 
 
 def _panel(
@@ -105,30 +101,16 @@ def _panel(
             if not spreads:
                 continue
             ys, look = [row + beside for row, _ in spreads], looks[name]
-            axis.hlines(
-                ys,
-                [s.span[0] for _, s in spreads],
-                [s.span[1] for _, s in spreads],
-                color=look.colour,
-                linewidth=1.1,
-                zorder=3,
-            )
-            label = wording.series_label(members[0])
-            axis.plot(
-                [s.median for _, s in spreads],
-                ys,
-                look.marker,
-                color=look.colour,
-                mec="white",
-                mew=0.4,
-                label=label,
-                zorder=4 + index,
-            )
+            least, most = zip(*(spread.span for _, spread in spreads), strict=True)
+            axis.hlines(ys, least, most, color=look.colour, linewidth=1.1, zorder=3)
+            medians = [spread.median for _, spread in spreads]
+            dots: dict[str, Any] = {"color": look.colour, "mec": "white", "mew": 0.4, "zorder": 4 + index}
+            axis.plot(medians, ys, look.marker, label=formatting.series_label(members[0]), **dots)
     if panel.relative_to:
         axis.axvline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=2)
     if panel.log:
         axis.set_xscale("log")
         style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
-    bases = [wording.series_labels(plan)[name] for name in panel.relative_to.values()]
+    bases = [formatting.series_labels(plan)[name] for name in panel.relative_to.values()]
     axis.set_xlabel(", relative to ".join([panel.label, *bases]))
     axis.tick_params(axis="y", length=0)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report.network import outline, roles, svg
 from qjump_mn.report.network.use import Use, busiest, on_the_way, use
-from qjump_mn.results import wording
 from qjump_mn.results.outcome import Outcome
 
 
@@ -34,7 +32,6 @@ def draw(plan: Plan, outcome: Outcome) -> Drawn:
         *_built(outcome),
         *_used(used),
         *(["The dashed line is the way of what the figure shows."] if way else []),
-        *_workloads(arm),
         *_others(plan, arm),
     )
     return Drawn(svg.draw(drawn, used, arm.network, about), about, caption)
@@ -89,32 +86,6 @@ def _used(used: Use) -> list[str]:
             "the plan cross it; it says how many in one direction."
         ]
     return ["How busy the links were is not known: nothing was counted."]
-
-
-def _workloads(arm: ArmPlan) -> list[str]:
-    """Each workload's level, and what a host may send at it."""
-    told = []
-    for workload in arm.workloads:
-        if not workload.SENDS:
-            told.append(f"{workload.name} looks on: {workload.describe()}")
-            continue
-        parts = [roles.level(arm, workload) or "no level", *_limits(arm, workload)]
-        parts += ["its frames go to all hosts"] if workload.MULTICAST else []
-        told.append(f"{workload.name}: {', '.join(parts)}")
-    return [f"{'; '.join(told)}."] if told else []
-
-
-def _limits(arm: ArmPlan, workload: WorkloadPlan) -> list[str]:
-    if arm.qjump is None or not arm.uses_levels or workload.LEVELS_BY_SIZE:
-        return []
-    told = []
-    for level in sorted(workload.levels, reverse=True):
-        if arm.qjump.blocks(level):
-            told.append("nothing passes")
-            continue
-        rate = wording.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns)
-        told.append("without limit" if rate is None else f"at most {wording.number(rate)} Mb/s a host")
-    return list(dict.fromkeys(told))
 
 
 def _others(plan: Plan, arm: ArmPlan) -> list[str]:

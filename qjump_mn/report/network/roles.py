@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 
 Way = Literal["to", "from", "with", "at"]
 
@@ -106,12 +106,12 @@ def flows(workload: WorkloadPlan, most: int = MOST_NAMED) -> str:
         named = getattr(workload, "hosts", ())
         return f"on {hosts(named)}" if named else "between all hosts"
     if len(workload.flows) <= most:
-        return ", ".join(map(wording.flow, workload.flows))
+        return ", ".join(map(formatting.flow, workload.flows))
     sources = list(dict.fromkeys(source for source, _ in workload.flows))
     destinations = list(dict.fromkeys(destination for _, destination in workload.flows))
     if set(sources) == set(destinations):
         return f"among {hosts(sources, most)}"
-    return wording.flow((hosts(sources, most), hosts(destinations, most)))
+    return formatting.flow((hosts(sources, most), hosts(destinations, most)))
 
 
 def _parts(arm: ArmPlan, workload: WorkloadPlan) -> list[tuple[str, Way, tuple[str, ...]]]:

@@ -16,7 +16,7 @@ from matplotlib.textpath import TextPath
 
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import told_rate
-from qjump_mn.report.network.outline import Branch, Node
+from qjump_mn.report.network.outline import Branch
 from qjump_mn.report.network.use import LEAST_WIDTH, Use
 
 MOST_WIDTH = 505
@@ -62,14 +62,14 @@ def draw(drawn: Branch, used: Use, network: Network, about: str) -> str:
     width = max(_right(one) for one in placed) + MARGIN
     links = [one for one in placed if one.above]
     # The thick ones first, so that none hides a thin one.
-    links.sort(key=lambda one: -_width(one.branch.node, used))
+    links.sort(key=lambda one: -_width(one.branch, used))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="net" role="img" width="{width:g}" '
         f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" aria-label="{escape(about)}">',
         f"<style>{STYLE}</style>",
         f'<rect class="back" width="{width:g}" height="{height:g}"/>',
-        *(f'<path d="{_elbow(one)}" stroke-width="{_width(one.branch.node, used):.1f}"/>' for one in links),
-        *(f'<path class="way" d="{_elbow(one)}"/>' for one in links if one.branch.node.on_the_way),
+        *(f'<path d="{_elbow(one)}" stroke-width="{_width(one.branch, used):.1f}"/>' for one in links),
+        *(f'<path class="way" d="{_elbow(one)}"/>' for one in links if one.branch.on_the_way),
         *(part for one in placed for part in _box(one)),
         *(part for one in links for part in _labels(one, used)),
         "</svg>",
@@ -104,21 +104,21 @@ def _place(drawn: Branch, network: Network) -> tuple[list[_Placed], float]:
 
 def _rates(network: Network, branch: Branch) -> list[str]:
     """What stands above each link below a branch: the rate of each kind of link, once."""
-    told = [_rate(network, below.node) for below in branch.below]
-    kinds = [below.node.switch for below in branch.below]
+    told = [_rate(network, below) for below in branch.below]
+    kinds = [below.is_switch for below in branch.below]
     return [
         rate if kinds.index(kind) == place else ""
         for place, (rate, kind) in enumerate(zip(told, kinds, strict=True))
     ]
 
 
-def _rate(network: Network, below: Node) -> str:
-    if below.switch and network.fabric:
+def _rate(network: Network, below: Branch) -> str:
+    if below.is_switch and network.fabric:
         return f"{network.fabric.spines}\N{MULTIPLICATION SIGN}{told_rate(network.trunk.rate_bps)}"
     joined = sum(below.name in ends for ends in network.cables)
     if joined > 1:
         return f"{joined}\N{MULTIPLICATION SIGN}{told_rate(network.trunk.rate_bps)}"
-    return told_rate((network.trunk if below.switch else network.link).rate_bps)
+    return told_rate((network.trunk if below.is_switch else network.link).rate_bps)
 
 
 @functools.cache
@@ -151,8 +151,8 @@ def _right(one: _Placed) -> float:
     return one.x + BOX_WIDTH + max((8 + width for width in lines), default=3)
 
 
-def _width(node: Node, used: Use) -> float:
-    return max(LEAST_WIDTH, used.width(max(node.down, node.up)))
+def _width(branch: Branch, used: Use) -> float:
+    return max(LEAST_WIDTH, used.width(max(branch.down, branch.up)))
 
 
 def _elbow(one: _Placed) -> str:
@@ -163,7 +163,7 @@ def _elbow(one: _Placed) -> str:
 
 def _box(one: _Placed) -> Iterator[str]:
     top = one.y - BOX_HEIGHT / 2
-    radius = 10 if one.branch.node.switch else 3
+    radius = 10 if one.branch.is_switch else 3
     several = one.branch.stands_for or one.branch.name.endswith("spines")
     # A shadow: more than one.
     for offset in (3, 0) if several else (0,):
@@ -184,10 +184,10 @@ def _labels(one: _Placed, used: Use) -> Iterator[str]:
     """Above a link its rate, below it how busy it was, with an arrow that way."""
     assert one.above is not None
     left = one.above[0] + 20
-    node = one.branch.node
-    thick = _width(node, used) / 2
+    branch = one.branch
+    thick = _width(branch, used) / 2
     if one.rate:
         yield f'<text class="small" x="{left:g}" y="{one.y - thick - 3:g}">{escape(one.rate)}</text>'
-    if told := used.told(max(node.down, node.up)):
-        way = f"{told} \N{RIGHTWARDS ARROW}" if node.down >= node.up else f"\N{LEFTWARDS ARROW} {told}"
+    if told := used.told(max(branch.down, branch.up)):
+        way = f"{told} \N{RIGHTWARDS ARROW}" if branch.down >= branch.up else f"\N{LEFTWARDS ARROW} {told}"
         yield f'<text class="small" x="{left:g}" y="{one.y + thick + 10:g}">{escape(way)}</text>'

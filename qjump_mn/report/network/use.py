@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.outcome import LinkLoad
 
 Direction = tuple[str, str]
@@ -72,4 +72,4 @@ def busiest(used: Use) -> str:
     """The busiest direction of all links, in words; "" where none was busy."""
     link = max(used.amounts, key=lambda link: used.amounts[link], default=None)
     told = used.told(used.amounts[link]) if link else ""
-    return f"{wording.flow(link)}, {told}{'' if used.counted else ' flows'}" if link and told else ""
+    return f"{formatting.flow(link)}, {told}{'' if used.counted else ' flows'}" if link and told else ""

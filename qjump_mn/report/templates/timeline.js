@@ -1,7 +1,6 @@
-// Draws the lines of a trial over time. All times are ticks of a whole number of ns; `view` is what is shown of them.
+// Draw the lines of a trial over time. Times are ticks of a whole number of ns; `view` is the part that is shown.
 "use strict";
 
-const FANOUT = 16; // as in pyramid.py
 const LEFT = 58, RIGHT = 8, TOP = 12, BOTTOM = 20; // of a picture's frame, in CSS pixels
 const CLOSEST_NS = 100; // the shortest time that is shown
 
@@ -16,31 +15,17 @@ let lanes = [];
 
 async function unpacked(text) {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const bytes = new Uint8Array(planes.length);
-  const words = planes.length / 4;
-  for (let plane = 0; plane < 4; plane++) {
-    for (let word = 0; word < words; word++) bytes[4 * word + plane] = planes[plane * words + word];
-  }
-  return bytes.buffer;
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 
 function lineOf(told, kind, ticksPerUnit, numbers) {
-  const floats = ([start, count]) => new Float32Array(numbers, 4 * start, count);
-  const whole = ([start, count]) => new Int32Array(numbers, 4 * start, count);
-  const times = (place) => {
-    const summed = Int32Array.from(whole(place));
-    for (let row = 1; row < summed.length; row++) summed[row] += summed[row - 1];
-    return summed;
-  };
-  const line = { name: told.name, came: told.came, at: times(told.at), values: floats(told.values), levels: told.levels.map(floats), lost: times(told.lost), shown: true };
-  const lasts = told.lasts ? whole(told.lasts) : null;
-  line.length = (row) => lasts ? lasts[row] : kind === "took" ? line.values[row] * ticksPerUnit : 0;
+  const words = (Kind, [start, count]) => new Kind(numbers, 4 * start, count);
+  const times = (place) => { let at = 0; return words(Int32Array, place).map((later) => at += later); };
+  const values = words(Float32Array, told.values);
+  const lasts = told.lasts ? words(Int32Array, told.lasts) : kind === "took" ? values.map((value) => value * ticksPerUnit) : null;
   // What began so long before the left edge may still reach into the picture.
-  line.longest = lasts ? lasts.reduce((most, each) => Math.max(most, each), 0) : kind === "took" ? extremes(line, 0, line.at.length).high * ticksPerUnit : 0;
-  if (!(line.longest > 0)) line.longest = 0;
-  return line;
+  const longest = lasts ? lasts.reduce((most, each) => Math.max(most, each), 0) : 0;
+  return { name: told.name, came: told.came, at: times(told.at), values, lasts, longest, lost: times(told.lost), shown: true };
 }
 
 // The first row whose time is `time` or later.
@@ -51,32 +36,6 @@ function firstFrom(times, time) {
     if (times[middle] < time) low = middle + 1; else high = middle;
   }
   return low;
-}
-
-// Goes down the pyramid over the rows from `first` until `end`: `whole(level, chunk, first, end)` says whether a chunk
-// is done with; of others the parts are visited, down to single rows.
-function visit(line, first, end, enough, single) {
-  const down = (level, chunk) => {
-    const size = FANOUT ** level, from = chunk * size, until = Math.min(from + size, line.at.length);
-    if (until <= first || from >= end) return;
-    if (level === 0) { single(from); return; }
-    if (enough(level, chunk, from, until)) return;
-    const last = Math.ceil(until / (size / FANOUT));
-    for (let part = chunk * FANOUT; part < last; part++) down(level - 1, part);
-  };
-  const top = line.levels.length;
-  for (let chunk = 0; chunk * FANOUT ** top < line.at.length; chunk++) down(top, chunk);
-}
-
-function extremes(line, first, end) {
-  let low = Infinity, high = -Infinity;
-  const take = (least, most) => { if (least < low) low = least; if (most > high) high = most; };
-  visit(line, first, end, (level, chunk, from, until) => {
-    if (from < first || until > end) return false;
-    take(line.levels[level - 1][2 * chunk], line.levels[level - 1][2 * chunk + 1]);
-    return true;
-  }, (row) => take(line.values[row], line.values[row]));
-  return { low, high };
 }
 
 // ---- words ----
@@ -107,23 +66,24 @@ function step(span, count) {
 
 // ---- pictures ----
 
+// The rows of a line that are in view, from the first that reaches into it.
 function inView(line) {
-  const first = firstFrom(line.at, view.from), end = firstFrom(line.at, view.to + 1);
-  return { reaching: firstFrom(line.at, view.from - line.longest), first, end };
+  return { reaching: firstFrom(line.at, view.from - line.longest), first: firstFrom(line.at, view.from), end: firstFrom(line.at, view.to + 1) };
 }
 
 function rangeOf(lane) {
-  let low = Infinity, high = -Infinity, count = 0, lost = 0, kept = true;
-  for (const line of lane.lines) {
-    if (!line.shown) continue;
-    const rows = inView(line);
-    const found = extremes(line, lane.kind === "instant" ? rows.first : rows.reaching, rows.end);
-    low = Math.min(low, found.low); high = Math.max(high, found.high);
-    count += rows.end - rows.first;
-    lost += firstFrom(line.lost, view.to + 1) - firstFrom(line.lost, view.from);
-    kept = kept && line.came === line.at.length;
+  const range = { low: Infinity, high: -Infinity, count: 0, lost: 0, kept: true };
+  for (const line of lane.lines.filter((each) => each.shown)) {
+    const { reaching, first, end } = inView(line);
+    for (let row = reaching; row < end; row++) {
+      if (line.values[row] < range.low) range.low = line.values[row];
+      if (line.values[row] > range.high) range.high = line.values[row];
+    }
+    range.count += end - first;
+    range.lost += firstFrom(line.lost, view.to + 1) - firstFrom(line.lost, view.from);
+    range.kept &&= line.came === line.at.length;
   }
-  return { low, high, count, lost, kept };
+  return range;
 }
 
 function draw(lane) {
@@ -163,11 +123,11 @@ function draw(lane) {
 function frame(pen, { x, y, width, height, bottom, top, colour, epochs }) {
   const floor = height - BOTTOM, right = width - RIGHT;
   const clamp = (value) => Math.min(right, Math.max(LEFT, value));
+  const line = (x0, y0, x1, y1) => { pen.beginPath(); pen.moveTo(x0, y0); pen.lineTo(x1, y1); pen.stroke(); };
   pen.fillStyle = colour("outside");
   pen.fillRect(LEFT, TOP, clamp(x(measured.from)) - LEFT, floor - TOP);
   pen.fillRect(clamp(x(measured.to)), TOP, right - clamp(x(measured.to)), floor - TOP);
-  pen.strokeStyle = colour("line"); pen.fillStyle = colour("soft"); pen.lineWidth = 1;
-  const line = (x0, y0, x1, y1) => { pen.beginPath(); pen.moveTo(x0, y0); pen.lineTo(x1, y1); pen.stroke(); };
+  pen.strokeStyle = colour("line"); pen.fillStyle = colour("soft");
   pen.textAlign = "right"; pen.textBaseline = "middle";
   const high = step(top - bottom, 4);
   for (let value = Math.ceil(bottom / high) * high; value <= top; value += high) {
@@ -175,57 +135,49 @@ function frame(pen, { x, y, width, height, bottom, top, colour, epochs }) {
     pen.fillText(number(Number(value.toPrecision(6))), LEFT - 5, y(value));
   }
   pen.textAlign = "center"; pen.textBaseline = "top";
-  const span = (view.to - view.from) * page.tick_ns / 1e9, wide = step(span, (right - LEFT) / 85);
+  const wide = step((view.to - view.from) * page.tick_ns / 1e9, (right - LEFT) / 85);
   for (let at = Math.ceil(seconds(view.from) / wide) * wide; at <= seconds(view.to); at += wide) {
-    const place = x(page.zero + at * 1e9 / page.tick_ns), text = time(page.zero + at * 1e9 / page.tick_ns, wide * 10);
-    line(place, TOP, place, floor);
-    const half = pen.measureText(text).width / 2;
-    if (place - half > 0 && place + half < width) pen.fillText(text, place, floor + 5);
+    const ticks = page.zero + at * 1e9 / page.tick_ns, text = time(ticks, wide * 10), half = pen.measureText(text).width / 2;
+    line(x(ticks), TOP, x(ticks), floor);
+    if (x(ticks) - half > 0 && x(ticks) + half < width) pen.fillText(text, x(ticks), floor + 5);
   }
-  if (page.epoch_ns && epochs) drawEpoch(pen, x, floor, colour);
-  if (page.edge_ns !== null) drawEdges(pen, x, floor, right, colour);
-}
-
-// How long an epoch is, where that can be seen.
-function drawEpoch(pen, x, floor, colour) {
-  const long = x(view.from + page.epoch_ns / page.tick_ns) - LEFT;
-  if (long < 4 || long > 400) return;
-  pen.fillStyle = colour("ink");
-  pen.fillRect(LEFT + 6, 5, long, 3);
-  pen.textAlign = "left"; pen.textBaseline = "middle";
-  pen.fillText(`an epoch, ${duration(page.epoch_ns)}`, LEFT + 12 + long, 7);
-}
-
-// Where epochs end, if hosts have the same ones and they are far enough apart.
-function drawEdges(pen, x, floor, right, colour) {
-  const long = page.epoch_ns / page.tick_ns, origin = page.zero + page.edge_ns / page.tick_ns;
-  if (x(view.from + long) - LEFT < 6) return;
+  const epoch = page.epoch_ns / page.tick_ns, long = x(view.from + epoch) - LEFT;
+  if (page.epoch_ns && epochs && long >= 4 && long <= 400) { // how long an epoch is, where that can be seen
+    pen.fillStyle = colour("ink");
+    pen.fillRect(LEFT + 6, 5, long, 3);
+    pen.textAlign = "left"; pen.textBaseline = "middle";
+    pen.fillText(`an epoch, ${duration(page.epoch_ns)}`, LEFT + 12 + long, 7);
+  }
+  if (page.edge_ns === null || long < 6) return;
+  const origin = page.zero + page.edge_ns / page.tick_ns; // epochs that end at the same time on every host
   pen.strokeStyle = colour("soft"); pen.setLineDash([2, 3]);
-  for (let edge = origin + Math.ceil((view.from - origin) / long) * long; edge <= view.to; edge += long) {
-    pen.beginPath(); pen.moveTo(x(edge), TOP); pen.lineTo(x(edge), floor); pen.stroke();
-  }
+  for (let edge = origin + Math.ceil((view.from - origin) / epoch) * epoch; edge <= view.to; edge += epoch) line(x(edge), TOP, x(edge), floor);
   pen.setLineDash([]);
 }
 
 function drawLine(pen, lane, line, { x, y, colour }) {
-  const rows = inView(line), count = rows.end - rows.first, size = count < 30 ? 6 : count < 300 ? 4 : 2;
+  const { reaching, first, end } = inView(line), count = end - first, size = count < 30 ? 6 : count < 300 ? 4 : 2;
   pen.fillStyle = colour;
-  const first = lane.kind === "instant" ? rows.first : rows.reaching;
-  visit(line, first, rows.end, (level, chunk, from, until) => {
-    const left = x(line.at[from]), right = x(line.at[until - 1]);
-    if (right - left > 1) return false;
-    const [low, high] = [line.levels[level - 1][2 * chunk], line.levels[level - 1][2 * chunk + 1]];
-    pen.fillRect(left - 0.5, y(high) - 0.5, Math.max(1, right - left), y(low) - y(high) + 1);
-    return true;
-  }, (row) => {
-    const left = x(line.at[row]), place = y(line.values[row]), long = x(line.at[row] + line.length(row)) - left;
+  if (count > 4 * pen.canvas.clientWidth) { drawDense(pen, line, first, end, x, y); return; }
+  for (let row = reaching; row < end; row++) {
+    const left = x(line.at[row]), place = y(line.values[row]), long = line.lasts ? x(line.at[row] + line.lasts[row]) - left : 0;
     if (long > 1) {
       pen.globalAlpha = lane.kind === "took" ? 0.4 : 1;
       pen.fillRect(left, place - 0.75, long, lane.kind === "took" ? 1.5 : 2);
       pen.globalAlpha = 1;
     }
     if (lane.kind !== "holds") pen.fillRect(left - size / 2, place - size / 2, size, size);
-  });
+  }
+}
+
+// From the least to the greatest value in each column of pixels.
+function drawDense(pen, line, first, end, x, y) {
+  for (let row = first; row < end;) {
+    const column = Math.floor(x(line.at[row]));
+    let low = line.values[row], high = low;
+    for (; row < end && x(line.at[row]) < column + 1; row++) { low = Math.min(low, line.values[row]); high = Math.max(high, line.values[row]); }
+    pen.fillRect(column, y(high) - 0.5, 1, y(low) - y(high) + 1);
+  }
 }
 
 function marks(pen, times, x) {

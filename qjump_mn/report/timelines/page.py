@@ -17,12 +17,12 @@ from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.tracks import Track
 from qjump_mn.report import templating
-from qjump_mn.report.timelines import ports, pyramid, sampled
-from qjump_mn.report.timelines.pyramid import Store
-from qjump_mn.results import contents, readings, series, wording
+from qjump_mn.report.timelines import packing, ports, sampled
+from qjump_mn.report.timelines.packing import Store
+from qjump_mn.results import contents, counter_readings, formatting, series
+from qjump_mn.results.counter_readings import Reading
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
-from qjump_mn.results.readings import Reading
 from qjump_mn.results.series import Series
 from qjump_mn.results.tables import TrialTables
 
@@ -115,7 +115,7 @@ def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
         return []
     trial = tables.trial
     try:
-        return list(readings.of_trial(trial.network, run.trial(trial.name), tables.facts.read_ns))
+        return list(counter_readings.of_trial(trial.network, run.trial(trial.name), tables.facts.read_ns))
     except (LostError, KeyError, ValueError):
         return []
 
@@ -150,7 +150,7 @@ def _by_axis(plan: Plan, before: str, tracks: Iterator[Track]) -> Iterator[Lane]
         if len(track.at_ns):
             found.setdefault(track.what, []).append(track)
     for what, each in found.items():
-        unit = wording.unit(plan) if each[0].unit == "ms" else each[0].unit
+        unit = formatting.unit(plan) if each[0].unit == "ms" else each[0].unit
         yield Lane(f"{before}{what}" if before else what[:1].upper() + what[1:], unit, tuple(each))
 
 
@@ -271,9 +271,9 @@ class _Axis(NamedTuple):
 
 
 def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]:
-    """A track in the page: what came, with its pyramid, and the times of what did not."""
+    """Store a track for the page: what came, and the times of what did not."""
     came = np.flatnonzero(~np.isnan(track.values))
-    rows = came[pyramid.kept(track.values[came])]
+    rows = came[packing.kept(track.values[came])]
     scale = 1e3 if lane.unit == "us" and track.unit == "ms" else 1.0
     values = (track.values[rows] * scale).astype(np.float32)
     until_ns = None if track.until_ns is None else track.until_ns[rows]
@@ -283,7 +283,6 @@ def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]
         "came": len(came),
         "at": store.add(axis.deltas(track.at_ns[rows])),
         "values": store.add(values),
-        "levels": [store.add(level) for level in pyramid.levels(values)],
         "lasts": None if lasts is None else store.add(lasts.astype(np.int32)),
         "lost": store.add(axis.deltas(track.at_ns[np.isnan(track.values)])),
     }

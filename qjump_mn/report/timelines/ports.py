@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from qjump_mn.programs.tracks import MOST_LABELS, Kind, Track
-from qjump_mn.results import wording
-from qjump_mn.results.readings import WHENS, Reading
+from qjump_mn.results import formatting
+from qjump_mn.results.counter_readings import WHENS, Reading
 
 
 class Row(NamedTuple):
@@ -63,7 +63,7 @@ def _lines(readings: Sequence[Reading]) -> list[_Line]:
     for reading in readings:
         by_link.setdefault(reading.link, []).append(reading)
     return [
-        _Line(f"{wording.flow(link)}, {_level(level)}", level, each)
+        _Line(f"{formatting.flow(link)}, {_level(level)}", level, each)
         for link, each in by_link.items()
         for level in each[0].counts
     ]
@@ -92,7 +92,7 @@ def tracks(readings: Sequence[Reading], began_ns: int) -> Iterator[Track]:
     )
     # A link is paused, not one of its levels: once for each.
     links = {line.readings[0].link: line for line in lines}
-    paused = [(x._replace(name=wording.flow(link)), x.paused_ms()) for link, x in links.items()]
+    paused = [(x._replace(name=formatting.flow(link)), x.paused_ms()) for link, x in links.items()]
     yield from _drawn(
         "time for which a port was paused between two readings", "ms", "holds", paused, began_ns
     )
@@ -122,6 +122,6 @@ def rows(readings: Sequence[Reading]) -> list[Row]:
             return []
         cells = [*line.waiting(), *line.most(), *line.drops(), *line.paused_ms()]
         if np.nansum(cells):
-            told = (wording.NONE if np.isnan(cell) else wording.number(cell) for cell in cells)
+            told = (formatting.NONE if np.isnan(cell) else formatting.number(cell) for cell in cells)
             table.append(Row(line.name, tuple(told)))
     return table

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qjump_mn.programs.tracks import Floats, Track
-from qjump_mn.results import wording
+from qjump_mn.results import formatting
 from qjump_mn.results.series import Port, Series
 
 
@@ -21,7 +21,14 @@ def tracks(series: Series, began_ns: int) -> Iterator[Track]:
     for port in series.ports:
         waiting = np.array(port.queued, dtype=np.float64)
         yield Track(
-            "bytes that wait at a port", "B", "instant", wording.flow(port.link), at_ns, waiting, None, note
+            "bytes that wait at a port",
+            "B",
+            "instant",
+            formatting.flow(port.link),
+            at_ns,
+            waiting,
+            None,
+            note,
         )
     for port in series.ports:
         yield from _by_level(port, at_ns)
@@ -39,7 +46,7 @@ def _by_level(port: Port, at_ns: Floats) -> Iterator[Track]:
     """A line for each level of a port at which several waited."""
     if sum(level.isdecimal() for level in port.levels) < 2:
         return
-    what = f"bytes that wait at {wording.flow(port.link)}, by level"
+    what = f"bytes that wait at {formatting.flow(port.link)}, by level"
     for level, waiting in port.levels.items():
         name = f"level {level}" if level.isdecimal() else level
         values = np.array(waiting, dtype=np.float64)

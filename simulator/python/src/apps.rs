@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What applications yield, as columns.
+//! Application results as columns.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,7 +17,7 @@ pub fn results<'py>(py: Python<'py>, results: &[AppResult]) -> PyResult<Vec<Resu
 
 fn columns<'py>(py: Python<'py>, result: &AppResult) -> PyResult<Result<'py>> {
     let column = |times: &[Ps]| bytes(py, times.iter().map(|&at| time(at)));
-    // What has not happened is -1.
+    // -1: it has not happened.
     let maybe = |times: &[Option<Ps>]| bytes(py, times.iter().map(|at| at.map_or(-1, time)));
     let small = |numbers: &[u32]| bytes(py, numbers.iter().map(|&number| i64::from(number)));
     let latencies = |of: &Latencies| -> PyResult<_> { Ok(vec![column(&of.starts)?, maybe(&of.times)?]) };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Numbers to and from numpy, as the bytes of int64 arrays: so the module needs no numpy of a certain version.
+//! Numbers to and from numpy, as the bytes of int64 arrays, so that no particular numpy version is
+//! needed.
 
 use std::ops::RangeInclusive;
 
@@ -7,18 +8,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use qjump_sim::{FlowResult, FlowSpec, Ps, Wire};
 
-use crate::part::Part;
+use crate::located::Located;
 
 const WIDTH: usize = size_of::<i64>();
-/// Most that is told of hosts and packets.
+/// The largest host or packet number.
 pub const HOLDS: i64 = u32::MAX as i64;
 
-/// The numbers of an object's int64 array, all of which are within these.
-pub fn column<T: TryFrom<i64>>(of: &Part, field: &str, within: RangeInclusive<i64>) -> PyResult<Vec<T>> {
-    let part = of.get(field)?;
-    let array = part.object();
+/// The numbers of an object's int64 array, all within the range.
+pub fn column<T: TryFrom<i64>>(of: &Located, field: &str, within: RangeInclusive<i64>) -> PyResult<Vec<T>> {
+    let value = of.get(field)?;
+    let array = value.object();
     if !is_column(array).unwrap_or(false) {
-        return Err(part.is_not("an array of int64, shape (n,)"));
+        return Err(value.is_not("an array of int64, shape (n,)"));
     }
     let bytes = array.call_method0("tobytes")?;
     let words = bytes.cast::<PyBytes>()?.as_bytes().chunks_exact(WIDTH);
@@ -26,23 +27,23 @@ pub fn column<T: TryFrom<i64>>(of: &Part, field: &str, within: RangeInclusive<i6
         let number = i64::from_ne_bytes(word.try_into().unwrap_or_default());
         let held = within.contains(&number).then(|| T::try_from(number).ok()).flatten();
         let (least, most) = (within.start(), within.end());
-        held.ok_or_else(|| part.wrong_at(i, &format!("{number} is not a whole number from {least} to {most}")))
+        held.ok_or_else(|| value.error_at(i, &format!("{number} is not a whole number from {least} to {most}")))
     };
     words.enumerate().map(number).collect()
 }
 
-/// The same of what an element may have; -1 is nothing.
-pub fn own<T: TryFrom<i64>>(of: &Part, field: &str, most: i64) -> PyResult<Vec<Option<T>>> {
+/// Optional numbers of an object's int64 array; -1 means none.
+pub fn own<T: TryFrom<i64>>(of: &Located, field: &str, most: i64) -> PyResult<Vec<Option<T>>> {
     let numbers = column::<i64>(of, field, -1..=most)?;
     Ok(numbers.into_iter().map(|number| T::try_from(number).ok()).collect())
 }
 
-/// Says that an object's columns are not all of one length.
-pub fn are_as_long(of: &Part, lengths: &[usize]) -> PyResult<()> {
+/// Checks that an object's columns have one length.
+pub fn are_as_long(of: &Located, lengths: &[usize]) -> PyResult<()> {
     if lengths.iter().all(|length| *length == lengths[0]) {
         return Ok(());
     }
-    Err(of.wrong("its columns are not of one length"))
+    Err(of.error("its columns are not of one length"))
 }
 
 fn is_column(array: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -59,7 +60,7 @@ pub fn bytes(py: Python<'_>, numbers: impl ExactSizeIterator<Item = i64>) -> PyR
     })
 }
 
-/// A time in int64, which holds 106 days; later is the last of them.
+/// A time as int64, which holds 106 days; later times become the last of them.
 pub fn time(at: Ps) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
@@ -89,7 +90,7 @@ pub fn ended<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<Ended<'py>>
     ])
 }
 
-/// Level, transport, deadline and bytes; a flow that has no deadline has -1.
+/// Level, transport, deadline and bytes; -1: no deadline.
 pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult], full: u16) -> PyResult<[Bound<'py, PyBytes>; 4]> {
     let before_last = |flow: &FlowResult| (i64::from(flow.packets) - 1) * i64::from(full);
     Ok([
@@ -100,9 +101,9 @@ pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult], full: u16) -> PyResult
     ])
 }
 
-/// The flows of an `Outcome` of Python, and the bytes of its packets.
-pub fn results(outcome: &Part) -> PyResult<(Vec<FlowResult>, Wire)> {
-    let told = outcome.get("ack_bytes")?.items()?.iter().map(Part::whole).collect::<PyResult<Vec<u16>>>()?;
+/// The flows of a Python `Outcome`, and the bytes of its packets.
+pub fn results(outcome: &Located) -> PyResult<(Vec<FlowResult>, Wire)> {
+    let told = outcome.get("ack_bytes")?.items()?.iter().map(Located::whole).collect::<PyResult<Vec<u16>>>()?;
     let mut wire = Wire { data: outcome.get("data_bytes")?.whole()?, acks: [0; 4] };
     wire.acks.iter_mut().zip(&told).for_each(|(ack, told)| *ack = *told);
     let last_transport = i64::try_from(told.len().min(wire.acks.len())).unwrap_or(0) - 1;
@@ -116,7 +117,7 @@ pub fn results(outcome: &Part) -> PyResult<(Vec<FlowResult>, Wire)> {
         let last = bytes.checked_sub(u64::from(packets - 1) * u64::from(wire.data)).and_then(|last| u16::try_from(last).ok());
         match last.filter(|last| (1..=wire.data).contains(last)) {
             Some(last) => Ok(FlowResult { start, finish, packets, src, dst, level: 0, transport, last, deadline: None }),
-            None => Err(outcome.wrong(&format!("{bytes} bytes are not {packets} packets of at most {}", wire.data))),
+            None => Err(outcome.error(&format!("{bytes} bytes are not {packets} packets of at most {}", wire.data))),
         }
     };
     Ok((rows.map(flow).collect::<PyResult<_>>()?, wire))

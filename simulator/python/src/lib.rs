@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `qjump_sim._native`: what the Python package `qjump_sim` calls. Scenarios and results are its dataclasses.
+//! `qjump_sim._native`: the functions behind the Python package `qjump_sim`, whose dataclasses are
+//! the scenarios and results.
 
 mod apps;
 mod columns;
-mod making;
-mod part;
-mod reading;
+mod decode;
+mod encode;
+mod located;
 mod scenario;
 mod watch;
 
@@ -22,20 +23,21 @@ use qjump_sim::{
 };
 
 use crate::columns::Asked;
-use crate::making::made;
-use crate::part::{told, Part};
-use crate::reading::read;
+use crate::decode::decode;
+use crate::encode::encode;
+use crate::located::{value_error, Located};
 
-/// Events between two looks for signals: 10 to 20 ms of a core.
+/// Events between checks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
-/// How often a run tells how far it has come.
-const TELLS: Duration = Duration::from_millis(500);
+/// Interval of progress reports.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Switches, hosts and cables of a network whose nodes have names.
 type Named<'py> = (Vec<String>, Vec<String>, Vec<(String, String, Bound<'py, PyAny>)>);
 
-/// What `run` gives back: columns of flows, bytes of packets and of each transport's ACKs, counters, sources, the end, applications, ports, and what else was watched.
+/// The result of `run`: columns of flows, bytes of packets and of each transport's ACKs, counters,
+/// sources, end, applications, ports, and whatever else was watched.
 type Ran<'py> = (
     Vec<Bound<'py, PyBytes>>,
     (u16, Vec<u16>),
@@ -47,8 +49,8 @@ type Ran<'py> = (
     watch::Seen<'py>,
 );
 
-/// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises. `progress` is called now and then,
-/// if it is not None.
+/// Runs a scenario without the interpreter's lock; stops early when a signal handler raises.
+/// `progress`, if not None, is called now and then.
 #[pyfunction]
 fn run<'py>(
     py: Python<'py>,
@@ -60,13 +62,13 @@ fn run<'py>(
     let watch = watch::watch(watch)?;
     let listener = (!progress.is_none()).then(|| progress.clone().unbind());
     let run = py.detach(|| {
-        let mut run = scenario.begin(&watch).map_err(|e| told(&e))?;
+        let mut run = scenario.begin(&watch).map_err(|e| value_error(&e))?;
         let mut told = Instant::now();
         while run.run_some(CHUNK) {
             Python::attach(look_for_signals)?;
-            if let Some(listener) = listener.as_ref().filter(|_| told.elapsed() >= TELLS) {
+            if let Some(listener) = listener.as_ref().filter(|_| told.elapsed() >= PROGRESS_INTERVAL) {
                 let progress = run.progress();
-                Python::attach(|py| watch::tell(py, listener.bind(py), progress))?;
+                Python::attach(|py| watch::report(py, listener.bind(py), progress))?;
                 told = Instant::now();
             }
         }
@@ -137,14 +139,14 @@ fn make<'py>(py: Python<'py>, class: &str, fields: impl IntoPyObject<'py, Target
 /// Figure 9's fabric.
 #[pyfunction]
 fn fig9(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    made(py, &LeafSpine::FIG9)
+    encode(py, &LeafSpine::FIG9)
 }
 
 /// Number of each host of a tree or graph by its name.
 #[pyfunction]
 fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    let part = Part::new(tree, "topology");
-    let topology: Topology = read(&part)?;
+    let part = Located::new(tree, "topology");
+    let topology: Topology = decode(&part)?;
     let numbers = PyDict::new(py);
     for name in part.get("hosts")?.items()? {
         numbers.set_item(name.object(), topology.host(&name.text()?))?;
@@ -155,61 +157,55 @@ fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Boun
 /// Switches, hosts and cables of a fat-tree.
 #[pyfunction]
 fn fat_tree<'py>(k: &Bound<'py, PyAny>, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
-    let cable = |of, place| read(&Part::new(of, place));
-    let ports = Part::new(k, "k");
+    let cable = |of, place| decode(&Located::new(of, place));
+    let ports = Located::new(k, "k");
     let tree = Graph::fat_tree(ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| ports.refused(&e))?;
-    // Hosts alone are called so.
+    // Only hosts have such names.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
     let cables = tree.cables().iter().map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone())).collect();
     Ok((tree.switches().to_vec(), tree.hosts().to_vec(), cables))
 }
 
-/// The scheme of a name in a network.
+/// The scheme with this name, for a network.
 #[pyfunction]
 fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let topology = read(&Part::new(topology, "topology"))?;
-    made(py, &Scheme::named(name, &topology).map_err(|e| told(&e))?)
+    let topology = decode(&Located::new(topology, "topology"))?;
+    encode(py, &Scheme::named(name, &topology).map_err(|e| value_error(&e))?)
 }
 
-/// A scheme as it is written in a scenario of `qjump-sim run`.
+/// A scheme as JSON, as `qjump-sim run` reads it.
 #[pyfunction]
 fn scheme_to_json(scheme: &Bound<'_, PyAny>) -> PyResult<String> {
-    let scheme: Scheme = read(&Part::new(scheme, "scheme"))?;
+    let scheme: Scheme = decode(&Located::new(scheme, "scheme"))?;
     serde_json::to_string(&scheme).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// The other way round.
+/// A scheme from JSON.
 #[pyfunction]
 fn scheme_from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let scheme: Scheme = serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("scheme: {e}")))?;
-    made(py, &scheme)
+    encode(py, &scheme)
 }
 
-/// A transport of today, with what it does about marks.
+/// TCP as in Linux, with this law of congestion control.
 #[pyfunction]
 fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    made(py, &Transport::linux(read(&Part::new(congestion, "congestion"))?))
+    encode(py, &Transport::linux(decode(&Located::new(congestion, "congestion"))?))
 }
 
-/// One of the study of ECN under Hadoop.
-#[pyfunction]
-fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    made(py, &Transport::hadoop(read(&Part::new(congestion, "congestion"))?))
-}
-
-/// What `Pause.headroom` says.
+/// `Pause.headroom`.
 #[pyfunction]
 fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let place = Part::new(cable, "cable");
-    let cable: Cable = read(&place)?;
+    let place = Located::new(cable, "cable");
+    let cable: Cable = decode(&place)?;
     let per_byte = ps_per_byte(cable.rate).map_err(|e| place.refused(&e))?;
-    Ok(Pause::headroom(cable.delay, per_byte, Part::new(packet, "packet").bytes()?))
+    Ok(Pause::headroom(cable.delay, per_byte, Located::new(packet, "packet").bytes()?))
 }
 
-/// The columns of a list of flows in lines of seconds, source, destination and packets.
+/// The columns of a list of flows, from lines of seconds, source, destination and packets.
 #[pyfunction]
 fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
-    match Flows::parse(text).map_err(|e| told(&e))? {
+    match Flows::parse(text).map_err(|e| value_error(&e))? {
         Flows::List(flows) => columns::asked(py, &flows),
         Flows::Own(_) | Flows::Drawn { .. } => unreachable!("lines are a list"),
     }
@@ -218,20 +214,20 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
 /// The phases of a fan-in's sources.
 #[pyfunction]
 fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<Vec<Ps>> {
-    let (epoch, seed) = (Part::new(epoch, "epoch").duration()?, Part::new(seed, "seed").whole()?);
+    let (epoch, seed) = (Located::new(epoch, "epoch").duration()?, Located::new(seed, "seed").whole()?);
     if epoch == 0 {
-        return Err(PyValueError::new_err("fan-in: its epoch is 0"));
+        return Err(PyValueError::new_err("fan-in: its epoch must be above 0"));
     }
     let senders: Vec<u32> = (0..senders).collect();
     Ok(fan_in(&senders, 0, 0, 1, epoch, 1, seed).iter().map(|source| source.first).collect())
 }
 
-/// Figure 9's statistics of an outcome.
+/// Slowdowns of an outcome's flows by size.
 #[pyfunction]
 fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let fabric = read(&Part::new(fabric, "fabric"))?;
-    let (flows, wire) = columns::results(&Part::new(outcome, "outcome"))?;
-    let Regions { short, medium, long, all, unfinished } = Regions::of(&flows, &fabric, &wire).map_err(|e| told(&e))?;
+    let fabric = decode(&Located::new(fabric, "fabric"))?;
+    let (flows, wire) = columns::results(&Located::new(outcome, "outcome"))?;
+    let Regions { short, medium, long, all, unfinished } = Regions::of(&flows, &fabric, &wire).map_err(|e| value_error(&e))?;
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
 }
@@ -246,7 +242,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scheme_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scheme_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(linux, module)?)?;
-    module.add_function(wrap_pyfunction!(hadoop, module)?)?;
     module.add_function(wrap_pyfunction!(headroom, module)?)?;
     module.add_function(wrap_pyfunction!(read_flows, module)?)?;
     module.add_function(wrap_pyfunction!(phases, module)?)?;

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is to be known of a run beside its outcome, from Python and to it, as columns.
+//! Convert `Watch` from Python, and series, flow counts and traces to Python, as columns.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use qjump_sim::{End, FlowCounts, Hop, Progress, Simulation, Traced, Watch};
 
 use crate::columns::{bytes, time};
-use crate::part::Part;
+use crate::located::Located;
 
 type Columns<'py> = Vec<Bound<'py, PyBytes>>;
 
-/// A `Watch` of Python; nothing is watched if it is None.
+/// Decodes a `Watch`; None watches nothing.
 pub fn watch(object: &Bound<'_, PyAny>) -> PyResult<Watch> {
-    let Some(part) = Part::new(object, "watch").given() else {
+    let Some(value) = Located::new(object, "watch").given() else {
         return Ok(Watch::default());
     };
-    if part.class()? != "Watch" {
-        return Err(part.is_not("a Watch"));
+    if value.class()? != "Watch" {
+        return Err(value.is_not("a Watch"));
     }
-    let traced = |part: Part| match part.class()?.as_str() {
-        "str" if part.text()? == "all" => Ok(Traced::All),
-        "str" => Err(part.is_not("'all' or numbers of hosts")),
-        _ => Ok(Traced::Hosts(part.items()?.iter().map(Part::whole).collect::<PyResult<_>>()?)),
+    let traced = |value: Located| match value.class()?.as_str() {
+        "str" if value.text()? == "all" => Ok(Traced::All),
+        "str" => Err(value.is_not("'all' or numbers of hosts")),
+        _ => Ok(Traced::Hosts(value.items()?.iter().map(Located::whole).collect::<PyResult<_>>()?)),
     };
     Ok(Watch {
-        ports: part.get("ports")?.flag()?,
-        flows: part.get("flows")?.flag()?,
-        every: part.get("every")?.given().map(|every| every.duration()).transpose()?,
-        until: part.get("until")?.given().map(|until| until.time()).transpose()?,
-        most: part.get("most")?.given().map(|most| most.whole()).transpose()?,
-        traced: part.get("trace")?.given().map(traced).transpose()?,
+        ports: value.get("ports")?.flag()?,
+        flows: value.get("flows")?.flag()?,
+        every: value.get("every")?.given().map(|every| every.duration()).transpose()?,
+        until: value.get("until")?.given().map(|until| until.time()).transpose()?,
+        most: value.get("most")?.given().map(|most| most.whole()).transpose()?,
+        traced: value.get("trace")?.given().map(traced).transpose()?,
     })
 }
 
-/// What a run of a `Watch` yields: series, counts of flows and trace, each None if it was not asked for.
+/// Series, flow counts and trace of a run, each None if not requested.
 pub type Seen<'py> = (Option<(Vec<Cable>, Columns<'py>)>, Option<Columns<'py>>, Option<Columns<'py>>);
 
 /// Both ends of a port's cable.
 type Cable = ((&'static str, u32), (&'static str, u32));
 
-/// An end as Python has it.
+/// An end as in Python.
 pub fn end(of: End) -> (&'static str, u32) {
     match of {
         End::Host(number) => ("host", number),
@@ -100,8 +100,8 @@ fn hops<'py>(py: Python<'py>, hops: &[Hop]) -> PyResult<Columns<'py>> {
     ])
 }
 
-/// Tells Python's side how far a run has come: simulated ps, flows finished, flows, share.
-pub fn tell(py: Python<'_>, to: &Bound<'_, PyAny>, progress: Progress) -> PyResult<()> {
+/// Reports progress to Python: simulated ps, finished flows, flows, share.
+pub fn report(py: Python<'_>, to: &Bound<'_, PyAny>, progress: Progress) -> PyResult<()> {
     let Progress { now, finished, flows, share } = progress;
     to.call1((time(now), finished, flows, share)).map(|_| py.check_signals())?
 }

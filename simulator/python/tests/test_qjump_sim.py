@@ -240,8 +240,8 @@ def test_fabrics_of_which_nothing_is_known_are_told() -> None:
     for fabric, sentence in (
         (replace(FIG9, racks=1), "fabric: there is no host 16 among 16"),
         (replace(FIG9, edge=Cable(0, 0)), "fabric: edge: a link's rate is 0 bit/s"),
-        (replace(FIG9, hosts_per_rack=0), "fabric: a leaf-spine network has no rack or no host"),
-        (replace(FIG9, uplink=Cable(10**9, 0)), "fabric: its uplinks are several and slower than its edges"),
+        (replace(FIG9, hosts_per_rack=0), "fabric: a leaf-spine network needs a rack with a host"),
+        (replace(FIG9, uplink=Cable(10**9, 0)), "fabric: with several uplinks slower than its edges"),
     ):
         with pytest.raises(ValueError) as raised:
             outcome.regions(fabric)
@@ -564,16 +564,16 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
     [
         (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
-        (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets is not between 1 and 2^31"),
-        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "flows.load: 1.5 is not above 0 and at most 1"),
+        (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets must be between 1 and 2^31"),
+        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "flows.load: 1.5 must be above 0 and at most 1"),
         (Scenario(FIG9, "tcp", Poisson("search", 1e-12, 3)), "flows.load: 0.000000000001 is so small that flows start after"),
         (Scenario(FIG9, "tcp", Published("search", 1e-12, 3)), "flows.load: 0.000000000001 is so small that flows start after"),
-        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, min_rto=us(300), max_rto=us(200))), SIX), "transport: the smallest timeout of 300 us is not above 0 and at most the largest, 200 us"),
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, min_rto=us(300), max_rto=us(200))), SIX), "transport: the smallest timeout of 300 us must be above 0 and at most the largest, 200 us"),
         (None, "scenario: None is not a Scenario"),
         (Scenario(FIG9, "tcp", Poisson("web", 0.5, 10)), "flows.sizes: 'web' is not 'search', 'mining' or a Sizes"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", Poisson("search", 0.5, -1)), "flows.count: -1 is not a whole number from 0 to 4294967295"),
         (Scenario(FIG9, "tcp", Poisson(Sizes([(1, 0.0), (5, 0.9)]), 0.5, 10)), "flows.sizes: the distribution does not go from share 0"),
-        (Scenario(replace(FIG9, uplink=Cable(0, 0)), "tcp", SIX), "topology: uplink: a link's rate is 0 bit/s, which moves no packet"),
+        (Scenario(replace(FIG9, uplink=Cable(0, 0)), "tcp", SIX), "topology: uplink: a link's rate is 0 bit/s: it must be above 0"),
         (Scenario(replace(FIG9, edge=Cable(10e9, 0)), "tcp", SIX), "topology.edge.rate: 10000000000.0 is not a whole number from 0 to"),  # type: ignore[arg-type]
         (Scenario(replace(FIG9, edge=Cable(10**10, -1)), "tcp", SIX), "topology.edge.delay: -1 is not a whole number of ps from 0 to"),
         (Scenario(Tree(["s"], ["h"], [("h", "t", FIG9.edge)]), "tcp", SIX), "topology: cable h--t: there is no node t"),
@@ -587,22 +587,22 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(Tree(["s"], ["h"], [("h", "s", FIG9.edge)], [("i", QUANTILES)]), "tcp", SIX), "topology: jitter[0]: there is no host i"),
         (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (100, -1)]))]), "tcp", SIX), "topology.jitter[0][1].points[1][1]: -1 is not a whole"),
         (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (100,)]))]), "tcp", SIX), "topology.jitter[0][1].points[1]: (100,) is not a percentage"),  # type: ignore[list-item]
-        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (99, 2)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles do not go from 0 to 100 %"),
-        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 2), (100, 1)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles do not ascend"),
+        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (99, 2)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles must go from 0 to 100 %"),
+        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 2), (100, 1)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles must ascend"),
         (Scenario("fig9", "tcp", SIX), "topology: 'fig9' is not a LeafSpine, Tree or Graph"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=DropTail(9000, 6)), SIX), "scheme.queue: a limit is in bytes or in packets, not in both"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),
-        (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes holds no packet of 1500"),
+        (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes is less than a packet of 1500"),
         (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
         (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, LevelRed, TimeAware, Pie or DualPi2"),  # type: ignore[arg-type]
-        (Scenario(FIG9, replace(TCP, queue=RoundRobin(9000, 0)), SIX), "queue: a quantum of 0 bytes lets no flow send"),
+        (Scenario(FIG9, replace(TCP, queue=RoundRobin(9000, 0)), SIX), "queue: the quantum must be above 0 bytes"),
         (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [1] * 7)), SIX), "scheme.queue.weights: it has 7 values, not 8"),
-        (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [0] * 8)), SIX), "queue: level 0's weight of 0 is not between 1 and 1048576"),
-        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 9, 8, 0.1)), SIX), "queue: the thresholds 9 and 8 do not increase"),
+        (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [0] * 8)), SIX), "queue: level 0's weight of 0 must be between 1 and 1048576"),
+        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 9, 8, 0.1)), SIX), "queue: the thresholds 9 and 8 must increase"),
         (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 8, 9, 0.1, [1])), SIX), "scheme.queue.weights: it has 1 values, not 8"),
-        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 8, 9, 0.1, [0] * 8)), SIX), "queue: level 0's weight of 0 is not between 1 and 1048576"),
+        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 8, 9, 0.1, [0] * 8)), SIX), "queue: level 0's weight of 0 must be between 1 and 1048576"),
         (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [(US, [8])])), SIX), "scheme.queue.entries[0][1][0]: 8 is not a level from 0 to 7"),
         (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [(US, [0])])), SIX), "scheme.queue: the gate of level 1 never opens"),
         (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [US])), SIX), "scheme.queue.entries[0]: 1000000 is not a sequence"),  # type: ignore[list-item]
@@ -613,26 +613,26 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(Graph(["s"], ["h"], [("h", "s", FIG9.edge)], failures=[0]), "tcp", SIX), "topology.failures[0]: 0 is not a Failure"),  # type: ignore[list-item]
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [256] * 8)), SIX), "limiter: level 0 has 256 bytes an epoch, less than a packet of 1500"),
         (Scenario(FIG9, replace(TCP, host_queue=Threshold(9000, "K")), SIX), "scheme.host_queue.threshold: 'K' is not a whole number from 0 to"),  # type: ignore[arg-type]
-        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max must both be in bytes, in packets or in time"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, reading="ns")), SIX), "scheme.queue.reading: 'ns' is not 'ns-2', 'linux' or 'each'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, not_ect=Profile(6, Time(-1), 1))), SIX), "scheme.queue.not_ect.max: Time(-1) is not"),
-        (Scenario(FIG9, replace(TCP, queue=Priority(us(5))), SIX), "scheme.queue.limit: us(5) is a time, where a number of bytes is meant"),
-        (Scenario(FIG9, replace(TCP, queue=DropTail(packets=us(5))), SIX), "scheme.queue.packets: us(5) is a time, where a plain number is meant"),
-        (Scenario(FIG9, replace(TCP, queue=CoDel(None, Bytes(9), US)), SIX), "scheme.queue.target: Bytes(count=9) is of bytes, where a time is meant"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Priority(us(5))), SIX), "scheme.queue.limit: us(5) is a time, where a number of bytes is expected"),
+        (Scenario(FIG9, replace(TCP, queue=DropTail(packets=us(5))), SIX), "scheme.queue.packets: us(5) is a time, where a plain number is expected"),
+        (Scenario(FIG9, replace(TCP, queue=CoDel(None, Bytes(9), US)), SIX), "scheme.queue.target: Bytes(count=9) is of bytes, where a time is expected"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, min_rto=Packets(9))), SIX), "scheme.transport.min_rto: Packets(count=9) is of packets"),  # type: ignore[arg-type]
-        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, data_bytes=Packets(9))), SIX), "scheme.transport.data_bytes: Packets(count=9) is of packets, where a number of bytes is meant"),  # type: ignore[arg-type]
-        (Scenario(FIG9, replace(TCP, queue=Priority(Packets(2**32 - 1))), SIX), "scheme.queue.limit: so many packets have more than 4294967295 bytes"),
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, data_bytes=Packets(9))), SIX), "scheme.transport.data_bytes: Packets(count=9) is of packets, where a number of bytes is expected"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Priority(Packets(2**32 - 1))), SIX), "scheme.queue.limit: this many packets exceed 4294967295 bytes"),
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [us(9)] * 8)), SIX), "scheme.limiter.budgets[0]: us(9) is a time"),
         (Scenario(FIG9, replace(TCP, queue=CoDel(None, US, US, "ack")), SIX), "scheme.queue.protection: 'ack' is not 'default', 'ece-bit', 'ack+syn'"),  # type: ignore[arg-type]
-        (Scenario(FIG9, replace(TCP, pause=Pause(9, 9, 9)), SIX), "pause: 9, 9 and 9 bytes are not xoff above xon and at most the buffer"),
+        (Scenario(FIG9, replace(TCP, pause=Pause(9, 9, 9)), SIX), "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon and at most the buffer"),
         (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None, 1.5] * 4)), SIX), "scheme.limiter.budgets[1]: 1.5 is not a whole number"),  # type: ignore[list-item]
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, "shape")), SIX), "scheme.limiter.mode: 'shape' is not 'delay' or 'drop'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, epochs="late")), SIX), "scheme.limiter.epochs: 'late' is not 'first-packet', 'rolling'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, limit=-1)), SIX), "scheme.limiter.limit: -1 is not a whole number from 0 to"),
         (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]
-        (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99, 1, level=9)]), "source from 0 to 1: its level 9 is not 0 to 7"),
+        (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99, 1, level=9)]), "source from 0 to 1: its level 9 must be 0 to 7"),
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99_999, 1)]), "sources[0].bytes: 99999 is not a whole number from 0 to 65535"),
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, 999 * S, 99, 9_999)]), "source from 0 to 1: 9999 datagrams with 999000000000000 ps between two would"),
         (Scenario(FIG9, replace(TCP, limiter=PerFlow(1001 * S, [9000] * 8)), SIX), "scheme.limiter.epoch: 1001000000000000 is not a whole number of ps"),
@@ -756,9 +756,9 @@ def test_half_a_time_is_no_bytes() -> None:
     [
         (-us(10), "scheme.queue.bytes: us(-10) is not a whole number of ps from 0 to"),
         (0.5 * us(20), "scheme.queue.bytes: 10000000.0 is not a whole number from 0 to"),
-        (Bytes(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is meant"),
-        (Packets(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is meant"),
-        (Packets(Bytes(9)), "scheme.queue.bytes.count: Bytes(count=9) is of bytes, where a plain number is meant"),  # type: ignore[arg-type]
+        (Bytes(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is expected"),
+        (Packets(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is expected"),
+        (Packets(Bytes(9)), "scheme.queue.bytes.count: Bytes(count=9) is of bytes, where a plain number is expected"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_of_another_unit_is_told(limit: Limit, sentence: str) -> None:

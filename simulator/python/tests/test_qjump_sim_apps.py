@@ -134,7 +134,7 @@ def test_a_fan_in_has_phases_of_its_own() -> None:
     assert len({source.first for source in sources}) == 9 and max(source.first for source in sources) < 30 * US
     outcome = run(Scenario(FIG9, "tcp", sources=sources))
     assert [source.delivered for source in outcome.sources] == [4] * 9
-    with pytest.raises(ValueError, match=r"^fan-in: its epoch is 0$"):
+    with pytest.raises(ValueError, match=r"^fan-in: its epoch must be above 0$"):
         fan_in([1], 2, bytes=1, epoch=0, count=1)
     with pytest.raises(ValueError, match=r"^epoch: -1 is not a whole number of ps from 0 to"):
         fan_in([0, 1], 2, 100, -1, 5)
@@ -199,7 +199,7 @@ ASKED = Requests(0, [1], [Exchange(100, 1000)], Closed(1), count=20)
     ("app", "sentence"),
     [
         (replace(PING, dst=144), "ping from 3 to 144: there is no host 144 among 144"),
-        (replace(PING, level=8), "ping from 3 to 4: its level 8 is not 0 to 7"),
+        (replace(PING, level=8), "ping from 3 to 4: its level 8 must be 0 to 7"),
         (replace(PING, bytes=99_999), "apps[0].bytes: 99999 is not a whole number from 0 to 65535"),
         (replace(PING, gap=-1), "apps[0].gap: -1 is not a whole number of ps from 0 to"),
         (replace(ASKED, servers=[0]), "requests from 0: host 0 is in it twice"),
@@ -208,9 +208,9 @@ ASKED = Requests(0, [1], [Exchange(100, 1000)], Closed(1), count=20)
         (replace(ASKED, arrival=3), "apps[0].arrival: 3 is not an Open or Closed"),  # type: ignore[arg-type]
         (replace(ASKED, service="long"), "apps[0].service: 'long' is not a whole number of ps"),  # type: ignore[arg-type]
         (Barrier([1], bytes=1, iterations=1), "barrier of 1 and others: it has 1 hosts, and needs 2"),
-        (Bulk(0, 1, until=0, interval=1), "bulk from 0 to 1: its end at 0 ps is not after its start at 0 ps"),
-        (replace(PING, count=2**29), "ping from 3 to 4: 536870912 requests are not between 1 and 2^29 - 1"),
-        (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps are not between 1 and 2^29 - 1"),
+        (Bulk(0, 1, until=0, interval=1), "bulk from 0 to 1: its end at 0 ps must be after its start at 0 ps"),
+        (replace(PING, count=2**29), "ping from 3 to 4: 536870912 requests must be between 1 and 2^29 - 1"),
+        (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps must be between 1 and 2^29 - 1"),
         (MapReduce([0], 1, 1, 1, map_time=None), "apps[0].map_time: None is not a whole number of ps from 0 to"),  # type: ignore[arg-type]
         ("ping", "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce"),
     ],

@@ -55,7 +55,7 @@ def test_progress_and_what_it_raises() -> None:
     [
         ({"parts": 9}, "parts: 9 are not 1 to 4"),
         ({"parts": "two"}, "parts: "),
-        ({"scheme": "homa"}, "parts: a run with receivers that grant has only one"),
+        ({"scheme": "homa"}, "parts: a run with receivers that grant must have one part"),
     ],
 )
 def test_what_cannot_be(change: dict[str, object], sentence: str) -> None:
@@ -64,5 +64,5 @@ def test_what_cannot_be(change: dict[str, object], sentence: str) -> None:
 
 
 def test_a_run_in_parts_is_not_watched() -> None:
-    with pytest.raises(ValueError, match=r"^parts: a run in 2 parts is not watched: watch it in one$"):
+    with pytest.raises(ValueError, match=r"^parts: a run in 2 parts cannot be watched: watch it in one$"):
         run(SCENARIO, watch=Watch(flows=True))

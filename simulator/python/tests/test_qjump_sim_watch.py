@@ -177,8 +177,8 @@ def test_progress_says_what_is_left() -> None:
 @pytest.mark.parametrize(
     ("watch", "sentence"),
     [
-        (Watch(every=0), "watch.every: samples 0 ps apart would never end"),
-        (Watch(every=US, most=1), "watch.most: a series has two instants at least"),
+        (Watch(every=0), "watch.every: it must be above 0 ps"),
+        (Watch(every=US, most=1), "watch.most: a series needs at least two samples"),
         (Watch(trace=[144]), "watch.trace: there is no host 144, there are 144"),
         (Watch(trace="some"), "watch.trace: 'some' is not 'all' or numbers of hosts"),  # type: ignore[arg-type]
     ],

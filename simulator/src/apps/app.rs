@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Any of the applications.
+//! The kinds of applications: settings, running state and results.
 
 use serde::{Deserialize, Serialize};
 
-use crate::apps::barrier::{Barrier, Meeting};
-use crate::apps::bulk::{Bulk, BulkResult, Sending};
+use crate::apps::barrier::{Barrier, BarrierRun};
+use crate::apps::bulk::{Bulk, BulkResult, BulkRun};
+use crate::apps::context::Context;
 use crate::apps::datagrams::Datagrams;
-use crate::apps::map_reduce::{Job, MapReduce, MapReduceResult};
-use crate::apps::net::Net;
-use crate::apps::ping::{Ping, Pinging};
-use crate::apps::ptp::{Clocks, Ptp, PtpResult};
-use crate::apps::requests::{Requesting, Requests, RequestsResult};
+use crate::apps::map_reduce::{MapReduce, MapReduceResult, MapReduceRun};
+use crate::apps::ping::{Ping, PingRun};
+use crate::apps::ptp::{Ptp, PtpResult, PtpRun};
+use crate::apps::requests::{Requests, RequestsResult, RequestsRun};
 use crate::apps::time::Latencies;
 use crate::core::error::Result;
 use crate::host::flow::Flow;
@@ -37,20 +37,20 @@ pub enum App {
     MapReduce(MapReduce),
 }
 
-/// What an application yields.
+/// The result of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum AppResult {
     /// Round trips.
     Ping(Latencies),
-    /// How long each was under way.
+    /// Latency of each datagram.
     Datagrams(Latencies),
-    /// What was delivered.
+    /// Delivered bytes.
     Bulk(BulkResult),
-    /// From request to response.
+    /// Latency of each request.
     Requests(RequestsResult),
-    /// How long each iteration took.
+    /// Duration of each iteration.
     Barrier(Latencies),
-    /// What slaves computed.
+    /// Offsets and delays that slaves computed.
     Ptp(PtpResult),
     /// Times and fetches.
     MapReduce(MapReduceResult),
@@ -69,7 +69,7 @@ impl App {
         }
     }
 
-    /// Its level, and the bytes of its largest packet where a full one has `full`.
+    /// Its level, and the bytes of its largest packet, given those of a full packet.
     pub(crate) fn largest_packet(&self, full: u16) -> (u8, u16) {
         let of_message = |bytes: u32| u16::try_from(bytes).map_or(full, |bytes| bytes.min(full));
         match self {
@@ -86,39 +86,39 @@ impl App {
     }
 }
 
-/// An application at some time of its life.
+/// A running application.
 #[derive(Debug)]
 pub(crate) enum Running {
-    Ping(Pinging),
-    Datagrams(Pinging),
-    Bulk(Sending),
-    Requests(Requesting),
-    Barrier(Meeting),
-    Ptp(Clocks),
-    MapReduce(Job),
+    Ping(PingRun),
+    Datagrams(PingRun),
+    Bulk(BulkRun),
+    Requests(RequestsRun),
+    Barrier(BarrierRun),
+    Ptp(PtpRun),
+    MapReduce(MapReduceRun),
 }
 
 impl Running {
-    pub fn begin(app: &App, net: &mut Net) -> Self {
+    pub fn begin(app: &App, ctx: &mut Context) -> Self {
         match app.clone() {
-            App::Ping(spec) => Running::Ping(Pinging::begin(spec, net)),
-            App::Datagrams(spec) => Running::Datagrams(Pinging::one_way(&spec, net)),
-            App::Bulk(spec) => Running::Bulk(Sending::begin(spec, net)),
-            App::Requests(spec) => Running::Requests(Requesting::begin(spec, net)),
-            App::Barrier(spec) => Running::Barrier(Meeting::begin(spec, net)),
-            App::Ptp(spec) => Running::Ptp(Clocks::begin(spec, net)),
-            App::MapReduce(spec) => Running::MapReduce(Job::begin(spec, net)),
+            App::Ping(spec) => Running::Ping(PingRun::begin(spec, ctx)),
+            App::Datagrams(spec) => Running::Datagrams(PingRun::one_way(&spec, ctx)),
+            App::Bulk(spec) => Running::Bulk(BulkRun::begin(spec, ctx)),
+            App::Requests(spec) => Running::Requests(RequestsRun::begin(spec, ctx)),
+            App::Barrier(spec) => Running::Barrier(BarrierRun::begin(spec, ctx)),
+            App::Ptp(spec) => Running::Ptp(PtpRun::begin(spec, ctx)),
+            App::MapReduce(spec) => Running::MapReduce(MapReduceRun::begin(spec, ctx)),
         }
     }
 
-    pub fn act(&mut self, event: Event, net: &mut Net) {
+    pub fn act(&mut self, event: Event, ctx: &mut Context) {
         match self {
-            Running::Ping(app) | Running::Datagrams(app) => app.act(event, net),
-            Running::Bulk(app) => app.act(event, net),
-            Running::Requests(app) => app.act(event, net),
-            Running::Barrier(app) => app.act(event, net),
-            Running::Ptp(app) => app.act(event, net),
-            Running::MapReduce(app) => app.act(event, net),
+            Running::Ping(app) | Running::Datagrams(app) => app.act(event, ctx),
+            Running::Bulk(app) => app.act(event, ctx),
+            Running::Requests(app) => app.act(event, ctx),
+            Running::Barrier(app) => app.act(event, ctx),
+            Running::Ptp(app) => app.act(event, ctx),
+            Running::MapReduce(app) => app.act(event, ctx),
         }
     }
 

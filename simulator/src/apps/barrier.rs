@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Iterations that end when everybody has heard of everybody.
+//! Barrier: iterations of all-to-all messages that end when every host has heard from every other.
 
 use serde::{Deserialize, Serialize};
 
 use crate::apps::check::{count, hosts, level, message, schedule};
-use crate::apps::net::{Message, Net};
+use crate::apps::context::{Context, Message};
 use crate::apps::time::Latencies;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
@@ -12,30 +12,32 @@ use crate::core::units::{Duration, In, Instant, Octets};
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
-/// Hosts that in each iteration send a message to each other one, over the reliable transport, and begin the next when they have one
-/// from each. An iteration lasts from when the first host begins it to when the last one has all.
+/// In each iteration, each host sends a message to every other, over the reliable transport, and
+/// starts the next iteration when it has one from each. An iteration lasts from its first host's
+/// start to when the last host has all messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Barrier {
-    /// Numbers of the hosts; each sends first to the one after it, then to the one after that.
+    /// Numbers of the hosts; each sends first to the next one in the list, then to the one after
+    /// it.
     pub hosts: Vec<u32>,
     /// 0 is served first.
     pub level: u8,
-    /// Bytes on the wire of a message; more than a data packet's are several packets.
+    /// Bytes of a message on the wire; a message may have several packets.
     #[serde(with = "In::<Octets>")]
     pub bytes: u32,
-    /// When all begin the first iteration.
+    /// Start of the first iteration.
     #[serde(with = "In::<Instant>")]
     pub first: Ps,
-    /// From when a host has all messages to its next iteration.
+    /// Pause between having all messages and the next iteration.
     #[serde(with = "In::<Duration>")]
     pub pause: Ps,
-    /// How many.
+    /// Number of iterations.
     pub iterations: u32,
 }
 
-/// A number for each pair fits 32 bits.
-const MOST_HOSTS: usize = 1 << 15;
+/// A key for each pair fits 32 bits.
+const MAX_HOSTS: usize = 1 << 15;
 
 impl Barrier {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
@@ -44,8 +46,8 @@ impl Barrier {
             None => "barrier".to_owned(),
         };
         hosts(&place, &self.hosts, 2, topology)?;
-        if self.hosts.len() > MOST_HOSTS {
-            return Err(Error::new(format!("{place}: its {} hosts are more than {MOST_HOSTS}", self.hosts.len())));
+        if self.hosts.len() > MAX_HOSTS {
+            return Err(Error::new(format!("{place}: its {} hosts are more than {MAX_HOSTS}", self.hosts.len())));
         }
         level(&place, self.level)?;
         message(&place, "message", self.bytes.into())?;
@@ -54,57 +56,58 @@ impl Barrier {
     }
 }
 
-/// No host is ahead of another by more than one iteration: two of each counter are enough, for even iterations and odd.
+/// The state of a host. No host is ahead of another by more than one iteration, so two counters are
+/// enough: for even and odd iterations.
 #[derive(Debug, Clone, Copy, Default)]
 struct Member {
     iteration: u32,
-    /// Whether it has begun it.
+    /// It has started its iteration.
     inside: bool,
-    /// Messages that have come.
+    /// Messages received.
     have: [u32; 2],
 }
 
 #[derive(Debug)]
-pub(crate) struct Meeting {
+pub(crate) struct BarrierRun {
     spec: Barrier,
-    /// Of the first pair of hosts.
+    /// Path key of the first pair of hosts.
     key: u32,
     members: Vec<Member>,
-    /// Hosts that have ended an iteration.
+    /// Hosts that have finished an iteration.
     ended: [u32; 2],
     results: Latencies,
 }
 
-impl Meeting {
-    pub fn begin(spec: Barrier, net: &mut Net) -> Self {
+impl BarrierRun {
+    pub fn begin(spec: Barrier, ctx: &mut Context) -> Self {
         let hosts = spec.hosts.len() as u32;
         for member in 0..hosts {
-            net.wake(spec.first, member);
+            ctx.wake(spec.first, member);
         }
         let members = vec![Member::default(); spec.hosts.len()];
-        Meeting { spec, key: net.keys(hosts * hosts), members, ended: [0; 2], results: Latencies::default() }
+        BarrierRun { spec, key: ctx.keys(hosts * hosts), members, ended: [0; 2], results: Latencies::default() }
     }
 
-    pub fn act(&mut self, event: Event, net: &mut Net) {
+    pub fn act(&mut self, event: Event, ctx: &mut Context) {
         match event {
-            Event::Timer(member) => self.enter(member, net),
+            Event::Timer(member) => self.enter(member, ctx),
             Event::Received(token) => {
                 let (member, parity) = (token >> 1, token as usize & 1);
                 self.members[member as usize].have[parity] += 1;
-                self.look(member, net);
+                self.look(member, ctx);
             }
             Event::Acknowledged { .. } | Event::Arrived { .. } | Event::Dropped(_) => {}
         }
     }
 
-    /// A host begins its iteration.
-    fn enter(&mut self, number: u32, net: &mut Net) {
+    /// A host starts its iteration.
+    fn enter(&mut self, number: u32, ctx: &mut Context) {
         let hosts = self.spec.hosts.len() as u32;
         let member = &mut self.members[number as usize];
         member.inside = true;
         let iteration = member.iteration;
         if iteration == self.results.begun() {
-            self.results.begin(net.now());
+            self.results.begin(ctx.now());
         }
         for other in (1..hosts).map(|distance| (number + distance) % hosts) {
             let message = Message {
@@ -114,13 +117,13 @@ impl Meeting {
                 bytes: self.spec.bytes.into(),
                 key: self.key.wrapping_add(number * hosts + other),
             };
-            net.send(message, other << 1 | iteration & 1);
+            ctx.send(message, other << 1 | iteration & 1);
         }
-        self.look(number, net);
+        self.look(number, ctx);
     }
 
-    /// Whether a host has all messages of its iteration.
-    fn look(&mut self, number: u32, net: &mut Net) {
+    /// Ends a host's iteration if it has all messages.
+    fn look(&mut self, number: u32, ctx: &mut Context) {
         let hosts = self.spec.hosts.len() as u32;
         let member = &mut self.members[number as usize];
         let (iteration, parity) = (member.iteration, member.iteration as usize & 1);
@@ -133,10 +136,10 @@ impl Meeting {
         self.ended[parity] += 1;
         if self.ended[parity] == hosts {
             self.ended[parity] = 0;
-            self.results.end(iteration, net.now());
+            self.results.end(iteration, ctx.now());
         }
         if iteration + 1 < self.spec.iterations {
-            net.wake(net.now() + self.spec.pause, number);
+            ctx.wake(ctx.now() + self.spec.pause, number);
         }
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A flow without end, as iperf sends it.
+//! Bulk: an endless flow, as iperf sends it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::apps::check::{level, pair, schedule};
-use crate::apps::net::Net;
+use crate::apps::context::Context;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Instant};
@@ -12,7 +12,7 @@ use crate::host::flow::Flow;
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
-/// A host that always has something to send, over the hosts' reliable transport.
+/// A host that always has data to send, over the reliable transport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
@@ -22,15 +22,15 @@ pub struct Bulk {
     pub dst: u32,
     /// 0 is served first.
     pub level: u8,
-    /// When it begins.
+    /// Start.
     #[serde(with = "In::<Instant>")]
     pub start: Ps,
-    /// When it hands over nothing new any more. What is under way then still arrives.
+    /// End: nothing new is sent. Packets under way still arrive.
     #[serde(with = "In::<Instant>")]
     pub until: Ps,
-    /// Largest window in packets, as small buffers of a socket make it; none: the transport's.
+    /// Largest window in packets, as a small socket buffer causes; none: the transport's.
     pub window: Option<u16>,
-    /// What has been delivered is noted this often, from the start on.
+    /// Interval of samples of delivered bytes, from the start on.
     #[serde(with = "In::<Duration>")]
     pub interval: Ps,
 }
@@ -42,35 +42,38 @@ impl Bulk {
         level(&place, self.level)?;
         schedule(&place, self.until, 0, 0)?;
         if self.until <= self.start {
-            return Err(Error::new(format!("{place}: its end at {} ps is not after its start at {} ps", self.until, self.start)));
+            return Err(Error::new(format!(
+                "{place}: its end at {} ps must be after its start at {} ps",
+                self.until, self.start
+            )));
         }
         if self.interval == 0 {
-            return Err(Error::new(format!("{place}: its interval is 0")));
+            return Err(Error::new(format!("{place}: its interval must be above 0")));
         }
         if self.window == Some(0) {
-            return Err(Error::new(format!("{place}: its window is 0 packets")));
+            return Err(Error::new(format!("{place}: its window must be above 0 packets")));
         }
         Ok(())
     }
 }
 
-/// What an endless flow has delivered.
+/// Bytes delivered by an endless flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct BulkResult {
-    /// Bytes on the wire of the packets that had arrived in order by the end of each interval.
+    /// Bytes on the wire of packets that had arrived in order, at the end of each interval.
     pub delivered: Vec<u64>,
-    /// Of all packets that have.
+    /// The same at the end of the run.
     pub bytes: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Sending {
+pub(crate) struct BulkRun {
     spec: Bulk,
     key: u32,
-    /// While it sends.
+    /// Slot of the current flow.
     slot: Option<u32>,
     data_bytes: u64,
-    /// Bytes of flows that have ended.
+    /// Bytes of finished flows.
     before: u64,
     delivered: Vec<u64>,
 }
@@ -80,52 +83,52 @@ const START: u32 = 0;
 const STOP: u32 = 1;
 const NOTE: u32 = 2;
 
-impl Sending {
-    pub fn begin(spec: Bulk, net: &mut Net) -> Self {
-        net.wake(spec.start, START);
-        Sending { key: net.keys(1), slot: None, data_bytes: net.data_bytes().into(), before: 0, delivered: Vec::new(), spec }
+impl BulkRun {
+    pub fn begin(spec: Bulk, ctx: &mut Context) -> Self {
+        ctx.wake(spec.start, START);
+        BulkRun { key: ctx.keys(1), slot: None, data_bytes: ctx.data_bytes().into(), before: 0, delivered: Vec::new(), spec }
     }
 
-    pub fn act(&mut self, event: Event, net: &mut Net) {
+    pub fn act(&mut self, event: Event, ctx: &mut Context) {
         match event {
             Event::Timer(START) => {
-                self.send(net);
-                net.wake(self.spec.until, STOP);
-                self.next_note(net);
+                self.send(ctx);
+                ctx.wake(self.spec.until, STOP);
+                self.next_note(ctx);
             }
             Event::Timer(STOP) => {
                 if let Some(slot) = self.slot {
-                    net.cut_short(slot, self.key);
+                    ctx.cut_short(slot, self.key);
                 }
             }
-            Event::Timer(_) => self.note(net),
+            Event::Timer(_) => self.note(ctx),
             Event::Acknowledged { packets, .. } => {
                 self.before += u64::from(packets) * self.data_bytes;
                 self.slot = None;
-                if net.now() < self.spec.until {
-                    self.send(net);
+                if ctx.now() < self.spec.until {
+                    self.send(ctx);
                 }
             }
             Event::Received(_) | Event::Arrived { .. } | Event::Dropped(_) => {}
         }
     }
 
-    fn send(&mut self, net: &mut Net) {
+    fn send(&mut self, ctx: &mut Context) {
         let Bulk { src, dst, level, window, .. } = self.spec;
-        self.slot = Some(net.send_endless(src, dst, level, self.key, window.unwrap_or(u16::MAX)));
+        self.slot = Some(ctx.send_endless(src, dst, level, self.key, window.unwrap_or(u16::MAX)));
     }
 
-    fn note(&mut self, net: &mut Net) {
-        match self.slot.map(|slot| net.flow(slot, self.key)) {
-            // It has just ended: its end is told next.
-            Some(None) => net.wake(net.now(), NOTE),
+    fn note(&mut self, ctx: &mut Context) {
+        match self.slot.map(|slot| ctx.flow(slot, self.key)) {
+            // It has just finished: the notice comes next.
+            Some(None) => ctx.wake(ctx.now(), NOTE),
             Some(Some(flow)) => {
                 self.delivered.push(self.bytes(flow));
-                self.next_note(net);
+                self.next_note(ctx);
             }
             None => {
                 self.delivered.push(self.before);
-                self.next_note(net);
+                self.next_note(ctx);
             }
         }
     }
@@ -134,10 +137,10 @@ impl Sending {
         self.before + u64::from(flow.expected()) * self.data_bytes
     }
 
-    fn next_note(&self, net: &mut Net) {
-        let at = net.now() + self.spec.interval;
+    fn next_note(&self, ctx: &mut Context) {
+        let at = ctx.now() + self.spec.interval;
         if at <= self.spec.until {
-            net.wake(at, NOTE);
+            ctx.wake(at, NOTE);
         }
     }
 

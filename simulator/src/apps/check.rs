@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong with an application: sentences that begin with its place.
+//! Checks of application settings; each error begins with the application's place.
 
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
@@ -8,7 +8,7 @@ use crate::host::traffic::check_ends;
 use crate::net::topology::Topology;
 
 /// Counts fit a token, and the index of an event.
-const MOST: u32 = 1 << 29;
+const MAX: u32 = 1 << 29;
 
 fn refuse(wrong: bool, sentence: impl FnOnce() -> String) -> Result<()> {
     if wrong {
@@ -34,11 +34,11 @@ pub(crate) fn hosts(place: &str, hosts: &[u32], fewest: usize, topology: &Topolo
 }
 
 pub(crate) fn level(place: &str, level: u8) -> Result<()> {
-    refuse(level > 7, || format!("{place}: its level {level} is not 0 to 7"))
+    refuse(level > 7, || format!("{place}: its level {level} must be 0 to 7"))
 }
 
 pub(crate) fn count(place: &str, what: &str, count: u32) -> Result<()> {
-    refuse(count == 0 || count >= MOST, || format!("{place}: {count} {what} are not between 1 and 2^29 - 1"))
+    refuse(count == 0 || count >= MAX, || format!("{place}: {count} {what} must be between 1 and 2^29 - 1"))
 }
 
 pub(crate) fn positive(place: &str, what: &str, number: u64) -> Result<()> {
@@ -47,12 +47,12 @@ pub(crate) fn positive(place: &str, what: &str, number: u64) -> Result<()> {
 
 /// Bytes on the wire of a message, which is less than 2^31 packets.
 pub(crate) fn message(place: &str, what: &str, bytes: u64) -> Result<()> {
-    refuse(bytes == 0 || bytes >= 1 << 31, || format!("{place}: {bytes} bytes of its {what} are not between 1 and 2^31 - 1"))
+    refuse(bytes == 0 || bytes >= 1 << 31, || format!("{place}: {bytes} bytes of its {what} must be between 1 and 2^31 - 1"))
 }
 
 /// The last of `count` times with this distance lies on the clock.
 pub(crate) fn schedule(place: &str, first: Ps, gap: Ps, count: u64) -> Result<()> {
     let last = u128::from(first) + u128::from(gap) * u128::from(count);
-    let latest = Instant::MOST;
+    let latest = Instant::MAX;
     refuse(last > latest.into(), || format!("{place}: from {first} ps on, {count} times {gap} ps end after {latest} ps"))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Datagrams at set times, each with how long it was under way.
+//! Datagrams: one way, at set times, with the latency of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::core::units::{In, Instant, Octets};
 use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
 
-/// A host that sends datagrams which nobody answers. Each takes from when it is handed over, to a limiter if there is one, to when it
-/// arrives. A [`Source`](crate::Source) costs less, and tells of all of its datagrams together.
+/// A host that sends datagrams without answers. A datagram's latency begins when it is handed over,
+/// to a limiter if there is one. A [`Source`](crate::Source) costs less but only reports totals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
@@ -21,16 +21,16 @@ pub struct Datagrams {
     pub dst: u32,
     /// 0 is served first.
     pub level: u8,
-    /// Time of the first one; with Poisson gaps the first is counted from it.
+    /// Time of the first datagram; with Poisson gaps the first gap is counted from it.
     #[serde(with = "In::<Instant>")]
     pub first: Ps,
-    /// Between two.
+    /// Gap between two datagrams.
     #[serde(rename = "spacing")]
     pub gap: Gap,
     /// Bytes on the wire.
     #[serde(with = "In::<Octets>")]
     pub bytes: u16,
-    /// How many.
+    /// Number of datagrams.
     pub count: u32,
 }
 

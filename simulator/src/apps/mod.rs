@@ -22,17 +22,17 @@
 //! ```
 
 pub(crate) mod app;
+pub(crate) mod app_set;
 mod barrier;
 mod bulk;
 mod check;
+mod context;
 mod datagrams;
 mod fan_in;
 mod map_reduce;
-mod net;
 mod ping;
 mod ptp;
 mod requests;
-pub(crate) mod running;
 mod time;
 
 pub use app::{App, AppResult};

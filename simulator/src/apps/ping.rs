@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Datagrams at set times: echo requests and their round trips, or such as nobody answers.
+//! Ping: echo requests and their round trips; also the engine of one-way datagrams.
 
 use serde::{Deserialize, Serialize};
 
 use crate::apps::check::{count, level, pair, positive, schedule};
+use crate::apps::context::Context;
 use crate::apps::datagrams::Datagrams;
-use crate::apps::net::Net;
 use crate::apps::time::Latencies;
 use crate::core::error::Result;
 use crate::core::rng::Rng;
@@ -15,29 +15,29 @@ use crate::host::sockets::Event;
 use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
 
-/// A host that sends datagrams which another one sends back. A round trip lasts from when the request is handed over, to a limiter
-/// if there is one, to when the answer arrives.
+/// A host whose datagrams another host returns. A round trip lasts from when the request is handed
+/// over, to a limiter if there is one, to when the answer arrives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {
-    /// Number of the host that asks.
+    /// Number of the requesting host.
     pub src: u32,
-    /// Number of the host that answers.
+    /// Number of the answering host.
     pub dst: u32,
-    /// Of requests and answers; 0 is served first.
+    /// Level of requests and answers; 0 is served first.
     pub level: u8,
-    /// Time of the first one; with Poisson gaps the first is counted from it.
+    /// Time of the first request; with Poisson gaps the first gap is counted from it.
     #[serde(with = "In::<Instant>")]
     pub first: Ps,
-    /// Between two requests; they do not wait for answers.
+    /// Gap between two requests, which do not wait for answers.
     #[serde(rename = "spacing")]
     pub gap: Gap,
     /// Bytes on the wire, of requests and of answers.
     #[serde(with = "In::<Octets>")]
     pub bytes: u16,
-    /// How many requests.
+    /// Number of requests.
     pub count: u32,
-    /// How long the host takes to answer.
+    /// Time that the host takes to answer.
     #[serde(with = "In::<Duration>")]
     pub turnaround: Ps,
 }
@@ -55,9 +55,9 @@ impl Ping {
 }
 
 #[derive(Debug)]
-pub(crate) struct Pinging {
+pub(crate) struct PingRun {
     spec: Ping,
-    /// Otherwise what counts is the way there.
+    /// Whether requests are answered; otherwise the one-way latency is measured.
     answered: bool,
     rng: Rng,
     channel: u32,
@@ -67,51 +67,51 @@ pub(crate) struct Pinging {
 /// The channels.
 const REQUEST: u32 = 0;
 const ANSWER: u32 = 1;
-/// The timers: this one, and all others for the answer to the request of that number.
+/// Timer tokens: this one, and otherwise the number of the request to answer.
 const SEND: u32 = u32::MAX;
 
-impl Pinging {
-    pub fn begin(spec: Ping, net: &mut Net) -> Self {
-        Self::start(spec, true, net)
+impl PingRun {
+    pub fn begin(spec: Ping, ctx: &mut Context) -> Self {
+        Self::start(spec, true, ctx)
     }
 
-    pub fn one_way(spec: &Datagrams, net: &mut Net) -> Self {
+    pub fn one_way(spec: &Datagrams, ctx: &mut Context) -> Self {
         let &Datagrams { src, dst, level, first, gap, bytes, count } = spec;
-        Self::start(Ping { src, dst, level, first, gap, bytes, count, turnaround: 0 }, false, net)
+        Self::start(Ping { src, dst, level, first, gap, bytes, count, turnaround: 0 }, false, ctx)
     }
 
-    fn start(spec: Ping, answered: bool, net: &mut Net) -> Self {
-        let mut rng = net.stream(0);
-        net.wake(spec.first + spec.gap.first(&mut rng), SEND);
-        let channel = net.channels([spec.src].into_iter().chain(answered.then_some(spec.dst)));
-        Pinging { spec, answered, rng, channel, results: Latencies::default() }
+    fn start(spec: Ping, answered: bool, ctx: &mut Context) -> Self {
+        let mut rng = ctx.stream(0);
+        ctx.wake(spec.first + spec.gap.first(&mut rng), SEND);
+        let channel = ctx.channels([spec.src].into_iter().chain(answered.then_some(spec.dst)));
+        PingRun { spec, answered, rng, channel, results: Latencies::default() }
     }
 
-    pub fn act(&mut self, event: Event, net: &mut Net) {
+    pub fn act(&mut self, event: Event, ctx: &mut Context) {
         match event {
-            Event::Timer(SEND) => self.request(net),
-            Event::Timer(request) => self.answer(request, net),
-            Event::Arrived { channel: REQUEST, token } if !self.answered => self.results.end(token, net.now()),
-            Event::Arrived { channel: REQUEST, token } if self.spec.turnaround == 0 => self.answer(token, net),
-            Event::Arrived { channel: REQUEST, token } => net.wake(net.now() + self.spec.turnaround, token),
-            Event::Arrived { channel: _, token } => self.results.end(token, net.now()),
+            Event::Timer(SEND) => self.request(ctx),
+            Event::Timer(request) => self.answer(request, ctx),
+            Event::Arrived { channel: REQUEST, token } if !self.answered => self.results.end(token, ctx.now()),
+            Event::Arrived { channel: REQUEST, token } if self.spec.turnaround == 0 => self.answer(token, ctx),
+            Event::Arrived { channel: REQUEST, token } => ctx.wake(ctx.now() + self.spec.turnaround, token),
+            Event::Arrived { channel: _, token } => self.results.end(token, ctx.now()),
             Event::Dropped(_) => self.results.lost += 1,
             Event::Received(_) | Event::Acknowledged { .. } => {}
         }
     }
 
-    fn request(&mut self, net: &mut Net) {
+    fn request(&mut self, ctx: &mut Context) {
         let Ping { dst, level, bytes, .. } = self.spec;
-        let number = self.results.begin(net.now());
-        net.datagram(self.channel + REQUEST, dst, level, bytes, number);
+        let number = self.results.begin(ctx.now());
+        ctx.datagram(self.channel + REQUEST, dst, level, bytes, number);
         if number + 1 < self.spec.count {
-            net.wake(net.now() + self.spec.gap.next(&mut self.rng), SEND);
+            ctx.wake(ctx.now() + self.spec.gap.next(&mut self.rng), SEND);
         }
     }
 
-    fn answer(&mut self, request: u32, net: &mut Net) {
+    fn answer(&mut self, request: u32, ctx: &mut Context) {
         let Ping { src, level, bytes, .. } = self.spec;
-        net.datagram(self.channel + ANSWER, src, level, bytes, request);
+        ctx.datagram(self.channel + ANSWER, src, level, bytes, request);
     }
 
     pub fn results(&self) -> Latencies {

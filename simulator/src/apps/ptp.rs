@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Clock synchronisation by IEEE 1588's delay request-response mechanism, end to end, in two steps.
+//! PTP: clock synchronisation by IEEE 1588's delay request-response mechanism, end to end, in two
+//! steps.
 
 use serde::{Deserialize, Serialize};
 
 use crate::apps::check::{count, hosts, level, positive, schedule};
-use crate::apps::net::Net;
+use crate::apps::context::Context;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Instant, Octets};
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
-/// A master and slaves, all with perfect clocks: what a slave takes for its offset is what queues did to it.
+/// A master and slaves with perfect clocks: the offset that a slave measures is caused by queues.
 ///
-/// In each interval a slave gets a Sync and the `Follow_Up` that says when it left; then it sends a `Delay_Req`, and the `Delay_Resp` says
-/// when that arrived. Messages are stamped when the host's limiter lets them go, as in the driver, and when they arrive. Each slave
-/// has datagrams of its own, slave i from i/n of an interval on, so that slaves do not queue behind each other.
+/// In each interval a slave receives a Sync and the `Follow_Up` with its departure time; then it
+/// sends a `Delay_Req`, and the `Delay_Resp` carries its arrival time. Messages are stamped when
+/// the host's limiter releases them, as in the driver, and when they arrive. Slave i starts i/n of
+/// an interval later, so that slaves do not queue behind each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ptp {
@@ -23,7 +25,7 @@ pub struct Ptp {
     pub master: u32,
     /// Numbers of the slaves' hosts.
     pub slaves: Vec<u32>,
-    /// Of all messages; 0 is served first.
+    /// Level of all messages; 0 is served first.
     pub level: u8,
     /// Bytes on the wire of each message.
     #[serde(with = "In::<Octets>")]
@@ -31,15 +33,15 @@ pub struct Ptp {
     /// Time of the first Sync.
     #[serde(with = "In::<Instant>")]
     pub first: Ps,
-    /// Between two of a slave.
+    /// Interval of a slave's Syncs.
     #[serde(with = "In::<Duration>")]
     pub interval: Ps,
-    /// Syncs for each slave.
+    /// Syncs of each slave.
     pub count: u32,
 }
 
 /// Tokens are an exchange's number and two bits.
-const MOST_EXCHANGES: u64 = 1 << 29;
+const MAX_EXCHANGES: u64 = 1 << 29;
 
 impl Ptp {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
@@ -51,22 +53,22 @@ impl Ptp {
         positive(&place, "bytes of its messages", self.bytes.into())?;
         count(&place, "Syncs", self.count)?;
         let exchanges = u64::from(self.count) * self.slaves.len() as u64;
-        if exchanges > MOST_EXCHANGES {
+        if exchanges > MAX_EXCHANGES {
             return Err(Error::new(format!("{place}: {exchanges} exchanges are more than 2^29")));
         }
         schedule(&place, self.first, self.interval, self.count.into())
     }
 }
 
-/// What slaves have computed, one value an exchange, in the order in which the Syncs were sent.
+/// What slaves computed, one value an exchange, in the order in which the Syncs were sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PtpResult {
     /// When the Sync was handed over.
     pub starts: Vec<Ps>,
     /// The slave's place in the list.
     pub slaves: Vec<u32>,
-    /// Offset from the master, ((t2 − t1) − (t4 − t3)) / 2 in ps, and mean path delay, ((t2 − t1) + (t4 − t3)) / 2, both rounded
-    /// towards 0; none: the exchange was not completed.
+    /// Offset from the master, ((t2 − t1) − (t4 − t3)) / 2, and mean path delay, ((t2 − t1) + (t4 −
+    /// t3)) / 2, in ps, both rounded towards 0; none: the exchange was not completed.
     pub computed: Vec<Option<(i64, Ps)>>,
     /// Exchanges of which a message was dropped.
     pub lost: u64,
@@ -79,15 +81,15 @@ struct Stamps {
     t2: Ps,
     t3: Ps,
     t4: Ps,
-    /// Of Sync and `Follow_Up`.
+    /// How many of Sync and `Follow_Up` have arrived.
     arrived: u8,
     lost: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Clocks {
+pub(crate) struct PtpRun {
     spec: Ptp,
-    /// Two for each slave: to it and from it.
+    /// The first channel: two a slave, to it and from it.
     channel: u32,
     left: Vec<u32>,
     stamps: Vec<Stamps>,
@@ -99,22 +101,22 @@ const FOLLOW_UP: u32 = 1;
 const DELAY_REQ: u32 = 2;
 const DELAY_RESP: u32 = 3;
 
-impl Clocks {
-    pub fn begin(spec: Ptp, net: &mut Net) -> Self {
+impl PtpRun {
+    pub fn begin(spec: Ptp, ctx: &mut Context) -> Self {
         let slaves = spec.slaves.len() as u32;
         for slave in 0..slaves {
             let phase = u128::from(spec.interval) * u128::from(slave) / u128::from(slaves);
-            net.wake(spec.first + phase as Ps, slave);
+            ctx.wake(spec.first + phase as Ps, slave);
         }
         let left = vec![spec.count; spec.slaves.len()];
-        let channel = net.channels(spec.slaves.iter().flat_map(|&slave| [spec.master, slave]));
-        Clocks { spec, channel, left, stamps: Vec::new(), results: PtpResult::default() }
+        let channel = ctx.channels(spec.slaves.iter().flat_map(|&slave| [spec.master, slave]));
+        PtpRun { spec, channel, left, stamps: Vec::new(), results: PtpResult::default() }
     }
 
-    pub fn act(&mut self, event: Event, net: &mut Net) {
+    pub fn act(&mut self, event: Event, ctx: &mut Context) {
         match event {
-            Event::Timer(slave) => self.sync(slave, net),
-            Event::Arrived { token, .. } => self.arrived(token >> 2, token & 3, net),
+            Event::Timer(slave) => self.sync(slave, ctx),
+            Event::Arrived { token, .. } => self.arrived(token >> 2, token & 3, ctx),
             Event::Dropped(token) => {
                 let stamps = &mut self.stamps[token as usize >> 2];
                 self.results.lost += u64::from(!stamps.lost);
@@ -124,47 +126,47 @@ impl Clocks {
         }
     }
 
-    fn sync(&mut self, slave: u32, net: &mut Net) {
+    fn sync(&mut self, slave: u32, ctx: &mut Context) {
         let exchange = self.stamps.len() as u32;
         self.stamps.push(Stamps::default());
-        self.results.starts.push(net.now());
+        self.results.starts.push(ctx.now());
         self.results.slaves.push(slave);
         self.results.computed.push(None);
-        self.stamps[exchange as usize].t1 = self.to_slave(exchange, SYNC, net);
-        self.to_slave(exchange, FOLLOW_UP, net);
+        self.stamps[exchange as usize].t1 = self.to_slave(exchange, SYNC, ctx);
+        self.to_slave(exchange, FOLLOW_UP, ctx);
         self.left[slave as usize] -= 1;
         if self.left[slave as usize] > 0 {
-            net.wake(net.now() + self.spec.interval, slave);
+            ctx.wake(ctx.now() + self.spec.interval, slave);
         }
     }
 
-    fn to_slave(&self, exchange: u32, what: u32, net: &mut Net) -> Ps {
+    fn to_slave(&self, exchange: u32, what: u32, ctx: &mut Context) -> Ps {
         let Ptp { ref slaves, level, bytes, .. } = self.spec;
         let slave = self.results.slaves[exchange as usize];
-        net.datagram(self.channel + 2 * slave, slaves[slave as usize], level, bytes, exchange << 2 | what)
+        ctx.datagram(self.channel + 2 * slave, slaves[slave as usize], level, bytes, exchange << 2 | what)
     }
 
-    fn to_master(&self, exchange: u32, what: u32, net: &mut Net) -> Ps {
+    fn to_master(&self, exchange: u32, what: u32, ctx: &mut Context) -> Ps {
         let Ptp { master, level, bytes, .. } = self.spec;
         let slave = self.results.slaves[exchange as usize];
-        net.datagram(self.channel + 2 * slave + 1, master, level, bytes, exchange << 2 | what)
+        ctx.datagram(self.channel + 2 * slave + 1, master, level, bytes, exchange << 2 | what)
     }
 
-    fn arrived(&mut self, exchange: u32, what: u32, net: &mut Net) {
+    fn arrived(&mut self, exchange: u32, what: u32, ctx: &mut Context) {
         let stamps = &mut self.stamps[exchange as usize];
         match what {
             SYNC | FOLLOW_UP => {
                 if what == SYNC {
-                    stamps.t2 = net.now();
+                    stamps.t2 = ctx.now();
                 }
                 stamps.arrived += 1;
                 if stamps.arrived == 2 {
-                    self.stamps[exchange as usize].t3 = self.to_master(exchange, DELAY_REQ, net);
+                    self.stamps[exchange as usize].t3 = self.to_master(exchange, DELAY_REQ, ctx);
                 }
             }
             DELAY_REQ => {
-                stamps.t4 = net.now();
-                self.to_slave(exchange, DELAY_RESP, net);
+                stamps.t4 = ctx.now();
+                self.to_slave(exchange, DELAY_RESP, ctx);
             }
             _ => {
                 let there = stamps.t2 - stamps.t1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Requests and responses over the hosts' reliable transport, as a key-value store's.
+//! Requests and responses over the reliable transport, as those of a key-value store.
 
 use serde::{Deserialize, Serialize};
 
 use crate::apps::check::{count, hosts, level, message, positive, schedule};
-use crate::apps::net::{Message, Net};
+use crate::apps::context::{Context, Message};
 use crate::apps::time::{Latencies, Span};
 use crate::core::error::Result;
 use crate::core::rng::Rng;
@@ -14,17 +14,17 @@ use crate::host::sockets::Event;
 use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
 
-/// A kind of request, such as GET and SET.
+/// A kind of request, such as GET or SET.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
-    /// Bytes on the wire of the request; more than a data packet's are several packets.
+    /// Bytes of the request on the wire; it may have several packets.
     #[serde(with = "In::<Octets>")]
     pub request: u32,
-    /// Bytes on the wire of the response.
+    /// Bytes of the response on the wire.
     #[serde(with = "In::<Octets>")]
     pub response: u32,
-    /// Its share is this over the sum of all weights.
+    /// Its share of requests is its weight over the sum of all weights.
     pub weight: u32,
 }
 
@@ -32,20 +32,22 @@ pub struct Exchange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Arrival {
-    /// Whatever becomes of those before, each to a server drawn evenly, over a connection of it that is idle or else a new one.
+    /// Open loop: requests do not wait for others. Each goes to a random server, over an idle
+    /// connection to it or a new one.
     Open(Gap),
-    /// So many connections, in turn to each server, each with one request at a time; the next follows a response after `think`.
+    /// Closed loop: each connection, assigned to servers in turn, has one request at a time; the
+    /// next follows `think` after a response.
     Closed {
-        /// How many.
+        /// Number of connections.
         connections: u32,
-        /// From a response to the next request.
+        /// Time from a response to the next request.
         #[serde(with = "In::<Duration>")]
         think: Ps,
     },
 }
 
-/// A client whose requests servers answer. The latency of one is from when it is handed over to when all of its response has arrived.
-/// Servers serve all requests side by side.
+/// A client and its servers. A request's latency lasts from when it is handed over to when all of
+/// its response has arrived. Servers handle all requests in parallel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
@@ -53,20 +55,20 @@ pub struct Requests {
     pub client: u32,
     /// Numbers of the servers' hosts.
     pub servers: Vec<u32>,
-    /// Of requests and responses; 0 is served first.
+    /// Level of requests and responses; 0 is served first.
     pub level: u8,
-    /// Time of the first one; with Poisson gaps the first is counted from it.
+    /// Time of the first request; with Poisson gaps the first gap is counted from it.
     #[serde(with = "In::<Instant>")]
     pub first: Ps,
-    /// When they are made.
+    /// When requests are made.
     pub arrival: Arrival,
-    /// What is asked for.
+    /// Kinds of requests.
     pub exchanges: Vec<Exchange>,
-    /// How long a server takes.
+    /// Service time.
     pub service: Span,
-    /// How many requests.
+    /// Number of requests.
     pub count: u32,
-    /// When the client makes no more of them, though there may have been fewer; none: it makes them all.
+    /// The client makes no requests from this time on; none: it makes all of them.
     #[serde(with = "In::<Instant>")]
     pub until: Option<Ps>,
 }
@@ -95,32 +97,32 @@ impl Requests {
     }
 }
 
-/// What has become of requests.
+/// The results of requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RequestsResult {
-    /// From request to response.
+    /// Latency from request to response.
     pub latencies: Latencies,
-    /// The exchange of each.
+    /// The kind of each request.
     pub kinds: Vec<u32>,
 }
 
-/// With its request under way, or idle.
+/// A connection, with a request under way or idle.
 #[derive(Debug)]
 struct Connection {
     server: u32,
     there: u32,
     back: u32,
-    /// Number of the request.
+    /// Number of its last request.
     request: u32,
 }
 
 #[derive(Debug)]
-pub(crate) struct Requesting {
+pub(crate) struct RequestsRun {
     spec: Requests,
     weights: u64,
     rng: Rng,
     connections: Vec<Connection>,
-    /// Of an open loop, by the server's place.
+    /// Open loop: idle connections by server.
     idle: Vec<Vec<u32>>,
     results: RequestsResult,
 }
@@ -133,74 +135,74 @@ const RESPONSE: u32 = 2;
 /// The open loop's timer.
 const NEXT: u32 = u32::MAX;
 
-impl Requesting {
-    pub fn begin(spec: Requests, net: &mut Net) -> Self {
-        let mut rng = net.stream(0);
+impl RequestsRun {
+    pub fn begin(spec: Requests, ctx: &mut Context) -> Self {
+        let mut rng = ctx.stream(0);
         let mut connections = Vec::new();
         match spec.arrival {
-            Arrival::Open(gap) => net.wake(spec.first + gap.first(&mut rng), NEXT),
+            Arrival::Open(gap) => ctx.wake(spec.first + gap.first(&mut rng), NEXT),
             Arrival::Closed { connections: most, .. } => {
                 for number in 0..most.min(spec.count) {
-                    connections.push(Connection::open(number % spec.servers.len() as u32, net));
-                    net.wake(spec.first, number << 2 | ASK);
+                    connections.push(Connection::open(number % spec.servers.len() as u32, ctx));
+                    ctx.wake(spec.first, number << 2 | ASK);
                 }
             }
         }
         let weights = spec.exchanges.iter().map(|e| u64::from(e.weight)).sum();
         let idle = vec![Vec::new(); spec.servers.len()];
-        Requesting { spec, weights, rng, connections, idle, results: RequestsResult::default() }
+        RequestsRun { spec, weights, rng, connections, idle, results: RequestsResult::default() }
     }
 
-    pub fn act(&mut self, event: Event, net: &mut Net) {
+    pub fn act(&mut self, event: Event, ctx: &mut Context) {
         match event {
-            Event::Timer(NEXT) => self.next(net),
-            Event::Timer(token) if token & WHAT == ASK => self.ask(token >> 2, net),
-            Event::Timer(token) => self.respond(token >> 2, net),
-            Event::Received(token) if token & WHAT == RESPONSE => self.end(token >> 2, net),
+            Event::Timer(NEXT) => self.next(ctx),
+            Event::Timer(token) if token & WHAT == ASK => self.ask(token >> 2, ctx),
+            Event::Timer(token) => self.respond(token >> 2, ctx),
+            Event::Received(token) if token & WHAT == RESPONSE => self.end(token >> 2, ctx),
             Event::Received(token) => {
                 let took = self.spec.service.draw(&mut self.rng);
                 if took == 0 {
-                    self.respond(token >> 2, net);
+                    self.respond(token >> 2, ctx);
                 } else {
-                    net.wake(net.now() + took, token & !WHAT | SERVED);
+                    ctx.wake(ctx.now() + took, token & !WHAT | SERVED);
                 }
             }
             Event::Acknowledged { .. } | Event::Arrived { .. } | Event::Dropped(_) => {}
         }
     }
 
-    /// An open loop's next request.
-    fn next(&mut self, net: &mut Net) {
+    /// The open loop's next request.
+    fn next(&mut self, ctx: &mut Context) {
         let Arrival::Open(gap) = self.spec.arrival else { return };
-        if self.is_over(net) {
+        if self.is_over(ctx) {
             return;
         }
         let server = self.rng.below(self.spec.servers.len() as u64) as u32;
         let connection = self.idle[server as usize].pop().unwrap_or_else(|| {
-            self.connections.push(Connection::open(server, net));
+            self.connections.push(Connection::open(server, ctx));
             self.connections.len() as u32 - 1
         });
-        self.ask(connection, net);
+        self.ask(connection, ctx);
         if self.made() < self.spec.count {
-            net.wake(net.now() + gap.next(&mut self.rng), NEXT);
+            ctx.wake(ctx.now() + gap.next(&mut self.rng), NEXT);
         }
     }
 
-    fn is_over(&self, net: &Net) -> bool {
-        self.spec.until.is_some_and(|until| net.now() >= until)
+    fn is_over(&self, ctx: &Context) -> bool {
+        self.spec.until.is_some_and(|until| ctx.now() >= until)
     }
 
     fn made(&self) -> u32 {
         self.results.kinds.len() as u32
     }
 
-    fn ask(&mut self, number: u32, net: &mut Net) {
-        if self.made() == self.spec.count || self.is_over(net) {
+    fn ask(&mut self, number: u32, ctx: &mut Context) {
+        if self.made() == self.spec.count || self.is_over(ctx) {
             return;
         }
         let kind = self.draw();
         self.results.kinds.push(kind);
-        let request = self.results.latencies.begin(net.now());
+        let request = self.results.latencies.begin(ctx.now());
         let connection = &mut self.connections[number as usize];
         connection.request = request;
         let message = Message {
@@ -210,7 +212,7 @@ impl Requesting {
             bytes: self.spec.exchanges[kind as usize].request.into(),
             key: connection.there,
         };
-        net.send(message, number << 2 | ASK);
+        ctx.send(message, number << 2 | ASK);
     }
 
     fn draw(&mut self) -> u32 {
@@ -224,7 +226,7 @@ impl Requesting {
         self.spec.exchanges.iter().position(holds).unwrap_or(0) as u32
     }
 
-    fn respond(&mut self, number: u32, net: &mut Net) {
+    fn respond(&mut self, number: u32, ctx: &mut Context) {
         let connection = &self.connections[number as usize];
         let kind = self.results.kinds[connection.request as usize];
         let message = Message {
@@ -234,16 +236,16 @@ impl Requesting {
             bytes: self.spec.exchanges[kind as usize].response.into(),
             key: connection.back,
         };
-        net.send(message, number << 2 | RESPONSE);
+        ctx.send(message, number << 2 | RESPONSE);
     }
 
-    fn end(&mut self, number: u32, net: &mut Net) {
+    fn end(&mut self, number: u32, ctx: &mut Context) {
         let connection = &self.connections[number as usize];
-        self.results.latencies.end(connection.request, net.now());
+        self.results.latencies.end(connection.request, ctx.now());
         match self.spec.arrival {
             Arrival::Open(_) => self.idle[connection.server as usize].push(number),
-            Arrival::Closed { think: 0, .. } => self.ask(number, net),
-            Arrival::Closed { think, .. } => net.wake(net.now() + think, number << 2 | ASK),
+            Arrival::Closed { think: 0, .. } => self.ask(number, ctx),
+            Arrival::Closed { think, .. } => ctx.wake(ctx.now() + think, number << 2 | ASK),
         }
     }
 
@@ -253,7 +255,7 @@ impl Requesting {
 }
 
 impl Connection {
-    fn open(server: u32, net: &mut Net) -> Self {
-        Connection { server, there: net.keys(1), back: net.keys(1), request: 0 }
+    fn open(server: u32, ctx: &mut Context) -> Self {
+        Connection { server, there: ctx.keys(1), back: ctx.keys(1), request: 0 }
     }
 }

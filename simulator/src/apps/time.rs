@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Times that applications take: of computing, and until something has ended.
+//! Compute times and measured latencies of applications.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub enum Span {
     Exponential(Ps),
 }
 
-/// As it is written.
+/// The serialized form.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Span", deny_unknown_fields)]
 enum Written {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong with an input: one sentence with the place.
+//! The crate's error: one sentence that says what is wrong in an input, and where.
 
 use std::fmt;
 
-/// A topology, scheme or workload that cannot be simulated, in one sentence that says what and where.
+/// A topology, scheme or workload that cannot be simulated: one sentence with what and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -27,5 +27,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A result whose error is a sentence.
+/// A result with the crate's error.
 pub type Result<T> = std::result::Result<T, Error>;

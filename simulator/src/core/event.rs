@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an event is, in 32 bits: the kind and whom it concerns.
+//! Events, packed into 32 bits: a kind, and the index of the packet, link, flow or source
+//! concerned.
 
-/// An event's kind is in the upper 3 bits of 32, its index in the others.
+/// The kind is in the upper 3 bits, the index in the lower 29.
 pub(crate) const INDEX: u32 = 29;
 pub(crate) const ARRIVE: u32 = 0;
-/// A host's limiter lets a packet go.
+/// A host's limiter releases a packet.
 pub(crate) const RELEASE: u32 = 1 << INDEX;
-/// A host that has drawn how long it takes hands a packet over. It is the last kind of which the index is a packet's handle.
+/// A host with jitter hands a packet over. This is the last kind whose index is a packet handle.
 pub(crate) const HAND_OVER: u32 = 2 << INDEX;
 pub(crate) const DEPART: u32 = 3 << INDEX;
 pub(crate) const TIMER: u32 = 4 << INDEX;
 pub(crate) const START: u32 = 5 << INDEX;
-/// Of a source's datagram; above the number of sources of an application's event.
+/// A source emits a datagram; indices from the number of sources on are application events.
 pub(crate) const EMIT: u32 = 6 << INDEX;
-/// Beside a host's number in a timer event: its link may be free for its messages. Flows have slots below.
+/// Added to a host's number in a timer event: its link may be free for Homa messages. Flow slots
+/// are smaller.
 pub(crate) const HOST: u32 = 1 << 28;
-/// Beside a link's number in a departure event: a pause frame has arrived at the link's end.
-pub(crate) const TOLD: u32 = 1 << 28;
-/// The same: what waits there may be sent by now.
+/// Added to a link's number in a departure event: a pause frame has arrived at the link's end.
+pub(crate) const PAUSE_FRAME: u32 = 1 << 28;
+/// Likewise: packets that had to wait may be sent now.
 pub(crate) const WAKE: u32 = 1 << 27;
-/// The same, beside the number of a change: a cable fails or works again. Links' numbers are below.
+/// Likewise, added to the number of a change: a cable fails or works again. Link numbers are
+/// smaller.
 pub(crate) const CHANGE: u32 = 1 << 26;

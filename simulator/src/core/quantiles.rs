@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A distribution of times, given by quantiles.
+//! A distribution of times, given by its quantiles.
 
 use serde::Deserialize;
 
@@ -11,11 +11,11 @@ use crate::core::units::{Duration, In};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Quantiles {
-    /// Share of the draws, of `u32::MAX`, that does not exceed a time.
+    /// Share of draws, in units of 1/`u32::MAX`, that do not exceed a time.
     points: Vec<(u32, Ps)>,
 }
 
-/// As it is written.
+/// The serialized form.
 #[derive(Deserialize)]
 #[serde(rename = "Quantiles", deny_unknown_fields)]
 struct Written {
@@ -35,29 +35,30 @@ impl TryFrom<Written> for Quantiles {
 }
 
 impl Quantiles {
-    /// Of points (per cent, ps), such as (50, 85,000,000): half of the draws do not exceed 85 us.
+    /// From points (per cent, ps). For example (50, 85,000,000): half of the draws do not exceed 85
+    /// us.
     ///
     /// # Errors
-    /// They do not begin at 0 and end at 100 %, or do not ascend: shares have to grow, times must not fall.
+    /// The points must go from 0 to 100 %, shares must rise, and times must not fall.
     pub fn new(points: &[(f64, Ps)]) -> Result<Self> {
         let share = |percent: f64| (percent / 100.0 * f64::from(u32::MAX)).round() as u32;
         match points {
             [(0.0, _), .., (100.0, _)] => {}
-            _ => return Err(Error::new("quantiles do not go from 0 to 100 %")),
+            _ => return Err(Error::new("quantiles must go from 0 to 100 %")),
         }
         let points: Vec<(u32, Ps)> = points.iter().map(|&(percent, time)| (share(percent), time)).collect();
         if points.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
-            return Err(Error::new("quantiles do not ascend"));
+            return Err(Error::new("quantiles must ascend"));
         }
         Ok(Quantiles { points })
     }
 
-    /// The largest draw.
+    /// The largest possible draw.
     pub(crate) fn most(&self) -> Ps {
         self.points.last().map_or(0, |&(_, most)| most)
     }
 
-    /// What a share of the draws does not exceed.
+    /// The time that this share of draws does not exceed.
     pub(crate) fn at(&self, share: u32) -> Ps {
         // The last point's share is the largest there is.
         let above = self.points.partition_point(|&(of, _)| of < share).max(1);
@@ -92,13 +93,13 @@ mod tests {
         let said = |points: &[(f64, Ps)]| Quantiles::new(points).unwrap_err().to_string();
         let ends: [&[(f64, Ps)]; 6] =
             [&[], &[(0.0, 1)], &[(100.0, 1)], &[(0.0, 1), (99.0, 2)], &[(1.0, 1), (100.0, 2)], &[(0.0, 1), (f64::NAN, 2)]];
-        assert!(ends.iter().all(|points| said(points) == "quantiles do not go from 0 to 100 %"));
+        assert!(ends.iter().all(|points| said(points) == "quantiles must go from 0 to 100 %"));
         let falls: [&[(f64, Ps)]; 4] = [
             &[(0.0, 2), (100.0, 1)],
             &[(0.0, 1), (60.0, 2), (50.0, 3), (100.0, 4)],
             &[(0.0, 1), (f64::NAN, 2), (100.0, 3)],
             &[(0.0, 1), (101.0, 2), (100.0, 3)],
         ];
-        assert!(falls.iter().all(|points| said(points) == "quantiles do not ascend"));
+        assert!(falls.iter().all(|points| said(points) == "quantiles must ascend"));
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The random numbers of a run: the same on every machine and for every version of the crate.
+//! SplitMix64, the random number generator of a run: the same numbers on every machine and in every
+//! version of the crate.
 
 use crate::core::time::Ps;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Time in whole picoseconds, so that a byte at 10 Gb/s is 800 of them and nothing is rounded. A `u64` holds 213 days.
+//! Time in whole picoseconds: a byte at 10 Gb/s takes 800 ps, and nothing is rounded. A `u64` holds
+//! 213 days.
 
 use crate::core::error::{Error, Result};
 
@@ -15,12 +16,12 @@ pub const MS: Ps = 1_000_000_000;
 /// One second.
 pub const S: Ps = 1_000_000_000_000;
 
-/// Nothing happens after it: 107 days, of which int64 holds the ps. A flow whose packets never arrive sends its last then, and what
-/// hosts set timers for is still within their clock.
+/// The end of time: 107 days, in ps the largest int64. A flow whose packets never arrive sends its
+/// last packet then; timers set by hosts still fit the clock.
 pub const END: Ps = (1 << 63) - 1;
 
-/// A time for people, in the largest unit of which it is a whole number.
-pub(crate) fn shown(time: Ps) -> String {
+/// Formats a time in the largest unit that makes it a whole number.
+pub(crate) fn human(time: Ps) -> String {
     let whole = |unit: Ps| time > 0 && time % unit == 0;
     let (unit, name) =
         [(S, "s"), (MS, "ms"), (US, "us"), (NS, "ns")].into_iter().find(|&(unit, _)| whole(unit)).unwrap_or((1, "ps"));
@@ -30,17 +31,17 @@ pub(crate) fn shown(time: Ps) -> String {
 /// Picoseconds per byte at `rate` bit/s.
 ///
 /// # Errors
-/// A rate of 0, or one whose byte is so far from whole picoseconds that the link would be more than 0.1 % off,
-/// as some rates above 16 Gb/s are; one below 2 kbit/s.
+/// A rate of 0 or below 2 kbit/s, or one whose byte is more than 0.1 % off a whole number of
+/// picoseconds, as with some rates above 16 Gb/s.
 pub fn ps_per_byte(rate: u64) -> Result<u32> {
     const BYTE: u64 = 8 * S;
     if rate == 0 {
-        return Err(Error::new("a link's rate is 0 bit/s, which moves no packet"));
+        return Err(Error::new("a link's rate is 0 bit/s: it must be above 0"));
     }
     let ps = (BYTE + rate / 2) / rate;
     let carried = u128::from(ps) * u128::from(rate);
     if carried.abs_diff(u128::from(BYTE)) > u128::from(BYTE) / 1_000 {
-        return Err(Error::new(format!("a rate of {rate} bit/s takes no whole number of picoseconds for a byte, within 0.1 %")));
+        return Err(Error::new(format!("a rate of {rate} bit/s does not give whole picoseconds a byte within 0.1 %")));
     }
     u32::try_from(ps).map_err(|_| Error::new(format!("a rate of {rate} bit/s is below 2 kbit/s, the slowest link")))
 }
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn times_are_shown_in_whole_units() {
-        let all = [0, 7, 3 * NS, 300 * US, 1_500 * US, 2 * MS, 120 * S].map(shown);
+        let all = [0, 7, 3 * NS, 300 * US, 1_500 * US, 2 * MS, 120 * S].map(human);
         assert_eq!(all, ["0 ps", "7 ps", "3 ns", "300 us", "1500 us", "2 ms", "120 s"]);
     }
 

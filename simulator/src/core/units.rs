@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the numbers of settings are when they are read or written: `#[serde(with = "In::<Size>")]` beside a plain number, an optional
-//! one or eight of them. Formats that know units, as Python's objects do, see a newtype of the unit's name; others a plain number.
+//! Units of settings. `#[serde(with = "In::<Size>")]` gives a number, an optional number or eight
+//! numbers a unit.
+//!
+//! Formats that know units, such as Python's objects, see a newtype with the unit's name; others,
+//! such as JSON, see a plain number.
 
 use std::marker::PhantomData;
 
@@ -11,10 +14,10 @@ use crate::core::time::S;
 
 /// A unit of whole numbers.
 pub trait Unit {
-    /// By which formats know it.
+    /// The name that formats see.
     const NAME: &'static str;
     /// The largest number.
-    const MOST: u64 = u64::MAX;
+    const MAX: u64 = u64::MAX;
 }
 
 /// A point in time, in ps.
@@ -23,26 +26,27 @@ pub struct Instant;
 pub struct Duration;
 /// Bytes.
 pub struct Octets;
-/// Bytes, for which may stand so many full packets.
+/// Bytes, or a number of full packets.
 pub struct Size;
 /// Packets.
 pub struct Packets;
-/// Bytes, for which may stand so many full packets; none: without limit, which is the largest number.
+/// Bytes or a number of full packets; none means unlimited and is stored as the largest number.
 pub struct Budget;
-/// A share of 1, held in millionths.
+/// A share between 0 and 1, stored in millionths.
 pub struct Fraction;
-/// A gain in 1/s, held in thousandths.
+/// A gain in 1/s, stored in thousandths.
 pub struct Gain;
 
 impl Unit for Instant {
     const NAME: &'static str = "Instant";
-    /// 53 days: so far from the end of the simulator's clock, 213 days, that what follows fits too, and within int64.
-    const MOST: u64 = 1 << 62;
+    /// 53 days: far enough from the end of the clock, 213 days, that later events fit, and within
+    /// int64.
+    const MAX: u64 = 1 << 62;
 }
 
 impl Unit for Duration {
     const NAME: &'static str = "Duration";
-    const MOST: u64 = 1_000 * S;
+    const MAX: u64 = 1_000 * S;
 }
 
 impl Unit for Octets {
@@ -57,72 +61,72 @@ impl Unit for Packets {
     const NAME: &'static str = "Packets";
 }
 
-/// What `serde(with)` names.
+/// The adapter for `serde(with)`.
 pub struct In<U>(PhantomData<U>);
 
 impl<U> In<U> {
-    /// Reads a number of the unit.
+    /// Deserializes a number of this unit.
     ///
     /// # Errors
-    /// The format's, and that it is too large.
-    pub fn deserialize<'de, T: Held<U>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-        T::Told::deserialize(from).map(T::held)
+    /// The format's errors, and a number that is too large.
+    pub fn deserialize<'de, T: InUnit<U>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        T::Repr::deserialize(from).map(T::from_repr)
     }
 
-    /// Writes it.
+    /// Serializes a number of this unit.
     ///
     /// # Errors
-    /// The format's.
-    pub fn serialize<T: Held<U>, S: Serializer>(held: &T, to: S) -> Result<S::Ok, S::Error> {
-        held.told().serialize(to)
+    /// The format's errors.
+    pub fn serialize<T: InUnit<U>, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        value.to_repr().serialize(to)
     }
 }
 
-/// What settings hold of a unit, and how it is told.
-pub trait Held<U>: Copy {
-    /// How.
-    type Told: Serialize + DeserializeOwned;
-    /// As formats have it.
-    fn told(self) -> Self::Told;
-    /// As settings have it.
-    fn held(told: Self::Told) -> Self;
+/// How a setting stores a number of unit `U`, and its serialized form.
+pub trait InUnit<U>: Copy {
+    /// The serialized form.
+    type Repr: Serialize + DeserializeOwned;
+    /// To the serialized form.
+    fn to_repr(self) -> Self::Repr;
+    /// From the serialized form.
+    fn from_repr(repr: Self::Repr) -> Self;
 }
 
-impl<U, T: Held<U>> Held<U> for Option<T> {
-    type Told = Option<T::Told>;
+impl<U, T: InUnit<U>> InUnit<U> for Option<T> {
+    type Repr = Option<T::Repr>;
 
-    fn told(self) -> Self::Told {
-        self.map(T::told)
+    fn to_repr(self) -> Self::Repr {
+        self.map(T::to_repr)
     }
 
-    fn held(told: Self::Told) -> Self {
-        told.map(T::held)
+    fn from_repr(repr: Self::Repr) -> Self {
+        repr.map(T::from_repr)
     }
 }
 
-impl<U, T: Held<U>> Held<U> for [T; 8] {
-    type Told = [T::Told; 8];
+impl<U, T: InUnit<U>> InUnit<U> for [T; 8] {
+    type Repr = [T::Repr; 8];
 
-    fn told(self) -> Self::Told {
-        self.map(T::told)
+    fn to_repr(self) -> Self::Repr {
+        self.map(T::to_repr)
     }
 
-    fn held(told: Self::Told) -> Self {
-        told.map(T::held)
+    fn from_repr(repr: Self::Repr) -> Self {
+        repr.map(T::from_repr)
     }
 }
 
 macro_rules! whole {
     ($($number:ty),*) => {$(
-        impl<U: Unit> Held<U> for $number {
-            type Told = Whole<U, $number>;
+        impl<U: Unit> InUnit<U> for $number {
+            type Repr = Whole<U, $number>;
 
-            fn told(self) -> Self::Told {
+            fn to_repr(self) -> Self::Repr {
                 Whole(self, PhantomData)
             }
 
-            fn held(told: Self::Told) -> Self {
-                told.0
+            fn from_repr(repr: Self::Repr) -> Self {
+                repr.0
             }
         }
     )*};
@@ -130,39 +134,39 @@ macro_rules! whole {
 
 whole!(u16, u32, u64);
 
-impl Held<Budget> for u64 {
-    type Told = Option<Whole<Size, u64>>;
+impl InUnit<Budget> for u64 {
+    type Repr = Option<Whole<Size, u64>>;
 
-    fn told(self) -> Self::Told {
+    fn to_repr(self) -> Self::Repr {
         (self != u64::MAX).then_some(Whole(self, PhantomData))
     }
 
-    fn held(told: Self::Told) -> Self {
-        told.map_or(u64::MAX, |bytes| bytes.0)
+    fn from_repr(repr: Self::Repr) -> Self {
+        repr.map_or(u64::MAX, |bytes| bytes.0)
     }
 }
 
-impl Held<Fraction> for u32 {
-    type Told = Real<1>;
+impl InUnit<Fraction> for u32 {
+    type Repr = Real<1>;
 
-    fn told(self) -> Self::Told {
+    fn to_repr(self) -> Self::Repr {
         Real(f64::from(self) / 1e6)
     }
 
-    fn held(told: Self::Told) -> Self {
-        (told.0 * 1e6).round() as u32
+    fn from_repr(repr: Self::Repr) -> Self {
+        (repr.0 * 1e6).round() as u32
     }
 }
 
-impl Held<Gain> for u64 {
-    type Told = Real<4_000_000>;
+impl InUnit<Gain> for u64 {
+    type Repr = Real<4_000_000>;
 
-    fn told(self) -> Self::Told {
+    fn to_repr(self) -> Self::Repr {
         Real(self as f64 / 1e3)
     }
 
-    fn held(told: Self::Told) -> Self {
-        (told.0 * 1e3).round() as u64
+    fn from_repr(repr: Self::Repr) -> Self {
+        (repr.0 * 1e3).round() as u64
     }
 }
 
@@ -191,23 +195,23 @@ impl<'de, U: Unit, T: Copy + Into<u64> + Deserialize<'de>> Deserialize<'de> for 
         }
         let number: T = from.deserialize_newtype_struct(U::NAME, Visitor(PhantomData))?;
         let plain: u64 = number.into();
-        if plain > U::MOST {
-            let wanted = format!("a whole number from 0 to {}", U::MOST);
+        if plain > U::MAX {
+            let wanted = format!("a whole number from 0 to {}", U::MAX);
             return Err(D::Error::invalid_value(Unexpected::Unsigned(plain), &wanted.as_str()));
         }
         Ok(Whole(number, PhantomData))
     }
 }
 
-/// A number from 0 to `MOST`.
+/// A number from 0 to `MAX`.
 #[derive(Serialize)]
-pub struct Real<const MOST: u32>(f64);
+pub struct Real<const MAX: u32>(f64);
 
-impl<'de, const MOST: u32> Deserialize<'de> for Real<MOST> {
+impl<'de, const MAX: u32> Deserialize<'de> for Real<MAX> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match f64::deserialize(from)? {
-            real if (0.0..=MOST.into()).contains(&real) => Ok(Real(real)),
-            real => Err(D::Error::invalid_value(Unexpected::Float(real), &format!("between 0 and {MOST}").as_str())),
+            real if (0.0..=MAX.into()).contains(&real) => Ok(Real(real)),
+            real => Err(D::Error::invalid_value(Unexpected::Float(real), &format!("between 0 and {MAX}").as_str())),
         }
     }
 }

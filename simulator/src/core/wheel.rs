@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The event queue: a timing wheel whose order is (time, order of pushing), without a sequence number per event.
+//! The event queue: a timing wheel ordered by (time, order of pushing) without a sequence number
+//! per event.
 //!
-//! A bucket holds `2^SHIFT` ps as a chain of chunks, the newest first, of which it seldom needs a second; its events are sorted when
-//! its turn comes, and a stable sort in the order of pushing keeps that order. Chunks, because a chain of single events waits for the
-//! memory at each of them: on 10,000 hosts that took half of a packet-hop's time again. Events beyond the wheel's turn wait in a heap
-//! and move into their bucket as soon as it comes in reach, before anything can be pushed there directly.
+//! A bucket covers `2^SHIFT` ps. Its events are a chain of chunks, the newest first; most buckets
+//! need one chunk. They are sorted when the bucket's turn comes; the sort is stable, so that the
+//! order of pushing is kept. Chunks are used because a chain of single events waits for memory at
+//! each of them: with 10,000 hosts that added half of a packet-hop's time. Events beyond one turn
+//! of the wheel wait in a heap. They move into their bucket as soon as it is within reach, before
+//! anything can be pushed there directly.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,11 +19,11 @@ use crate::core::time::Ps;
 const SHIFT: u32 = 15;
 /// One turn is 268 us, longer than the published minimal retransmission timeout of 200 us.
 const BUCKETS: usize = 1 << 13;
-/// So many events are moved for one that is pushed among them.
+/// The most events that are moved to insert one in the open bucket.
 const ROOM: usize = 64;
 const NONE: u32 = u32::MAX;
 
-/// What happens when: `what` is the engine's.
+/// An event: the engine defines `what`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// When it happens.
@@ -29,12 +32,12 @@ pub struct Event {
     pub what: u32,
 }
 
-/// An event in its bucket: the time's lower bits above, `what` below.
+/// Packs an event for its bucket: the time's lower bits above, `what` below.
 fn pack(time: Ps, what: u32) -> u64 {
     (time & ((1 << SHIFT) - 1)) << 32 | u64::from(what)
 }
 
-/// log2 of the events that a chunk could hold with one more.
+/// log2 of the capacity of a chunk plus one.
 const PLACE: u32 = 5;
 /// Four cache lines.
 const CHUNK: usize = (1 << PLACE) - 1;
@@ -48,8 +51,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Its events in their order: each is put behind as many as go before it. No branch depends on a time, which no processor could
-    /// foretell.
+    /// Its events in order: each is placed by counting the events before it. No branch depends on a
+    /// time, which no processor could predict.
     #[inline]
     fn sorted(&self) -> [u64; CHUNK + 1] {
         let mut keys = [i32::MAX; CHUNK + 1];
@@ -65,7 +68,7 @@ impl Chunk {
     }
 }
 
-/// Two digits of a time in its bucket.
+/// The two digits of a time within its bucket, for radix sort.
 const LOW: usize = 1 << 7;
 const HIGH: usize = 1 << (SHIFT - 7);
 
@@ -77,7 +80,7 @@ fn upper(event: u64) -> usize {
     (event >> 32) as usize / LOW % HIGH
 }
 
-/// Of how many have each digit, how many have it or a lower one; returns how many there are.
+/// Turns counts per digit into counts of that digit or a lower one; returns the total.
 fn sum_up(counts: &mut [u32]) -> usize {
     counts.iter_mut().fold(0, |sum, count| {
         *count += sum;
@@ -93,12 +96,12 @@ pub struct Wheel {
     /// Packed events of the open bucket, sorted; those before `done` have been taken.
     open: Vec<u64>,
     done: usize,
-    /// Events that came into the open bucket when it had many: by time and, at one time, in the order of pushing.
+    /// Events pushed into the open bucket while it had many: by time, then in the order of pushing.
     late: BinaryHeap<Reverse<(u64, u32)>>,
     late_pushed: u32,
     /// Events of a bucket of several chunks, half sorted.
     half: Vec<u64>,
-    /// Of each bucket, its newest chunk; a bit of `occupied` says that there is one.
+    /// The newest chunk of each bucket; a bit of `occupied` says whether there is one.
     heads: Box<[u32; BUCKETS]>,
     occupied: Box<[u64; BUCKETS / 64]>,
     chunks: Vec<Chunk>,
@@ -135,7 +138,8 @@ impl Wheel {
         }
     }
 
-    /// Adds an event, which must not be earlier than the last one taken, nor than a time until which none was found.
+    /// Adds an event. It must not be earlier than the last event taken, nor than a time up to which
+    /// none was found.
     #[inline]
     pub fn push(&mut self, time: Ps, what: u32) {
         let ahead = (time >> SHIFT).wrapping_sub(self.turn);
@@ -150,7 +154,8 @@ impl Wheel {
         }
     }
 
-    /// Adds an event to the open bucket: into its place, or where too many would have to make room to those that come late.
+    /// Adds an event to the open bucket: in its place, or to `late` if too many events would have
+    /// to move.
     #[inline]
     fn push_open(&mut self, event: u64) {
         let rest = &self.open[self.done..];
@@ -214,7 +219,8 @@ impl Wheel {
         Some(Event { time, what: event as u32 })
     }
 
-    /// The first of those that came late, if it is before all others: of equal times the open bucket's were pushed before.
+    /// The first late event, if it precedes all others. At equal times the open bucket's events
+    /// were pushed earlier.
     fn next_late(&self) -> Option<Event> {
         let &Reverse((key, what)) = self.late.peek()?;
         let first = self.open.get(self.done).is_none_or(|event| key >> 32 < event >> 32);
@@ -230,7 +236,8 @@ impl Wheel {
         Some(event)
     }
 
-    /// The next event, which stays the next. It opens no bucket: what does is compiled into its only caller, 4 % of all instructions.
+    /// The next event, without taking it. It opens no bucket: the code that does is inlined into
+    /// its only caller, 4 % of all instructions.
     #[inline(never)]
     pub fn peek(&self) -> Option<Event> {
         let at = |turn: u64, packed: u64| Event { time: turn << SHIFT | packed >> 32, what: packed as u32 };
@@ -259,13 +266,14 @@ impl Wheel {
         first.map(|event| at(turn, event))
     }
 
-    /// What happens `events` after the next one, if it is known already.
+    /// The event `events` after the next one, if it is already known.
     #[inline]
     pub fn ahead(&self, events: usize) -> Option<u32> {
         self.open.get(self.done + events).map(|&event| event as u32)
     }
 
-    /// Opens the next bucket that holds an event, and returns the first of it; none if there is none, or none that begins by `last`.
+    /// Opens the next bucket with an event and returns its first event; none if there is no event,
+    /// or no bucket that begins by `last`.
     fn open_next(&mut self, last: Ps) -> Option<u64> {
         let turn = match self.filled {
             0 => self.far.peek()?.0 .0 >> SHIFT,
@@ -294,8 +302,9 @@ impl Wheel {
         self.open.first().copied()
     }
 
-    /// Opens a bucket of several chunks. Its events are sorted by the digits of their times, the lowest first; each pass goes from the
-    /// newest to the oldest, as chunks are chained, and fills places from the last, so that the order of pushing stays.
+    /// Opens a bucket of several chunks with a radix sort, lowest digit first. Each pass goes from
+    /// the newest event to the oldest, as chunks are chained, and fills places from the last, so
+    /// that the order of pushing is kept.
     #[inline(never)]
     fn open_chain(&mut self, head: u32) {
         let (mut low, mut high) = ([0u32; LOW], [0u32; HIGH]);
@@ -330,7 +339,7 @@ impl Wheel {
         }
     }
 
-    /// How many buckets ahead the next one with an event is.
+    /// Distance in buckets to the next one with an event.
     fn to_occupied(&self) -> u64 {
         let here = self.turn as usize % BUCKETS;
         let mut word = here / 64;
@@ -353,7 +362,7 @@ impl Wheel {
         }
     }
 
-    /// Everything that is still to happen, in no particular order.
+    /// All pending events, in no particular order.
     pub fn pending(&self) -> impl Iterator<Item = u32> + '_ {
         let chains = self.heads.iter().flat_map(|&head| {
             let newest = self.chunks.get(head as usize);
@@ -383,7 +392,7 @@ mod tests {
         beside_a_set(&[1, 1 << 8, 1 << 13, 1 << SHIFT, 1 << 16]);
     }
 
-    /// Beside a sorted set with sequence numbers.
+    /// Compares the wheel with a sorted set with sequence numbers.
     fn beside_a_set(reaches: &[u64]) {
         let mut rng = Rng::new(7, 0);
         let mut wheel = Wheel::new();

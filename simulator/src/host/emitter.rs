@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sources of datagrams at work.
+//! A running source of datagrams: the size and time of each datagram.
 
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
@@ -19,13 +19,13 @@ impl Emitter {
         Emitter { source, left: source.count, rng, result: SourceResult::default() }
     }
 
-    /// When the first datagram comes.
+    /// Time of the first datagram.
     pub fn first(&mut self) -> Option<Ps> {
         let first = self.source.first + self.source.gap.first(&mut self.rng);
         (self.source.count > 0).then_some(first)
     }
 
-    /// Bytes of the datagram that comes now, and when the next one does.
+    /// Bytes of the current datagram, and the gap to the next one.
     pub fn next(&mut self) -> (u16, Option<Ps>) {
         let bytes = match self.source.bytes {
             Bytes::Fixed(bytes) => bytes,
@@ -40,12 +40,12 @@ impl Emitter {
         &self.source
     }
 
-    /// The host that sends.
+    /// The sending host.
     pub fn sender(&self) -> u32 {
         self.source.src
     }
 
-    /// One of its datagrams was delivered.
+    /// Records a delivered datagram.
     #[inline]
     pub fn took(&mut self, delay: Ps, bytes: u16) {
         let result = &mut self.result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
+//! A flow's two ends: what was sent, acknowledged and received. Pure state: the caller passes the
+//! time and sends the packets.
 
 mod marks;
 mod recovery;
@@ -10,24 +11,24 @@ mod timer;
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
 use crate::core::time::{Ps, US};
-use crate::host::congestion::Seen;
+use crate::host::congestion::AckInfo;
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
+use crate::host::sequence_set::SequenceSet;
 use crate::host::transport::Transport;
-use crate::host::window::Window;
 
-/// What an ACK says.
+/// The content of an ACK.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ack {
-    /// So many packets from the first on have arrived.
+    /// Cumulative acknowledgement, in packets.
     pub cumulative: u32,
-    /// The packet that it answers; none: a probe, or what was pending.
+    /// The packet that it answers; none: the answer to a probe, or a delayed ACK.
     pub echo: Option<u32>,
     pub marked: bool,
     pub round_trip: Ps,
 }
 
-/// What a sender is about.
+/// The state of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -35,7 +36,7 @@ enum Phase {
     Connecting,
     /// Only probes are sent.
     Probing,
-    /// A loss was found by later packets.
+    /// Loss recovery.
     Recovery,
 }
 
@@ -44,52 +45,55 @@ pub(crate) struct Flow {
     pub path: Path,
     /// When the retransmission timer expires; `Ps::MAX`: not set.
     deadline: Ps,
-    /// When the host's limiter lets the last packet go. What waits in the host is not lost: as in Linux, it is not sent again
-    /// before it has left.
+    /// When the host's limiter releases the last packet. What waits in the host is not lost: as in
+    /// Linux, it is not retransmitted before it has left.
     held: Ps,
-    /// The pace lets the next packet go then, and the one that waits for it; 0: none does.
+    /// When pacing allows the next packet, and the time that a waiting packet was told; 0: none
+    /// waits.
     paced: Ps,
     waits: Ps,
-    /// When the event of the pace is due; `Ps::MAX`: there is none.
+    /// When the pacing event is due; `Ps::MAX`: none is pending.
     pub wake_at: Ps,
-    /// First packet that is not acknowledged.
+    /// `SND.UNA`: the first unacknowledged packet.
     una: u32,
     next: u32,
     size: u32,
     /// One above the last packet ever sent.
     high: u32,
-    /// Packets acknowledged and marked since alpha changed, until `observed` is acknowledged.
+    /// Packets acknowledged and marked since alpha was updated; the next update is when `observed`
+    /// is acknowledged.
     acked: u32,
     marked: u32,
     observed: u32,
-    /// No further cut for what was sent before this packet.
+    /// No further reduction for marks on packets before this one.
     cut: u32,
     timeouts: u32,
     phase: Phase,
-    /// The window was reduced, which the next new packet tells the receiver (RFC 3168).
+    /// CWR is due: the next new packet tells the receiver of the reduction (RFC 3168).
     reduced: bool,
-    /// The first hole of a recovery is sent again at once, whatever is under way.
+    /// The first hole of a recovery is retransmitted at once, whatever is under way.
     urgent: bool,
-    /// `NewReno`: an ACK in this recovery told of one more hole.
+    /// NewReno: this recovery had a partial ACK.
     partial: bool,
-    /// `NewReno`: ACKs in a row that told of nothing new.
+    /// NewReno: duplicate ACKs in a row.
     repeated: u32,
-    /// Loss recovery ends when this is acknowledged.
+    /// Recovery ends when this packet is acknowledged.
     recover: u32,
-    /// Holes below `lost` are lost; those from `resend` on have not been sent again.
+    /// Holes below `lost` are lost; those from `resend` on have not been retransmitted.
     resend: u32,
     lost: u32,
     high_sacked: u32,
     pipe: u32,
-    sacked: Window,
+    sacked: SequenceSet,
     pub receiver: Receiver,
-    /// Packets of it in the network. In a run in parts none knows of all, so that it may wrap.
+    /// Packets of this flow in the network. In a parallel run no part knows all of them, so that
+    /// the number may wrap.
     in_network: u32,
     pub timers: u32,
     /// When the timer event that counts is due.
     pub timer_at: Ps,
     pub start: Ps,
-    /// The limiter's bucket: bytes left, and since which epoch.
+    /// The limiter's bucket: bytes left, and its epoch.
     pub tokens: u64,
     pub epoch: u64,
     pub record: u32,
@@ -99,18 +103,18 @@ pub(crate) struct Flow {
     pub level: u8,
     /// Which of the run's transports.
     pub transport: u8,
-    /// When it should end, in microseconds.
+    /// Deadline, in microseconds.
     pub due: u32,
     last: u16,
     cap: u16,
 }
 
-/// Who sends how much to whom.
+/// A flow to start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task {
-    /// The place of its result; from the number of listed flows on, an application's.
+    /// Place of its result; from the number of listed flows on, an application's.
     pub record: u32,
-    /// What its path is chosen by.
+    /// The key by which its path is chosen.
     pub key: u32,
     pub from: u32,
     pub to: u32,
@@ -118,7 +122,7 @@ pub(crate) struct Task {
     pub level: u8,
     /// Which of the run's transports.
     pub transport: u8,
-    /// When it should end; `Ps::MAX`: there is no such time.
+    /// Deadline; `Ps::MAX`: none.
     pub deadline: Ps,
     pub start: Ps,
     /// Bytes of the last packet.
@@ -155,7 +159,7 @@ impl Flow {
             lost: 0,
             high_sacked: 0,
             pipe: 0,
-            sacked: Window::new(t.max_window),
+            sacked: SequenceSet::new(t.max_window),
             receiver: Receiver::new(t),
             in_network: 0,
             timers: 0,
@@ -175,13 +179,13 @@ impl Flow {
         }
     }
 
-    /// A packet of it is in the network from now on.
+    /// A packet enters the network.
     #[inline]
     pub fn leaves(&mut self) {
         self.in_network = self.in_network.wrapping_add(1);
     }
 
-    /// One has come to its end.
+    /// A packet has left the network.
     #[inline]
     pub fn arrives(&mut self) {
         self.in_network = self.in_network.wrapping_sub(1);
@@ -200,12 +204,12 @@ impl Flow {
         self.una == self.size
     }
 
-    /// Packets that are not acknowledged.
+    /// Unacknowledged packets.
     pub fn remaining(&self) -> u32 {
         self.size - self.una
     }
 
-    /// Packets of the first on that are acknowledged.
+    /// Packets acknowledged cumulatively.
     pub fn acknowledged(&self) -> u32 {
         self.una
     }
@@ -215,7 +219,7 @@ impl Flow {
         self.path.control.window().min(u32::from(self.cap))
     }
 
-    /// Bytes of this packet.
+    /// Bytes of a packet.
     pub fn bytes(&self, t: &Transport, number: u32) -> u16 {
         if number + 1 == self.size {
             self.last
@@ -224,18 +228,18 @@ impl Flow {
         }
     }
 
-    /// Nothing is sent that was not sent already; returns whether that has all been acknowledged.
+    /// Ends the flow with the packets sent so far; returns whether all of them are acknowledged.
     pub fn cut_short(&mut self) -> bool {
         self.size = self.high.max(1);
         self.finished()
     }
 
-    /// Whether this packet was sent before.
+    /// Whether a packet was sent before.
     pub fn was_sent(&self, number: u32) -> bool {
         number < self.high
     }
 
-    /// The next packet that the window lets go, if any.
+    /// The next packet that the window allows, if any.
     pub fn next(&mut self, t: &Transport, now: Ps) -> Option<u32> {
         if self.phase == Phase::Probing {
             return None;
@@ -260,30 +264,30 @@ impl Flow {
             self.set_timer(t, now);
         }
         self.pipe += 1;
-        if t.congestion.sees_each() {
+        if t.congestion.sees_every_ack() {
             let (bytes, last) = (self.bytes(t, number), number + 1 == self.size);
             self.paced = now + self.path.control.on_send(now, number, bytes, self.pipe, last);
         }
         Some(number)
     }
 
-    /// When its pace lets the packet go that waits for it, if one does.
+    /// When pacing allows the waiting packet, if one waits.
     #[inline]
     pub fn take_wait(&mut self) -> Option<Ps> {
         Some(std::mem::take(&mut self.waits)).filter(|&at| at > 0)
     }
 
-    /// Records that it was handed over.
+    /// Records that a packet was sent.
     pub fn sent(&mut self, number: u32) {
         self.high = self.high.max(number + 1);
     }
 
-    /// Whether this packet, a new one, tells that the window was reduced.
+    /// Takes the pending CWR for a new packet.
     pub fn take_reduced(&mut self) -> bool {
         std::mem::take(&mut self.reduced)
     }
 
-    /// The sender's side of an ACK.
+    /// Processes an ACK at the sender.
     pub fn on_packet(&mut self, t: &Transport, now: Ps, ack: Ack) {
         self.path.round_trip(ack.round_trip);
         let probed = self.phase == Phase::Probing;
@@ -300,10 +304,10 @@ impl Flow {
                 self.set_timer(t, now);
             }
         }
-        let heeded = if t.congestion.sees_each() {
+        let heeded = if t.congestion.sees_every_ack() {
             self.see(t, now, ack, newly)
         } else {
-            t.congestion.ecn_capable() && self.heed(t, ack.marked, newly)
+            t.congestion.ecn_capable() && self.on_mark(t, ack.marked, newly)
         };
         if !t.sack && t.dupacks.is_some() {
             self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });
@@ -321,19 +325,20 @@ impl Flow {
         }
     }
 
-    /// Tells a law that is told of each ACK; nothing else lets its window grow. Nothing is waited for while the pace holds everything.
+    /// Passes an ACK to a law that sees every ACK; nothing else changes its window. The timer stops
+    /// while pacing holds all packets.
     #[inline(never)]
     fn see(&mut self, t: &Transport, now: Ps, ack: Ack, packets: u32) -> bool {
         let under_way = self.pipe.saturating_sub(packets);
         let Ack { echo: number, marked, round_trip, .. } = ack;
-        self.path.control.on_each(&Seen { now, packets, number, round_trip, marked, under_way, bytes: t.data_bytes });
+        self.path.control.on_every_ack(&AckInfo { now, packets, number, round_trip, marked, under_way, bytes: t.data_bytes });
         if self.una == self.next {
             self.deadline = Ps::MAX;
         }
         true
     }
 
-    /// Takes over what has arrived; how many packets that nobody knew of.
+    /// Records what has arrived; returns the number of newly acknowledged packets.
     fn account(&mut self, ack: Ack, t: &Transport) -> u32 {
         let mut newly = 0;
         if ack.cumulative > self.una {
@@ -354,13 +359,13 @@ impl Flow {
         newly
     }
 
-    /// Whether the receiver has this many and no more are to come.
+    /// Whether this is the whole flow.
     #[inline]
     pub fn is_all(&self, packets: u32) -> bool {
         packets == self.size
     }
 
-    /// How many packets from the first on have arrived.
+    /// Packets received in order.
     pub fn expected(&self) -> u32 {
         self.receiver.expected()
     }

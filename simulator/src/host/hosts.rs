@@ -4,17 +4,17 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::core::event::{EMIT, HAND_OVER, HOST, RELEASE, START};
-use crate::core::fetch::fetch;
+use crate::core::prefetch::prefetch;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
-use crate::host::admission::Admission;
-use crate::host::away::Away;
+use crate::host::aequitas::AequitasState;
 use crate::host::emitter::Emitter;
 use crate::host::flow::Flow;
+use crate::host::homa_messages::Messages;
 use crate::host::jitter::{Jitter, Stream};
 use crate::host::limiter::{HostLimiter, Limiter};
-use crate::host::messages::Messages;
 use crate::host::path::Path;
+use crate::host::remote_flows::RemoteFlows;
 use crate::host::result::{FlowResult, Latency};
 use crate::host::sockets::Sockets;
 use crate::host::traffic::Source;
@@ -23,7 +23,7 @@ use crate::net::network::{Network, Soon};
 use crate::net::topology::Topology;
 use crate::packet::{Kind, Packet, AGAIN, KINDS};
 
-/// What hosts count.
+/// Counters of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Handled {
     pub sent: [u64; KINDS],
@@ -32,23 +32,23 @@ pub(crate) struct Handled {
     pub marked: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
-    /// Of data sent for the first time, and again.
+    /// Of first transmissions, and of retransmissions.
     pub latency: [Latency; 2],
 }
 
-/// Transports of a run at most; a power of 2.
+/// The most transports of a run; a power of 2.
 pub(crate) const TRANSPORTS: usize = 4;
 
-/// What hosts tell whoever writes down what becomes of packets and flows.
+/// Notices for a trace or flow counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Notice {
-    /// A packet was dropped, at the link that it names; by a limiter, at its host's own.
+    /// A packet was dropped, at the link that it names; by a limiter, at its host's own link.
     Dropped(Packet),
-    /// A packet of data is sent again.
+    /// A data packet is retransmitted.
     Again,
     /// A retransmission timer has expired.
     TimedOut,
-    /// A packet waits so long in its host's limiter.
+    /// A packet waits this long in its host's limiter.
     Held(Ps),
 }
 
@@ -61,19 +61,19 @@ pub(crate) struct Origin {
     pub level: u8,
 }
 
-/// What all hosts have in common.
+/// The configuration that all hosts share.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
-    /// By the flows' numbers of them; a run has as many as it has, and then the first again.
+pub(crate) struct HostConfig {
+    /// By transport number; unused places repeat the first.
     pub transports: [Transport; TRANSPORTS],
-    /// Between transport and the host's queue.
+    /// Limiter between transport and the host's queue.
     pub limiter: Limiter,
     /// Largest flow of levels 0 to 6, in packets.
     pub levels: [u32; 7],
 }
 
-impl Manner {
-    /// That of a flow. As there are so many, none is outside of the list.
+impl HostConfig {
+    /// The transport of a flow; the modulo keeps the index in bounds.
     #[inline]
     pub fn of(&self, flow: &Flow) -> &Transport {
         &self.transports[usize::from(flow.transport) % TRANSPORTS]
@@ -87,49 +87,49 @@ impl Manner {
 
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    pub(super) manner: Manner,
+    pub(super) config: HostConfig,
     /// Rate of each host's link, in bit/s.
     pub(super) lines: Vec<u64>,
     host_limiter: Option<HostLimiter>,
-    pub(super) admission: Option<Admission>,
+    pub(super) admission: Option<AequitasState>,
     jitter: Option<Jitter>,
     pub flows: Vec<Flow>,
-    /// Slots of flows that have ended and left nothing behind.
+    /// Slots of finished flows, to be reused.
     pub(super) free_slots: Vec<u32>,
     pub records: Vec<FlowResult>,
     pub(super) started: usize,
-    /// What another part of the run has.
-    pub away: Option<Away>,
-    /// What the open connections of a pair of hosts know, by transport, the longest unused first.
+    /// Flows of other parts, in a parallel run.
+    pub remote: Option<RemoteFlows>,
+    /// Idle connections of each pair of hosts and transport, the longest unused first.
     pub(super) paths: HashMap<(u32, u32, u8), VecDeque<Path>>,
     pub(super) messages: Messages,
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
     pub handled: Handled,
-    /// In the order of happening, if somebody wants to know, who clears them.
+    /// In the order of happening, if requested; the reader clears them.
     pub notices: Option<Vec<(Origin, Notice)>>,
 }
 
 impl Hosts {
     /// `records`: flows in the order of their start; `sources` in the order of their numbers.
-    pub fn new(topology: &Topology, manner: Manner, records: Vec<FlowResult>, sources: &[Source], seed: u64) -> Self {
+    pub fn new(topology: &Topology, config: HostConfig, records: Vec<FlowResult>, sources: &[Source], seed: u64) -> Self {
         Hosts {
-            host_limiter: match manner.limiter {
+            host_limiter: match config.limiter {
                 Limiter::PerHost(rule) => Some(HostLimiter::new(rule, topology.hosts())),
                 _ => None,
             },
-            admission: match manner.limiter {
-                Limiter::Aequitas(of) => Some(Admission::new(of, seed)),
+            admission: match config.limiter {
+                Limiter::Aequitas(of) => Some(AequitasState::new(of, seed)),
                 _ => None,
             },
-            manner,
+            config,
             lines: topology.hosts.iter().map(|(_, cable)| cable.rate).collect(),
             jitter: Jitter::new(topology, seed),
             flows: Vec::new(),
             free_slots: Vec::new(),
             records,
             started: 0,
-            away: None,
+            remote: None,
             paths: HashMap::new(),
             messages: Messages::default(),
             sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
@@ -139,9 +139,9 @@ impl Hosts {
         }
     }
 
-    /// Something has happened to the flow of this slot.
+    /// Adds a notice about a flow.
     #[cold]
-    pub(super) fn tell(&mut self, slot: u32, notice: Notice) {
+    pub(super) fn note(&mut self, slot: u32, notice: Notice) {
         if let Some(notices) = &mut self.notices {
             let flow = &self.flows[slot as usize];
             notices.push((Origin { flow: flow.key, host: flow.from, level: flow.level }, notice));
@@ -149,7 +149,7 @@ impl Hosts {
     }
 
     #[cold]
-    fn tell_dropped(&mut self, packet: &Packet) {
+    fn note_dropped(&mut self, packet: &Packet) {
         let origin = self.origin(packet);
         if let Some(notices) = &mut self.notices {
             notices.push((origin, Notice::Dropped(*packet)));
@@ -166,14 +166,14 @@ impl Hosts {
         Origin { flow: flow.key, host: if back { flow.to } else { flow.from }, level: flow.level }
     }
 
-    /// The first events.
+    /// Schedules the first events.
     pub fn begin(&mut self, net: &mut Network) {
         for (number, source) in (0..).zip(&mut self.sources) {
             if let Some(first) = source.first() {
                 net.wheel.push(first, EMIT | number);
             }
         }
-        self.pass_over();
+        self.skip_remote_flows();
         if let Some(first) = self.records.get(self.started) {
             net.wheel.push(first.start, START);
         }
@@ -184,7 +184,7 @@ impl Hosts {
         self.free_slots.len() == self.flows.len()
     }
 
-    /// What a path per flow is chosen by: the flow and its direction.
+    /// The key of per-flow paths: the flow and its direction.
     pub fn path_key(&self, flow: u32, kind: Kind) -> u64 {
         match kind {
             Kind::Datagram => u64::from(flow) << 2 | 2,
@@ -193,13 +193,13 @@ impl Hosts {
         }
     }
 
-    /// A packet has arrived at a host; returns whether it has it at once.
+    /// A packet has arrived at a host; returns whether the host has it at once.
     #[inline]
     pub fn takes(&mut self, net: &mut Network, host: u32, handle: u32) -> bool {
         self.jitter.is_none() || self.take_in(net, host, handle)
     }
 
-    /// The same in a network of which some hosts draw. Not inlined, for networks of which none does.
+    /// The same in a network with jitter. Not inlined, for networks without.
     #[inline(never)]
     fn take_in(&mut self, net: &mut Network, host: u32, handle: u32) -> bool {
         let packet = net.pool.get(handle);
@@ -214,12 +214,12 @@ impl Hosts {
         at.is_none()
     }
 
-    /// Whether a host has what arrives only later, when it is handed over.
+    /// Whether a host has jitter, so that it gets packets only when they are handed over.
     pub fn draws(&self, host: u32) -> bool {
         self.jitter.as_ref().is_some_and(|jitter| jitter.draws(host))
     }
 
-    /// The host that sends a source's or a channel's datagrams.
+    /// The host that sends a source's or channel's datagrams.
     fn sender(&self, flow: u32) -> u32 {
         match flow.checked_sub(self.sockets.first()) {
             Some(channel) => self.sockets.sender(channel),
@@ -227,26 +227,26 @@ impl Hosts {
         }
     }
 
-    /// Asks for the memory that what happens soon will need.
+    /// Prefetches the state for an upcoming event.
     #[inline]
-    pub fn fetch(&self, soon: Soon) {
+    pub fn prefetch(&self, soon: Soon) {
         let flow = match soon {
             Soon::Arrival { flow, host } => {
-                self.messages.fetch(flow, host);
+                self.messages.prefetch(flow, host);
                 flow
             }
             Soon::Timer(whose) if whose & HOST != 0 => {
-                self.messages.fetch_host(whose & !HOST);
+                self.messages.prefetch_host(whose & !HOST);
                 return;
             }
             Soon::Timer(slot) => slot,
         };
         if let Some(flow) = self.flows.get(flow as usize) {
-            fetch(flow);
+            prefetch(flow);
         }
     }
 
-    /// A host has a packet.
+    /// Delivers a packet to its host.
     #[inline]
     pub fn deliver(&mut self, net: &mut Network, handle: u32) {
         let packet = *net.pool.get(handle);
@@ -277,7 +277,7 @@ impl Hosts {
         }
     }
 
-    /// Hands a packet to its host's limiter; returns when it is let go, or now if it is dropped.
+    /// Passes a packet to its host's limiter; returns when it is released, or now if it is dropped.
     pub fn admit(&mut self, net: &mut Network, host: u32, level: u8, handle: u32) -> Ps {
         net.pool.get_mut(handle).link = host;
         let bytes = u64::from(net.pool.get(handle).bytes);
@@ -298,7 +298,7 @@ impl Hosts {
         release
     }
 
-    /// A packet passes from its host's limiter to its host's queue.
+    /// Passes a packet from its host's limiter to its host's queue.
     pub fn release(&mut self, net: &mut Network, handle: u32) {
         let packet = net.pool.get_mut(handle);
         if packet.kind == Kind::Datagram {
@@ -310,7 +310,7 @@ impl Hosts {
         self.offer(net, link, handle);
     }
 
-    /// Puts a packet into a link's queue.
+    /// Offers a packet to a link.
     #[inline]
     pub(super) fn offer(&mut self, net: &mut Network, link: u32, handle: u32) {
         if net.offer(link, handle) {
@@ -318,7 +318,7 @@ impl Hosts {
         }
     }
 
-    /// Packets were lost in the network.
+    /// Disposes of packets that were lost in the network.
     #[inline(never)]
     pub fn collect(&mut self, net: &mut Network) {
         for at in 0..net.lost.len() {
@@ -331,7 +331,7 @@ impl Hosts {
         let packet = net.pool.get(handle);
         if self.notices.is_some() {
             let packet = *packet;
-            self.tell_dropped(&packet);
+            self.note_dropped(&packet);
         }
         let packet = net.pool.get(handle);
         if packet.kind != Kind::Datagram {
@@ -345,7 +345,7 @@ impl Hosts {
         net.pool.remove(handle);
     }
 
-    /// A source's next datagram.
+    /// Emits a source's next datagram.
     pub fn emit(&mut self, net: &mut Network, number: u32) {
         let emitter = &mut self.sources[number as usize];
         let source = *emitter.source();
@@ -357,7 +357,7 @@ impl Hosts {
         self.send_datagram(net, src, level, Packet::datagram(number, dst, level, bytes));
     }
 
-    /// Hands over a datagram; returns when the host's limiter lets it go, or now if it drops it.
+    /// Sends a datagram; returns when the host's limiter releases it, or now if it is dropped.
     pub fn send_datagram(&mut self, net: &mut Network, from: u32, level: u8, datagram: Packet) -> Ps {
         self.handled.sent[Kind::Datagram as usize] += 1;
         let handle = net.pool.add(datagram);
@@ -366,12 +366,12 @@ impl Hosts {
 
     /// Bytes on the wire of a full data packet.
     pub fn data_bytes(&self) -> u16 {
-        self.manner.transports[0].data_bytes
+        self.config.transports[0].data_bytes
     }
 
-    /// All of a flow has arrived at its receiver, which is told if it is an application.
+    /// All of a flow has arrived; notifies the application, if it is one's.
     #[cold]
-    pub(super) fn tell_received(&mut self, net: &mut Network, slot: u32) {
+    pub(super) fn notify_received(&mut self, net: &mut Network, slot: u32) {
         if let Some(place) = self.flows[slot as usize].record.checked_sub(self.records.len() as u32) {
             self.sockets.received(net, place);
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What hosts take beyond the wire for what comes in: drawn for each packet from quantiles, uniformly in the share and in a straight
-//! line between two of them, as `sch_wire` draws it.
+//! Host jitter: extra time for each incoming packet, drawn from quantiles with linear
+//! interpolation, as `sch_wire` draws it.
 //!
-//! Packets of one flow stay in order, as in a host whose network card chooses the receive queue by flow; a packet may overtake those
-//! of other flows. TCP's flows are told apart by ports, everything else by the pair of hosts alone, as cards do by default.
+//! Packets of one flow stay in order, as in a host whose network card chooses the receive queue by
+//! flow; a packet may overtake those of other flows. TCP flows are told apart by ports, everything
+//! else by the pair of hosts, as cards do by default.
 
 use std::collections::HashMap;
 
@@ -12,23 +13,23 @@ use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::net::topology::Topology;
 
-/// What keeps its order on the way into a host.
+/// A stream of packets that stay in order on the way into a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Stream {
-    /// Data or ACKs of what takes the paths of this key.
+    /// Data or ACKs with this path key.
     Tcp(u32),
     /// Datagrams from this host.
     Datagrams(u32),
 }
 
-/// A host that draws.
+/// A host with jitter.
 #[derive(Debug)]
 struct Host {
     quantiles: Quantiles,
     rng: Rng,
-    /// When the last packet of each is handed over.
+    /// When the last packet of each stream is handed over.
     last: HashMap<Stream, Ps>,
-    /// So many are remembered before those that hold nothing up any more are forgotten.
+    /// Streams remembered before those that delay nothing any more are forgotten.
     most: usize,
 }
 
@@ -37,7 +38,7 @@ impl Host {
         Host { quantiles, rng, last: HashMap::new(), most: FEW }
     }
 
-    /// When a packet is handed over that has arrived now.
+    /// When a packet that arrives now is handed over.
     fn hand_over(&mut self, stream: Stream, now: Ps) -> Ps {
         if self.last.len() >= self.most {
             self.last.retain(|_, last| *last > now);
@@ -50,20 +51,20 @@ impl Host {
     }
 }
 
-/// So many flows are remembered in any case.
+/// Streams that are always remembered.
 const FEW: usize = 64;
 
-/// Random numbers of hosts are streams from here on, those of links before.
+/// First random stream of hosts; streams of links are below.
 const STREAMS: u64 = 1 << 49;
 
-/// All hosts of a network of which some draw.
+/// The jitter of a network's hosts.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     hosts: Vec<Option<Host>>,
 }
 
 impl Jitter {
-    /// Nothing if no host draws.
+    /// None if no host has jitter.
     pub fn new(topology: &Topology, seed: u64) -> Option<Self> {
         let host = |number| {
             let quantiles = topology.jitter.get(&number)?.clone();
@@ -72,12 +73,13 @@ impl Jitter {
         (!topology.jitter.is_empty()).then(|| Jitter { hosts: (0..topology.hosts()).map(host).collect() })
     }
 
-    /// Whether this host draws.
+    /// Whether this host has jitter.
     pub fn draws(&self, host: u32) -> bool {
         self.hosts[host as usize].is_some()
     }
 
-    /// When a packet is handed over that has arrived now at this host; none: at once, for the host does not draw.
+    /// When a packet that arrives now at this host is handed over; none: at once, because the host
+    /// has no jitter.
     pub fn hand_over(&mut self, host: u32, stream: Stream, now: Ps) -> Option<Ps> {
         self.hosts[host as usize].as_mut().map(|host| host.hand_over(stream, now))
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QJump's limiters. Both are refilled lazily: no event but the release of a packet that waits.
+//! QJump's limiters, by flow or by host. Both refill lazily: the only events are releases of
+//! waiting packets.
 
 use std::collections::VecDeque;
 
@@ -8,40 +9,41 @@ use serde::{Deserialize, Serialize};
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::core::units::{Budget, Duration, In, Instant, Unit};
-use crate::host::admission::Aequitas;
+use crate::host::aequitas::Aequitas;
 use crate::host::flow::Flow;
 
-/// Bytes that may pass in an epoch, for each level; `u64::MAX` is unlimited.
+/// Bytes an epoch for each level; `u64::MAX` is unlimited.
 pub type Budgets = [u64; 8];
 
-/// What holds a host back.
+/// The limiter of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Limiter {
-    /// Nothing.
+    /// No limiter.
     None,
-    /// The published scripts' token bucket: one a flow, full at its start and every epoch later; the rest is dropped.
+    /// The published scripts' token bucket: one a flow, full at its start and refilled every epoch;
+    /// the excess is dropped.
     PerFlow {
-        /// Time between two fillings.
+        /// Time between refills.
         #[serde(with = "In::<Duration>")]
         epoch: Ps,
         /// By the flow's level.
         #[serde(with = "In::<Budget>")]
         budgets: Budgets,
     },
-    /// QJump as the paper's text and the kernel module have it.
+    /// QJump as in the paper's text and the kernel module.
     PerHost(PerHost),
-    /// Nothing but levels: a flow whose receiver does not serve its level in time runs on the lowest.
+    /// Admission to levels: a flow whose level misses its target runs on the lowest.
     Aequitas(Aequitas),
 }
 
-/// What becomes of packets that exceed a budget.
+/// What happens to packets that exceed a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// They wait for the next epoch.
     Delay,
-    /// They are dropped, and transports see a loss.
+    /// They are dropped; transports see a loss.
     Drop,
 }
 
@@ -49,44 +51,47 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Epochs {
-    /// When the last has passed and there is something to send: two budgets may leave back to back across an edge.
+    /// When the last epoch has passed and there is something to send: two budgets may leave back to
+    /// back across an edge.
     FirstPacket,
-    /// With every packet: no more than a budget leaves in any epoch's time.
+    /// With every packet: no more than a budget leaves in any period of an epoch's length.
     Rolling,
-    /// At multiples of the epoch on the clock, on all hosts at once: two budgets may leave back to back across an edge.
+    /// At multiples of the epoch, on all hosts at once: two budgets may leave back to back across
+    /// an edge.
     Aligned,
 }
 
-/// A limit for each host and level. ACKs are not held back.
+/// A budget for each host and level. ACKs are not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PerHost {
     /// Length of an epoch.
     #[serde(with = "In::<Duration>")]
     pub epoch: Ps,
-    /// By the level.
+    /// By level.
     #[serde(with = "In::<Budget>")]
     pub budgets: Budgets,
-    /// What becomes of what exceeds them.
+    /// What happens to the excess.
     pub mode: Mode,
-    /// When they are renewed.
+    /// When budgets are renewed.
     pub epochs: Epochs,
-    /// Packets of a level that may wait; more are dropped. None: as many as there are. Nothing waits in [`Mode::Drop`].
+    /// Most packets of a level that may wait; more are dropped. None: no limit. Nothing waits in
+    /// [`Mode::Drop`].
     pub limit: Option<u32>,
-    /// Bytes of each packet that its budget is not charged, such as preamble and gap.
+    /// Bytes of each packet that are not charged, such as preamble and gap.
     #[serde(default)]
     pub uncounted: u32,
 }
 
 impl PerHost {
-    /// As the paper's text has it: what exceeds a budget waits, however much it is.
+    /// As in the paper's text: all excess waits.
     pub fn new(epoch: Ps, budgets: Budgets) -> Self {
         PerHost { epoch, budgets, mode: Mode::Delay, epochs: Epochs::FirstPacket, limit: None, uncounted: 0 }
     }
 }
 
 impl Limiter {
-    /// Whether packets may be lost in it.
+    /// Whether it may drop packets.
     pub(crate) fn drops(&self) -> bool {
         match self {
             Limiter::None | Limiter::Aequitas(_) => false,
@@ -95,7 +100,7 @@ impl Limiter {
         }
     }
 
-    /// Whether hosts learn by it on which levels they may send.
+    /// Whether it decides on levels of flows.
     pub(crate) fn admits(&self) -> bool {
         matches!(self, Limiter::Aequitas(_))
     }
@@ -103,21 +108,21 @@ impl Limiter {
     /// `ack`: bytes of a packet without data.
     pub(crate) fn check(&self, ack: u16) -> Result<()> {
         if let Limiter::Aequitas(of) = self {
-            return of.wrong().map_or(Ok(()), |what| Err(Error::new(format!("limiter: {what}"))));
+            return of.problem().map_or(Ok(()), |what| Err(Error::new(format!("limiter: {what}"))));
         }
         let (Limiter::PerFlow { epoch, budgets } | Limiter::PerHost(PerHost { epoch, budgets, .. })) = self else {
             return Ok(());
         };
         if matches!(self, Limiter::PerHost(PerHost { limit: Some(0), .. })) {
-            return Err(Error::new("limiter: a limit of 0 packets lets none wait: use mode drop"));
+            return Err(Error::new("limiter: its limit must be above 0 packets: use mode drop to let none wait"));
         }
-        if *epoch == 0 || *epoch > Duration::MOST {
-            return Err(Error::new(format!("limiter: its epoch of {epoch} ps is not above 0 and at most 1000 s")));
+        if *epoch == 0 || *epoch > Duration::MAX {
+            return Err(Error::new(format!("limiter: its epoch of {epoch} ps must be above 0 and at most 1000 s")));
         }
         (0..).zip(budgets).try_for_each(|(level, _)| self.check_packet(level, ack.into()))
     }
 
-    /// Says that a level can never send packets of so many bytes.
+    /// Refuses packets that exceed a level's budget, which could never be sent.
     pub(crate) fn check_packet(&self, level: u8, bytes: u64) -> Result<()> {
         let (budgets, uncounted) = match self {
             Limiter::PerFlow { budgets, .. } => (budgets, 0),
@@ -132,7 +137,8 @@ impl Limiter {
     }
 }
 
-/// The published scripts' bucket: whether the flow may still send `bytes` in this epoch, counted from the flow's start.
+/// The published scripts' bucket: whether the flow may send `bytes` in this epoch, counted from the
+/// flow's start.
 pub(crate) fn flow_may_send(flow: &mut Flow, now: Ps, bytes: u64, epoch: Ps, budgets: &Budgets) -> bool {
     let current = (now - flow.start) / epoch;
     if flow.epoch != current {
@@ -146,22 +152,23 @@ pub(crate) fn flow_may_send(flow: &mut Flow, now: Ps, bytes: u64, epoch: Ps, bud
     may
 }
 
-/// One level of a host: the epoch that packets are charged to, which lies ahead when packets wait. Of rolling epochs the bytes of
-/// the packets that are remembered.
+/// The state of a host's level: the epoch that packets are charged to, which is in the future while
+/// packets wait. For rolling epochs, the bytes of remembered packets.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
     begin: Option<Ps>,
     used: u64,
 }
 
-/// The paper's limiter: every host and level may send its budget in an epoch, in order.
+/// The paper's limiter: each host and level may send its budget in an epoch, in order.
 #[derive(Debug)]
 pub(crate) struct HostLimiter {
     rule: PerHost,
     hosts: Vec<[Level; 8]>,
-    /// Of rolling epochs, by host and level: packets with the times at which they have left or will, which count against a budget.
+    /// Rolling epochs, by host and level: packets that count against a budget, with their departure
+    /// times.
     recent: Vec<VecDeque<(Ps, u64)>>,
-    /// With a limit, by host and level: when the packets leave that wait.
+    /// With a limit, by host and level: departure times of waiting packets.
     waiting: Vec<VecDeque<Ps>>,
 }
 
@@ -176,8 +183,8 @@ impl HostLimiter {
         }
     }
 
-    /// When a packet that comes now is let go; none: it is dropped, as is whatever is larger than a budget, or would wait beyond the
-    /// last time that there is.
+    /// When a packet that comes now is released; none: it is dropped. So is a packet that exceeds a
+    /// budget, or would wait beyond the end of time.
     pub fn release(&mut self, now: Ps, host: u32, level: u8, bytes: u64) -> Option<Ps> {
         let budget = self.rule.budgets[usize::from(level)];
         if budget == u64::MAX {
@@ -222,7 +229,7 @@ impl PerHost {
         if release == now || self.mode == Mode::Drop {
             return release == now;
         }
-        if release > Instant::MOST {
+        if release > Instant::MAX {
             return false;
         }
         let (Some(limit), Some(waiting)) = (self.limit, waiting) else {
@@ -239,8 +246,9 @@ impl PerHost {
     }
 }
 
-/// Rolling epochs: when a packet may leave after those in `recent`, which have `used` bytes, so that no more than the budget leaves
-/// in [t, t + epoch) for any t; how many of those, the first ones, count no more then, and the bytes of the others.
+/// Rolling epochs: when a packet may leave after those in `recent`, which have `used` bytes, so
+/// that no more than the budget leaves in [t, t + epoch) for any t. Also returns how many of those
+/// no longer count then, and the bytes of the others.
 fn window(recent: &VecDeque<(Ps, u64)>, mut used: u64, epoch: Ps, budget: u64, now: Ps, bytes: u64) -> (Ps, usize, u64) {
     // In order: not before the last of them.
     let mut release = recent.back().map_or(now, |&(last, _)| now.max(last));
@@ -333,10 +341,10 @@ mod tests {
     #[test]
     fn nothing_waits_beyond_the_end_of_time() {
         for epochs in [Epochs::FirstPacket, Epochs::Aligned, Epochs::Rolling] {
-            let rule = PerHost { epochs, ..PerHost::new(Duration::MOST, [1_500; 8]) };
+            let rule = PerHost { epochs, ..PerHost::new(Duration::MAX, [1_500; 8]) };
             let mut limiter = HostLimiter::new(rule, 1);
             let left = (0..20_000).filter_map(|_| limiter.release(0, 0, 0, 1_500)).collect::<Vec<Ps>>();
-            assert_eq!((left.len(), left.last()), (4_612, Some(&(4_611 * Duration::MOST))), "{epochs:?}");
+            assert_eq!((left.len(), left.last()), (4_612, Some(&(4_611 * Duration::MAX))), "{epochs:?}");
         }
     }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a connection knows of its path: window and round-trip time.
+//! What a connection knows of its path: congestion window and round-trip time.
 
 use crate::core::time::Ps;
 use crate::host::congestion::Control;
 use crate::host::transport::Transport;
 
-/// A connection keeps this between flows.
+/// A connection's state between flows.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
     pub control: Control,
-    /// 0: no round trip was measured.
+    /// 0: no round trip has been measured.
     srtt: Ps,
     rttvar: Ps,
     /// When the last flow ended.
@@ -22,14 +22,15 @@ impl Path {
         Path { control: Control::new(t.congestion, t.windows(), line), srtt: 0, rttvar: 0, used: 0 }
     }
 
-    /// A flow begins on a connection that was idle.
+    /// A flow begins on an idle connection.
     pub fn restart(&mut self, t: &Transport, now: Ps) {
         let idle = now - self.used;
         let long = idle > self.rto(t);
         self.control.on_idle(now, idle, long);
     }
 
-    /// Timeout without back-off (RFC 6298, with the smallest one of the transport, or Linux's, without clock granularity).
+    /// The timeout without back-off: RFC 6298 with the transport's smallest timeout, or Linux's;
+    /// without clock granularity.
     pub fn rto(&self, t: &Transport) -> Ps {
         if t.fixed_rto {
             t.min_rto
@@ -53,7 +54,7 @@ impl Path {
         }
     }
 
-    /// An ACK that tells of `acked` packets lets the window grow.
+    /// An ACK of `acked` new packets lets the window grow.
     #[inline]
     pub fn grow(&mut self, now: Ps, acked: u32) {
         self.control.on_ack(now, acked, self.srtt);

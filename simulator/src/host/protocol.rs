@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The seam between hosts and who decides when a flow's packets leave: its sender, by a window, or its receiver, by grants. Each is
-//! known here by one arm of each `match`, which costs nothing; what it does stands in files of its own (sending and reply; homa).
+//! Who decides when a flow's packets leave: the sender by a window, or the receiver by grants.
+//!
+//! Each protocol is known here by one arm of each `match`, which costs nothing. Windows are in
+//! `flow_events` and `acks`, grants in `homa`.
 
 use crate::host::congestion::Congestion;
 use crate::host::hosts::Hosts;
 use crate::net::network::Network;
 use crate::packet::Packet;
 
-/// Who decides.
+/// Who decides when packets leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Window,
@@ -27,10 +29,10 @@ impl Congestion {
 impl Hosts {
     #[inline]
     fn protocol(&self, slot: u32) -> Protocol {
-        self.manner.of(&self.flows[slot as usize]).congestion.protocol()
+        self.config.of(&self.flows[slot as usize]).congestion.protocol()
     }
 
-    /// A flow begins, `connects` with a connection that has to be set up first.
+    /// Starts a flow; `connects`: it must open a connection first.
     pub(super) fn begin_flow(&mut self, net: &mut Network, slot: u32, connects: bool) {
         match self.protocol(slot) {
             Protocol::Window if connects => self.connect(net, slot),
@@ -39,13 +41,13 @@ impl Hosts {
         }
     }
 
-    /// Data has arrived that is not acknowledged alone.
-    // Not inlined, so that the way of a packet with an ACK of its own, most of what is simulated, stays short.
+    /// Data has arrived that does not get an ACK of its own.
+    // Not inlined, so that the common path, a packet with an ACK of its own, stays short.
     #[inline(never)]
     pub(super) fn on_data(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         match self.protocol(packet.flow) {
-            Protocol::Window => self.answer_some(net, handle, packet),
-            Protocol::Grants => self.take_message(net, handle, packet),
+            Protocol::Window => self.on_data_with_delayed_ack(net, handle, packet),
+            Protocol::Grants => self.on_homa_data(net, handle, packet),
         }
     }
 
@@ -54,7 +56,7 @@ impl Hosts {
     pub(super) fn on_probe(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         match self.protocol(packet.flow) {
             Protocol::Window => self.answer_probe(net, handle, packet),
-            Protocol::Grants => self.asked_for(net, handle, packet.flow),
+            Protocol::Grants => self.on_homa_probe(net, handle, packet.flow),
         }
     }
 
@@ -63,7 +65,7 @@ impl Hosts {
     pub(super) fn on_ack(&mut self, net: &mut Network, packet: &Packet) {
         match self.protocol(packet.flow) {
             Protocol::Window => self.open_window(net, packet),
-            Protocol::Grants => self.heed_receiver(net, packet),
+            Protocol::Grants => self.on_homa_control(net, packet),
         }
     }
 
@@ -71,15 +73,15 @@ impl Hosts {
     pub(super) fn on_timer(&mut self, net: &mut Network, slot: u32) {
         match self.protocol(slot) {
             Protocol::Window => self.time_out(net, slot),
-            Protocol::Grants => self.ask_receiver(net, slot),
+            Protocol::Grants => self.send_homa_probe(net, slot),
         }
     }
 
-    /// The receiver's has.
+    /// The receiver's timer has expired.
     pub(super) fn on_receiver_timer(&mut self, net: &mut Network, slot: u32) {
         match self.protocol(slot) {
-            Protocol::Window => self.send_pending(net, slot),
-            Protocol::Grants => self.ask_again(net, slot),
+            Protocol::Window => self.send_pending_ack(net, slot),
+            Protocol::Grants => self.send_resend(net, slot),
         }
     }
 }

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A flow's receiving end: what has arrived, and when that is acknowledged.
+//! A flow's receiving end: what has arrived, and when it is acknowledged.
 
 use crate::core::time::Ps;
 use crate::host::congestion::Echo;
+use crate::host::sequence_set::SequenceSet;
 use crate::host::transport::Transport;
-use crate::host::window::Window;
 use crate::packet::{stamp, Packet, CWR, NO_ECHO};
 
-/// An ACK waits for this many packets in order (RFC 5681, section 4.2).
+/// Packets in order that one delayed ACK covers (RFC 5681, section 4.2).
 const EVERY: u32 = 2;
 
-/// What an ACK tells the sender.
+/// The content of an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// So many packets from the first on have arrived.
+    /// Cumulative acknowledgement, in packets.
     pub cumulative: u32,
     /// The packet that it answers, or `NO_ECHO`.
     pub echo: u32,
-    /// When the packet left its host whose round trip the sender takes: the first that it answers (RFC 7323, section 4.1).
+    /// Time stamp for the sender's round trip: the first packet that it answers (RFC 7323, section
+    /// 4.1).
     pub stamp: u32,
     pub marked: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Receiver {
-    /// First packet missing, and those above it that are not.
+    /// The first missing packet, and the packets above it that have arrived.
     expected: u32,
-    early: Window,
-    /// Packets that no ACK has answered yet.
+    early: SequenceSet,
+    /// Packets not acknowledged yet.
     pending: u32,
-    /// When the first of them left its host; for laws that see delay the last, later by what the receiver has waited since.
+    /// Time stamp of the first of them; for laws that see delay, of the last, plus the time that
+    /// the receiver waited.
     stamp: u32,
-    /// What ACKs say: congestion experienced since the last CWR (RFC 3168), or by the last packet.
+    /// The ECN echo: a mark since the last CWR (RFC 3168), or on the last packet.
     marked: bool,
-    /// When those that are pending are acknowledged at the latest; `Ps::MAX`: none are.
+    /// When pending packets must be acknowledged; `Ps::MAX`: none are pending.
     pub due: Ps,
-    /// When the timer event is due; `Ps::MAX`: there is none.
+    /// When the timer event is due; `Ps::MAX`: none.
     pub timer_at: Ps,
 }
 
@@ -43,7 +45,7 @@ impl Receiver {
     pub fn new(t: &Transport) -> Self {
         Receiver {
             expected: 0,
-            early: Window::new(t.max_window),
+            early: SequenceSet::new(t.max_window),
             pending: 0,
             stamp: 0,
             marked: false,
@@ -52,7 +54,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a packet; how many packets from the first on have arrived.
+    /// Records a packet; returns the packets received in order.
     #[inline]
     pub fn receive(&mut self, number: u32) -> u32 {
         if number == self.expected {
@@ -66,36 +68,37 @@ impl Receiver {
         self.expected
     }
 
-    /// How many packets from the first on have arrived.
+    /// Packets received in order.
     pub fn expected(&self) -> u32 {
         self.expected
     }
 
-    /// How many packets have arrived.
+    /// Packets received.
     pub fn got(&self) -> u32 {
         self.expected + self.early.len()
     }
 
-    /// The first packets that are missing below `end`: the first of them and one above the last.
+    /// The first gap below `end`: its first packet, and one above its last.
     pub fn gap(&self, end: u32) -> (u32, u32) {
         let above = (self.expected..end).find(|&number| !self.early.is_empty() && self.early.contains(number));
         (self.expected, above.unwrap_or(end))
     }
 
-    /// A probe has arrived, whose answer tells of all packets; how many from the first on have arrived.
+    /// A probe has arrived, whose answer covers all packets; returns the packets received in order.
     pub fn probed(&mut self) -> u32 {
         self.answered();
         self.expected
     }
 
-    /// Takes a packet of a flow of `size` packets, where not each is answered alone. The first reply is due before it, with
-    /// the mark of those before it; the second answers it. Without the second it is pending, until `due`.
+    /// Records a packet of a flow of `size` packets, with delayed ACKs. Returns two replies: the
+    /// first is due before this packet, with the mark of earlier packets; the second answers it.
+    /// Without the second the packet is pending until `due`.
     pub fn arrive(&mut self, t: &Transport, now: Ps, packet: &Packet, size: u32) -> [Option<Reply>; 2] {
         let mut before = None;
         let mut at_once = t.delayed_ack.is_none();
         match t.congestion.echo() {
             Echo::UntilHeard => self.marked = packet.marked || self.marked && packet.echo & CWR == 0,
-            // What was pending is acknowledged with the state until then.
+            // Pending packets are acknowledged with the previous state.
             Echo::Exactly if packet.marked != self.marked => {
                 before = (self.pending > 0).then(|| self.reply(NO_ECHO));
                 self.marked = packet.marked;
@@ -107,8 +110,8 @@ impl Receiver {
             }
             Echo::Exactly | Echo::Never => {}
         }
-        // RFC 5681, section 4.2: what is out of order, and what fills a hole, is acknowledged at once; so is the end of a flow,
-        // as a FIN is.
+        // RFC 5681, section 4.2: packets out of order, or filling a hole, are acknowledged at once;
+        // so is the end of a flow, as a FIN is.
         at_once |= packet.seq != self.expected || !self.early.is_empty();
         at_once |= self.receive(packet.seq) == size;
         if self.pending == 0 || t.congestion.sees_delay() {

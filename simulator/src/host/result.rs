@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What becomes of flows and datagrams.
+//! Results of flows and sources, and latencies.
 
 use std::ops::AddAssign;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::core::time::Ps;
 
-/// One flow's fate.
+/// The result of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FlowResult {
     /// When its first byte was handed over.
@@ -20,18 +20,19 @@ pub struct FlowResult {
     pub src: u32,
     /// Number of the receiving host.
     pub dst: u32,
-    /// On which it ran, that of its size, its own, or the lowest if it was not admitted.
+    /// The level on which it ran: that of its size, its own, or the lowest if it was not admitted.
     pub level: u8,
     /// Number of its transport.
     pub transport: u8,
     /// Bytes of its last packet on the wire.
     pub last: u16,
-    /// When it should have ended, if there is such a time.
+    /// Its deadline, if any.
     pub deadline: Option<Ps>,
 }
 
 impl FlowResult {
-    /// Whether it ended in time, in a run until `end`; none: it has no deadline, or had neither ended by then nor missed it.
+    /// Whether it met its deadline, in a run until `end`; none: it has no deadline, or neither
+    /// finished nor missed it by then.
     pub fn met(&self, end: Ps) -> Option<bool> {
         let deadline = self.deadline?;
         match self.finish {
@@ -41,7 +42,7 @@ impl FlowResult {
     }
 }
 
-/// One source's datagrams.
+/// The result of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SourceResult {
     /// Delivered datagrams.
@@ -54,14 +55,14 @@ pub struct SourceResult {
     pub delay_max: Ps,
 }
 
-/// Times that delivered packets took, from leaving the host's limiter to the receiving host.
+/// Latencies of delivered packets, from leaving the host's limiter to the receiving host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Latency {
     /// Packets.
     pub packets: u64,
     /// Sum of their times, in ps.
     pub sum: u128,
-    /// Largest of them, exact below 26 days.
+    /// Largest, exact below 26 days.
     pub max: Ps,
 }
 

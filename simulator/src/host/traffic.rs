@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sources of datagrams, and when and how large what they send is.
+//! Settings of datagram sources: gaps and sizes.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +9,17 @@ use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Instant, Octets, Unit};
 use crate::net::topology::Topology;
 
-/// When a source's datagrams come.
+/// Gaps between a source's datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Spacing", into = "Spacing")]
 pub enum Gap {
-    /// At this distance; 0: all at once.
+    /// A constant gap; 0: all at once.
     Every(Ps),
-    /// With exponential distances of this mean.
+    /// Exponential gaps with this mean.
     Poisson(Ps),
 }
 
-/// As it is written.
+/// The serialized form.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spacing {
@@ -45,13 +45,13 @@ impl From<Gap> for Spacing {
 }
 
 impl Gap {
-    /// The distance between two on average.
+    /// The mean gap.
     pub(crate) fn mean(self) -> Ps {
         let (Gap::Every(gap) | Gap::Poisson(gap)) = self;
         gap
     }
 
-    /// The distance to the first one.
+    /// The gap before the first datagram.
     pub(crate) fn first(self, rng: &mut Rng) -> Ps {
         match self {
             Gap::Every(_) => 0,
@@ -59,7 +59,7 @@ impl Gap {
         }
     }
 
-    /// The distance to the next one.
+    /// The next gap.
     pub(crate) fn next(self, rng: &mut Rng) -> Ps {
         match self {
             Gap::Every(gap) => gap,
@@ -68,17 +68,17 @@ impl Gap {
     }
 }
 
-/// How large they are.
+/// Sizes of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Length", into = "Length")]
 pub enum Bytes {
-    /// So many bytes on the wire.
+    /// This many bytes on the wire.
     Fixed(u16),
-    /// Exponential with this mean, at least 1; 65,535 instead of more.
+    /// Exponential with this mean, from 1 to 65,535.
     Exponential(u16),
 }
 
-/// As it is written.
+/// The serialized form.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Length {
@@ -104,7 +104,7 @@ impl From<Bytes> for Length {
     }
 }
 
-/// A source of datagrams, which nobody acknowledges.
+/// A source of datagrams without acknowledgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -114,30 +114,30 @@ pub struct Source {
     pub dst: u32,
     /// 0 is served first.
     pub level: u8,
-    /// Time of the first one; a Poisson source counts its first distance from it.
+    /// Time of the first datagram; a Poisson source counts its first gap from it.
     #[serde(with = "In::<Instant>")]
     pub first: Ps,
-    /// Distances.
+    /// Gaps.
     #[serde(rename = "spacing")]
     pub gap: Gap,
     /// Sizes.
     #[serde(rename = "length")]
     pub bytes: Bytes,
-    /// How many.
+    /// Number of datagrams.
     pub count: u64,
 }
 
-/// Says of a source what cannot be.
+/// Refuses invalid sources.
 pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
     let place = format!("source from {} to {}", source.src, source.dst);
     check_ends(&place, source.src, source.dst, topology)?;
     if source.level > 7 {
-        return Err(Error::new(format!("{place}: its level {} is not 0 to 7", source.level)));
+        return Err(Error::new(format!("{place}: its level {} must be 0 to 7", source.level)));
     }
     if matches!(source.bytes, Bytes::Fixed(0) | Bytes::Exponential(0)) {
-        return Err(Error::new(format!("{place}: its datagrams have 0 bytes")));
+        return Err(Error::new(format!("{place}: its datagrams must be above 0 bytes")));
     }
-    let (gap, count, latest) = (source.gap.mean(), source.count, Instant::MOST);
+    let (gap, count, latest) = (source.gap.mean(), source.count, Instant::MAX);
     if u128::from(source.first) + u128::from(gap) * u128::from(count) > u128::from(latest) {
         return Err(Error::new(format!("{place}: {count} datagrams with {gap} ps between two would come after {latest} ps")));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Any network of switches, whose cables may fail, and the fat-tree among them.
+//! Arbitrary networks of switches, whose cables may fail; fat-trees among them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,23 +8,25 @@ use crate::core::time::Ps;
 use crate::core::units::{In, Instant};
 use crate::net::topology::{Cable, Change, Shape, Topology, Tree};
 
-/// A cable, or all cables between two switches, that fails.
+/// A failure of a cable, or of all cables between two switches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// A node at its end.
+    /// A node at one end.
     pub one: String,
-    /// The other one.
+    /// The node at the other end.
     pub other: String,
-    /// From then on. What it carries and what waits for it is lost; switches know at once.
+    /// Start of the failure. Packets on the cable or waiting for it are lost; switches know at
+    /// once.
     #[serde(with = "In::<Instant>")]
     pub down: Ps,
-    /// Until then; none: for ever.
+    /// End of the failure; none: for ever.
     #[serde(with = "In::<Instant>")]
     pub up: Option<Ps>,
 }
 
-/// A graph in the making: as a [`Tree`], but with loops. Packets take one of the shortest paths that work, by the number of cables.
+/// A graph under construction: like a [`Tree`], but with loops. Packets take one of the shortest
+/// working paths by the number of cables.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     nodes: Tree,
@@ -32,15 +34,15 @@ pub struct Graph {
 }
 
 /// The largest fat-tree has 524,288 hosts, and routes of 1 GB.
-const MOST_PORTS: u32 = 128;
+const MAX_PORTS: u32 = 128;
 
 impl Graph {
-    /// Of these switches, hosts and cables.
+    /// From switches, hosts and cables.
     pub fn new(nodes: Tree) -> Self {
         Graph { nodes, failures: Vec::new() }
     }
 
-    /// Lets a cable fail.
+    /// Adds a failure.
     #[must_use]
     pub fn failure(mut self, failure: Failure) -> Self {
         self.failures.push(failure);
@@ -55,13 +57,13 @@ impl Graph {
     /// # Errors
     /// A k that is odd, or not between 2 and 128.
     pub fn fat_tree(k: u32, edge: Cable, trunk: Cable) -> Result<Tree> {
-        if k % 2 == 1 || !(2..=MOST_PORTS).contains(&k) {
+        if k % 2 == 1 || !(2..=MAX_PORTS).contains(&k) {
             return Err(Error::new(format!(
-                "a fat-tree of switches with {k} ports has not an even number from 2 to {MOST_PORTS}"
+                "a fat-tree of switches with {k} ports needs an even number of them from 2 to {MAX_PORTS}"
             )));
         }
         let half = k / 2;
-        // By name as by place.
+        // Padded, so that the order of names is that of places.
         let digits = (k * half * half - 1).to_string().len().max(5);
         let mut tree = (0..half * half).fold(Tree::new(), |tree, core| tree.switch(&format!("c{core:05}")));
         for pod in 0..k {
@@ -78,15 +80,15 @@ impl Graph {
         Ok(tree)
     }
 
-    /// The network. Nodes are numbered as a tree's are.
+    /// Builds the network. Nodes are numbered as in a tree.
     ///
     /// # Errors
-    /// As of [`Tree::build`], but for loops; a failure of no cable, one that ends before it begins, or two of a cable that overlap; a
-    /// network that is in parts before the first failure or after the last, for whoever sends from one to the other would do so
-    /// for ever.
+    /// As for [`Tree::build`], but loops are allowed; a failure of a cable that does not exist, one
+    /// that ends before it begins, or two that overlap on a cable; a network that is split before
+    /// the first failure or after the last, because its hosts would send in vain for ever.
     pub fn build(&self) -> Result<Topology> {
         let mut topology = self.nodes.network(Shape::Graph)?;
-        check_joined(&topology, &[], "a graph is in parts that no cable joins")?;
+        check_joined(&topology, &[], "a graph must be connected")?;
         let mut changes = Vec::new();
         for failure in &self.failures {
             let Failure { one, other, down, up } = failure;
@@ -115,7 +117,7 @@ impl Graph {
             failed.retain(|link| *link != change.link);
             failed.extend((!change.works).then_some(change.link));
         }
-        check_joined(&topology, &failed, "after all failures a graph is in parts that no cable joins")?;
+        check_joined(&topology, &failed, "after all failures a graph must be connected")?;
         topology.changes = changes;
         Ok(topology)
     }
@@ -137,7 +139,7 @@ impl Graph {
     }
 }
 
-/// Every host reaches every other.
+/// Checks that every host reaches every other.
 fn check_joined(topology: &Topology, failed: &[u32], sentence: &str) -> Result<()> {
     let hosts = topology.hosts();
     let mut seen = vec![false; topology.switches as usize];

@@ -1,96 +1,102 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Links and the queues in front of them. A first-come-first-served link knows a packet's arrival when the packet comes: one
-//! event per hop. A link with priorities has departure events while packets wait; one with pauses, or a queue that has to be asked, always
-//! ([`Port`]).
+//! Links and the queues in front of them.
+//!
+//! A FIFO link knows when a packet will arrive as soon as it is offered: one event a hop. A link
+//! with priorities has departure events while packets wait. A link that may be paused, or whose
+//! queue must be asked for every packet, has departure events for every packet ([`Port`]).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::core::error::{Error, Result};
-use crate::core::fetch::fetch;
+use crate::core::prefetch::prefetch;
 use crate::core::rng::Rng;
 use crate::core::time::{ps_per_byte, Ps};
-use crate::net::equipment::Equipment;
+use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pauses;
 use crate::net::port::Port;
 use crate::net::stats::Watched;
 use crate::net::topology::{Cable, Node, Shape, Topology};
 use crate::packet::{Kind, Packet, Pool};
+use crate::queue::admission::{Admission, PredictedQueue, Verdict};
 use crate::queue::discipline::Discipline;
-use crate::queue::gate::{Gate, Gated, Verdict};
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::setting::Queue;
+use crate::queue::settings::Queue;
 
-/// How a link serves; all but the first have a place in a list of [`Links`].
+/// How a link is served. All but the first have an entry in a list of [`Links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Fifo,
     Counted,
     Queued,
-    Gated,
+    PredictedQueue,
     Port,
-    /// It has failed.
+    /// The link has failed.
     Dead,
 }
 
-/// The number of the host at the end of a link that leads nowhere.
+/// The host number at the end of the link that leads nowhere.
 pub(crate) const NOWHERE: u32 = u32::MAX >> 1;
 
-/// What links have in common that are alike: few, so that they stay in the nearest cache.
+/// Properties shared by links that are alike. There are few classes, so that they stay in the
+/// nearest cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Class {
     pub delay: Ps,
-    /// The longest queue of those that are known at arrival: as time to send it, or of counted ones in packets.
+    /// Limit of a link whose departures are known at arrival: in sending time, or in packets for
+    /// `Counted`.
     pub limit: u64,
-    /// Time to send a queue that is marked.
+    /// Sending time of the queue from which on packets are marked.
     pub mark: Ps,
     pub ps_per_byte: u32,
     pub service: Service,
 }
 
-/// A link's own: 16 bytes, of which a large network has tens of thousands, each used twice a hop.
+/// A link's own state: 16 bytes, because a large network has tens of thousands of links, each used
+/// twice a hop.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
+    /// When all accepted packets will have been sent; of a link with priorities, the packet being
+    /// sent.
     pub free: Ps,
-    /// Twice the number of the node at its end, and 1 if that is a switch.
+    /// Twice the number of the node at its end, plus 1 if it is a switch.
     pub to: u32,
     pub class: u16,
     /// The last packet found a queue above the threshold.
     pub above: bool,
-    /// Packets wait in its queue, and its departure event is to come.
+    /// Packets wait, and a departure event is pending.
     pub waiting: bool,
 }
 
-/// Bytes to be sent until a link is free.
-pub(crate) fn to_go(free: Ps, now: Ps, ps_per_byte: u32) -> u64 {
+/// Bytes still to be sent until the link is free.
+pub(crate) fn bytes_to_send(free: Ps, now: Ps, ps_per_byte: u32) -> u64 {
     free.saturating_sub(now).div_ceil(ps_per_byte.into())
 }
 
 /// What became of a packet offered to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// It arrives at the other end then.
+    /// It will arrive at the other end at this time.
     Arrives(Ps),
-    /// It waits; `departure` is when the link has to be asked again, if nobody does yet.
+    /// It waits; `departure` is when to call [`Links::depart`], if no event is pending.
     Waits {
         departure: Option<Ps>,
     },
-    /// A port has it; what happens next is in [`Links::due`].
+    /// A port has taken it; events that follow are in [`Links::due`].
     Queued,
     Dropped,
     /// Dropped by early detection.
     Early,
-    /// Lost, for the link has failed.
+    /// Lost, because the link has failed.
     Failed,
 }
 
-/// What a link with priorities sends next.
+/// The next packet of a link with priorities.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Departure {
     pub handle: u32,
     pub arrival: Ps,
-    /// When the link has to be asked again, if packets wait.
+    /// When to call [`Links::depart`] again, if packets wait.
     pub next: Option<Ps>,
 }
 
@@ -98,67 +104,70 @@ pub(crate) struct Departure {
 pub(crate) struct Links {
     pub all: Vec<Link>,
     classes: Vec<Class>,
-    /// By link: where its discipline's part of it is.
+    /// By link: its place in the list of its service.
     pub places: Vec<u32>,
-    /// When each packet that a counted queue holds will have been sent.
+    /// Of counted queues: when each packet will have been sent.
     pub counted: Vec<VecDeque<Ps>>,
     pub queued: Vec<Discipline>,
-    pub gated: Vec<Gated>,
+    pub predicted: Vec<PredictedQueue>,
     pub ports: Vec<Port>,
     pub pauses: Option<Pauses>,
-    /// Links that have failed, with the classes that they had.
+    /// Failed links, with their former classes.
     pub failed: BTreeMap<u32, u16>,
-    /// Links with departures that have failed, with when the packet would have been sent that was lost on its way out: while they are
-    /// free from then on, nothing is to go.
+    /// Failed links with departure events: when the packet that was being sent would have left.
+    /// While `free` is still that time, nothing is being sent.
     pub cut: BTreeMap<u32, Ps>,
-    /// By link, if somebody wants to know.
+    /// Statistics of each link, if requested.
     pub watch: Option<Vec<Watched>>,
-    /// Packets pushed out, packets dropped from the head and events to come of ports, which their taker clears.
+    /// Evicted packets, packets dropped from the head, and new events of ports; the caller clears
+    /// them.
     pub evicted: Vec<u32>,
     pub early: Vec<u32>,
     pub due: Vec<(Ps, u32)>,
 }
 
-/// Random numbers of links are streams from here on, those of sources before.
+/// First random stream of links; streams of sources are below.
 const STREAMS: u64 = 1 << 48;
 
 impl Links {
-    /// In the order that `Routes` numbers them.
-    pub fn new(topology: &Topology, equipment: &Equipment, seed: u64, watched: bool) -> Result<Self> {
-        let queue = equipment.queue;
+    /// Links in the order of `Routes`.
+    pub fn new(topology: &Topology, link_config: &LinkConfig, seed: u64, watched: bool) -> Result<Self> {
+        let queue = link_config.queue;
         let mut links = Links::default();
         if watched {
             links.watch = Some(Vec::new());
         }
         for (switch, cable) in &topology.hosts {
-            links.add(cable, Node::Switch(*switch), equipment.host_queue.unwrap_or(queue), equipment, seed)?;
+            links.add(cable, Node::Switch(*switch), link_config.host_queue.unwrap_or(queue), link_config, seed)?;
         }
         for (host, (_, cable)) in (0..).zip(&topology.hosts) {
-            links.add(cable, Node::Host(host), queue, equipment, seed)?;
+            links.add(cable, Node::Host(host), queue, link_config, seed)?;
         }
-        let queue = equipment.trunk_queue.unwrap_or(queue);
+        let queue = link_config.trunk_queue.unwrap_or(queue);
         for (a, b, cable) in &topology.trunks {
-            links.add(cable, Node::Switch(*b), queue, equipment, seed)?;
-            links.add(cable, Node::Switch(*a), queue, equipment, seed)?;
+            links.add(cable, Node::Switch(*b), queue, link_config, seed)?;
+            links.add(cable, Node::Switch(*a), queue, link_config, seed)?;
         }
         if topology.shape == Shape::Graph {
             links.add_nowhere()?;
         }
-        links.pauses = equipment.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
+        links.pauses = link_config.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
         Ok(links)
     }
 
-    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, equipment: &Equipment, seed: u64) -> Result<()> {
+    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, link_config: &LinkConfig, seed: u64) -> Result<()> {
         let per_byte = ps_per_byte(cable.rate)?;
         let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
         if let Queue::Red(red) = &queue {
             red.check_times(per_byte).map_err(|error| Error::new(format!("queue: at {} bit/s {error}", cable.rate)))?;
         }
-        let gate = Gate::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
-        let (bytes, largest) = (gate.limits().0, u64::from(equipment.largest));
+        let admission = Admission::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
+        let (bytes, largest) = (admission.limits().0, u64::from(link_config.largest));
         if bytes < largest {
             let rate = cable.rate;
-            return Err(Error::new(format!("queue: at {rate} bit/s its limit holds {bytes} bytes, no packet of {largest}")));
+            return Err(Error::new(format!(
+                "queue: at {rate} bit/s its limit of {bytes} bytes is less than a packet of {largest}"
+            )));
         }
         if let Some(watch) = &mut self.watch {
             watch.push(Watched::default());
@@ -166,8 +175,8 @@ impl Links {
         let watched = self.watch.is_some();
         let mut place = 0;
         let (service, limit, mark) = match queue {
-            _ if equipment.pause.is_some() || queue.is_asked_always() => {
-                place = put(&mut self.ports, Port::new(&queue, gate, per_byte));
+            _ if link_config.pause.is_some() || queue.needs_port() => {
+                place = put(&mut self.ports, Port::new(&queue, admission, per_byte));
                 (Service::Port, u64::MAX, u64::MAX)
             }
             Queue::DropTail(Limit::None) if !watched => (Service::Fifo, u64::MAX, u64::MAX),
@@ -177,9 +186,9 @@ impl Links {
                 (Service::Counted, u64::from(packets), u64::MAX)
             }
             Queue::Marking { limit, threshold } if !watched => (Service::Fifo, time(limit), time(threshold)),
-            _ if queue.is_known_at_arrival() => {
-                place = put(&mut self.gated, Gated::new(gate));
-                (Service::Gated, u64::MAX, u64::MAX)
+            _ if queue.departs_in_order() => {
+                place = put(&mut self.predicted, PredictedQueue::new(admission));
+                (Service::PredictedQueue, u64::MAX, u64::MAX)
             }
             _ => {
                 place = put(&mut self.queued, Discipline::new(&queue, per_byte));
@@ -197,9 +206,9 @@ impl Links {
         Ok(())
     }
 
-    /// The number of a class.
+    /// The number of this class, which is added if it is new.
     pub fn class_like(&mut self, class: &Class) -> Result<u16> {
-        // The last links are the likeliest to be like the next.
+        // Search from the end: neighbouring links are often alike.
         let place = if let Some(place) = self.classes.iter().rposition(|known| known == class) {
             place
         } else {
@@ -260,7 +269,7 @@ impl Links {
                     let queue = &mut self.queued[self.places[number as usize] as usize];
                     let taken = queue.enqueue(now, handle, pool, &mut self.evicted);
                     if let Some(watch) = &mut self.watch {
-                        let rest = taken.then(|| to_go(link.free, now, class.ps_per_byte));
+                        let rest = taken.then(|| bytes_to_send(link.free, now, class.ps_per_byte));
                         watch[number as usize].waits(now, queue.bytes(), rest);
                     }
                     if !taken {
@@ -273,16 +282,16 @@ impl Links {
                     watch[number as usize].accept(0, packet.bytes, 0, false);
                 }
             }
-            Service::Gated => {
-                let gated = &mut self.gated[self.places[number as usize] as usize];
-                let verdict = gated.admit(now, link.free, class.ps_per_byte, packet);
+            Service::PredictedQueue => {
+                let predicted = &mut self.predicted[self.places[number as usize] as usize];
+                let verdict = predicted.admit(now, link.free, class.ps_per_byte, packet);
                 match verdict {
                     Verdict::Early => return Offered::Early,
                     Verdict::Full => return Offered::Dropped,
                     Verdict::Taken | Verdict::Marked => {}
                 }
                 if let Some(watch) = &mut self.watch {
-                    let (found, wait) = (to_go(link.free, now, class.ps_per_byte), link.free.saturating_sub(now));
+                    let (found, wait) = (bytes_to_send(link.free, now, class.ps_per_byte), link.free.saturating_sub(now));
                     watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
                 }
             }
@@ -296,11 +305,11 @@ impl Links {
         Offered::Arrives(link.free + class.delay)
     }
 
-    /// The link has sent a packet: it takes the next, if one waits.
+    /// The link has sent a packet and takes the next one, if any.
     pub fn depart(&mut self, now: Ps, number: u32, pool: &mut Pool) -> Option<Departure> {
         let mut class = *self.class(number);
         if class.service == Service::Dead {
-            // The packet that it was sending when it failed.
+            // The packet that was being sent when the link failed.
             class = self.classes[usize::from(self.failed[&number])];
         }
         if class.service == Service::Port {
@@ -328,19 +337,20 @@ impl Links {
         Some(Departure { handle, arrival: free + class.delay, next: link.waiting.then_some(free) })
     }
 
-    /// Asks for the queue of a departure event to come, of which only the link's number is in range.
+    /// Prefetches the queue of a pending departure event. Only the link's number is known to be
+    /// valid.
     #[inline]
-    pub fn fetch(&self, index: u32) {
+    pub fn prefetch(&self, index: u32) {
         if let Some(queue) = self.queue_of(index) {
-            fetch(queue);
+            prefetch(queue);
         }
     }
 
-    /// Asks for what that queue will send, which lies beside others' packets.
+    /// Prefetches the packet that this queue will send next.
     #[inline]
-    pub fn fetch_next(&self, index: u32, pool: &Pool) {
+    pub fn prefetch_next(&self, index: u32, pool: &Pool) {
         if let Some(queue) = self.queue_of(index) {
-            queue.fetch(pool);
+            queue.prefetch(pool);
         }
     }
 
@@ -349,12 +359,13 @@ impl Links {
         self.places.get(index as usize).and_then(|&place| self.queued.get(place as usize))
     }
 
-    /// The port of a link, where all links have one.
+    /// The port of a link, in networks whose links all have one.
     pub fn port_of(&self, number: u32) -> u32 {
         self.places[number as usize]
     }
 
-    /// Time to send what a link has accepted; of a link with priorities and no port, the packet being sent.
+    /// Sending time of everything a link has accepted; for a link with priorities and no port, of
+    /// the packet being sent.
     pub fn backlog(&self, now: Ps, number: u32) -> Ps {
         let class = self.class(number);
         let rest = self.all[number as usize].free.saturating_sub(now);
@@ -364,7 +375,7 @@ impl Links {
         }
     }
 
-    /// A packet was dropped that was offered to a link, or waited for it.
+    /// Counts a drop of an offered or waiting packet.
     #[cold]
     pub fn refused(&mut self, number: u32, early: bool) {
         if let Some(watch) = &mut self.watch {
@@ -373,14 +384,14 @@ impl Links {
         }
     }
 
-    /// The bytes that wait in a port have changed.
+    /// Records that the waiting bytes of a port changed.
     pub fn watch_waiting(&mut self, now: Ps, number: u32, place: u32) {
         if let Some(watch) = &mut self.watch {
             watch[number as usize].waits(now, self.ports[place as usize].waiting.bytes(), None);
         }
     }
 
-    /// Packets that wait in queues with departure events; all others are events.
+    /// Packets waiting in queues with departure events; all other packets are in the event queue.
     pub fn waiting(&self) -> u64 {
         let ranked = self.queued.iter().map(Discipline::len).sum::<usize>();
         let ports = self.ports.iter().map(|port| port.waiting.len()).sum::<usize>();
@@ -388,7 +399,8 @@ impl Links {
     }
 }
 
-/// A packet is lost before a link that has failed; where none leads on, at the one by which it came.
+/// A packet is lost at a failed link; if it had no route, it is attributed to the link by which it
+/// came.
 #[cold]
 #[inline(never)]
 fn offered_dead(link: &Link, packet: &mut Packet, from: u32) -> Offered {
@@ -398,7 +410,7 @@ fn offered_dead(link: &Link, packet: &mut Packet, from: u32) -> Offered {
     Offered::Failed
 }
 
-/// The place of a new item.
+/// Appends an item and returns its place.
 fn put<T>(list: &mut Vec<T>, item: T) -> u32 {
     list.push(item);
     list.len() as u32 - 1

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Networks: nodes, cables, ports and the ways of packets.
+//! The network: nodes, links, ports and routes.
 
-pub(crate) mod asking;
-pub(crate) mod division;
-pub(crate) mod equipment;
-pub(crate) mod failing;
 pub(crate) mod graph;
 pub(crate) mod link;
+pub(crate) mod link_config;
+pub(crate) mod link_failure;
 pub(crate) mod network;
+pub(crate) mod partition;
 pub(crate) mod pause;
 pub(crate) mod port;
-pub(crate) mod reading;
+pub(crate) mod port_events;
 pub(crate) mod routes;
 pub(crate) mod shortest;
+pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod topology;
-mod written;
+mod topology_parse;

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A network at some time of its life, with all that is to happen in it.
+//! The state of a network in a run: event queue, packets, links and routes.
 
 use std::collections::BTreeMap;
 
 use crate::core::error::{Error, Result};
-use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TIMER, TOLD, WAKE};
-use crate::core::fetch::fetch;
+use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, PAUSE_FRAME, TIMER, WAKE};
+use crate::core::prefetch::prefetch;
 use crate::core::time::Ps;
 use crate::core::wheel::Wheel;
-use crate::net::division::Part;
-use crate::net::equipment::Equipment;
 use crate::net::link::{Links, Offered, NOWHERE};
+use crate::net::link_config::LinkConfig;
+use crate::net::partition::Part;
 use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
 use crate::net::stats::{End, PortResult, Watched};
 use crate::net::topology::{Change, Node, Topology};
 use crate::packet::{Kind, Packet, Pool, KINDS, STAMPS};
 
-/// So many events ahead the memory is asked for that an event needs, and then what is known by that memory.
+/// Prefetch distances in events: first the packet or queue that an event needs, then what is known
+/// only from it.
 const LATER: usize = 16;
 const SOON: usize = 8;
-/// Hosts from which that pays: a quarter less time a hop with priorities on 10,000, some hundredths more on 144.
+/// Networks from this number of hosts on prefetch: a quarter less time a hop with priorities on
+/// 10,000 hosts, a few hundredths more on 144.
 const LARGE: u32 = 4_096;
 
-/// What a network counts.
+/// Counters of the network.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub hops: u64,
@@ -36,11 +38,11 @@ pub(crate) struct Passed {
 /// What became of a packet that has crossed a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// It is at this host.
+    /// It has reached this host.
     At(u32),
-    /// It is on its way, and no packet was dropped.
+    /// It goes on, and no packet was dropped.
     Passed,
-    /// Packets in [`Network::lost`] were dropped for it, or it was itself.
+    /// Packets in [`Network::lost`] were dropped for it, or it was dropped.
     Lost,
 }
 
@@ -61,40 +63,38 @@ pub(crate) struct Network {
     pub links: Links,
     routes: Routes,
     pub passed: Passed,
-    /// Its memory does not stay in a processor's nearer caches.
+    /// Its memory does not stay in the processor's nearer caches.
     large: bool,
-    /// Of which cables fail.
+    /// The topology, if cables of it fail.
     changing: Option<Box<Topology>>,
-    /// Packets on links that have failed, with these links; what they name is the link that leads nowhere.
+    /// Packets on failed links, with those links; the packets name the link that leads nowhere.
     stray: BTreeMap<u32, u32>,
-    /// Packets dropped in the network, of which whoever had it do something takes care at once.
+    /// Packets dropped in the network; the caller disposes of them at once.
     pub lost: Vec<u32>,
-    /// What of it is this part's, if it is divided.
+    /// This part, if the network is partitioned.
     pub part: Option<Part>,
-    /// By part: packets that are on their way to it, with when they will have crossed their link.
+    /// By part: packets on their way to it, with arrival times.
     pub leaving: Vec<Vec<(Ps, u32)>>,
 }
 
 impl Network {
-    pub fn new(topology: &Topology, equipment: &Equipment, routing: Routing, seed: u64, watched: bool) -> Result<Self> {
+    pub fn new(topology: &Topology, link_config: &LinkConfig, routing: Routing, seed: u64, watched: bool) -> Result<Self> {
         let mut wheel = Wheel::new();
         for (number, change) in (0..).zip(&topology.changes) {
             wheel.push(change.at, DEPART | CHANGE | number);
         }
-        if !topology.changes.is_empty() && equipment.pause.is_some() {
-            return Err(Error::new("pause: no link may fail that is paused"));
+        if !topology.changes.is_empty() && link_config.pause.is_some() {
+            return Err(Error::new("pause: networks with failing cables cannot have pauses"));
         }
         let way = topology.longest_way();
         if 2 * way >= STAMPS.into() {
-            return Err(Error::new(format!(
-                "network: a way through it may take {way} ps, which there and back is not below 35.18 s, the longest round trip"
-            )));
+            return Err(Error::new(format!("network: a path may take {way} ps: its round trip must be below 35.18 s")));
         }
         Ok(Network {
             now: 0,
             wheel,
             pool: Pool::default(),
-            links: Links::new(topology, equipment, seed, watched)?,
+            links: Links::new(topology, link_config, seed, watched)?,
             routes: Routes::new(topology, routing),
             passed: Passed::default(),
             large: topology.hosts() >= LARGE,
@@ -106,17 +106,17 @@ impl Network {
         })
     }
 
-    /// Asks for what events to come will need; returns what hosts will be asked for soon.
+    /// Prefetches for upcoming events; returns what concerns a host.
     #[inline]
-    pub fn fetch(&self) -> Option<Soon> {
+    pub fn prefetch(&self) -> Option<Soon> {
         if !self.large {
             return None;
         }
         let index = |what: u32| what & ((1 << INDEX) - 1);
         if let Some(later) = self.wheel.ahead(LATER) {
             match later >> INDEX << INDEX {
-                ARRIVE => fetch(self.pool.get(index(later))),
-                DEPART => self.links.fetch(index(later)),
+                ARRIVE => prefetch(self.pool.get(index(later))),
+                DEPART => self.links.prefetch(index(later)),
                 _ => {}
             }
         }
@@ -124,11 +124,11 @@ impl Network {
         match soon >> INDEX << INDEX {
             ARRIVE => {
                 let &Packet { link, flow, to, .. } = self.pool.get(index(soon));
-                fetch(&self.links.all[link as usize]);
+                prefetch(&self.links.all[link as usize]);
                 self.routes.leads_to_host(link).then(|| Soon::Arrival { flow, host: to.host() })
             }
             DEPART => {
-                self.links.fetch_next(index(soon), &self.pool);
+                self.links.prefetch_next(index(soon), &self.pool);
                 None
             }
             TIMER => Some(Soon::Timer(index(soon))),
@@ -136,7 +136,7 @@ impl Network {
         }
     }
 
-    /// A packet has crossed its link. `key`: what a path per flow is chosen by, of a flow and the kind of its packet.
+    /// A packet has crossed its link. `key`: the path key of a flow and kind, for per-flow routing.
     #[inline]
     pub fn arrive(&mut self, handle: u32, key: impl FnOnce(u32, Kind) -> u64) -> Arrived {
         self.passed.hops += 1;
@@ -159,7 +159,7 @@ impl Network {
         }
     }
 
-    /// A packet has not crossed its link, which failed meanwhile.
+    /// A packet was on a link that failed.
     #[cold]
     fn lose_stray(&mut self, handle: u32) {
         self.passed.hops -= 1;
@@ -175,7 +175,7 @@ impl Network {
         self.lost.push(handle);
     }
 
-    /// Puts a packet into a link's queue; returns whether packets in `lost` were dropped for it, or it was itself.
+    /// Offers a packet to a link; returns whether packets were dropped, which are then in `lost`.
     #[inline]
     pub fn offer(&mut self, link: u32, handle: u32) -> bool {
         match self.links.offer(self.now, link, handle, &mut self.pool) {
@@ -187,7 +187,7 @@ impl Network {
                 if let Some(at) = departure {
                     self.wheel.push(at, DEPART | link);
                 }
-                // A queue without a port does nothing else.
+                // A queue without a port has no other effects.
                 if self.links.evicted.is_empty() {
                     return false;
                 }
@@ -208,7 +208,7 @@ impl Network {
         self.settle()
     }
 
-    /// A packet will have crossed its link by then.
+    /// Schedules a packet's arrival.
     #[inline]
     fn travel(&mut self, at: Ps, handle: u32) {
         if self.part.is_none() || !self.leaves(at, handle) {
@@ -216,18 +216,18 @@ impl Network {
         }
     }
 
-    /// Whether its link leads to another part, which will have it.
+    /// Whether the packet's link leads to another part; if so, hands it over.
     #[inline(never)]
     fn leaves(&mut self, at: Ps, handle: u32) -> bool {
         let Some(of) = &self.part else { return false };
-        let part = of.division.of_end[self.pool.get(handle).link as usize];
+        let part = of.partition.of_end[self.pool.get(handle).link as usize];
         if part != of.mine {
             self.leaving[usize::from(part)].push((at, handle));
         }
         part != of.mine
     }
 
-    /// Takes over what links have done beside the offer or departure of a packet; returns whether packets were lost.
+    /// Applies side effects of an offer or departure; returns whether packets were lost.
     fn settle(&mut self) -> bool {
         while let Some(victim) = self.links.evicted.pop() {
             let packet = self.pool.get(victim);
@@ -249,13 +249,14 @@ impl Network {
         !self.lost.is_empty()
     }
 
-    /// A link has sent a packet; or, with a bit, something else happens to it. Returns whether packets were lost.
+    /// A departure event: a link has sent a packet, or, with a flag bit, a pause frame, wake-up or
+    /// cable change. Returns whether packets were lost.
     pub fn depart(&mut self, index: u32) -> bool {
         let link = index & (CHANGE - 1);
         if index != link {
             match index - link {
-                TOLD => self.links.told(self.now, link, &mut self.pool),
-                WAKE => self.links.woken(self.now, link, &mut self.pool),
+                PAUSE_FRAME => self.links.on_pause_frame(self.now, link, &mut self.pool),
+                WAKE => self.links.on_wake(self.now, link, &mut self.pool),
                 _ => self.change(link),
             }
         } else if let Some(departure) = self.links.depart(self.now, link, &mut self.pool) {
@@ -268,8 +269,8 @@ impl Network {
         self.settle()
     }
 
-    /// A cable fails, or works again.
-    // Out of the way of departures.
+    /// A cable fails or works again.
+    // Kept out of the path of departures.
     #[cold]
     #[inline(never)]
     fn change(&mut self, number: u32) {
@@ -279,7 +280,7 @@ impl Network {
         let Change { link, works, .. } = topology.changes[number as usize];
         for link in [link, reverse(link, topology.hosts())] {
             if works {
-                self.links.mend(link);
+                self.links.repair(link);
             } else {
                 self.fail(link, topology.links());
             }
@@ -288,7 +289,8 @@ impl Network {
         self.changing = Some(topology);
     }
 
-    /// What is on the link or waits for it is lost: of the former each is so when it would have arrived.
+    /// A link fails: packets waiting for it are lost now, packets on it when they would have
+    /// arrived.
     fn fail(&mut self, link: u32, nowhere: u32) {
         let mut waited = Vec::new();
         self.links.fail(self.now, link, &mut self.pool, &mut waited);
@@ -304,27 +306,27 @@ impl Network {
         }
     }
 
-    /// Whether a packet is on a link that has failed meanwhile.
+    /// Whether a packet is on a link that has failed.
     pub fn is_stray(&self, packet: &Packet) -> bool {
         self.links.end(packet.link) == Node::Host(NOWHERE)
     }
 
-    /// How long the link to `host` takes to send what has been accepted for it.
+    /// Sending time of everything accepted for the link to `host`.
     pub fn backlog_to(&self, host: u32) -> Ps {
         self.links.backlog(self.now, self.routes.to_host(host))
     }
 
-    /// Packets that wait in queues with departure events; all others are events.
+    /// Packets waiting in queues with departure events; all other packets are in the event queue.
     pub fn waiting(&self) -> u64 {
         self.links.waiting()
     }
 
-    /// Hosts, whose own links are the first.
+    /// Number of hosts; their own links come first.
     pub fn hosts(&self) -> u32 {
         self.routes.to_host(0)
     }
 
-    /// How often a port asked the other end to stop.
+    /// Number of pauses requested by ports.
     pub fn pauses(&self) -> u64 {
         self.links.pauses.as_ref().map_or(0, |pauses| pauses.count)
     }
@@ -335,7 +337,7 @@ impl Network {
         starts.map(|(link, from)| (from.into(), self.links.end(link).into())).collect()
     }
 
-    /// What happened at every port that was watched.
+    /// Statistics of every watched port.
     pub fn ports(&self) -> Vec<PortResult> {
         let watched = (0..).zip(self.links.watch.iter().flatten()).zip(self.routes.starts());
         let result = |((link, port), from): ((u32, &Watched), Node)| {

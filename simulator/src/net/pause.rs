@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Flow control of whole links (802.3x) or of each level (802.1Qbb): its settings, what switches hold of each port, and pause frames
-//! on their way.
+//! Pause frames of whole links (802.3x) or of levels (802.1Qbb): settings, what switches hold of
+//! each port, and frames under way.
 
 use std::collections::VecDeque;
 
@@ -11,27 +11,29 @@ use crate::core::time::Ps;
 use crate::core::units::{In, Size};
 use crate::packet::Packet;
 
-/// IEEE 802.3x flow control (802.3, annex 31B): a switch that holds `xoff` bytes of what came in by a port asks the other end of
-/// the cable, switch or host, to send nothing after the frame being sent, and to go on when it holds no more than `xon` again.
-/// A packet is held until its last bit has left. A pause lasts until it is ended; real ones are renewed.
+/// IEEE 802.3x flow control (802.3, annex 31B): a switch that holds `xoff` bytes received by a port
+/// asks the other end of the cable, switch or host, to stop after the frame being sent, and to
+/// resume once it holds at most `xon`. A packet is held until its last bit has left. A pause lasts
+/// until it is revoked; real ones are refreshed.
 ///
-/// With `per_level` it is priority flow control (IEEE 802.1Qbb, now 802.1Q, section 36): the same for each of the eight levels by
-/// itself, of which ACKs are the first, with one frame for all that have something to say.
+/// With `per_level` it is priority flow control (IEEE 802.1Qbb, now 802.1Q, section 36): the same
+/// for each of the eight levels, with one frame for all levels that change. ACKs are in level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Pause {
-    /// Bytes held of one port, or of one level of it.
+    /// Bytes held of one port, or of one of its levels, from which on it pauses.
     pub xoff: u64,
-    /// The same.
+    /// Bytes held at which it resumes.
     pub xon: u64,
-    /// Bytes that can be held of one port, or of one level of it, beyond which packets are dropped as from a full queue. Nothing is
-    /// where the queues have no limit of their own and this is `xoff` + [`Pause::headroom`].
+    /// Most bytes held of one port, or of one of its levels; beyond it packets are dropped as from
+    /// a full queue. With `xoff` + [`Pause::headroom`], and queues without a limit of their own,
+    /// nothing is dropped.
     pub buffer: u64,
-    /// Pauses are of levels, not of links.
+    /// Pause levels, not whole links.
     pub per_level: bool,
 }
 
-/// As it is written: which of the two it is says the name.
+/// The serialized form: the name says which kind it is.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 enum Written {
@@ -72,37 +74,39 @@ impl From<Pause> for Written {
 }
 
 /// Bytes of a pause frame.
-pub(crate) const PAUSE_FRAME: u16 = 64;
-/// All levels, a bit each.
+pub(crate) const PAUSE_FRAME_BYTES: u16 = 64;
+/// All levels, one bit each.
 pub(crate) const ALL: u8 = u8::MAX;
 
 impl Pause {
-    /// Most bytes above `xoff` that a switch comes to hold of a port, or of one of its levels, whose cable has this delay and these
-    /// picoseconds per byte, with packets of at most `packet` bytes: 3 · packet + 64 + 2 · delay · rate − 2.
+    /// Headroom: the most bytes above `xoff` that a switch comes to hold of a port or level, for a
+    /// cable with this delay and time per byte, and packets of at most `packet` bytes: 3 · packet +
+    /// 64 + 2 · delay · rate − 2.
     ///
-    /// These are the packet that reaches `xoff`, all but a byte; what is sent while a packet of the other direction is in the pause
-    /// frame's way, while the pause frame is sent and while both cross the cable; and a packet that has begun by then. A pause frame
-    /// for another level in the way of one is shorter than the packet, and one that has not begun says both.
+    /// It is the sum of: the packet that reaches `xoff`, less a byte; what arrives while a packet
+    /// of the opposite direction delays the pause frame, while the frame is sent, and while both
+    /// cross the cable; and a packet that has started by then. A pause frame for another level that
+    /// is in the way is shorter than a packet, and one that has not started carries both.
     pub fn headroom(delay: Ps, ps_per_byte: u32, packet: u16) -> u64 {
-        let packet = u64::from(packet.max(PAUSE_FRAME));
-        (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME) - 2
+        let packet = u64::from(packet.max(PAUSE_FRAME_BYTES));
+        (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME_BYTES) - 2
     }
 
     pub(crate) fn check(&self, packet: u16) -> Result<()> {
         if self.xon >= self.xoff || self.xoff > self.buffer {
             return Err(Error::new(format!(
-                "pause: {}, {} and {} bytes are not xoff above xon and at most the buffer",
+                "pause: xoff {}, xon {} and buffer {} bytes: xoff must be above xon and at most the buffer",
                 self.xoff, self.xon, self.buffer
             )));
         }
         if self.buffer < u64::from(packet) {
-            return Err(Error::new(format!("pause: its buffer of {} bytes holds no packet of {packet}", self.buffer)));
+            return Err(Error::new(format!("pause: its buffer of {} bytes is less than a packet of {packet}", self.buffer)));
         }
         Ok(())
     }
 }
 
-/// What a switch holds of a packet: by what link it came in, its level and its bytes.
+/// What a switch holds of a packet: the link it came by, its level and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Held {
     pub link: u32,
@@ -110,30 +114,31 @@ pub(crate) struct Held {
     pub bytes: u16,
 }
 
-/// Which levels a pause frame speaks of, and which of these it stops; the others go on.
+/// The levels that a pause frame concerns, and which of them it stops; the others resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct PauseFrame {
     pub levels: u8,
     pub stop: u8,
 }
 
-/// Of packets that came into their switch by no link: those of a host itself.
+/// Marks packets that came by no link: those of a host itself.
 const NO_LINK: u32 = u32::MAX;
 
-/// Links are meant as ports: the one at the end of a link, by which packets come in. Of whole links the first level stands for all.
+/// Pause state of all ports, indexed by the link that ends at the port. For whole links level 0
+/// stands for all.
 #[derive(Debug)]
 pub(crate) struct Pauses {
     pause: Pause,
     hosts: u32,
-    /// By packet: the link by which it came into the switch that holds it.
+    /// By packet handle: the link by which it came into its switch.
     came_by: Vec<u32>,
-    /// By link and level: bytes held of what came in by it.
+    /// By link and level: bytes held.
     held: Vec<[u64; 8]>,
-    /// By link: levels that the other end was asked to stop, a bit each.
+    /// By link: levels that the other end was asked to stop, one bit each.
     asked: Vec<u8>,
-    /// By link: pause frames that it sends, with when their sending begins.
-    frames: Vec<VecDeque<(Ps, Told)>>,
-    /// How often a port asked the other end to stop.
+    /// By link: pause frames to send, with the time at which sending starts.
+    frames: Vec<VecDeque<(Ps, PauseFrame)>>,
+    /// Number of pauses requested.
     pub count: u64,
 }
 
@@ -150,12 +155,12 @@ impl Pauses {
         }
     }
 
-    /// The cable's other direction.
+    /// The opposite direction of a link.
     pub fn reverse(&self, link: u32) -> u32 {
         reverse(link, self.hosts)
     }
 
-    /// Where a level is counted, and the levels that stop with it.
+    /// The counter of a level, and the levels that stop with it.
     fn count_of(&self, level: u8) -> (usize, u8) {
         if self.pause.per_level {
             (level.into(), 1 << level)
@@ -164,12 +169,12 @@ impl Pauses {
         }
     }
 
-    /// Whether a packet can be held.
+    /// Whether there is room for a packet.
     pub fn has_room(&self, packet: Held) -> bool {
         self.held[packet.link as usize][self.count_of(packet.level).0] + u64::from(packet.bytes) <= self.pause.buffer
     }
 
-    /// A packet is held from now on; returns the levels that the other end of the link it came by has to be asked to stop.
+    /// Holds a packet; returns the levels that the other end must now stop.
     pub fn hold(&mut self, handle: u32, packet: Option<Held>) -> u8 {
         let place = handle as usize;
         if self.came_by.len() <= place {
@@ -197,8 +202,8 @@ impl Pauses {
         (link != NO_LINK).then(|| Held { link, level: packet.level(), bytes: packet.bytes })
     }
 
-    /// A packet is not held any more; returns the levels for which the other end of its link may go on.
-    pub fn let_go(&mut self, packet: Held) -> u8 {
+    /// Releases a packet; returns the levels that the other end may resume.
+    pub fn release_held(&mut self, packet: Held) -> u8 {
         let (count, levels) = self.count_of(packet.level);
         let held = &mut self.held[packet.link as usize][count];
         *held -= u64::from(packet.bytes);
@@ -210,36 +215,37 @@ impl Pauses {
         levels
     }
 
-    /// A pause frame is to be sent by `link` from `start` on. One whose sending has not begun says the newer thing too: false.
-    pub fn add_frame(&mut self, now: Ps, link: u32, start: Ps, told: Told) -> bool {
+    /// Adds a pause frame that starts at `start`. If a frame has not started yet, it is changed
+    /// instead, and the result is false.
+    pub fn add_frame(&mut self, now: Ps, link: u32, start: Ps, frame: PauseFrame) -> bool {
         let frames = &mut self.frames[link as usize];
         match frames.back_mut() {
             Some((begins, says)) if *begins > now => {
-                says.stop = says.stop & !told.levels | told.stop;
-                says.levels |= told.levels;
+                says.stop = says.stop & !frame.levels | frame.stop;
+                says.levels |= frame.levels;
                 false
             }
             _ => {
-                frames.push_back((start, told));
+                frames.push_back((start, frame));
                 true
             }
         }
     }
 
-    /// A pause frame has crossed the link: what it says.
-    pub fn take_frame(&mut self, link: u32) -> Option<Told> {
-        self.frames[link as usize].pop_front().map(|(_, told)| told)
+    /// Takes the pause frame that has crossed the link.
+    pub fn take_frame(&mut self, link: u32) -> Option<PauseFrame> {
+        self.frames[link as usize].pop_front().map(|(_, frame)| frame)
     }
 }
 
-/// The other direction of a link's cable.
+/// The opposite direction of a link.
 pub(crate) fn reverse(link: u32, hosts: u32) -> u32 {
     if link < hosts {
         link + hosts
     } else if link < 2 * hosts {
         link - hosts
     } else {
-        // Both directions of a trunk follow each other, from an even number on.
+        // Both directions of a trunk are neighbours, the first even.
         link ^ 1
     }
 }

@@ -1,42 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Links of which nobody knows at arrival when they send a packet, because their queue says when or a pause may come: packets wait
-//! in a store and every packet sent has a departure event.
+//! Ports: links that cannot tell at arrival when a packet will leave, because their queue decides
+//! later or a pause may come.
 
 use crate::core::time::Ps;
 use crate::net::pause::{Held, ALL};
+use crate::queue::admission::Admission;
 use crate::queue::discipline::Discipline;
-use crate::queue::gate::Gate;
 use crate::queue::red::Found;
-use crate::queue::setting::Queue;
+use crate::queue::settings::Queue;
 
 #[derive(Debug)]
 pub(crate) struct Port {
-    pub gate: Gate,
+    pub admission: Admission,
     pub waiting: Discipline,
-    /// A packet or pause frame is being sent: a departure event comes.
+    /// A packet or pause frame is being sent: a departure event is pending.
     pub busy: bool,
-    /// A packet is.
+    /// A packet is being sent.
     pub sending: bool,
     /// What the switch holds of the packet being sent.
     pub held: Option<Held>,
-    /// Levels for which the other end has asked for silence, a bit each.
+    /// Levels that the other end has paused, one bit each.
     pub stopped: u8,
-    /// When it is asked again what it sends, because nothing may be before.
+    /// When a wake-up is due, if packets wait that may not be sent yet.
     pub wakes: Option<Ps>,
 }
 
 impl Port {
-    pub fn new(queue: &Queue, gate: Gate, ps_per_byte: u32) -> Self {
+    pub fn new(queue: &Queue, admission: Admission, ps_per_byte: u32) -> Self {
         let waiting = Discipline::new(queue, ps_per_byte);
-        Port { gate, waiting, busy: false, sending: false, held: None, stopped: 0, wakes: None }
+        Port { admission, waiting, busy: false, sending: false, held: None, stopped: 0, wakes: None }
     }
 
-    /// Whether it may send something.
+    /// Whether it may send.
     pub fn is_free(&self) -> bool {
         !self.busy && self.stopped != ALL
     }
 
-    /// What a packet of a level finds that comes now; `CoDel`'s limit is one of what waits, and levels that mark do so by that of each.
+    /// What a packet of this level finds now. CoDel's limit counts waiting packets only; levels
+    /// that mark count their own bytes.
     pub fn found(&self, now: Ps, free: Ps, ps_per_byte: u32, level: u8) -> Found {
         let rest = if let Discipline::CoDel(..) = self.waiting { 0 } else { free.saturating_sub(now) };
         let bytes = match &self.waiting {

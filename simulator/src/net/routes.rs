@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which link a packet takes next: all shortest paths, chosen in turn or by flow. They are worked out from the shape of the network,
-//! for tables of them by switch and destination would be most of the memory of a large one; only a graph has such a table.
+//! Routing: the link that a packet takes next, among all shortest paths, in turn or by flow.
+//!
+//! Routes of trees and leaf-spine networks are computed from their shape: tables by switch and
+//! destination would be most of a large network's memory. Only a graph has a table.
 
 use std::collections::HashMap;
 
@@ -14,28 +16,29 @@ use crate::net::topology::{Node, Shape, Topology};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
-    /// Every packet takes the next link in turn; each switch counts for every switch of destination.
+    /// Packet spraying: each packet takes the next link in turn; each switch counts by destination
+    /// switch.
     Spray,
-    /// All packets of a flow in one direction take the same path (ECMP).
+    /// ECMP: all packets of a flow in one direction take the same path.
     PerFlow,
 }
 
-/// Links are numbered: host `h`'s own is `h`, the one to it `hosts + h`; then both directions of every trunk. Behind them a graph
-/// has one that leads nowhere.
+/// Link numbers: host `h`'s own is `h`, the link to it `hosts + h`; then both directions of every
+/// trunk; in a graph, last, the link that leads nowhere.
 #[derive(Debug)]
 pub(crate) struct Routes {
     routing: Routing,
     hosts: u32,
     switch_of: Vec<u32>,
     trunks: Vec<(u32, u32)>,
-    /// The link that leads nowhere, which is taken where there is no path.
+    /// The link that leads nowhere, for packets without a route.
     nowhere: u32,
     paths: Paths,
 }
 
 #[derive(Debug)]
 enum Paths {
-    /// Racks' switches come before spines, and trunks are in the order of racks.
+    /// Switches of racks come before spines; trunks are in the order of racks.
     LeafSpine {
         racks: u32,
         spines: u32,
@@ -75,24 +78,26 @@ impl Routes {
         self.hosts + host
     }
 
-    /// Whether a host is at the link's end.
+    /// Whether the link leads to a host.
     pub fn leads_to_host(&self, link: u32) -> bool {
         (self.hosts..2 * self.hosts).contains(&link)
     }
 
-    /// Links of cables between switches, one direction each, that have failed are not taken any more.
+    /// Recomputes routes without the failed links, given as one direction of each cable.
     pub fn avoid(&mut self, topology: &Topology, failed: &[u32]) {
         self.paths = Paths::Graph(Shortest::new(topology, failed));
     }
 
-    /// The link by which a packet for `to` leaves `switch`. `flow` is asked only where paths are chosen by flow.
+    /// The link by which a packet for `to` leaves `switch`. `flow` is called only for per-flow
+    /// routing.
     #[inline]
     pub fn next(&mut self, switch: u32, to: u32, flow: impl FnOnce() -> u64) -> u32 {
         let leaf = self.switch_of[to as usize];
         let here = leaf == switch;
         match &mut self.paths {
             Paths::LeafSpine { racks, spines, turns } => {
-                // Which way it goes no processor foretells, so that nothing here branches by it: 5 to 8 % of a hop's time on 144 hosts.
+                // The direction is unpredictable, so that nothing branches on it: 5 to 8 % of a
+                // hop's time on 144 hosts.
                 let (up, down) = (u32::from(!here) * u32::from(switch < *racks), switch.saturating_sub(*racks));
                 let pick = match self.routing {
                     Routing::Spray => turns.next(up, switch, leaf, *spines),
@@ -122,35 +127,35 @@ impl Routes {
     }
 }
 
-/// Which of so many links of a switch a flow takes.
+/// The link of a flow among this many.
 #[inline]
 fn of_flow(flow: u64, switch: u32, links: u32) -> u32 {
     let hash = mix(flow ^ u64::from(switch) << 48) >> 32;
     ((hash * u64::from(links)) >> 32) as u32
 }
 
-/// Whose turn it is of the spines, by rack of origin and of destination.
+/// The next spine by rack of origin and destination.
 #[derive(Debug)]
 enum Turns {
-    /// Of all pairs.
+    /// A table of all pairs.
     All { racks: u32, table: Vec<u16> },
-    /// Of those between which something was sent, where all of them would be more than 32 MB.
+    /// Only pairs in use, when a table would exceed 32 MB.
     Used(HashMap<(u32, u32), u16>),
 }
 
-/// Racks up to which there is a table of all pairs.
-const MOST_IN_TABLE: u32 = 1 << 12;
+/// The most racks with a table.
+const MAX_IN_TABLE: u32 = 1 << 12;
 
 impl Turns {
     fn new(racks: u32) -> Self {
-        if racks > MOST_IN_TABLE {
+        if racks > MAX_IN_TABLE {
             return Turns::Used(HashMap::new());
         }
         Turns::All { racks, table: vec![0; (racks * racks) as usize] }
     }
 
-    /// The spine of a packet that goes up (1); of others (0) it says nothing. Without a branch where there is a table: in it, a rack's
-    /// turn for itself is nobody's.
+    /// The spine of a packet that goes up (`up` = 1); meaningless for others (0). Branch-free with
+    /// a table, where a rack's entry for itself is unused.
     #[inline]
     fn next(&mut self, up: u32, from: u32, to: u32, spines: u32) -> u32 {
         let turn = match self {
@@ -164,14 +169,14 @@ impl Turns {
     }
 }
 
-/// A tree's switches in the order of a walk from the first one, in which those below a switch follow it.
+/// A tree's switches in depth-first order, in which a switch is followed by its subtree.
 #[derive(Debug)]
 struct Branches {
-    /// By switch: its place, and the one after those below it.
+    /// By switch: its place, and the place after its subtree.
     below: Vec<(u32, u32)>,
     /// By switch: the link upwards.
     up: Vec<u32>,
-    /// By switch: places and links of those right below it, in order.
+    /// By switch: places and links of its children, in order.
     down: Vec<Vec<(u32, u32)>>,
 }
 
@@ -179,7 +184,7 @@ impl Branches {
     fn new(topology: &Topology) -> Self {
         let switches = topology.switches as usize;
         let mut neighbours = vec![Vec::new(); switches];
-        // The link to the other end, and the one back.
+        // The link to the other end, and the link back.
         for (&(a, b, _), there) in topology.trunks.iter().zip((2 * topology.hosts()..).step_by(2)) {
             neighbours[a as usize].push((b, there, there + 1));
             neighbours[b as usize].push((a, there + 1, there));
@@ -229,13 +234,13 @@ impl Branches {
 mod tests {
     use super::*;
     use crate::core::rng::Rng;
-    use crate::net::equipment::Equipment;
     use crate::net::link::Links;
+    use crate::net::link_config::LinkConfig;
     use crate::net::topology::{Cable, LeafSpine, Tree};
     use crate::queue::limit::Limit;
-    use crate::queue::setting::Queue;
+    use crate::queue::settings::Queue;
 
-    /// The switches that a packet passes from one host to another, by the links that it takes.
+    /// The switches that a packet passes between two hosts.
     fn path(routes: &mut Routes, links: &Links, from: u32, to: u32) -> Vec<u32> {
         let (mut link, mut path) = (from, Vec::new());
         loop {
@@ -270,12 +275,12 @@ mod tests {
             }
             let topology = tree.build().unwrap();
             let mut routes = Routes::new(&topology, Routing::Spray);
-            let links = Links::new(&topology, &Equipment::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
+            let links = Links::new(&topology, &LinkConfig::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
             let to_root =
                 |n: u64| std::iter::successors(Some(n), |&n| (n > 0).then(|| parents[n as usize])).collect::<Vec<u64>>();
             for from in 0..switches {
                 for to in 0..switches {
-                    // Up to the first that is above both, and down.
+                    // Up to the first common ancestor, then down.
                     let (up, down) = (to_root(from), to_root(to));
                     let top = *up.iter().find(|n| down.contains(n)).unwrap();
                     let there = up.iter().take_while(|&&n| n != top).chain([&top]);
@@ -291,11 +296,11 @@ mod tests {
     /// Each pair of racks has turns of its own, whether all pairs or those in use are remembered.
     #[test]
     fn spines_are_used_in_turn() {
-        for racks in [3, MOST_IN_TABLE + 1] {
+        for racks in [3, MAX_IN_TABLE + 1] {
             let fabric = LeafSpine { racks, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 };
             let topology = Topology::leaf_spine(&fabric).unwrap();
             let mut routes = Routes::new(&topology, Routing::Spray);
-            let links = Links::new(&topology, &Equipment::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
+            let links = Links::new(&topology, &LinkConfig::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
             let mut through = |from: u32, to: u32| path(&mut routes, &links, from, to)[1] - racks;
             let last = 2 * racks - 1;
             let got =

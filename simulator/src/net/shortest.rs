@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Shortest paths of any graph, by the number of cables: for each switch and each switch of destination the links that are a step
-//! of one. Where there is one link it stands there itself; of others few switches have many different sets, so that each is kept once.
+//! Shortest paths of a graph by the number of cables: for each switch and destination switch, the
+//! links that lead closer.
+//!
+//! A single link is stored in place. Sets of several links are stored once each, because switches
+//! have few different ones.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,19 +12,19 @@ use crate::net::topology::Topology;
 #[derive(Debug)]
 pub(crate) struct Shortest {
     switches: usize,
-    /// By switch that has hosts: its place among those.
+    /// By switch: its place among switches with hosts.
     leaves: Vec<usize>,
-    /// By place of the destination and switch: a link, or, after the numbers of all links, the number of a set.
+    /// By destination's place and switch: a link, or, from the number of links on, a set's number.
     steps: Vec<u32>,
     links: u32,
-    /// None, or several.
+    /// Sets of no link or of several.
     sets: Vec<Vec<u32>>,
-    /// As `steps`: whose turn it is.
+    /// Indexed as `steps`: the next link in turn.
     turns: Vec<u16>,
 }
 
 impl Shortest {
-    /// Without those links of trunks that have `failed`, both directions of each.
+    /// Without the failed trunks, given as one direction each.
     pub fn new(topology: &Topology, failed: &[u32]) -> Self {
         let switches = topology.switches as usize;
         let mut links = vec![Vec::new(); switches];
@@ -63,7 +66,7 @@ impl Shortest {
         Shortest { switches, leaves, turns: vec![0; steps.len()], steps, links: topology.links(), sets }
     }
 
-    /// The links from a switch to another, and whose turn it is.
+    /// The links from a switch towards another, and the turn.
     #[inline]
     pub fn next(&mut self, switch: u32, leaf: u32) -> (&[u32], &mut u16) {
         let place = self.leaves[leaf as usize] * self.switches + switch as usize;
@@ -76,7 +79,7 @@ impl Shortest {
     }
 }
 
-/// How many cables each switch is from this one.
+/// Distance of each switch in cables.
 fn distances(links: &[Vec<(usize, u32)>], from: usize) -> Vec<u32> {
     let mut far = vec![u32::MAX; links.len()];
     far[from] = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What happened at each port, for those who want to know.
+//! Statistics of each port.
 
 use crate::core::time::Ps;
 use crate::net::topology::Node;
 
-/// A node at an end of a cable, by its number: racks' switches before spines, a tree's nodes in the order of their names.
+/// A node at an end of a cable, by number: switches of racks before spines, a tree's nodes in the
+/// order of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// A host.
@@ -22,25 +23,26 @@ impl From<Node> for End {
     }
 }
 
-/// One direction of a cable, with the queue before it.
+/// Statistics of one direction of a cable and the queue before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortResult {
-    /// Whose queue it is.
+    /// The node with the queue.
     pub from: End,
-    /// Where the cable leads.
+    /// The node that the cable leads to.
     pub to: End,
-    /// Most bytes that had been taken and not been sent.
+    /// Most bytes accepted and not sent.
     pub longest: u64,
-    /// Bytes times ps of waiting, without being sent until now: over the run's time, the mean number of bytes that wait (Little).
+    /// Bytes times ps of waiting so far; divided by the run's time, the mean number of waiting
+    /// bytes (Little's law).
     pub waiting: u128,
     /// Packets marked here.
     pub marked: u64,
     /// Packets dropped early.
     pub early: u64,
-    /// Packets dropped because the queue, or what the switch holds of the port they came by, was full; also those that it had taken
-    /// and gave up for others.
+    /// Packets dropped because the queue, or the switch's buffer for the incoming port, was full;
+    /// and packets evicted for others.
     pub full: u64,
-    /// For how long it was paused, in ps.
+    /// Time paused, in ps.
     pub paused: Ps,
 }
 
@@ -48,26 +50,26 @@ pub struct PortResult {
 pub(crate) struct Watched {
     longest: u64,
     waited: u128,
-    /// Bytes that wait since then.
+    /// Waiting bytes, and since when.
     waiting: (u64, Ps),
     pub marked: u64,
     pub early: u64,
     pub full: u64,
-    /// Bytes that it has begun to send, or will send whatever comes.
+    /// Bytes whose sending has started or is fixed.
     pub begun: u64,
     paused: Ps,
     since: Option<Ps>,
 }
 
 impl Watched {
-    /// A packet was taken; `bytes` were to be sent with it.
+    /// Records an accepted packet; `bytes` are to be sent with it.
     pub fn taken(&mut self, bytes: u64, marked: bool) {
         self.longest = self.longest.max(bytes);
         self.marked += u64::from(marked);
     }
 
-    /// A packet was taken that finds so many bytes, waits so long and is sent whatever comes.
-    // Not inlined, so that the way of links that are not watched stays short.
+    /// Records an accepted packet whose wait is known: `found` bytes were before it.
+    // Not inlined, so that the path of unwatched links stays short.
     #[cold]
     #[inline(never)]
     pub fn accept(&mut self, found: u64, bytes: u16, wait: Ps, marked: bool) {
@@ -77,7 +79,8 @@ impl Watched {
         self.begun += bytes;
     }
 
-    /// So many bytes wait from now on. `rest`: of the packet being sent, when a packet was taken.
+    /// Records the waiting bytes from now on. `rest`: bytes of the packet being sent, if a packet
+    /// was accepted.
     pub fn waits(&mut self, now: Ps, bytes: u64, rest: Option<u64>) {
         self.waited += u128::from(self.waiting.0) * u128::from(now - self.waiting.1);
         self.waiting = (bytes, now);
@@ -86,15 +89,15 @@ impl Watched {
         }
     }
 
-    /// The link fails: all that waits is lost, and so many bytes that it had begun to send or was to. `in_vain`: bytes times ps that
-    /// these, which have counted their wait when they came, will not wait.
+    /// Records a failure: all waiting packets are lost, and `rest` bytes whose sending was fixed.
+    /// `in_vain`: bytes times ps of waiting that was counted at arrival and will not happen.
     pub fn fails(&mut self, now: Ps, rest: u64, in_vain: u128) {
         self.waits(now, 0, None);
         self.begun -= rest;
         self.waited -= in_vain;
     }
 
-    /// The port stops or goes on.
+    /// Records that the port stops or resumes.
     pub fn stop(&mut self, now: Ps, stop: bool) {
         if !stop {
             self.paused += self.since.take().map_or(0, |since| now - since);
@@ -108,7 +111,8 @@ impl Watched {
         (self.marked, self.early + self.full)
     }
 
-    /// All of it until now, of a link between these nodes. `later`: what was counted of the time after now.
+    /// The statistics until now, for a link between these nodes. `later`: waiting already counted
+    /// that lies after now.
     pub fn result(&self, now: Ps, later: u128, from: Node, to: Node) -> PortResult {
         let (bytes, since) = self.waiting;
         PortResult {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Networks: switches joined by cables, and hosts with one cable each.
+//! Topologies: switches joined by cables, and hosts with one cable each.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,13 @@ use crate::core::units::{Duration, In};
 pub struct Cable {
     /// Bit/s.
     pub rate: u64,
-    /// From the last bit's departure to its arrival, with what the node at the end takes to look at the packet.
+    /// Time from the last bit's departure to its arrival, including the processing of the packet at
+    /// the end.
     #[serde(with = "In::<Duration>")]
     pub delay: Ps,
 }
 
-/// Racks of hosts, every rack's switch joined to every spine.
+/// Settings of a leaf-spine network: racks of hosts, each rack's switch joined to every spine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeafSpine {
@@ -31,9 +32,9 @@ pub struct LeafSpine {
     pub hosts_per_rack: u32,
     /// Number of spines.
     pub spines: u32,
-    /// Between a host and its rack's switch.
+    /// Cable between a host and its rack's switch.
     pub edge: Cable,
-    /// Between a rack's switch and a spine.
+    /// Cable between a rack's switch and a spine.
     pub uplink: Cable,
 }
 
@@ -44,7 +45,7 @@ pub(crate) enum Node {
     Switch(u32),
 }
 
-/// What is known of the paths of a network.
+/// The shape of a network, which decides how routes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     LeafSpine { racks: u32, spines: u32 },
@@ -61,28 +62,29 @@ pub(crate) struct Change {
     pub works: bool,
 }
 
-/// A network whose switches and hosts have numbers; hosts are numbered 0, 1, ... by rack or by name.
+/// A network of numbered switches and hosts. Hosts are numbered 0, 1, ... by rack or by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub(crate) switches: u32,
     /// Each host's switch and cable.
     pub(crate) hosts: Vec<(u32, Cable)>,
-    /// Switches that are joined, sorted.
+    /// Cables between switches, sorted.
     pub(crate) trunks: Vec<(u32, u32, Cable)>,
     pub(crate) shape: Shape,
-    /// By host, of those that draw.
+    /// Jitter by host.
     pub(crate) jitter: BTreeMap<u32, Quantiles>,
-    /// In the order of time, of a graph.
+    /// Cable changes of a graph, in the order of time.
     pub(crate) changes: Vec<Change>,
     names: BTreeMap<String, u32>,
 }
 
-/// Hosts fit 24 bits of a packet.
-const MOST_HOSTS: u32 = 1 << 24;
-/// Spines are counted in 16 bits.
-const MOST_SPINES: u32 = u16::MAX as u32;
-/// Cables between racks and spines: with them a simulation takes 600 MB before anything is sent.
-const MOST_TRUNKS: u64 = 1 << 23;
+/// Host numbers fit 24 bits of a packet.
+const MAX_HOSTS: u32 = 1 << 24;
+/// Spines fit 16 bits.
+const MAX_SPINES: u32 = u16::MAX as u32;
+/// Most cables between racks and spines: with them a simulation takes 600 MB before anything is
+/// sent.
+const MAX_TRUNKS: u64 = 1 << 23;
 
 impl Topology {
     /// A leaf-spine network; host `i` is in rack `i / hosts_per_rack`.
@@ -93,16 +95,16 @@ impl Topology {
     pub fn leaf_spine(of: &LeafSpine) -> Result<Self> {
         let hosts = u64::from(of.racks) * u64::from(of.hosts_per_rack);
         if hosts == 0 {
-            return Err(Error::new("a leaf-spine network has no rack or no host in a rack"));
+            return Err(Error::new("a leaf-spine network needs a rack with a host"));
         }
         if of.spines == 0 && of.racks > 1 {
-            return Err(Error::new("a leaf-spine network of several racks has no spine"));
+            return Err(Error::new("a leaf-spine network of several racks needs a spine"));
         }
         check_count(hosts)?;
         let trunks = u64::from(of.racks) * u64::from(of.spines);
-        if of.spines > MOST_SPINES || trunks > MOST_TRUNKS {
+        if of.spines > MAX_SPINES || trunks > MAX_TRUNKS {
             return Err(Error::new(format!(
-                "a network of {} spines and {trunks} cables to them is larger than {MOST_SPINES} and {MOST_TRUNKS}, the most",
+                "a network of {} spines and {trunks} cables to them is larger than the most, {MAX_SPINES} and {MAX_TRUNKS}",
                 of.spines
             )));
         }
@@ -131,16 +133,16 @@ impl Topology {
         2 * (self.hosts.len() + self.trunks.len()) as u32
     }
 
-    /// Number of the host that a tree or graph calls so.
+    /// The number of the host with this name, in a tree or graph.
     pub fn host(&self, name: &str) -> Option<u32> {
         self.names.get(name).copied()
     }
 
-    /// A host takes, beyond its cable's delay, what is drawn from `quantiles` for each packet that comes in; packets of one flow stay
-    /// in order.
+    /// Gives a host jitter: extra time drawn from `quantiles` for each incoming packet; packets of
+    /// one flow stay in order.
     ///
     /// # Errors
-    /// There is no such host, or it draws already.
+    /// There is no such host, or it has jitter already.
     pub fn set_jitter(&mut self, host: u32, quantiles: Quantiles) -> Result<()> {
         if host >= self.hosts() {
             return Err(Error::new(format!("there is no host {host} among {}", self.hosts())));
@@ -151,14 +153,14 @@ impl Topology {
         }
     }
 
-    /// What the cables of a way between two hosts take at most, and a host that draws.
+    /// The most time that cables and jitter take on a path between two hosts.
     pub(crate) fn longest_way(&self) -> u128 {
         let (mut most, mut sum) = (0, 0);
         for (_, _, cable) in &self.trunks {
             most = cable.delay.max(most);
             sum += u128::from(cable.delay);
         }
-        // No way crosses a switch twice.
+        // No path crosses a switch twice.
         let trunks = match self.shape {
             Shape::LeafSpine { .. } => 2,
             Shape::Tree | Shape::Graph => self.switches - 1,
@@ -168,7 +170,7 @@ impl Topology {
         2 * u128::from(edge) + (u128::from(most) * u128::from(trunks)).min(sum) + u128::from(drawn)
     }
 
-    /// Picoseconds per byte of the slowest host's cable, on which loads and levels are reckoned.
+    /// Picoseconds per byte of the slowest host cable, on which loads and levels are based.
     pub(crate) fn slowest_edge(&self) -> Result<u32> {
         let rate = self.hosts.iter().map(|(_, cable)| cable.rate).min();
         ps_per_byte(rate.unwrap_or(0))
@@ -176,8 +178,8 @@ impl Topology {
 }
 
 fn check_count(hosts: u64) -> Result<()> {
-    if hosts > u64::from(MOST_HOSTS) {
-        return Err(Error::new(format!("a network of {hosts} hosts is larger than {MOST_HOSTS}, the most")));
+    if hosts > u64::from(MAX_HOSTS) {
+        return Err(Error::new(format!("a network of {hosts} hosts is larger than the most, {MAX_HOSTS}")));
     }
     Ok(())
 }
@@ -186,7 +188,7 @@ fn check_cable(name: &str, cable: &Cable) -> Result<()> {
     ps_per_byte(cable.rate).map(|_| ()).map_err(|e| Error::new(format!("{name}: {e}")))
 }
 
-/// A tree in the making: nodes have names, in any order; who hangs on whom is said by cables.
+/// A tree under construction: nodes have names, in any order; cables define the structure.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     switches: Vec<String>,
@@ -221,7 +223,7 @@ impl Tree {
         self
     }
 
-    /// Names of its switches, as they were added.
+    /// Names of its switches, in the order of adding.
     pub fn switches(&self) -> &[String] {
         &self.switches
     }
@@ -236,18 +238,20 @@ impl Tree {
         &self.cables
     }
 
-    /// The network. Nodes are numbered in the order of their names, so that it is the same for any order of adding.
+    /// Builds the network. Nodes are numbered in the order of their names, so that the order of
+    /// adding does not matter.
     ///
     /// # Errors
-    /// A name used twice or unknown to a cable; a host without a cable or with several; a cable between two hosts, or from a switch to itself; a loop;
-    /// parts that are not joined; more than 16,777,216 hosts; a rate that [`ps_per_byte`] refuses.
+    /// A name used twice, or unknown to a cable; a host without a cable or with several; a cable
+    /// between two hosts, or from a switch to itself; a loop; parts that are not joined; more than
+    /// 16,777,216 hosts; a rate that [`ps_per_byte`] refuses.
     pub fn build(&self) -> Result<Topology> {
         let topology = self.network(Shape::Tree)?;
         check_tree(self.switches.len(), &topology.trunks)?;
         Ok(topology)
     }
 
-    /// The network, whether it is a tree or not.
+    /// Builds the network without checking that it is a tree.
     pub(crate) fn network(&self, shape: Shape) -> Result<Topology> {
         let switches = numbered(&self.switches)?;
         let names = numbered(&self.hosts)?;
@@ -313,7 +317,7 @@ fn attach(hosts: &mut [Option<(u32, Cable)>], host: u32, switch: u32, cable: Cab
     }
 }
 
-/// A graph is a tree when it is joined by one cable less than it has nodes.
+/// A graph is a tree if it is connected by one cable fewer than it has nodes.
 fn check_tree(switches: usize, trunks: &[(u32, u32, Cable)]) -> Result<()> {
     let mut root: Vec<usize> = (0..switches).collect();
     let find = |root: &[usize], mut at: usize| {
@@ -330,7 +334,7 @@ fn check_tree(switches: usize, trunks: &[(u32, u32, Cable)]) -> Result<()> {
         root[a] = b;
     }
     if trunks.len() + 1 != switches {
-        return Err(Error::new("a tree is in parts that no cable joins"));
+        return Err(Error::new("a tree must be connected"));
     }
     Ok(())
 }

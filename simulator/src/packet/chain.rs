@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Queues of packets that take no memory of their own.
+//! Packet queues that need no memory of their own: an XOR-linked list through the packet pool.
 
 use crate::packet::Pool;
 
-/// No packet; others are known by their handle and one.
+/// No packet; a packet is its handle plus one.
 const NONE: u32 = 0;
 
-/// A line of packets that wait, of which the first and the last can be taken: the pool has one number for each packet, which is
-/// that of the packet before it xor that of the packet after it. A port has nine such lines, and a large network tens of thousands
-/// of ports: eight bytes a line stay in a processor's caches where a vector's 32, and what it points to, do not.
+/// A doubly ended list of waiting packets. The pool stores one number for each packet: the previous
+/// packet xor the next one. A port has nine such lists, and a large network tens of thousands of
+/// ports: eight bytes a list stay in the processor's caches, where a vector's 32 bytes and its heap
+/// would not.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Chain {
     first: u32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Numbers of packets.
+//! Packet counts by kind.
 
 use std::ops::AddAssign;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::packet::KINDS;
 
-/// Packets by what they are.
+/// Packet counts by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ByKind {
     /// Data of flows.
@@ -18,9 +18,9 @@ pub struct ByKind {
     pub probes: u64,
     /// Datagrams.
     pub datagrams: u64,
-    /// Requests for a connection.
+    /// SYNs.
     pub syns: u64,
-    /// Answers to them.
+    /// SYN-ACKs.
     pub syn_acks: u64,
 }
 
@@ -30,7 +30,7 @@ impl ByKind {
         ByKind { data, acks, probes, datagrams, syns, syn_acks }
     }
 
-    /// All together.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
     }

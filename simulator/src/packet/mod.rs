@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Packets: 32 bytes each, in one pool, known by a 32-bit handle.
+//! Packets: 32 bytes each, in one pool, addressed by a 32-bit handle.
 
 pub(crate) mod chain;
 pub(crate) mod counts;
 
-use crate::core::fetch::fetch;
+use crate::core::prefetch::prefetch;
 use crate::core::time::Ps;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
     Data,
     Ack,
-    /// pFabric's header-only packet, which asks whether anything comes through.
+    /// pFabric's header-only packet, which tests whether the path works.
     Probe,
     Datagram,
     Syn,
@@ -25,31 +25,37 @@ pub(crate) const KINDS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// Slot of the flow, or index of the datagrams' source; above the number of sources an application's channel.
+    /// The flow's slot, or the source's index; from the number of sources on, an application's
+    /// channel.
     pub flow: u32,
-    /// Data: its number in the flow. ACK: how many packets from the first on have arrived. Datagram: low half of `created`.
+    /// Data: its number in the flow. ACK: the cumulative acknowledgement, in packets. Datagram: low
+    /// half of `created`.
     pub seq: u32,
-    /// ACK: number of the packet that it answers, which is all that a selective acknowledgement tells here. Datagram: high half.
-    /// Data: [`CWR`], [`AGAIN`], [`SCALABLE`] and below them what `stamp` leaves out of the time, above it and below.
+    /// ACK: number of the packet that it answers; this is all the selective acknowledgement there
+    /// is. Datagram: high half of `created`. Data: [`CWR`], [`AGAIN`], [`SCALABLE`], and below them
+    /// the parts of the time that `stamp` leaves out, above and below it.
     pub echo: u32,
-    /// When data left the host, in units of [`STAMP`]; an ACK brings it back. Datagram of an application: its token.
+    /// When data left the host, in units of [`STAMP`]; the ACK returns it. Application datagram:
+    /// its token.
     pub stamp: u32,
-    /// Served in increasing order by queues with priorities: 0 for ACKs.
+    /// Priority queues serve lower ranks first; ACKs have 0.
     pub rank: u32,
-    /// The link that the packet is on or waits for.
+    /// The link that the packet is on or waiting for.
     pub link: u32,
     /// Bytes on the wire.
     pub bytes: u16,
     pub to: Destination,
     pub kind: Kind,
-    /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
+    /// Data: congestion experienced. ACK: its echo (ECE). SYN and SYN-ACK: the flow is ECN-capable
+    /// (RFC 3168, section 6.1.1).
     pub marked: bool,
-    /// It may be marked instead of dropped: data of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5), and what
-    /// else its transport lets be.
+    /// ECN-capable transport: it may be marked instead of dropped. Set for first transmissions of
+    /// data of ECN-capable senders (RFC 3168, section 6.1.5), and for whatever else the transport's
+    /// settings add.
     pub ect: bool,
 }
 
-/// The number of a host in three bytes, so that a packet has 32.
+/// A host number in three bytes, so that a packet has 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Destination([u8; 3]);
 
@@ -66,36 +72,39 @@ impl Destination {
     }
 }
 
-/// In `echo` of an ACK that answers no packet alone: a probe's, or a late one.
+/// In `echo` of an ACK that answers no single packet: a probe's, or a delayed one.
 pub(crate) const NO_ECHO: u32 = u32::MAX;
 /// In `echo` of data: congestion window reduced (RFC 3168, section 6.1.2).
 pub(crate) const CWR: u32 = 1 << 31;
-/// In `echo` of data: it was sent before.
+/// In `echo` of data: a retransmission.
 pub(crate) const AGAIN: u32 = 1 << 30;
 
-/// In `echo` of ECN-capable data: its sender answers marks in proportion to their share (RFC 9331, section 4.1: ECT(1)).
+/// In `echo` of ECN-capable data: its sender responds in proportion to the share of marks (RFC
+/// 9331, section 4.1: ECT(1)).
 pub(crate) const SCALABLE: u32 = 1 << 29;
 
-/// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than the cables of any way there and back.
+/// log2 of the unit of time stamps, 8.192 ns: 32 bits last 35 s, longer than any round trip over
+/// cables.
 const STAMP: u32 = 13;
-/// What a time stamp lasts.
+/// The time after which stamps repeat.
 pub(crate) const STAMPS: Ps = 1 << (32 + STAMP);
-/// What a time stamp leaves out, in `echo` of data: the last 13 bits of the time, and those above the stamp's, 32 places lower.
+/// The parts of the time that a stamp leaves out, kept in `echo` of data: the last 13 bits, and the
+/// bits above the stamp, 32 places lower.
 const FINE: u32 = (1 << STAMP) - 1;
 const COARSE: u32 = SCALABLE - 1 - FINE;
 
-/// `now`, or a time since, as a time stamp.
+/// Converts `now`, or a duration, to stamp units.
 pub(crate) fn stamp(now: Ps) -> u32 {
     (now >> STAMP) as u32
 }
 
-/// Time since the stamp was taken, 8.192 ns too long at most, and without multiples of [`STAMPS`].
+/// Time since the stamp was taken, at most 8.192 ns too long, modulo [`STAMPS`].
 pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
     Ps::from(stamp(now).wrapping_sub(stamped)) << STAMP
 }
 
 impl Packet {
-    /// A datagram for host `to`, of a source or a channel.
+    /// A datagram to host `to`, from a source or channel.
     pub fn datagram(flow: u32, to: u32, level: u8, bytes: u16) -> Self {
         Packet {
             flow,
@@ -117,12 +126,13 @@ impl Packet {
         self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
     }
 
-    /// The level of what is served by level, 0 to 7; ACKs are of the first.
+    /// The level of what is served by level, 0 to 7; ACKs are in level 0.
     pub fn level(&self) -> u8 {
         self.rank.saturating_sub(1).min(7) as u8
     }
 
-    /// A queue marks it: congestion experienced. Nobody heeds that of a packet without data, whose bit is another.
+    /// Marks data: congestion experienced. Packets without data are left alone: their bit means
+    /// something else, and nobody would react.
     #[inline]
     pub fn mark(&mut self) {
         self.marked |= self.kind == Kind::Data;
@@ -138,14 +148,14 @@ impl Packet {
         self.echo = (now >> 32) as u32;
     }
 
-    /// Data, a probe or a SYN leaves the host's limiter.
+    /// Records that data, a probe or a SYN leaves the host's limiter.
     #[inline]
     pub fn set_sent(&mut self, now: Ps) {
         self.stamp = stamp(now);
         self.echo |= now as u32 & FINE | (now >> 32) as u32 & COARSE;
     }
 
-    /// How long data has been under way, exactly, if less than 26 days.
+    /// How long data has been under way; exact below 26 days.
     #[inline]
     pub fn under_way(&self, now: Ps) -> Ps {
         let sent = Ps::from(self.echo & COARSE) << 32 | Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
@@ -153,12 +163,12 @@ impl Packet {
     }
 }
 
-/// All packets; handles of those that are gone are used again, the latest first, so that few cache lines are touched.
+/// All packets. Freed handles are reused, the latest first, so that few cache lines are touched.
 #[derive(Debug)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
-    /// By handle and one, of those that wait in a [`chain::Chain`]: what stands before and after them. The first is nobody's, so that
-    /// ends of chains need no case of their own.
+    /// The links of packets in a [`chain::Chain`], indexed by handle plus one. Entry 0 belongs to
+    /// no packet, so that ends of chains need no special case.
     besides: Vec<u32>,
     free: Vec<u32>,
 }
@@ -195,9 +205,9 @@ impl Pool {
     }
 
     #[inline]
-    pub fn fetch(&self, handle: u32) {
-        fetch(&self.packets[handle as usize]);
-        fetch(&self.besides[handle as usize + 1]);
+    pub fn prefetch(&self, handle: u32) {
+        prefetch(&self.packets[handle as usize]);
+        prefetch(&self.besides[handle as usize + 1]);
     }
 
     #[inline]

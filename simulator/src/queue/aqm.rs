@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What queues do before they are full: settings of random early detection and `CoDel`, and whom they spare.
+//! What the active queue managers share: which packets they protect, and a probability's unit.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,18 +16,20 @@ const LARGEST_WEIGHT: u32 = 16;
 /// Thresholds, in bytes, are below, so that an average with 24 fractional bits fits.
 const LARGEST_THRESHOLD: u64 = 1 << 37;
 
-/// Which packets that are not ECN-capable active queue management queues where it would drop them. What is ECN-capable is marked.
+/// Which packets that are not ECN-capable are queued where active queue management would drop them.
+/// ECN-capable packets are marked instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protection {
     /// None.
     Default,
-    /// Those with the ECE bit: SYNs and SYN-ACKs of ECN-capable flows, ACKs that echo a mark.
+    /// Packets with the ECE bit: SYNs and SYN-ACKs of ECN-capable flows, ACKs that echo a mark.
     EceBit,
-    /// SYNs, SYN-ACKs, ACKs and probes, whatever their bits: only data and datagrams are dropped early.
+    /// SYNs, SYN-ACKs, ACKs and probes, whatever their bits: only data and datagrams are dropped
+    /// early.
     #[serde(rename = "ack+syn")]
     AckSyn,
-    /// All, as Linux's `red ... nodrop`.
+    /// All packets, as Linux's `red ... nodrop`.
     #[serde(rename = "nodrop")]
     NoDrop,
 }
@@ -43,57 +45,63 @@ impl Protection {
     }
 }
 
-/// How random early detection spaces its actions.
+/// How RED spaces its marks and drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
-    /// ns-2's `RED` with its default `wait_`: 1/p to 2/p packets from one action to the next; where the queue is counted in bytes,
-    /// the probability grows with the packet's size over the mean one. An empty queue acts on nothing.
+    /// ns-2's `RED` with its default `wait_`: 1/p to 2/p packets from one action to the next. If
+    /// the queue counts bytes, the probability grows with the packet's size relative to the mean. A
+    /// packet that finds the queue empty is never dropped.
     #[serde(rename = "ns-2")]
     Ns2,
-    /// Linux's `sch_red`: 1 to 1/p packets, of any size. While the link idles the average falls by (1 − weight) for every mean
-    /// packet that could have been sent, and in proportion for the rest; Linux reads about the same off a table of powers of two.
+    /// Linux's `sch_red`: 1 to 1/p packets, of any size. While the link idles, the average falls by
+    /// (1 − weight) for every mean packet that could have been sent, and in proportion for the
+    /// rest; Linux reads nearly the same from a table of powers of two.
     Linux,
-    /// None: each packet by itself, of any size, as switches mark for DCQCN (Zhu et al., SIGCOMM 2015, figure 5).
+    /// No spacing: each packet independently, of any size, as switches mark for DCQCN (Zhu et al.,
+    /// SIGCOMM 2015, figure 5).
     Each,
 }
 
-/// Thresholds of random early detection.
+/// RED's thresholds and maximum probability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The probability is 0 where the average is below. So many packets are so many mean ones.
+    /// Below this average the probability is 0. A number of packets means as many mean packets.
     pub min: Limit,
-    /// Where the probability is `max_p`.
+    /// At this average the probability is `max_p`.
     pub max: Limit,
     /// In millionths.
     #[serde(with = "In::<Fraction>")]
     pub max_p: u32,
 }
 
-/// Random early detection (Floyd and Jacobson, 1993) on the average queue, which counts the packet being sent.
+/// Random early detection (Floyd and Jacobson, 1993) on the average queue, which includes the
+/// packet being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
-    /// Of the queue behind it.
+    /// Limit of the queue behind it.
     pub limit: Limit,
     /// Thresholds.
     pub profile: Profile,
-    /// Other thresholds for packets that are not ECN-capable, on the same average (WRED with two classes); none: the same.
+    /// Other thresholds for packets that are not ECN-capable, on the same average (WRED with two
+    /// classes); none: the same.
     pub not_ect: Option<Profile>,
     /// Above `max` the probability goes from `max_p` to 1 at twice `max`, instead of at once.
     pub gentle: bool,
-    /// A packet that comes moves the average by 2^-`weight` of the difference; 0: the queue itself, not an average.
+    /// Each arriving packet moves the average by 2^-`weight` of the difference; 0: the current
+    /// queue instead of an average.
     pub weight: u32,
-    /// Every packet counts as a mean one; else its bytes.
+    /// Count every packet as a mean one; otherwise count bytes.
     pub in_packets: bool,
     /// Bytes of a mean packet.
     #[serde(with = "In::<Octets>")]
     pub mean_packet: u16,
     /// Spacing of actions.
     pub reading: Reading,
-    /// In millionths: where the probability is as large or larger, ECN-capable packets are dropped too; none: never.
-    /// 1,000,000 is Linux's `harddrop`.
+    /// In millionths: at this probability or above, ECN-capable packets are dropped too; none:
+    /// never. 1,000,000 is Linux's `harddrop`.
     #[serde(with = "In::<Fraction>")]
     pub mark_p: Option<u32>,
     /// Who is not dropped early.
@@ -101,8 +109,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// ns-2.35's default parameters, which count bytes in packets of 500: weight 2^-9 (its former 0.002, for one that is reckoned
-    /// from the link), gentle, `max_p` and `mark_p` 0.1.
+    /// ns-2.35's default parameters, which count bytes in packets of 500: weight 2^-9 (close to its
+    /// former 0.002; today's is computed from the link), gentle, `max_p` and `mark_p` 0.1.
     pub fn ns2(min: Limit, max: Limit, limit: Limit) -> Self {
         Red {
             limit,
@@ -139,15 +147,15 @@ impl Red {
             return Err(Error::new(format!("a weight of 2^-{} is less than 2^-{LARGEST_WEIGHT}, the least", self.weight)));
         }
         if self.mean_packet == 0 {
-            return Err(Error::new("a mean packet has 0 bytes"));
+            return Err(Error::new("the mean packet must be above 0 bytes"));
         }
         match self.mark_p {
-            Some(p) if p > MILLION => Err(Error::new(format!("mark_p: {p} millionths are more than 1"))),
+            Some(p) if p > MILLION => Err(Error::new(format!("mark_p: {p} millionths exceed 1"))),
             _ => Ok(()),
         }
     }
 
-    /// Says which thresholds in time are too large on a link of this rate.
+    /// Refuses time thresholds that are too large on a link of this rate.
     pub(crate) fn check_times(&self, ps_per_byte: u32) -> Result<()> {
         let times = std::iter::once(self.profile).chain(self.not_ect).filter_map(|profile| match profile.max {
             Limit::Time(max) => Some(max / u64::from(ps_per_byte)),
@@ -160,7 +168,7 @@ impl Red {
 /// `max`: in bytes.
 fn check_threshold(max: u64) -> Result<()> {
     if max >= LARGEST_THRESHOLD {
-        return Err(Error::new(format!("a threshold of {max} bytes is not below 2^37")));
+        return Err(Error::new(format!("a threshold of {max} bytes must be below 2^37")));
     }
     Ok(())
 }
@@ -171,32 +179,33 @@ impl Profile {
         let (min, max, bytes) = match (self.min, self.max) {
             (Limit::Bytes(min), Limit::Bytes(max)) => (min, max, max),
             (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into(), u64::from(max) * u64::from(mean)),
-            // What a time holds depends on the link.
+            // The bytes of a time depend on the link.
             (Limit::Time(min), Limit::Time(max)) => (min, max, 0),
-            _ => return Err(Error::new("min and max are not both in bytes, packets or time")),
+            _ => return Err(Error::new("min and max must both be in bytes, in packets or in time")),
         };
         if min > max || max == 0 {
-            return Err(Error::new(format!("the thresholds {min} and {max} do not increase")));
+            return Err(Error::new(format!("the thresholds {min} and {max} must increase")));
         }
         check_threshold(bytes)?;
         if self.max_p == 0 || self.max_p > MILLION {
-            return Err(Error::new(format!("max_p: {} millionths are not above 0 and at most 1", self.max_p)));
+            return Err(Error::new(format!("max_p: {} millionths must be above 0 and at most 1", self.max_p)));
         }
         Ok(())
     }
 }
 
-/// Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` or longer throughout an `interval`,
-/// after the n-th after `interval` / sqrt(n) again. One packet may always wait, the largest seen.
+/// Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` or
+/// longer throughout an `interval`; after the n-th drop again after `interval` / sqrt(n). One
+/// packet of the largest size may always wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoDel {
-    /// Of the queue, without the packet being sent.
+    /// Limit of the queue, without the packet being sent.
     pub limit: Limit,
-    /// Acceptable wait; the RFC's is 5 ms for the Internet.
+    /// `TARGET`: the acceptable wait; 5 ms for the Internet.
     #[serde(with = "In::<Duration>")]
     pub target: Ps,
-    /// A round trip or longer; the RFC's is 100 ms.
+    /// `INTERVAL`: a round trip or longer; 100 ms for the Internet.
     #[serde(with = "In::<Duration>")]
     pub interval: Ps,
     /// Who is not dropped early.
@@ -205,8 +214,8 @@ pub struct CoDel {
 
 impl CoDel {
     pub(crate) fn check(&self) -> Result<()> {
-        if self.interval == 0 || self.interval > Duration::MOST {
-            return Err(Error::new(format!("an interval of {} ps is not above 0 and at most 1000 s", self.interval)));
+        if self.interval == 0 || self.interval > Duration::MAX {
+            return Err(Error::new(format!("an interval of {} ps must be above 0 and at most 1000 s", self.interval)));
         }
         Ok(())
     }

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Controlled delay (RFC 8289, section 5): decides when a packet is taken from the head of its queue.
+//! CoDel (RFC 8289, section 5): drops or marks at the head while the sojourn time stays at `target`
+//! or above for an `interval`. Names are the RFC's.
 
 use crate::core::time::Ps;
 use crate::packet::Pool;
 use crate::queue::aqm::{CoDel, Protection};
 use crate::queue::fifo::Fifo;
 
-/// The RFC's variables.
+/// The state variables of RFC 8289, section 5.
 #[derive(Debug, Clone)]
 pub(crate) struct Controller {
     target: Ps,
     interval: Ps,
     protection: Protection,
-    /// Largest packet seen, of which one may wait.
-    largest: u64,
-    /// When waits will have been long for an interval, if they are long.
-    first_above: Option<Ps>,
+    /// The largest packet seen; one such packet may always wait.
+    maxpacket: u64,
+    /// When the sojourn time will have been above the target for an interval; none: it is below.
+    first_above_time: Option<Ps>,
     dropping: bool,
     drop_next: Ps,
     count: u64,
-    last_count: u64,
+    lastcount: u64,
 }
 
-/// What is sent, and whether it was marked here.
+/// A packet to send, and whether it was marked here.
 pub(crate) type Sent = (u32, bool);
 
 impl Controller {
@@ -31,26 +32,27 @@ impl Controller {
             target: codel.target,
             interval: codel.interval,
             protection: codel.protection,
-            largest: 0,
-            first_above: None,
+            maxpacket: 0,
+            first_above_time: None,
             dropping: false,
             drop_next: 0,
             count: 0,
-            last_count: 0,
+            lastcount: 0,
         }
     }
 
     /// Begins anew.
     pub fn reset(&mut self) {
-        *self = Controller { largest: 0, first_above: None, dropping: false, drop_next: 0, count: 0, last_count: 0, ..*self };
+        *self =
+            Controller { maxpacket: 0, first_above_time: None, dropping: false, drop_next: 0, count: 0, lastcount: 0, ..*self };
     }
 
-    /// Takes the packet to be sent next; those before it that are not to be sent go to `dropped`.
+    /// `dequeue`: takes the next packet to send; packets dropped before it go to `dropped`.
     #[inline(never)]
     pub fn pop(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
-        let (mut head, mut long) = self.head(now, queue, pool);
+        let (mut head, mut ok_to_drop) = self.dodequeue(now, queue, pool);
         if self.dropping {
-            self.dropping = long;
+            self.dropping = ok_to_drop;
             while let Some(handle) = head.filter(|_| self.dropping && now >= self.drop_next) {
                 self.count += 1;
                 if let Some(marked) = self.spared(handle, pool) {
@@ -58,24 +60,24 @@ impl Controller {
                     return Some((handle, marked));
                 }
                 dropped.push(handle);
-                (head, long) = self.head(now, queue, pool);
-                if long {
+                (head, ok_to_drop) = self.dodequeue(now, queue, pool);
+                if ok_to_drop {
                     self.drop_next += self.spacing();
                 } else {
                     self.dropping = false;
                 }
             }
-        } else if let Some(handle) = head.filter(|_| long) {
+        } else if let Some(handle) = head.filter(|_| ok_to_drop) {
             let spared = self.spared(handle, pool);
             if spared.is_none() {
                 dropped.push(handle);
-                (head, _) = self.head(now, queue, pool);
+                (head, _) = self.dodequeue(now, queue, pool);
             }
-            // Soon after the last time, the rate that was enough then is a good start.
-            let needed = self.count - self.last_count;
+            // If the last dropping state was recent, its drop rate is a good start.
+            let needed = self.count - self.lastcount;
             let recent = now < self.drop_next + 16 * self.interval;
             self.count = if needed > 1 && recent { needed } else { 1 };
-            self.last_count = self.count;
+            self.lastcount = self.count;
             self.dropping = true;
             self.drop_next = now + self.spacing();
             return head.map(|handle| (handle, spared == Some(true)));
@@ -83,22 +85,22 @@ impl Controller {
         head.map(|handle| (handle, false))
     }
 
-    /// The head of the queue, and whether waits have been long for an interval.
-    fn head(&mut self, now: Ps, queue: &mut Fifo, pool: &Pool) -> (Option<u32>, bool) {
+    /// `dodequeue`: the head of the queue, and `ok_to_drop`.
+    fn dodequeue(&mut self, now: Ps, queue: &mut Fifo, pool: &Pool) -> (Option<u32>, bool) {
         let Some((handle, came)) = queue.pop(pool) else {
-            self.first_above = None;
+            self.first_above_time = None;
             return (None, false);
         };
-        self.largest = self.largest.max(pool.get(handle).bytes.into());
-        if now - came < self.target || queue.bytes() <= self.largest {
-            self.first_above = None;
+        self.maxpacket = self.maxpacket.max(pool.get(handle).bytes.into());
+        if now - came < self.target || queue.bytes() <= self.maxpacket {
+            self.first_above_time = None;
             return (Some(handle), false);
         }
-        let since = *self.first_above.get_or_insert(now + self.interval);
+        let since = *self.first_above_time.get_or_insert(now + self.interval);
         (Some(handle), now >= since)
     }
 
-    /// Whether a packet is kept that was to be dropped, and then whether it is marked for it.
+    /// Whether a packet that was to be dropped is kept instead, and if so, whether it is marked.
     fn spared(&self, handle: u32, pool: &mut Pool) -> Option<bool> {
         let packet = pool.get_mut(handle);
         if packet.ect {
@@ -148,7 +150,8 @@ mod tests {
             (sent.map(|(_, marked)| marked), self.dropped.len())
         }
 
-        /// Times of drops or marks while a packet is taken every 100 us of a queue that is never served fast enough.
+        /// Times of drops or marks while a packet is taken every 100 us from a queue that is never
+        /// drained.
         fn overload(&mut self, kind: Kind, ect: bool, actions: usize) -> Vec<Ps> {
             for _ in 0..1_000_000 {
                 self.push(0, kind, ect, false);
@@ -166,8 +169,9 @@ mod tests {
         }
     }
 
-    /// Waits are long from 6 ms on, so the first goes an interval later, and the (n+1)-th interval / sqrt(n) after the n-th was
-    /// due; each at the first departure from then on.
+    /// Sojourn times are above the target from 6 ms on. So the first drop is an interval later, and
+    /// drop n+1 is due interval / sqrt(n) after drop n was; each happens at the first departure
+    /// from then on.
     fn due(actions: usize) -> Vec<Ps> {
         let mut at = 106 * MS;
         let mut times = vec![at];
@@ -229,7 +233,7 @@ mod tests {
             bench.queue.waiting.iter_mut().for_each(|(_, came)| *came = (*came).max((i * 10 * US + 1).saturating_sub(5 * MS)));
             assert_eq!(bench.pop(i * 10 * US), (Some(false), 0));
         }
-        // A packet of the largest size that waits behind one that waited for long.
+        // A packet of the largest size behind one that has waited for long.
         while bench.pop(2_000 * MS).0.is_some() {}
         for i in 0..100u64 {
             let now = 2_000 * MS + i * 20 * MS;
@@ -240,7 +244,8 @@ mod tests {
         }
     }
 
-    /// Soon after the last time it goes on with as many drops an interval as it had got to; long after, with one.
+    /// Soon after the last dropping state, the new one continues at the same drop rate; long after,
+    /// with one drop an interval.
     #[test]
     fn the_rate_is_remembered() {
         for (gap, count) in [(MS, 400 - 1), (10_000 * MS, 1)] {

@@ -1,61 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The seam between links and queues: any queue takes packets and gives one to be sent next, or says when it will.
+//! The queue disciplines of a link behind one interface: enqueue a packet, dequeue the next one or
+//! say when.
 
 use crate::core::time::Ps;
 use crate::packet::Pool;
 use crate::queue::codel::Controller;
 use crate::queue::drr::RoundRobin;
-use crate::queue::dual::Dual;
+use crate::queue::dualpi2::DualQueue;
 use crate::queue::fifo::Fifo;
 use crate::queue::levels::{open, Levels};
 use crate::queue::next::Next;
-use crate::queue::pfabric::Remaining;
+use crate::queue::pfabric::PFabricQueue;
 use crate::queue::priority::{Bands, BANDS};
-use crate::queue::setting::Queue;
-use crate::queue::timed::Timed;
-use crate::queue::wfq::Fair;
+use crate::queue::settings::Queue;
+use crate::queue::time_aware::TimeAwareQueue;
+use crate::queue::wfq::FairQueue;
 
-/// A queue of packets that wait, without the one being sent. Of these one is chosen by `match`, not by a table of functions, so that
-/// what each does is compiled into its link.
+/// Waiting packets, without the one being sent. A `match` selects the discipline, not a table of
+/// functions, so that each is compiled into its link.
 #[derive(Debug)]
 pub(crate) enum Discipline {
     Fifo(Fifo),
     CoDel(Fifo, Controller),
     Priority(Bands),
-    PFabric(Remaining),
+    PFabric(PFabricQueue),
     RoundRobin(RoundRobin),
     Levels(Box<Levels>),
-    Fair(Box<Fair>),
-    Timed(Box<Timed>),
-    Dual(Box<Dual>),
+    Fair(Box<FairQueue>),
+    Timed(Box<TimeAwareQueue>),
+    Dual(Box<DualQueue>),
 }
 
 impl Discipline {
-    /// Of a link that takes so long for a byte.
+    /// The discipline for a setting, on a link with this time per byte.
     pub fn new(queue: &Queue, ps_per_byte: u32) -> Self {
         match *queue {
             Queue::CoDel(codel) => Discipline::CoDel(Fifo::default(), Controller::new(&codel)),
             Queue::Priority { limit } => Discipline::Priority(Bands::new(limit)),
-            Queue::PFabric { limit } => Discipline::PFabric(Remaining::new(limit)),
+            Queue::PFabric { limit } => Discipline::PFabric(PFabricQueue::new(limit)),
             Queue::RoundRobin { limit, quantum } => Discipline::RoundRobin(RoundRobin::new(limit, quantum)),
             Queue::LevelRed(red) => match red.wfq() {
-                Some(wfq) => Discipline::Fair(Box::new(Fair::new(&wfq, ps_per_byte))),
+                Some(wfq) => Discipline::Fair(Box::new(FairQueue::new(&wfq, ps_per_byte))),
                 None => Discipline::Levels(Box::new(Levels::new(red.limit))),
             },
-            Queue::Wfq(wfq) => Discipline::Fair(Box::new(Fair::new(&wfq, ps_per_byte))),
-            Queue::TimeAware(gates) => Discipline::Timed(Box::new(Timed::new(&gates, ps_per_byte))),
-            Queue::DualPi2(dual) => Discipline::Dual(Box::new(Dual::new(&dual))),
-            // What a gate alone decides waits in the order in which it came.
+            Queue::Wfq(wfq) => Discipline::Fair(Box::new(FairQueue::new(&wfq, ps_per_byte))),
+            Queue::TimeAware(gates) => Discipline::Timed(Box::new(TimeAwareQueue::new(&gates, ps_per_byte))),
+            Queue::DualPi2(dual) => Discipline::Dual(Box::new(DualQueue::new(&dual))),
+            // Whatever admission alone decides waits in a FIFO.
             _ => {
-                assert!(queue.is_known_at_arrival(), "{queue:?} has no discipline");
+                assert!(queue.departs_in_order(), "{queue:?} has no discipline");
                 Discipline::Fifo(Fifo::default())
             }
         }
     }
 
-    /// Takes a packet, or returns false and leaves it. Packets that are given up for it go to `evicted`, in the order in which they
-    /// go, which the caller frees from the last on.
-    // Only for packets that wait: inlined, it makes the way of all others longer.
+    /// Queues a packet, or returns false and leaves it. Packets evicted for it go to `evicted` in
+    /// eviction order; the caller frees them from the last.
+    // Only for packets that wait: inlined, it would lengthen the path of all others.
     #[inline(never)]
     pub fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
         match self {
@@ -71,9 +72,9 @@ impl Discipline {
         true
     }
 
-    /// What is sent next, or when something may be; packets that wait before it and are not to be sent go to `dropped`. Queues that
-    /// serve by level leave out those that are `stopped`, a bit each.
-    // A call more is 1 % of all instructions of a network with priorities.
+    /// The next packet to send, or when one may be sent; packets dropped before it go to `dropped`.
+    /// Disciplines with levels skip the levels in `stopped`, one bit each.
+    // One more call is 1 % of all instructions in a network with priorities.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub fn dequeue(&mut self, now: Ps, stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
@@ -91,16 +92,16 @@ impl Discipline {
         }
     }
 
-    /// Asks for the memory of what is sent next, if this queue tells at once which it is.
+    /// Prefetches the next packet, if the discipline can tell quickly which it is.
     #[inline]
-    pub fn fetch(&self, pool: &Pool) {
+    pub fn prefetch(&self, pool: &Pool) {
         if let Discipline::Priority(queue) = self {
-            queue.fetch(pool);
+            queue.prefetch(pool);
         }
     }
 
-    /// All that waits goes to `lost`, and the queue begins anew, as Linux resets that of a link without a carrier. Those that are
-    /// not named here know nothing beyond what waits.
+    /// Moves all waiting packets to `lost` and resets the queue, as Linux does when a link loses
+    /// its carrier. Disciplines in the last arm have no state but the waiting packets.
     pub fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         match self {
             Discipline::Fifo(queue) => queue.flush(lost),
@@ -119,7 +120,7 @@ impl Discipline {
         }
     }
 
-    /// Bytes that wait; 0 only if no packet does.
+    /// Waiting bytes; 0 only if no packet waits.
     #[inline]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -134,7 +135,8 @@ impl Discipline {
         }
     }
 
-    /// Bytes that wait of ACKs and of each level, most urgent first; nothing of queues that have no levels.
+    /// Waiting bytes of ACKs and of each level, most urgent first; none for disciplines without
+    /// levels.
     pub fn levels(&self, pool: &Pool) -> Option<[u64; BANDS]> {
         match self {
             Discipline::Priority(queue) => Some(queue.band_bytes(pool)),
@@ -145,7 +147,7 @@ impl Discipline {
         }
     }
 
-    /// Packets that wait.
+    /// Waiting packets.
     pub fn len(&self) -> usize {
         match self {
             Discipline::Fifo(queue) | Discipline::CoDel(queue, _) => queue.len(),
@@ -166,14 +168,15 @@ mod tests {
     use crate::core::time::{MS, US};
     use crate::packet::{Kind, Packet, SCALABLE};
     use crate::queue::aqm::{CoDel, Protection};
-    use crate::queue::dual::DualPi2;
-    use crate::queue::integral::Integral;
+    use crate::queue::dualpi2::DualPi2;
     use crate::queue::level_red::LevelRed;
     use crate::queue::limit::Limit;
-    use crate::queue::timed::TimeAware;
+    use crate::queue::pi_controller::PiController;
+    use crate::queue::time_aware::TimeAware;
     use crate::queue::wfq::Wfq;
 
-    /// What is sent, with its mark, and dropped of packets of all levels that come every us from then on, faster than they go.
+    /// The packets sent, with their marks, and dropped, when packets of all levels arrive every us,
+    /// faster than they leave.
     fn fates(queue: &mut Discipline, from: Ps, count: u64, pool: &mut Pool) -> (Vec<(u32, bool)>, Vec<u32>) {
         let (mut sent, mut dropped) = (Vec::new(), Vec::new());
         for n in 0..count {
@@ -193,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_has_lost_all_is_as_new() {
-        let control = Integral { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
+        let control = PiController { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
         let red = LevelRed { limit: 1 << 30, min: 0, max: 1, max_p: 1, weights: Some([1, 2, 3, 1, 1, 1, 1, 1]) };
         let queues = [
             Queue::DropTail(Limit::None),
@@ -221,7 +224,7 @@ mod tests {
         }
     }
 
-    /// A large network has tens of thousands, each used twice a hop.
+    /// A large network has tens of thousands of queues, each used twice a hop.
     #[test]
     fn a_queue_has_two_cache_lines() {
         assert!(size_of::<Discipline>() <= 128);

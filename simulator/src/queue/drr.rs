@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Deficit round robin (Shreedhar and Varghese, SIGCOMM'95): each flow that waits may send `quantum` bytes more in each round, and
-//! keeps what its next packet is too large for. Where packets do not fit, the longest flow gives up its newest (their buffer
-//! stealing, section 4).
+//! Deficit round robin over flows (Shreedhar and Varghese, SIGCOMM'95).
 //!
-//! While two flows wait, the bytes that they have been sent differ by at most `quantum` and twice the largest packet (their
-//! theorem 2). A few flows, searched linearly.
+//! Each waiting flow may send `quantum` bytes more in each round; it keeps the part that is too
+//! small for its next packet. If a packet does not fit, the longest flow drops its newest packets
+//! (the paper's buffer stealing, section 4). While two flows wait, the bytes sent for each differ
+//! by at most `quantum` plus two of the largest packets (theorem 2). Meant for a few flows, which
+//! are searched linearly.
 
 use std::collections::VecDeque;
 
 use crate::packet::{Kind, Pool};
 use crate::queue::priority::is_enough;
 
-/// The packets of a flow that wait.
+/// The waiting packets of a flow.
 #[derive(Debug)]
 struct Line {
     flow: u32,
     packets: VecDeque<u32>,
     bytes: u64,
-    /// Bytes that it may send now.
+    /// Bytes that it may still send in this turn.
     deficit: u64,
 }
 
 impl Line {
-    /// Sizes of its newest packets, as long as it is longer than `own` with them.
+    /// Sizes of its newest packets, while it stays longer than `own` with them.
     fn beyond<'a>(&'a self, own: u64, pool: &'a Pool) -> impl Iterator<Item = u16> + 'a {
         let mut left = self.bytes;
         self.packets.iter().rev().map(|&handle| pool.get(handle).bytes).take_while(move |&bytes| {
@@ -35,13 +36,13 @@ impl Line {
 
 #[derive(Debug)]
 pub(crate) struct RoundRobin {
-    /// In the order of their turns; none is empty.
+    /// In the order of turns; none is empty.
     lines: VecDeque<Line>,
-    /// The first line has had its quantum of this round.
+    /// The first flow has received its quantum of this round.
     begun: bool,
     quantum: u64,
     bytes: u64,
-    /// Of all packets, without the one being sent.
+    /// Bytes of all packets, without the one being sent.
     limit: u64,
 }
 
@@ -51,7 +52,8 @@ impl RoundRobin {
         RoundRobin { lines: VecDeque::new(), begun: false, quantum: quantum.into(), bytes: 0, limit }
     }
 
-    /// Queues the packet, and gives up in `evicted` the newest packets of longer flows; false if it is dropped instead.
+    /// Queues a packet and evicts the newest packets of longer flows into `evicted`; false if the
+    /// packet is dropped instead.
     pub fn push(&mut self, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
         let packet = pool.get(handle);
         let bytes = u64::from(packet.bytes);
@@ -59,7 +61,7 @@ impl RoundRobin {
         let flow = if packet.kind == Kind::Datagram { packet.flow | 1 << 31 } else { packet.flow };
         let own = self.lines.iter().find(|line| line.flow == flow).map_or(0, |line| line.bytes) + bytes;
         let over = (self.bytes + bytes).saturating_sub(self.limit);
-        // None is given up for one that does not fit even so.
+        // Nothing is evicted for a packet that would not fit even then.
         if over > 0 && !is_enough(self.lines.iter().flat_map(|line| line.beyond(own, pool)), over) {
             return false;
         }
@@ -78,7 +80,7 @@ impl RoundRobin {
         true
     }
 
-    /// Takes the packet to be sent next.
+    /// Takes the next packet to send.
     pub fn pop(&mut self, pool: &Pool) -> Option<u32> {
         loop {
             let line = self.lines.front_mut()?;
@@ -96,7 +98,7 @@ impl RoundRobin {
         }
     }
 
-    /// Takes a packet out of a line, and the line with the last: it begins anew when it comes again.
+    /// Takes a packet from a flow. A flow whose last packet leaves starts afresh when it returns.
     fn take(&mut self, place: usize, end: fn(&mut VecDeque<u32>) -> Option<u32>, pool: &Pool) -> Option<u32> {
         let line = &mut self.lines[place];
         let handle = end(&mut line.packets)?;
@@ -129,7 +131,7 @@ mod tests {
         pool.add(Packet::datagram(flow, 0, 7, bytes))
     }
 
-    /// What is sent of lines of packets that all wait from the beginning, as (flow, bytes).
+    /// The packets sent, as (flow, bytes), when all packets of these flows wait from the beginning.
     fn sent(quantum: u32, lines: &[&[u16]]) -> Vec<(u32, u16)> {
         let (mut pool, mut queue) = (Pool::default(), RoundRobin::new(u64::MAX, quantum));
         for (flow, line) in (1..).zip(lines) {

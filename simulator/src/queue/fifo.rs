@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! First come, first served.
+//! A first-in, first-out queue that remembers when each packet came.
 
 use std::collections::VecDeque;
 
 use crate::core::time::Ps;
 use crate::packet::Pool;
 
-/// First come, first served, with the time each packet came.
+/// A FIFO queue with the arrival time of each packet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fifo {
     pub(super) waiting: VecDeque<(u32, Ps)>,
@@ -19,20 +19,20 @@ impl Fifo {
         self.bytes += u64::from(pool.get(handle).bytes);
     }
 
-    /// The packet and when it came.
+    /// The first packet and its arrival time.
     pub fn pop(&mut self, pool: &Pool) -> Option<(u32, Ps)> {
         let (handle, came) = self.waiting.pop_front()?;
         self.bytes -= u64::from(pool.get(handle).bytes);
         Some((handle, came))
     }
 
-    /// All that waits goes to `lost`.
+    /// Moves all waiting packets to `lost`.
     pub fn flush(&mut self, lost: &mut Vec<u32>) {
         lost.extend(self.waiting.drain(..).map(|(handle, _)| handle));
         self.bytes = 0;
     }
 
-    /// When the packet came that has waited longest.
+    /// Arrival time of the packet that has waited longest.
     pub fn oldest(&self) -> Option<Ps> {
         self.waiting.front().map(|&(_, came)| came)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Eight levels, each of which marks by what waits of it: what DCQCN asks of a switch with a queue for each class (Zhu et al.,
-//! SIGCOMM 2015, section 3.1 and figure 5).
+//! Eight levels, each of which marks by its own queue length: what DCQCN needs of a switch (Zhu et
+//! al., SIGCOMM 2015, section 3.1 and figure 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,24 +12,25 @@ use crate::queue::levels::LEVELS;
 use crate::queue::limit::Limit;
 use crate::queue::wfq::Wfq;
 
-/// Levels, the most urgent first or by weight, that mark; ACKs are of the first. What may be marked is so with a probability that goes
-/// from 0 where `min` bytes of its level wait to `max_p` at `max`, and always from there on; nothing is dropped early.
+/// Settings: eight levels, served by strict priority or by weight; ACKs are in level 0. An
+/// ECN-capable packet is marked with a probability that rises from 0 at `min` waiting bytes of its
+/// level to `max_p` at `max`, and always above. Nothing is dropped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LevelRed {
-    /// Bytes of each level, without the packet being sent; what does not fit is dropped.
+    /// Limit of each level in bytes, without the packet being sent; what does not fit is dropped.
     #[serde(with = "In::<Size>")]
     pub limit: u64,
-    /// Bytes that wait, without the packet being sent.
+    /// Waiting bytes at which marking starts, without the packet being sent.
     #[serde(with = "In::<Size>")]
     pub min: u64,
-    /// The same.
+    /// Waiting bytes from which on every packet is marked.
     #[serde(with = "In::<Size>")]
     pub max: u64,
     /// In millionths.
     #[serde(with = "In::<Fraction>")]
     pub max_p: u32,
-    /// Shares of the levels that wait, as [`Wfq`] has them; none: the most urgent is served.
+    /// Weights of the waiting levels, as in [`Wfq`]; none: strict priority.
     pub weights: Option<[u32; LEVELS]>,
 }
 
@@ -44,7 +45,7 @@ impl LevelRed {
     }
 }
 
-/// The law by which all levels of a port mark.
+/// Decides on marks for all levels of a port.
 #[derive(Debug)]
 pub(crate) struct Marker {
     of: LevelRed,
@@ -56,7 +57,7 @@ impl Marker {
         Marker { of: *of, rng }
     }
 
-    /// Whether a packet is marked that finds so many bytes of its level.
+    /// Whether a packet is marked that finds this many bytes of its level.
     pub fn marks(&mut self, found: u64) -> bool {
         let LevelRed { min, max, max_p, .. } = self.of;
         found >= max || found > min && self.rng.below((max - min) * u64::from(MILLION)) < (found - min) * u64::from(max_p)

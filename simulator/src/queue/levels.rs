@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Eight levels of packets, each first come, first served, with a limit of its own. Which level is next is for others to say.
+//! Eight FIFO queues, one a level, each with its own limit. The caller chooses which level is
+//! served.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ pub(crate) struct Levels {
     lines: [VecDeque<u32>; LEVELS],
     held: [u64; LEVELS],
     bytes: u64,
-    /// Bytes of each level, without the packet being sent.
+    /// Limit of each level in bytes, without the packet being sent.
     limit: u64,
 }
 
@@ -24,7 +25,7 @@ impl Levels {
         Levels { lines: std::array::from_fn(|_| VecDeque::new()), held: [0; LEVELS], bytes: 0, limit }
     }
 
-    /// Queues the packet and returns its level; none: it is dropped instead.
+    /// Queues a packet and returns its level; none if the packet is dropped instead.
     pub fn push(&mut self, handle: u32, pool: &Pool) -> Option<usize> {
         let packet = pool.get(handle);
         let (level, bytes) = (usize::from(packet.level()), u64::from(packet.bytes));
@@ -37,12 +38,12 @@ impl Levels {
         Some(level)
     }
 
-    /// Bytes of a level.
+    /// Waiting bytes of a level.
     pub fn held(&self, level: u8) -> u64 {
         self.held[usize::from(level)]
     }
 
-    /// Bytes of each level, below those of ACKs, which have no band of their own here.
+    /// Waiting bytes by band; ACKs have no band of their own here.
     pub fn band_bytes(&self) -> [u64; BANDS] {
         let mut bands = [0; BANDS];
         bands[BANDS - LEVELS..].copy_from_slice(&self.held);
@@ -72,7 +73,7 @@ impl Levels {
     }
 }
 
-/// Levels that are not `stopped`, the most urgent first.
+/// Levels that are not `stopped`, most urgent first.
 pub(crate) fn open(stopped: u8) -> impl Iterator<Item = usize> {
     (0..LEVELS).filter(move |level| stopped >> level & 1 == 0)
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Queues: which packet is sent next, and which are dropped or marked.
+//! Queues: which packet a link sends next, and which packets are dropped or marked.
 
+pub(crate) mod admission;
 pub(crate) mod aqm;
 pub(crate) mod codel;
 pub(crate) mod discipline;
 pub(crate) mod drr;
-pub(crate) mod dual;
+pub(crate) mod dualpi2;
 pub(crate) mod fifo;
-pub(crate) mod gate;
-pub(crate) mod integral;
 pub(crate) mod level_red;
 pub(crate) mod levels;
 pub(crate) mod limit;
 pub(crate) mod next;
 pub(crate) mod pfabric;
+pub(crate) mod pi_controller;
 pub(crate) mod pie;
 pub(crate) mod priority;
 pub(crate) mod red;
-pub(crate) mod setting;
-pub(crate) mod timed;
+pub(crate) mod settings;
+pub(crate) mod time_aware;
 pub(crate) mod wfq;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a queue has a link do.
+//! What a queue tells its link to do next: send a packet, wait, or idle.
 
 use crate::core::time::Ps;
 
-/// What a link that is free does next.
+/// What a free link does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It sends this packet, which was marked just now or was not.
+    /// Send this packet; `marked`: it was marked just now.
     Send { handle: u32, marked: bool },
-    /// Packets wait, and none may be sent before this time.
+    /// Packets wait, but none may be sent before this time.
     Wait(Ps),
-    /// Nothing waits, or nothing of a level that is not stopped.
+    /// Nothing waits, or only levels that are stopped.
     Idle,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! pFabric's queue.
+//! pFabric's queue (Alizadeh et al., SIGCOMM'13): the flow with the least left to send goes first.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ struct Waiting {
     bytes: u16,
 }
 
-/// The flow with the packet of least rank, and where its first packet is.
+/// The flow that owns the packet of least rank, and the place of its first packet.
 #[derive(Debug, Clone, Copy)]
 struct Served {
     flow: u32,
@@ -22,27 +22,28 @@ struct Served {
     first: usize,
 }
 
-/// pFabric's queue (Alizadeh et al., SIGCOMM'13, section 4.1): sends the first packet of the flow whose packet has the least
-/// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly, and only when
-/// the flow that is served has none left of least rank.
+/// pFabric's queue (section 4.1): sends the first packet of the flow that owns the packet with the
+/// least remaining, so that flows stay in order; drops the packet with the most remaining. Meant
+/// for a few packets: they are searched linearly, and only when the served flow has no packet of
+/// least rank left.
 #[derive(Debug, Clone)]
-pub(crate) struct Remaining {
+pub(crate) struct PFabricQueue {
     acks: VecDeque<u32>,
     data: Vec<Waiting>,
-    /// The flow that is served, if it is known.
+    /// The flow being served, if it is known.
     served: Option<Served>,
     bytes: u64,
-    /// Of all packets, without the one being sent.
+    /// Bytes of all packets, without the one being sent.
     limit: u64,
 }
 
-impl Remaining {
+impl PFabricQueue {
     /// With a limit in bytes.
     pub fn new(limit: u64) -> Self {
-        Remaining { acks: VecDeque::new(), data: Vec::new(), served: None, bytes: 0, limit }
+        PFabricQueue { acks: VecDeque::new(), data: Vec::new(), served: None, bytes: 0, limit }
     }
 
-    /// Queues the packet, false if it is dropped instead.
+    /// Queues a packet; false if it is dropped instead.
     #[inline(never)]
     pub fn push(&mut self, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
         let Packet { flow, rank, bytes, kind, .. } = *pool.get(handle);
@@ -50,12 +51,12 @@ impl Remaining {
         let flow = if kind == Kind::Datagram { flow | 1 << 31 } else { flow };
         let over = (self.bytes + u64::from(bytes)).saturating_sub(self.limit);
         let behind = self.data.iter().filter(|waiting| waiting.rank > rank);
-        // None is pushed out for one that does not fit even so.
+        // Nothing is evicted for a packet that would not fit even then.
         if over > 0 && !is_enough(behind.map(|waiting| waiting.bytes), over) {
             return false;
         }
         while self.bytes + u64::from(bytes) > self.limit {
-            // Of equal ranks the last comes last: the newest of them goes, and the arriving one before it.
+            // Among equal ranks the newest goes first, and an arriving packet before it.
             let Some(worst) = (0..self.data.len()).max_by_key(|&i| self.data[i].rank) else { return false };
             let victim = self.data.remove(worst);
             self.served = None;
@@ -76,14 +77,14 @@ impl Remaining {
         true
     }
 
-    /// Takes the packet to be sent next.
+    /// Takes the next packet to send.
     #[inline(never)]
     pub fn pop(&mut self, pool: &Pool) -> Option<u32> {
         if let Some(ack) = self.acks.pop_front() {
             self.bytes -= u64::from(pool.get(ack).bytes);
             return Some(ack);
         }
-        // Alone, as most are.
+        // The common case: a single packet.
         if let [sent] = self.data[..] {
             self.data.clear();
             self.served = None;
@@ -93,19 +94,19 @@ impl Remaining {
         self.choose()
     }
 
-    /// Takes the one of several.
+    /// Chooses among several packets.
     #[inline(never)]
     fn choose(&mut self) -> Option<u32> {
         let Served { flow, rank, first } = self.served.or_else(|| self.search())?;
         let sent = self.data.remove(first);
-        // Its least rank is still there, unless that was it.
+        // The flow's least rank is still there, unless this packet had it.
         let next = if sent.rank > rank { self.data[first..].iter().position(|w| w.flow == flow) } else { None };
         self.served = next.map(|after| Served { flow, rank, first: first + after });
         self.bytes -= u64::from(sent.bytes);
         Some(sent.handle)
     }
 
-    /// Of equal ranks the first is served.
+    /// Among equal ranks the first is served.
     fn search(&self) -> Option<Served> {
         let Waiting { flow, rank, .. } = *self.data.iter().min_by_key(|w| w.rank)?;
         let first = self.data.iter().position(|w| w.flow == flow)?;
@@ -133,7 +134,7 @@ mod tests {
     /// 3,000 bytes, of which those with more left than 9 packets give up 50: too few for one of 1,500, enough for one of 50.
     #[test]
     fn nothing_is_pushed_out_in_vain() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), Remaining::new(3_000), Vec::new());
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), PFabricQueue::new(3_000), Vec::new());
         for (rank, bytes) in [(1, 1_500), (9, 1_450), (40, 20), (30, 30)] {
             let handle = packet(&mut pool, rank, rank, bytes);
             assert!(queue.push(handle, &pool, &mut evicted));
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn pfabric_keeps_a_flow_in_order_and_drops_what_has_most_left() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), Remaining::new(6_000), Vec::new());
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), PFabricQueue::new(6_000), Vec::new());
         // Flow 1 sends 9, 8, 2 remaining: the last makes it the most urgent, its first packet goes first.
         let of = [(1, 9), (2, 5), (1, 8), (1, 2), (3, 40), (0, 0)];
         let handles: Vec<u32> = of.iter().map(|&(f, r)| packet(&mut pool, f, r, 1000)).collect();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! PIE (RFC 8033): a probability to drop what comes, or mark it, so that the delay stays at a target. A link's queue in the order of
-//! arrival knows its delay at any time; so updates are made up for when the next packet comes, each with the delay of its own time.
+//! PIE (RFC 8033): drops or marks arriving packets with a probability that keeps the queueing delay
+//! at a target. Names are the RFC's.
+//!
+//! A FIFO link knows its delay at any time, so updates need no events: an arriving packet first
+//! runs the updates that were due since the last one, each with the delay of its own time.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +13,19 @@ use crate::core::time::{Ps, MS};
 use crate::core::units::{Duration, Fraction, In};
 use crate::packet::Packet;
 use crate::queue::aqm::{Protection, MILLION};
-use crate::queue::integral::Integral;
 use crate::queue::limit::Limit;
+use crate::queue::pi_controller::PiController;
 
-/// Proportional integral controller enhanced (RFC 8033, section 4); of what is optional (section 5) with marks, the accumulated
-/// probability and the cap of its changes.
+/// Settings (RFC 8033, section 4). Of the optional parts (section 5) it has ECN marks,
+/// derandomisation and the cap on changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
-    /// Of the queue behind it.
+    /// Limit of the queue behind it.
     pub limit: Limit,
     /// `QDELAY_REF`, `T_UPDATE` and the gains.
-    pub control: Integral,
-    /// `MAX_BURST`: nothing is dropped for so long after a time of short delays.
+    pub control: PiController,
+    /// `MAX_BURST`: after a time of short delays nothing is dropped for this long.
     #[serde(with = "In::<Duration>")]
     pub burst: Ps,
     /// `mark_ecnth` in millionths: ECN-capable packets are marked up to this probability, and dropped above it.
@@ -33,32 +36,35 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// The RFC's constants, which are the Internet's: 15 ms of delay, updated every 15 ms, bursts of 150 ms, marks up to 0.1.
+    /// The RFC's constants, for the Internet: delay 15 ms, updates every 15 ms, bursts of 150 ms,
+    /// marks up to 0.1.
     pub fn rfc8033(limit: Limit) -> Self {
-        let control = Integral { target: 15 * MS, update: 15 * MS, alpha: 125, beta: 1_250 };
+        let control = PiController { target: 15 * MS, update: 15 * MS, alpha: 125, beta: 1_250 };
         Pie { limit, control, burst: 150 * MS, mark_p: MILLION / 10, protection: Protection::Default }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
         if self.mark_p > MILLION {
-            return Err(Error::new(format!("mark_p: {} millionths are more than 1", self.mark_p)));
+            return Err(Error::new(format!("mark_p: {} millionths exceed 1", self.mark_p)));
         }
         self.control.check()
     }
 }
 
-/// Bytes of a mean packet, two of which may always wait (`MEAN_PKTSIZE`).
-const MEAN_PACKET: u64 = 1_024;
-/// Below the first sum of probabilities since the last drop nothing is dropped, from the second on the next is.
+/// `MEAN_PKTSIZE`, in bytes; two such packets may always wait.
+const MEAN_PKTSIZE: u64 = 1_024;
+/// Derandomisation: below the first sum of probabilities since the last drop nothing is dropped,
+/// from the second on the next packet is.
 const ACCUMULATED: (f64, f64) = (0.85, 8.5);
-/// Where the probability is smaller than the first, its changes are divided by the second (section 4.2).
+/// If the probability is below the first number, its changes are divided by the second (section
+/// 4.2).
 const STEPS: [(f64, f64); 6] = [(1e-6, 2_048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
-/// From a probability of the first on no update adds more than the second.
+/// From the first probability on, no update adds more than the second.
 const CAP: (f64, f64) = (0.1, 0.02);
-/// What is left of it after an update without delay.
+/// Factor of the probability after an update without delay.
 const DECAY: f64 = 0.98;
 
-/// What is to be done about a packet.
+/// What PIE decides about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     Pass,
@@ -67,39 +73,47 @@ pub(crate) enum Decision {
 }
 
 #[derive(Debug)]
-pub(crate) struct Enhanced {
+pub(crate) struct PieState {
     pie: Pie,
-    p: f64,
-    accumulated: f64,
-    /// At the last update.
-    delay: Ps,
-    burst: Ps,
-    next: Ps,
+    drop_prob: f64,
+    accu_prob: f64,
+    qdelay_old: Ps,
+    burst_allowance: Ps,
+    next_update: Ps,
     pub(super) rng: Rng,
 }
 
-impl Enhanced {
+impl PieState {
     pub fn new(pie: &Pie, rng: Rng) -> Self {
-        Enhanced { pie: *pie, p: 0.0, accumulated: 0.0, delay: 0, burst: 0, next: pie.control.update, rng }
-    }
-
-    /// Begins anew; the next update is that of its clock.
-    pub fn reset(&mut self, now: Ps) {
-        let missed = now.checked_sub(self.next).map_or(0, |late| late / self.pie.control.update + 1);
-        self.next += missed * self.pie.control.update;
-        (self.p, self.accumulated, self.delay, self.burst) = (0.0, 0.0, 0, 0);
-    }
-
-    /// A packet comes. `free`: when what was taken before will have been sent; `bytes` of it are still to go.
-    pub fn decide(&mut self, now: Ps, free: Ps, bytes: u64, packet: &Packet) -> Decision {
-        self.follow(now, free);
-        let half = self.pie.control.target / 2;
-        if self.p <= 0.0 && free.saturating_sub(now) < half && self.delay < half {
-            self.burst = self.pie.burst;
+        PieState {
+            pie: *pie,
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            qdelay_old: 0,
+            burst_allowance: 0,
+            next_update: pie.control.update,
+            rng,
         }
-        if self.burst > 0 || !self.acts(bytes, half) {
+    }
+
+    /// Resets; updates continue on the same clock.
+    pub fn reset(&mut self, now: Ps) {
+        let missed = now.checked_sub(self.next_update).map_or(0, |late| late / self.pie.control.update + 1);
+        self.next_update += missed * self.pie.control.update;
+        (self.drop_prob, self.accu_prob, self.qdelay_old, self.burst_allowance) = (0.0, 0.0, 0, 0);
+    }
+
+    /// Decides on an arriving packet. `free`: when all admitted packets will have been sent;
+    /// `bytes` of them are still to go.
+    pub fn decide(&mut self, now: Ps, free: Ps, bytes: u64, packet: &Packet) -> Decision {
+        self.update_until(now, free);
+        let half = self.pie.control.target / 2;
+        if self.drop_prob <= 0.0 && free.saturating_sub(now) < half && self.qdelay_old < half {
+            self.burst_allowance = self.pie.burst;
+        }
+        if self.burst_allowance > 0 || !self.drop_early(bytes, half) {
             Decision::Pass
-        } else if packet.ect && self.p * 1e6 <= f64::from(self.pie.mark_p) {
+        } else if packet.ect && self.drop_prob * 1e6 <= f64::from(self.pie.mark_p) {
             Decision::Mark
         } else if self.pie.protection.spares(packet) {
             Decision::Pass
@@ -108,51 +122,51 @@ impl Enhanced {
         }
     }
 
-    fn acts(&mut self, bytes: u64, half: Ps) -> bool {
-        if self.delay < half && self.p < 0.2 || bytes <= 2 * MEAN_PACKET {
+    fn drop_early(&mut self, bytes: u64, half: Ps) -> bool {
+        if self.qdelay_old < half && self.drop_prob < 0.2 || bytes <= 2 * MEAN_PKTSIZE {
             return false;
         }
-        if self.p <= 0.0 {
-            self.accumulated = 0.0;
+        if self.drop_prob <= 0.0 {
+            self.accu_prob = 0.0;
         }
-        self.accumulated += self.p;
+        self.accu_prob += self.drop_prob;
         let random = self.rng.unit();
-        let acts = self.accumulated >= ACCUMULATED.1 || self.accumulated >= ACCUMULATED.0 && random < self.p;
+        let acts = self.accu_prob >= ACCUMULATED.1 || self.accu_prob >= ACCUMULATED.0 && random < self.drop_prob;
         if acts {
-            self.accumulated = 0.0;
+            self.accu_prob = 0.0;
         }
         acts
     }
 
-    /// All updates until `now`.
-    fn follow(&mut self, now: Ps, free: Ps) {
+    /// Runs all updates due by `now`.
+    fn update_until(&mut self, now: Ps, free: Ps) {
         let update = self.pie.control.update;
-        while self.next <= now {
-            let delay = free.saturating_sub(self.next);
-            if self.p <= 0.0 && self.delay == 0 && delay == 0 && self.burst == 0 {
+        while self.next_update <= now {
+            let delay = free.saturating_sub(self.next_update);
+            if self.drop_prob <= 0.0 && self.qdelay_old == 0 && delay == 0 && self.burst_allowance == 0 {
                 // Nothing changes any more.
-                self.next += (now - self.next) / update * update + update;
+                self.next_update += (now - self.next_update) / update * update + update;
                 return;
             }
-            self.calculate(delay);
-            self.next += update;
+            self.calculate_drop_prob(delay);
+            self.next_update += update;
         }
     }
 
-    /// Section 4.2, with the probability's decay and what is left of a burst (4.4).
-    fn calculate(&mut self, delay: Ps) {
-        let divisor = STEPS.iter().find(|step| self.p < step.0).map_or(1.0, |step| step.1);
-        let mut change = self.pie.control.change(delay, self.delay) / divisor;
-        if self.p >= CAP.0 {
+    /// `calculate_drop_prob` (section 4.2), with the decay and the burst allowance (section 4.4).
+    fn calculate_drop_prob(&mut self, delay: Ps) {
+        let divisor = STEPS.iter().find(|step| self.drop_prob < step.0).map_or(1.0, |step| step.1);
+        let mut change = self.pie.control.change(delay, self.qdelay_old) / divisor;
+        if self.drop_prob >= CAP.0 {
             change = change.min(CAP.1);
         }
-        self.p += change;
-        if delay == 0 && self.delay == 0 {
-            self.p *= DECAY;
+        self.drop_prob += change;
+        if delay == 0 && self.qdelay_old == 0 {
+            self.drop_prob *= DECAY;
         }
-        self.p = self.p.clamp(0.0, 1.0);
-        self.delay = delay;
-        self.burst = self.burst.saturating_sub(self.pie.control.update);
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
+        self.qdelay_old = delay;
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.pie.control.update);
     }
 }
 
@@ -166,8 +180,8 @@ mod tests {
         Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 0, 0, 1_500) }
     }
 
-    fn enhanced() -> Enhanced {
-        Enhanced::new(&Pie::rfc8033(Limit::None), Rng::new(3, 0))
+    fn enhanced() -> PieState {
+        PieState::new(&Pie::rfc8033(Limit::None), Rng::new(3, 0))
     }
 
     fn close(got: f64, expected: f64) {
@@ -178,9 +192,9 @@ mod tests {
     #[test]
     fn updates_are_those_of_the_formula() {
         let after = |p: f64, before: Ps, delay: Ps| {
-            let mut pie = Enhanced { p, delay: before * MS, ..enhanced() };
-            pie.calculate(delay * MS);
-            pie.p
+            let mut pie = PieState { drop_prob: p, qdelay_old: before * MS, ..enhanced() };
+            pie.calculate_drop_prob(delay * MS);
+            pie.drop_prob
         };
         // 0.125 * 25 ms + 1.25 * 10 ms = 0.015625 at 40 ms after 30.
         close(after(0.0, 30, 40), 0.015_625 / 2_048.0);
@@ -205,7 +219,7 @@ mod tests {
     #[test]
     fn drops_are_spaced() {
         for p in [0.01f64, 0.05, 0.2] {
-            let mut pie = Enhanced { p, delay: 20 * MS, next: Ps::MAX, ..enhanced() };
+            let mut pie = PieState { drop_prob: p, qdelay_old: 20 * MS, next_update: Ps::MAX, ..enhanced() };
             let (mut since, mut gaps) = (0u32, Vec::new());
             for _ in 0..2_000_000 {
                 since += 1;
@@ -233,13 +247,13 @@ mod tests {
             (1..1_000).find(|n| pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Decision::Drop).unwrap();
         assert!((150..=165).contains(&first), "{first} ms");
         let with = |p: f64, bytes, ect| {
-            let mut pie = Enhanced { p, accumulated: 9.0, delay: 20 * MS, next: Ps::MAX, ..enhanced() };
+            let mut pie = PieState { drop_prob: p, accu_prob: 9.0, qdelay_old: 20 * MS, next_update: Ps::MAX, ..enhanced() };
             pie.decide(0, 20 * MS, bytes, &packet(ect))
         };
         assert_eq!([2_048, 2_049].map(|bytes| with(0.05, bytes, false)), [Decision::Pass, Decision::Drop]);
         assert_eq!([0.05, 0.1, 0.11].map(|p| with(p, 9_000, true)), [Decision::Mark, Decision::Mark, Decision::Drop]);
         let short = |p: f64| {
-            let mut pie = Enhanced { p, accumulated: 9.0, delay: 7 * MS, next: Ps::MAX, ..enhanced() };
+            let mut pie = PieState { drop_prob: p, accu_prob: 9.0, qdelay_old: 7 * MS, next_update: Ps::MAX, ..enhanced() };
             pie.decide(0, 20 * MS, 9_000, &packet(false))
         };
         assert_eq!([0.19, 0.2].map(short), [Decision::Pass, Decision::Drop]);
@@ -248,15 +262,20 @@ mod tests {
     /// Updates made up for are those made in time, and what lasts long ends.
     #[test]
     fn idle_times_are_made_up_for() {
-        let begin = || Enhanced { p: 0.3, delay: 20 * MS, ..enhanced() };
+        let begin = || PieState { drop_prob: 0.3, qdelay_old: 20 * MS, ..enhanced() };
         let (mut late, mut in_time) = (begin(), begin());
         for n in 1..=200 {
-            in_time.follow(n * MS, 40 * MS);
+            in_time.update_until(n * MS, 40 * MS);
         }
-        late.follow(200 * MS, 40 * MS);
-        close(late.p, in_time.p);
-        assert_eq!((late.delay, late.next), (in_time.delay, in_time.next));
-        late.follow(1 << 61, 40 * MS);
-        assert!(late.p <= 0.0 && late.next > 1 << 61 && late.next - (1 << 61) <= 15 * MS && late.next % (15_000 * US) == 0);
+        late.update_until(200 * MS, 40 * MS);
+        close(late.drop_prob, in_time.drop_prob);
+        assert_eq!((late.qdelay_old, late.next_update), (in_time.qdelay_old, in_time.next_update));
+        late.update_until(1 << 61, 40 * MS);
+        assert!(
+            late.drop_prob <= 0.0
+                && late.next_update > 1 << 61
+                && late.next_update - (1 << 61) <= 15 * MS
+                && late.next_update % (15_000 * US) == 0
+        );
     }
 }

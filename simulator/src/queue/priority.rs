@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Strict priority, as 802.1Q's eight levels are served.
+//! Strict priority among the eight levels of 802.1Q, with ACKs above them.
 
 use crate::packet::chain::Chain;
 use crate::packet::Pool;
@@ -7,14 +7,14 @@ use crate::packet::Pool;
 /// Eight levels, and acknowledgements before them.
 pub(crate) const BANDS: usize = 9;
 
-/// Strict priority by rank, first come first served within one.
+/// Strict priority by rank, FIFO within a rank.
 #[derive(Debug, Clone)]
 pub(crate) struct Bands {
     lines: [Chain; BANDS],
     occupied: u32,
     packets: u32,
     bytes: u64,
-    /// Of all packets, without the one being sent.
+    /// Bytes of all packets, without the one being sent.
     limit: u64,
 }
 
@@ -24,7 +24,7 @@ impl Bands {
         Bands { lines: [Chain::default(); BANDS], occupied: 0, packets: 0, bytes: 0, limit }
     }
 
-    /// Queues the packet, false if it is dropped instead.
+    /// Queues a packet; false if it is dropped instead.
     #[inline]
     pub fn push(&mut self, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
         let packet = pool.get(handle);
@@ -45,13 +45,15 @@ impl Bands {
         true
     }
 
-    /// Whether packets of later bands have so many bytes: none is pushed out for one that does not fit even so.
+    /// Whether packets of less urgent bands have this many bytes: nothing is evicted for a packet
+    /// that would not fit even then.
     fn spares(&self, over: u64, rank: u32, pool: &Pool) -> bool {
         let later = self.lines.iter().skip(rank as usize + 1).rev().flat_map(|line| line.iter(pool));
         is_enough(later.map(|handle| pool.get(handle).bytes), over)
     }
 
-    /// Takes the packet to be sent next, of a level that is not `stopped` (a bit each); ACKs stop with the first.
+    /// Takes the next packet to send, of a level that is not `stopped` (one bit each); ACKs stop
+    /// with level 0.
     #[inline]
     pub fn pop(&mut self, stopped: u8, pool: &mut Pool) -> Option<u32> {
         let stopped = u32::from(stopped) << 1 | u32::from(stopped & 1);
@@ -64,7 +66,7 @@ impl Bands {
         Some(self.without(band, handle, pool))
     }
 
-    /// Counts a packet out that has been taken from its band.
+    /// Removes a taken packet from the counts.
     #[inline]
     fn without(&mut self, band: u32, handle: u32, pool: &Pool) -> u32 {
         self.occupied &= !(u32::from(self.lines[band as usize].is_empty()) << band);
@@ -73,11 +75,11 @@ impl Bands {
         handle
     }
 
-    /// Asks for the memory of the packet to be sent next.
+    /// Prefetches the next packet.
     #[inline]
-    pub fn fetch(&self, pool: &Pool) {
+    pub fn prefetch(&self, pool: &Pool) {
         if let Some(first) = self.lines.get(self.occupied.trailing_zeros() as usize).and_then(|line| line.first()) {
-            pool.fetch(first);
+            pool.prefetch(first);
         }
     }
 
@@ -85,7 +87,7 @@ impl Bands {
         self.bytes
     }
 
-    /// Bytes of each band.
+    /// Waiting bytes of each band.
     pub fn band_bytes(&self, pool: &Pool) -> [u64; BANDS] {
         std::array::from_fn(|band| self.lines[band].iter(pool).map(|handle| u64::from(pool.get(handle).bytes)).sum())
     }
@@ -95,7 +97,7 @@ impl Bands {
     }
 }
 
-/// Whether packets of these sizes have so many bytes; no more of them are looked at than that takes.
+/// Whether these sizes sum up to `bytes`; looks at no more of them than needed.
 pub(crate) fn is_enough(sizes: impl Iterator<Item = u16>, bytes: u64) -> bool {
     let mut sum = 0;
     bytes == 0

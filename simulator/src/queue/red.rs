@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random early detection: an average in fixed point, a probability and the packets since the last action.
+//! Random early detection (Floyd and Jacobson, 1993): an average queue in fixed point, a
+//! probability, and the packets since the last mark or drop.
 
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
@@ -11,21 +12,21 @@ use crate::queue::limit::Limit;
 const FRACTION: u32 = 24;
 /// A probability of 1.
 const ONE: u64 = 1 << 32;
-/// The longest queue that an average follows.
+/// The longest queue that the average follows.
 const LONGEST: u64 = 1 << 38;
 
-/// What a packet finds.
+/// What an arriving packet finds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found {
-    /// With those of the packet being sent that are still to go.
+    /// Including bytes of the packet being sent that are still to go.
     pub bytes: u64,
-    /// With the one being sent.
+    /// Including the one being sent.
     pub packets: u64,
-    /// For how long nothing has been sent, if nothing is.
+    /// For how long the link has been idle, if it is.
     pub idle: Option<Ps>,
 }
 
-/// What early detection asks for.
+/// What early detection decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Pass,
@@ -33,23 +34,23 @@ pub(crate) enum Action {
     Drop,
 }
 
-/// Thresholds of the packets that share them, and what has passed since the last action.
+/// Thresholds of a class of packets, and the packets since the last action.
 #[derive(Debug, Clone)]
 struct Class {
     min: u64,
     max: u64,
     max_p: u64,
-    /// The average was above `min` when the last packet came.
+    /// The average was above `min` at the last arrival.
     above: bool,
     count: u64,
     bytes: u64,
-    /// Linux's: uniform, drawn after an action for the next.
+    /// Linux's random number, drawn after an action for the next.
     drawn: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Detector {
-    /// All packets, or those that are ECN-capable; those that are not.
+    /// One class for all packets, or one for ECN-capable packets and one for the others.
     classes: Vec<Class>,
     average: u64,
     gentle: bool,
@@ -64,7 +65,7 @@ pub(crate) struct Detector {
     pub(super) rng: Rng,
 }
 
-/// Rounded up as all probabilities are, so that n times one of 1/n is 1.
+/// Converts millionths, rounded up as all probabilities are, so that n times 1/n is 1.
 fn millionths(p: u32) -> u64 {
     (u64::from(p) << 32).div_ceil(1_000_000)
 }
@@ -94,7 +95,7 @@ impl Detector {
         }
     }
 
-    /// Begins anew, with an average of 0.
+    /// Resets, with an average of 0.
     pub fn reset(&mut self) {
         self.average = 0;
         for class in &mut self.classes {
@@ -102,7 +103,7 @@ impl Detector {
         }
     }
 
-    /// A packet comes: what is to be done about it.
+    /// Decides on an arriving packet.
     pub fn decide(&mut self, found: &Found, packet: &Packet) -> Action {
         self.follow(found);
         let place = usize::from(!packet.ect).min(self.classes.len() - 1);
@@ -131,11 +132,11 @@ impl Detector {
         }
     }
 
-    /// The average of what packets find. Idleness counts as mean packets that would have found nothing.
+    /// Updates the average. Idle time counts as mean packets that would have found nothing.
     fn follow(&mut self, found: &Found) {
         if let Some(idle) = found.idle {
             let (missed, rest) = match self.reading {
-                // With the packet that has come; what is left of a mean one is not counted.
+                // Includes the arriving packet; the fraction of a mean packet is not counted.
                 Reading::Ns2 | Reading::Each => (idle / self.mean_time + 1, 0),
                 Reading::Linux => (idle / self.mean_time, idle % self.mean_time),
             };
@@ -153,7 +154,7 @@ impl Detector {
         }
     }
 
-    /// Before packets since the last action are considered; none below the lower threshold.
+    /// The probability before spacing; none below the lower threshold.
     fn probability(&self, class: &Class) -> Option<u64> {
         let part = |of: u64, whole: u64, p: u64| (u128::from(p) * u128::from(of)).div_ceil(u128::from(whole)) as u64;
         let above = self.average.checked_sub(class.min)?;
@@ -172,7 +173,7 @@ impl Class {
         Class { min, max, max_p, above: false, count: 0, bytes: 0, drawn: 0 }
     }
 
-    /// `bytes`: of the packet and of a mean one, where bytes are counted.
+    /// `bytes`: of the packet and of a mean one, if bytes are counted.
     fn ns2(&mut self, p: Option<u64>, bytes: Option<(u64, u64)>, random: u64) -> bool {
         let size = bytes.map_or(0, |(size, _)| size);
         self.count += 1;

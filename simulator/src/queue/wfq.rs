@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM'89; as PGPS Parekh and Gallager, Transactions on Networking 1(3),
-//! 1993): packets leave in the order in which they would end if all levels that wait were served at the same time, each with its
-//! weight's share of the link. None ends later than so by more than the time of the largest packet (Parekh and Gallager,
-//! theorem 1).
+//! Weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM'89; Parekh and Gallager,
+//! Transactions on Networking 1(3), 1993).
+//!
+//! Packets leave in the order in which they would end if the link served all waiting levels at
+//! once, each with its weight's share. No packet ends later than that by more than the time of the
+//! largest packet (Parekh and Gallager, theorem 1).
 
 use std::collections::VecDeque;
 
@@ -15,22 +17,23 @@ use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::priority::BANDS;
 
-/// Weighted fair queueing among eight levels; ACKs are of the first.
+/// Settings: weighted fair queueing among eight levels; ACKs are in level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wfq {
-    /// Bytes of each level, without the packet being sent; what does not fit is dropped.
+    /// Limit of each level in bytes, without the packet being sent; what does not fit is dropped.
     #[serde(with = "In::<Size>")]
     pub limit: u64,
-    /// Shares of the levels that wait.
+    /// Weights of the levels: a waiting level's share of the link is its weight over the sum of the
+    /// waiting levels' weights.
     pub weights: [u32; LEVELS],
 }
 
 impl Wfq {
     pub(crate) fn check(&self) -> Result<()> {
-        match self.weights.iter().position(|weight| !(1..=MOST).contains(weight)) {
+        match self.weights.iter().position(|weight| !(1..=MAX).contains(weight)) {
             Some(level) => {
-                Err(Error::new(format!("level {level}'s weight of {} is not between 1 and {MOST}", self.weights[level])))
+                Err(Error::new(format!("level {level}'s weight of {} must be between 1 and {MAX}", self.weights[level])))
             }
             None => Ok(()),
         }
@@ -38,28 +41,29 @@ impl Wfq {
 }
 
 /// Largest weight.
-const MOST: u32 = 1 << 20;
-/// Fractional bits of virtual time: that of weights' sums is exact to a picosecond over days.
+const MAX: u32 = 1 << 20;
+/// Fractional bits of virtual time, which stays exact to a picosecond over days.
 const FRACTION: u32 = 32;
 
-/// The fluid system that packets are ordered by: virtual time passes by the sum of weights of those levels that it still serves.
+/// The fluid system that defines the order: virtual time advances by 1 / the sum of the weights of
+/// the levels that it still serves.
 #[derive(Debug)]
 struct Fluid {
     weights: [u32; LEVELS],
     /// Virtual time at `at`.
     virtual_time: u128,
     at: Ps,
-    /// By level: the virtual time at which it has served all that came.
+    /// By level: the virtual time at which all its packets have been served.
     ends: [u128; LEVELS],
 }
 
 impl Fluid {
-    /// One in which nothing waits.
+    /// An empty system.
     fn new(weights: [u32; LEVELS], now: Ps) -> Self {
         Fluid { weights, virtual_time: 0, at: now, ends: [0; LEVELS] }
     }
 
-    /// Serves until `now`.
+    /// Advances to `now`.
     fn advance(&mut self, now: Ps) {
         loop {
             let served = (0..LEVELS).filter(|&level| self.ends[level] > self.virtual_time);
@@ -79,7 +83,7 @@ impl Fluid {
         }
     }
 
-    /// A packet that takes the link so long comes now; returns the virtual time of its end.
+    /// Adds a packet with this sending time now; returns its virtual end.
     fn add(&mut self, now: Ps, level: usize, send: Ps) -> u128 {
         self.advance(now);
         let end = &mut self.ends[level];
@@ -89,17 +93,17 @@ impl Fluid {
 }
 
 #[derive(Debug)]
-pub(crate) struct Fair {
+pub(crate) struct FairQueue {
     levels: Levels,
     fluid: Fluid,
-    /// By level: the virtual ends of its packets.
+    /// By level: the virtual ends of its waiting packets.
     ends: [VecDeque<u128>; LEVELS],
     ps_per_byte: u64,
 }
 
-impl Fair {
+impl FairQueue {
     pub fn new(wfq: &Wfq, ps_per_byte: u32) -> Self {
-        Fair {
+        FairQueue {
             levels: Levels::new(wfq.limit),
             fluid: Fluid::new(wfq.weights, 0),
             ends: std::array::from_fn(|_| VecDeque::new()),
@@ -107,7 +111,7 @@ impl Fair {
         }
     }
 
-    /// Queues the packet, false if it is dropped instead.
+    /// Queues a packet; false if it is dropped instead.
     pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) -> bool {
         let Some(level) = self.levels.push(handle, pool) else {
             return false;
@@ -117,25 +121,26 @@ impl Fair {
         true
     }
 
-    /// Takes the packet to be sent next, of a level that is not `stopped`.
+    /// Takes the next packet to send, of a level that is not `stopped`.
     pub fn pop(&mut self, stopped: u8, pool: &Pool) -> Option<u32> {
         let level = open(stopped).filter(|&level| !self.ends[level].is_empty()).min_by_key(|&level| self.ends[level][0])?;
         self.ends[level].pop_front();
         self.levels.pop(level, pool)
     }
 
-    /// All that waits goes to `lost`, and the fluid system, which would go on to serve it, begins anew.
+    /// Moves all waiting packets to `lost` and resets the fluid system, which would otherwise go on
+    /// serving them.
     pub fn flush(&mut self, now: Ps, pool: &Pool, lost: &mut Vec<u32>) {
         lost.extend(std::iter::from_fn(|| self.pop(0, pool)));
         self.fluid = Fluid::new(self.fluid.weights, now);
     }
 
-    /// Bytes of a level.
+    /// Waiting bytes of a level.
     pub fn held(&self, level: u8) -> u64 {
         self.levels.held(level)
     }
 
-    /// Bytes of each band.
+    /// Waiting bytes of each band.
     pub fn band_bytes(&self) -> [u64; BANDS] {
         self.levels.band_bytes()
     }
@@ -157,8 +162,8 @@ mod tests {
 
     const PS: u32 = 800;
 
-    fn fair(weights: [u32; LEVELS]) -> (Pool, Fair) {
-        (Pool::default(), Fair::new(&Wfq { limit: u64::MAX, weights }, PS))
+    fn fair(weights: [u32; LEVELS]) -> (Pool, FairQueue) {
+        (Pool::default(), FairQueue::new(&Wfq { limit: u64::MAX, weights }, PS))
     }
 
     /// When each packet (time, level, bytes) ends in the fluid system, by a simulation of its own in floating point: steps from one
@@ -254,7 +259,7 @@ mod tests {
     #[test]
     fn a_levels_limit_is_its_own() {
         let mut pool = Pool::default();
-        let mut queue = Fair::new(&Wfq { limit: 3_000, weights: [1; LEVELS] }, PS);
+        let mut queue = FairQueue::new(&Wfq { limit: 3_000, weights: [1; LEVELS] }, PS);
         let mut push = |level| {
             let handle = pool.add(Packet::datagram(0, 0, level, 1_500));
             queue.push(0, handle, &pool)

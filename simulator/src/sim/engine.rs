@@ -1,70 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The simulation itself: takes events in order and tells those whom they concern.
+//! The simulation: takes events in order and passes each to the network, the hosts or the
+//! applications.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::apps::running::Apps;
+use crate::apps::app_set::AppSet;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
 use crate::core::time::{Ps, END};
-use crate::host::away::Away;
 use crate::host::hosts::Hosts;
 use crate::host::limiter::Limiter;
+use crate::host::remote_flows::RemoteFlows;
 use crate::host::result::FlowResult;
 use crate::host::traffic::{check_source, Bytes};
-use crate::net::division::Part;
 use crate::net::network::{Arrived, Network};
+use crate::net::partition::Part;
 use crate::net::stats::{End, PortResult};
 use crate::net::topology::Topology;
 use crate::packet::Packet;
-use crate::sim::diary::{Diary, FlowCounts, Hop};
 use crate::sim::outcome::Outcome;
 use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
 use crate::sim::series::Series;
+use crate::sim::trace::{FlowCounts, Hop, Tracer};
 use crate::sim::watch::Watch;
 use crate::sim::workload::{room, Workload};
 
-/// A network with its traffic, at some time of its life.
+/// A simulation in progress: a network with its traffic.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) network: Network,
     hosts: Hosts,
-    apps: Apps,
+    apps: AppSet,
     events: u64,
     series: Option<Series>,
-    diary: Option<Diary>,
+    tracer: Option<Tracer>,
 }
 
 impl Simulation {
-    /// A network at time 0.
+    /// A simulation at time 0.
     ///
     /// # Errors
-    /// Whatever cannot be in the scheme or the workload, in a sentence.
+    /// An invalid scheme or workload.
     pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
         Self::watched(topology, scheme, workload, seed, &Watch::default())
     }
 
-    /// The same, with what [`Simulation::ports`] tells. Nothing else is different; it takes longer.
+    /// Like `new`, and records what [`Simulation::ports`] returns. The outcome is the same; it
+    /// takes longer.
     ///
     /// # Errors
-    /// As of [`Simulation::new`].
+    /// As for [`Simulation::new`].
     pub fn watching(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
         Self::watched(topology, scheme, workload, seed, &Watch { ports: true, ..Watch::default() })
     }
 
-    /// The same, with what `watch` asks for.
+    /// Like `new`, and records what `watch` asks for.
     ///
     /// # Errors
-    /// As of [`Simulation::new`]; and what of `watch` cannot be.
+    /// As for [`Simulation::new`]; and an invalid `watch`.
     pub fn watched(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watch: &Watch) -> Result<Self> {
         Self::part(topology, scheme, workload, seed, watch, None)
     }
 
-    /// The same of one part.
+    /// A simulation of one part.
     pub(crate) fn part(
         topology: &Topology,
         scheme: &Scheme,
@@ -79,7 +81,7 @@ impl Simulation {
         if flows.len() >= 1 << INDEX {
             return Err(Error::new(format!("flows: {} are more than 2^29 - 1", flows.len())));
         }
-        let mut network = Network::new(topology, &scheme.equipment(), scheme.routing, seed, watch.ports)?;
+        let mut network = Network::new(topology, &scheme.link_config(), scheme.routing, seed, watch.ports)?;
         let mut sources = workload.sources.clone();
         sources.sort_unstable();
         for source in &sources {
@@ -105,61 +107,62 @@ impl Simulation {
             });
         }
         check_packets(scheme, workload, &records)?;
-        let mut hosts = Hosts::new(topology, scheme.manner(), records, &sources, seed);
+        let mut hosts = Hosts::new(topology, scheme.config(), records, &sources, seed);
         if let Some(part) = part {
-            let parts = part.division.parts as usize;
-            hosts.away = Some(Away::new(part.clone(), hosts.records.len()));
+            let parts = part.partition.parts as usize;
+            hosts.remote = Some(RemoteFlows::new(part.clone(), hosts.records.len()));
             network.leaving = vec![Vec::new(); parts];
             network.part = Some(part);
         }
         hosts.begin(&mut network);
-        let mut apps = Apps::new(seed);
+        let mut apps = AppSet::new(seed);
         for app in &workload.apps {
             apps.add(app, &mut network, &mut hosts);
         }
         let series = watch.every.map(|every| Series::new(every, watch.until, watch.most, &network));
-        let diary = (watch.flows || watch.traced.is_some()).then(|| Diary::new(watch.traced.clone(), watch.flows));
-        hosts.notices = diary.is_some().then(Vec::new);
-        Ok(Simulation { network, hosts, apps, events: 0, series, diary })
+        let tracer = (watch.flows || watch.traced.is_some()).then(|| Tracer::new(watch.traced.clone(), watch.flows));
+        hosts.notices = tracer.is_some().then(Vec::new);
+        Ok(Simulation { network, hosts, apps, events: 0, series, tracer })
     }
 
-    /// Runs until nothing is left to happen, or the end of time.
+    /// Runs until no event is left, or the end of time.
     pub fn run(&mut self) {
         self.run_until(Ps::MAX);
     }
 
-    /// Runs everything that happens at `last` or before.
+    /// Runs all events up to and including `last`.
     pub fn run_until(&mut self, last: Ps) {
         while self.run_some(last, u64::MAX) {}
     }
 
-    /// Runs at most so many events of those that happen at `last` or before; returns whether it stopped for their number, or for that
-    /// of samples, of which each takes about as long as an event a port. Runs in any pieces yield the outcome of one.
+    /// Runs at most `most` of the events up to and including `last`; returns whether it stopped
+    /// because of their number, or that of samples, each of which costs about an event a port.
+    /// Running in pieces yields the same outcome.
     pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
-        let plain = self.series.is_none() && self.diary.is_none();
-        let more = if plain { self.happen(last.min(END), most) } else { self.happen_watched(last, most) };
+        let plain = self.series.is_none() && self.tracer.is_none();
+        let more = if plain { self.run_events(last.min(END), most) } else { self.run_watched(last, most) };
         if !more && last != Ps::MAX {
             self.network.now = last;
         }
         more
     }
 
-    /// Runs what happens at `last` or before, of a part that others may send packets to afterwards.
-    pub(crate) fn go_on(&mut self, last: Ps) {
-        self.happen(last, u64::MAX);
+    /// Runs the events up to `last`, in a part that other parts may send packets to afterwards.
+    pub(crate) fn run_window(&mut self, last: Ps) {
+        self.run_events(last, u64::MAX);
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     pub(crate) fn next(&self) -> Option<Ps> {
         self.network.wheel.peek().map(|event| event.time)
     }
 
-    /// Events so far.
+    /// Number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Hands over the packets that leave for another part, with when they come.
+    /// Moves the packets for another part to `to`, with arrival times.
     pub(crate) fn leave(&mut self, part: usize, to: &mut Vec<(Ps, Packet)>) {
         let Network { leaving, pool, .. } = &mut self.network;
         for (at, handle) in leaving[part].drain(..) {
@@ -168,14 +171,14 @@ impl Simulation {
         }
     }
 
-    /// Takes in one that comes from another part.
+    /// Adds a packet from another part.
     pub(crate) fn enter(&mut self, at: Ps, packet: Packet) {
         let handle = self.network.pool.add(self.hosts.enter(packet));
         self.network.wheel.push(at, ARRIVE | handle);
     }
 
-    /// The same with samples between events, or notes of each.
-    fn happen_watched(&mut self, last: Ps, most: u64) -> bool {
+    /// Runs events with samples between them, or with a tracer.
+    fn run_watched(&mut self, last: Ps, most: u64) -> bool {
         let (end, within) = (self.events.saturating_add(most), last.min(END));
         let mut samples = 1 + most / u64::from(self.network.links.len());
         loop {
@@ -189,18 +192,18 @@ impl Simulation {
                 return true;
             }
             let until = self.series.as_ref().map_or(within, |series| series.next().min(within));
-            let Some(mut diary) = self.diary.take() else {
-                self.happen(until, end - self.events);
+            let Some(mut tracer) = self.tracer.take() else {
+                self.run_events(until, end - self.events);
                 continue;
             };
-            diary.before(event, &self.network, &self.hosts);
-            self.happen(until, 1);
-            diary.after(&self.network, &mut self.hosts);
-            self.diary = Some(diary);
+            tracer.before(event, &self.network, &self.hosts);
+            self.run_events(until, 1);
+            tracer.after(&self.network, &mut self.hosts);
+            self.tracer = Some(tracer);
         }
     }
 
-    /// Takes the samples before that time, `most` of them; returns whether there are more.
+    /// Takes at most `most` samples before `time`; returns whether more are due.
     fn sample_before(&mut self, time: Ps, most: &mut u64) -> bool {
         let Some(series) = &mut self.series else { return false };
         while series.next() < time {
@@ -213,9 +216,9 @@ impl Simulation {
         false
     }
 
-    // In one place, with all that hosts do: 1 % of all instructions.
+    // Kept in one place with all host code: 1 % of all instructions.
     #[inline(never)]
-    fn happen(&mut self, last: Ps, most: u64) -> bool {
+    fn run_events(&mut self, last: Ps, most: u64) -> bool {
         let Simulation { network, hosts, apps, events, .. } = self;
         for _ in 0..most {
             let Some(event) = network.wheel.pop_until(last) else {
@@ -223,13 +226,14 @@ impl Simulation {
             };
             network.now = event.time;
             *events += 1;
-            if let Some(soon) = network.fetch() {
-                hosts.fetch(soon);
+            if let Some(soon) = network.prefetch() {
+                hosts.prefetch(soon);
             }
             let index = event.what & ((1 << INDEX) - 1);
             match event.what & !((1 << INDEX) - 1) {
                 ARRIVE if !arrive(network, hosts, index) => {}
-                // In one place, so that what hosts do is part of this loop: 1 % of all instructions.
+                // Kept in one place, so that host code is inlined into this loop: 1 % of all
+                // instructions.
                 ARRIVE | HAND_OVER => hosts.deliver(network, index),
                 DEPART => {
                     if network.depart(index) {
@@ -246,49 +250,51 @@ impl Simulation {
         true
     }
 
-    /// Whether nothing is left of any traffic: no packet, no flow and no timer holds memory.
+    /// Whether no packet, flow or timer is left.
     pub fn is_clean(&self) -> bool {
         self.network.pool.is_empty() && self.hosts.is_clean() && self.network.wheel.pending().next().is_none()
     }
 
-    /// What happened at every port, in the order of links: hosts' own, those to hosts, both directions of every cable between
-    /// switches. Nothing if it was not watched.
+    /// Statistics of every port, in the order of links: hosts' own, those to hosts, both directions
+    /// of every cable between switches. Empty if ports were not watched.
     pub fn ports(&self) -> Vec<PortResult> {
         self.network.ports()
     }
 
-    /// Both ends of every port's cable, in the order of [`Simulation::ports`], also if these are not watched.
+    /// Both ends of every port's cable, in the order of [`Simulation::ports`]; also if ports are
+    /// not watched.
     pub fn cables(&self) -> Vec<(End, End)> {
         self.network.cables()
     }
 
-    /// Samples of queues, windows and counters so far, if they were asked for.
+    /// Samples of queues, windows and counters so far, if requested.
     pub fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }
 
-    /// Packets that were written down so far, in the order of happening.
+    /// Traced packets so far, in the order of happening.
     pub fn trace(&self) -> &[Hop] {
-        self.diary.as_ref().map_or(&[], |diary| &diary.hops)
+        self.tracer.as_ref().map_or(&[], |tracer| &tracer.hops)
     }
 
-    /// What became of each flow's packets so far, if that was asked for: listed flows in their order, then those of applications by
-    /// what their paths are chosen by.
+    /// Counts of each flow's packets so far, if requested: listed flows in order, then those of
+    /// applications by path key.
     pub fn flow_counts(&self) -> Vec<(u32, FlowCounts)> {
-        let Some(counts) = self.diary.as_ref().and_then(|diary| diary.flows.as_ref()) else { return Vec::new() };
+        let Some(counts) = self.tracer.as_ref().and_then(|tracer| tracer.flows.as_ref()) else { return Vec::new() };
         let listed = self.hosts.records.len() as u32;
         let of = |flow: u32| (flow, counts.get(&flow).copied().unwrap_or_default());
         (0..listed).map(of).chain(counts.range(listed..).map(|(&flow, &counts)| (flow, counts))).collect()
     }
 
-    /// How far it has come. `stop`: when it is to end, if it is.
+    /// The progress of the run. `stop`: when it is to end, if set.
     pub fn progress(&self, stop: Option<Ps>) -> Progress {
-        // While nothing happens it has come as far as its samples.
+        // Without events, progress is that of samples.
         let sampled = self.series.as_ref().and_then(|series| series.at.last().copied());
         Progress::of(self.network.now.max(sampled.unwrap_or(0)), stop, &self.hosts)
     }
 
-    /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.
+    /// Sending time of everything accepted for the link to `host`; for a link with priorities, of
+    /// the packet being sent.
     ///
     /// # Panics
     /// There is no such host.
@@ -296,13 +302,14 @@ impl Simulation {
         self.network.backlog_to(host)
     }
 
-    /// What has come out so far.
+    /// The outcome so far.
     pub fn outcome(&self) -> Outcome {
         Outcome::of(&self.network, &self.hosts, &self.apps, self.events)
     }
 }
 
-/// Says which packets are larger than what their level may send in an epoch. Those of a random size may be: they are dropped.
+/// Refuses packets larger than their level's budget for an epoch. Packets of random size are not
+/// checked: they are dropped.
 fn check_packets(scheme: &Scheme, workload: &Workload, flows: &[FlowResult]) -> Result<()> {
     let Scheme { transport, limiter, .. } = scheme;
     let full = transport.data_bytes;
@@ -313,7 +320,7 @@ fn check_packets(scheme: &Scheme, workload: &Workload, flows: &[FlowResult]) -> 
         limiter.check_packet(level, bytes.into())?;
     }
     for source in &workload.sources {
-        // Those of a bucket for each flow are not limited.
+        // Per-flow buckets do not limit datagrams.
         if let (Limiter::PerHost(_), Bytes::Fixed(bytes)) = (limiter, source.bytes) {
             limiter.check_packet(source.level, bytes.into())?;
         }

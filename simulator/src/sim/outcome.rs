@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a run yields.
+//! The outcome of a run: flows, sources, applications and counters.
 
 use std::ops::AddAssign;
 
 use serde::Serialize;
 
-use crate::apps::running::Apps;
+use crate::apps::app_set::AppSet;
 use crate::apps::AppResult;
 use crate::core::event::{HAND_OVER, INDEX};
 use crate::core::time::Ps;
@@ -14,27 +14,27 @@ use crate::host::result::{FlowResult, Latency, SourceResult};
 use crate::net::network::Network;
 use crate::packet::counts::ByKind;
 
-/// What was counted.
+/// Counters of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Handed over by the hosts' transports, every retransmission anew.
+    /// Sent by the hosts' transports; each retransmission counts.
     pub sent: ByKind,
-    /// Arrived at the host they were for.
+    /// Delivered to the destination host.
     pub delivered: ByKind,
     /// Dropped because a queue was full.
     pub full: ByKind,
-    /// Pushed out of a queue by what mattered more.
+    /// Evicted from a queue by more urgent packets.
     pub pushed_out: ByKind,
     /// Dropped early, by active queue management.
     pub early: ByKind,
-    /// Lost on a link that failed, before one, or because no other led to the host it was for.
+    /// Lost on a failed link, before one, or for lack of a route.
     pub failed: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,
-    /// In limiters, queues, on links and in hosts that take them in when the run stopped, counted there: sent = delivered + full + pushed out + early +
-    /// failed + limited + in flight.
+    /// In limiters, queues, links and hosts' jitter when the run stopped. sent = delivered + full +
+    /// pushed out + early + failed + limited + in flight.
     pub in_flight: u64,
-    /// How often a switch's port asked the other end of its cable to pause.
+    /// Pauses requested by switch ports.
     pub pauses: u64,
     /// Packets that finished crossing a link.
     pub hops: u64,
@@ -42,13 +42,13 @@ pub struct Counters {
     pub events: u64,
     /// Data packets delivered with a mark.
     pub marked: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted: u64,
-    /// Expired retransmission timers, those of SYNs included.
+    /// Timeouts, those of SYNs included.
     pub timeouts: u64,
-    /// Of data sent for the first time.
+    /// Latency of first transmissions of data.
     pub latency: Latency,
-    /// Of data sent again.
+    /// Latency of retransmissions.
     pub latency_again: Latency,
 }
 
@@ -73,23 +73,23 @@ impl AddAssign for Counters {
     }
 }
 
-/// All that a run yields.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Those of the list or of the distribution, in the order of start, source, destination and size.
+    /// Listed or drawn flows, in the order of start, source, destination and size.
     pub flows: Vec<FlowResult>,
-    /// In the sources' sorted order.
+    /// Sources, in sorted order.
     pub sources: Vec<SourceResult>,
-    /// In the order of the workload's.
+    /// Applications, in the workload's order.
     pub apps: Vec<AppResult>,
     /// Counters.
     pub counters: Counters,
-    /// When the run stopped: the time of its last event, or the one asked for.
+    /// When the run stopped: the time of its last event, or the requested one.
     pub end: Ps,
 }
 
 impl Outcome {
-    pub(crate) fn of(network: &Network, hosts: &Hosts, apps: &Apps, events: u64) -> Self {
+    pub(crate) fn of(network: &Network, hosts: &Hosts, apps: &AppSet, events: u64) -> Self {
         let (passed, handled) = (&network.passed, &hosts.handled);
         let packets = |what: &u32| what >> INDEX <= HAND_OVER >> INDEX;
         let counters = Counters {

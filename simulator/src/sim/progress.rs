@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How far a run has come.
+//! The progress of a run.
 
 use crate::core::time::Ps;
 use crate::host::flow::Flow;
 use crate::host::hosts::Hosts;
 use crate::host::result::FlowResult;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// The simulated time.
@@ -15,13 +15,13 @@ pub struct Progress {
     pub finished: u64,
     /// Listed flows.
     pub flows: u64,
-    /// Of all packets of listed flows, the share that is acknowledged; of the time until the run is to stop, the share that has passed,
-    /// if that is more. 0 where there are neither flows nor a stop.
+    /// The share of listed flows' packets that is acknowledged, or the share of the time until the
+    /// run stops that has passed, whichever is more; 0 with neither flows nor a stop.
     pub share: f64,
 }
 
 impl Progress {
-    /// The same of a run that is to end then, if it is.
+    /// Takes a stop time into account.
     pub(crate) fn until(self, stop: Option<Ps>) -> Self {
         let passed = stop.map_or(0.0, |stop| share(self.now, stop));
         Progress { share: self.share.max(passed), ..self }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! All that a run depends on, in one.
+//! Scenarios: everything that a run depends on.
 
 use std::num::NonZero;
 use std::thread;
@@ -9,13 +9,14 @@ use crate::core::time::Ps;
 use crate::net::topology::Topology;
 use crate::sim::engine::Simulation;
 use crate::sim::outcome::Outcome;
-use crate::sim::parted::Parted;
+use crate::sim::parallel::ParallelRun;
 use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
 use crate::sim::watch::Watch;
 use crate::sim::workload::Workload;
 
-/// All that a run depends on. It may be written in JSON, or any other format of serde's:
+/// Everything that a run depends on. It can be deserialized from JSON, or any other format of
+/// serde:
 ///
 /// ```
 /// let written = r#"{
@@ -34,48 +35,49 @@ use crate::sim::workload::Workload;
 pub struct Scenario {
     /// The network.
     pub topology: Topology,
-    /// What queues, hosts and limiters do.
+    /// Queues, transports and limiters.
     pub scheme: Scheme,
     /// Traffic.
     pub workload: Workload,
-    /// Of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// When to stop; none: when nothing is left to happen, or after 107 days.
+    /// When to stop; none: when no event is left, or after 107 days.
     pub stop: Option<Ps>,
-    /// In how many parts it runs, which several cores can go on with at the same time. Parts do not know in which order packets of
-    /// different ones were scheduled that come at the same time, so that another number may yield another outcome.
+    /// Number of parts, which several cores can run in parallel. Parts do not know the order in
+    /// which packets of different parts were scheduled if they arrive at the same time, so that
+    /// another number of parts may yield another outcome.
     pub parts: u32,
 }
 
 impl Scenario {
-    /// Runs it.
+    /// Runs the scenario.
     ///
     /// # Errors
-    /// A scheme or workload that cannot be simulated, in a sentence that says where.
+    /// An invalid scheme or workload: one sentence that says where.
     pub fn run(&self) -> Result<Outcome> {
         let mut run = self.begin(&Watch::default())?;
         while run.run_some(u64::MAX) {}
         Ok(run.outcome())
     }
 
-    /// At time 0, with what `watch` asks for.
+    /// Starts a run at time 0 that records what `watch` asks for.
     ///
     /// # Errors
-    /// As of [`Scenario::run`]; and what of `watch` cannot be.
+    /// As for [`Scenario::run`]; and an invalid `watch`.
     pub fn begin(&self, watch: &Watch) -> Result<Run> {
         let Scenario { topology, scheme, workload, seed, stop, parts } = self;
         let of = match parts {
             1 => Of::One(Box::new(Simulation::watched(topology, scheme, workload, *seed, watch)?)),
             _ if *watch != Watch::default() => {
-                return Err(Error::new(format!("parts: a run in {parts} parts is not watched: watch it in one")));
+                return Err(Error::new(format!("parts: a run in {parts} parts cannot be watched: watch it in one")));
             }
-            _ => Of::Several(Parted::new(topology, scheme, workload, *seed, *parts)?),
+            _ => Of::Several(ParallelRun::new(topology, scheme, workload, *seed, *parts)?),
         };
         Ok(Run { of, stop: *stop })
     }
 }
 
-/// A scenario that runs.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Run {
     of: Of,
@@ -85,39 +87,40 @@ pub struct Run {
 #[derive(Debug)]
 enum Of {
     One(Box<Simulation>),
-    Several(Parted),
+    Several(ParallelRun),
 }
 
 impl Run {
-    /// Runs about so many events, or in parts eight times as many, for which threads begin and end; returns whether there are more. Parts
-    /// go on on all cores that the process may use.
+    /// Runs about `most` events, or eight times as many for parallel runs, which start and end
+    /// threads; returns whether there are more. Parallel runs use all cores available to the
+    /// process.
     pub fn run_some(&mut self, most: u64) -> bool {
         let last = self.stop.unwrap_or(Ps::MAX);
         match &mut self.of {
             Of::One(simulation) => simulation.run_some(last, most),
-            Of::Several(parted) => {
-                parted.run_some(last, most.saturating_mul(8), thread::available_parallelism().map_or(1, NonZero::get))
+            Of::Several(parallel) => {
+                parallel.run_some(last, most.saturating_mul(8), thread::available_parallelism().map_or(1, NonZero::get))
             }
         }
     }
 
-    /// How far it has come.
+    /// The progress of the run.
     pub fn progress(&self) -> Progress {
         match &self.of {
             Of::One(simulation) => simulation.progress(self.stop),
-            Of::Several(parted) => parted.progress(self.stop),
+            Of::Several(parallel) => parallel.progress(self.stop),
         }
     }
 
-    /// What has come out so far.
+    /// The outcome so far.
     pub fn outcome(&self) -> Outcome {
         match &self.of {
             Of::One(simulation) => simulation.outcome(),
-            Of::Several(parted) => parted.outcome(),
+            Of::Several(parallel) => parallel.outcome(),
         }
     }
 
-    /// That of a run in one part, with all that was watched.
+    /// The simulation, with everything that was watched; none for a parallel run.
     pub fn simulation(&self) -> Option<&Simulation> {
         match &self.of {
             Of::One(simulation) => Some(simulation),

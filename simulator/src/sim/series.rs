@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Samples of queues, windows and counters, taken between events: a run that is sampled has the same events as one that is not.
+//! Time series of queues, windows and counters, sampled between events: sampling adds no events.
 
 use crate::core::time::Ps;
 use crate::host::hosts::Hosts;
@@ -9,51 +9,53 @@ use crate::queue::priority::BANDS;
 /// Bands of a queue with levels: ACKs, and levels 0 to 7.
 pub const SERIES_BANDS: usize = BANDS;
 
-/// The sender of a flow under way at an instant.
+/// The sender of an unfinished flow at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sender {
-    /// Which of the instants.
+    /// Place of the sample.
     pub sample: u32,
-    /// The flow's place in the list; of an application's, what its path is chosen by, above all places.
+    /// The flow's place in the list; an application's flow has its path key, above all places.
     pub flow: u32,
     /// Packets that may be under way.
     pub window: u32,
-    /// Packets from the first on that are acknowledged.
+    /// Packets acknowledged cumulatively.
     pub acknowledged: u32,
 }
 
-/// What a network was like at instants, each after all that happened at it. Values of ports are in the order of
-/// [`crate::Simulation::ports`], port after port of an instant, instant after instant.
+/// Samples of a network, each after everything that happened at its instant. Values of ports are in
+/// the order of [`crate::Simulation::ports`], port by port within an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// Time between two instants.
+    /// Interval of samples.
     pub every: Ps,
     until: Ps,
     most: usize,
-    /// The instants, from 0 on.
+    /// Times of the samples, from 0 on.
     pub at: Vec<Ps>,
-    /// Ports of the network.
+    /// Number of ports.
     pub ports: u32,
-    /// Bytes that each port had taken and not sent.
+    /// Bytes that each port had accepted and not sent.
     pub queued: Vec<u64>,
-    /// Of queues with levels, the bytes that waited of each of [`SERIES_BANDS`], without the packet being sent; 0 of others. Nothing if
-    /// there is no such queue.
+    /// Waiting bytes of each of [`SERIES_BANDS`], without the packet being sent; 0 for queues
+    /// without levels. Empty if no queue has levels.
     pub levels: Vec<u64>,
     levelled: bool,
-    /// Bytes that each port has sent, packets it has marked, and dropped, so far; nothing if ports are not watched.
+    /// Bytes sent so far by each port; empty if ports are not watched.
     pub sent: Vec<u64>,
-    /// Marked.
+    /// Packets marked so far by each port.
     pub marked: Vec<u64>,
-    /// Dropped.
+    /// Packets dropped so far by each port.
     pub dropped: Vec<u64>,
-    /// Of the whole network so far: packets dropped in queues, data sent again, data delivered with a mark, timeouts.
+    /// Totals of the network so far: packets dropped by queues, retransmissions, data delivered
+    /// with a mark, timeouts.
     pub totals: Vec<[u64; 4]>,
-    /// Flows under way.
+    /// Unfinished flows.
     pub senders: Vec<Sender>,
 }
 
 impl Series {
-    /// Samples from 0 to `until`. Of more than `most` every second is forgotten, and the time between two doubled.
+    /// Samples from 0 to `until`. Beyond `most` samples every second one is dropped and the
+    /// interval doubled.
     pub(crate) fn new(every: Ps, until: Option<Ps>, most: Option<u32>, network: &Network) -> Self {
         Series {
             every,
@@ -72,7 +74,7 @@ impl Series {
         }
     }
 
-    /// The next instant; `Ps::MAX`: there is none.
+    /// Time of the next sample; `Ps::MAX`: none.
     pub(crate) fn next(&self) -> Ps {
         let next = self.at.last().map_or(0, |last| last + self.every);
         if next > self.until {
@@ -82,7 +84,7 @@ impl Series {
         }
     }
 
-    /// Everything until that instant has happened.
+    /// Takes a sample, once everything until its time has happened.
     pub(crate) fn sample(&mut self, network: &Network, hosts: &Hosts) {
         let at = self.next();
         if self.at.len() == self.most {
@@ -118,7 +120,7 @@ impl Series {
         }));
     }
 
-    /// Forgets every second instant.
+    /// Drops every second sample.
     fn thin(&mut self) {
         let ports = self.ports as usize;
         halve(&mut self.at, 1);
@@ -136,7 +138,7 @@ impl Series {
     }
 }
 
-/// Keeps every second row of so many values, the first too.
+/// Keeps every second row of `width` values, beginning with the first.
 fn halve<T>(rows: &mut Vec<T>, width: usize) {
     let mut at = 0;
     rows.retain(|_| {

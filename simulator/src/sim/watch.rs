@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is to be known of a run beside its outcome.
+//! What to record of a run besides its outcome.
 
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::net::topology::Topology;
-use crate::sim::diary::Traced;
+use crate::sim::trace::Traced;
 
-/// What is to be known of a run beside its outcome, which is the same with any of it.
+/// What to record of a run besides its outcome, which is the same with any of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watch {
-    /// What [`crate::Simulation::ports`] tells.
+    /// Record [`crate::Simulation::ports`].
     pub ports: bool,
-    /// What [`crate::Simulation::flow_counts`] tells.
+    /// Record [`crate::Simulation::flow_counts`].
     pub flows: bool,
-    /// What [`crate::Simulation::series`] tells, so often from 0 on.
+    /// Record [`crate::Simulation::series`], with this interval from 0 on.
     pub every: Option<Ps>,
-    /// The last of its instants; none: the end.
+    /// Time of the last sample; none: the end.
     pub until: Option<Ps>,
-    /// Instants of the series at most: of more, every second is forgotten, and the time between two doubled.
+    /// Most samples of the series: beyond it every second one is dropped and the interval doubled.
     pub most: Option<u32>,
-    /// What [`crate::Simulation::trace`] tells.
+    /// Record [`crate::Simulation::trace`].
     pub traced: Option<Traced>,
 }
 
 impl Watch {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
         if self.every == Some(0) {
-            return Err(Error::new("watch.every: samples 0 ps apart would never end"));
+            return Err(Error::new("watch.every: it must be above 0 ps"));
         }
         if self.most.is_some_and(|most| most < 2) {
-            return Err(Error::new("watch.most: a series has two instants at least"));
+            return Err(Error::new("watch.most: a series needs at least two samples"));
         }
         if let Some(Traced::Hosts(hosts)) = &self.traced {
             if let Some(host) = hosts.iter().find(|&&host| host >= topology.hosts()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traffic: flows from a list or from a distribution of sizes, sources of datagrams, and applications.
+//! Workloads: flows from a list or a size distribution, sources of datagrams, and applications.
 
 use crate::apps::App;
 use crate::core::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::core::time::{Ps, S};
 use crate::core::units::{Instant, Unit};
 use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
-use crate::sim::published;
+use crate::sim::ns2_arrivals;
 use crate::sim::scheme::Scheme;
 
 /// One flow.
@@ -24,25 +24,25 @@ pub struct FlowSpec {
     pub packets: u32,
 }
 
-/// What a flow has of its own, where it has it.
+/// A flow's own settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wish {
-    /// Its level; none: that of its size.
+    /// Level; none: that of its size.
     pub level: Option<u8>,
-    /// Number of its transport: 0 is the scheme's, others are in [`Scheme::others`].
+    /// Transport number: 0 is the scheme's, others are in [`Scheme::others`].
     pub transport: u8,
-    /// When it should end, which queues see with [`Rank::Deadline`](crate::Rank::Deadline).
+    /// Deadline, which queues see with [`Rank::Deadline`](crate::Rank::Deadline).
     pub deadline: Option<Ps>,
-    /// Its bytes on the wire; none: all packets are full.
+    /// Bytes on the wire; none: all packets are full.
     pub bytes: Option<u64>,
 }
 
 impl Wish {
-    /// Says what cannot be.
+    /// Refuses invalid settings.
     pub(crate) fn check(&self, flow: &FlowSpec, scheme: &Scheme) -> Result<()> {
         let told = |what: String| Err(Error::new(format!("flow at {} ps: {what}", flow.start)));
         if let Some(level) = self.level.filter(|&level| level > 7) {
-            return told(format!("its level {level} is not 0 to 7"));
+            return told(format!("its level {level} must be 0 to 7"));
         }
         let number = usize::from(self.transport);
         if number > 0 && !scheme.others.get(number - 1).is_some_and(Option::is_some) {
@@ -62,46 +62,32 @@ impl Wish {
 /// The flows of a run.
 #[derive(Debug, Clone)]
 pub enum Flows {
-    /// These; their order does not matter.
+    /// Listed flows, in any order.
     List(Vec<FlowSpec>),
-    /// These, with what each has of its own.
+    /// Listed flows with their own settings.
     Own(Vec<(FlowSpec, Wish)>),
-    /// `count` flows of a distribution of sizes, between all hosts.
+    /// `count` flows of a size distribution, between all hosts.
     Drawn {
-        /// When they begin.
+        /// Arrival process.
         arrivals: Arrivals,
         /// Distribution of sizes.
         sizes: Sizes,
-        /// Share of the slowest host cable's rate, of full packets, ACKs not counted: by the mean of what is sent, or of published sizes
-        /// by their published mean.
+        /// Load: share of the slowest host cable's rate, in full packets without ACKs; by the mean
+        /// of what is sent, or for published sizes by their published mean.
         load: f64,
         /// Number of flows.
         count: u32,
     },
 }
 
-/// How flows that are drawn begin.
+/// Arrival processes of drawn flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
     /// Each ordered pair of hosts is a Poisson process.
     Poisson,
-    /// The same, but with the generators of the scripts that were published with the paper, as these seed them: flows to one host
-    /// begin nearly together, with nearly equal sizes.
+    /// Likewise, but with the generators and seeds of the scripts published with the paper: flows
+    /// to one host start nearly together, with nearly equal sizes.
     Published,
-}
-
-impl Arrivals {
-    /// Those of this name: `poisson` or `published`.
-    ///
-    /// # Errors
-    /// Another name.
-    pub fn named(name: &str) -> Result<Self> {
-        match name {
-            "poisson" => Ok(Arrivals::Poisson),
-            "published" => Ok(Arrivals::Published),
-            _ => Err(Error::new(format!("there are no arrivals {name}, only poisson and published"))),
-        }
-    }
 }
 
 /// All traffic of a run.
@@ -111,58 +97,59 @@ pub struct Workload {
     pub flows: Flows,
     /// Datagrams.
     pub sources: Vec<Source>,
-    /// What reacts to the network. Their order numbers their streams of random numbers.
+    /// Applications. Their order numbers their random streams.
     pub apps: Vec<App>,
 }
 
 impl Workload {
-    /// Only these flows.
+    /// Flows only.
     pub fn of_flows(flows: Flows) -> Self {
         Workload { flows, sources: Vec::new(), apps: Vec::new() }
     }
 
-    /// Only these datagrams.
+    /// Sources only.
     pub fn of_sources(sources: Vec<Source>) -> Self {
         Workload { flows: Flows::List(Vec::new()), sources, apps: Vec::new() }
     }
 
-    /// Only these applications.
+    /// Applications only.
     pub fn of_apps(apps: Vec<App>) -> Self {
         Workload { flows: Flows::List(Vec::new()), sources: Vec::new(), apps }
     }
 }
 
-/// A distribution of flow sizes: packets and the share of flows that are not larger, linear in between, rounded up.
+/// A distribution of flow sizes: packets, and the share of flows that are not larger; linear in
+/// between, rounded up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     pub(crate) points: Vec<(u32, f64)>,
-    /// Mean size that arrival rates are reckoned with, in bytes of payload, [`PAYLOAD`] a packet.
+    /// Mean size for arrival rates, in bytes of payload, [`PAYLOAD`] a packet.
     pub(crate) mean_bytes: f64,
 }
 
-/// Payload of a packet, in which the published scripts have their means.
+/// Payload of a packet, in which the published scripts state their means.
 const PAYLOAD: f64 = 1460.0;
 
 impl Sizes {
-    /// A distribution of one's own; its mean is that of what is sent, in whole packets.
+    /// A distribution whose mean is that of what is sent, in whole packets.
     ///
     /// # Errors
-    /// Less than two points; shares that do not rise from 0 to 1; sizes that fall, or are 0.
+    /// Fewer than two points; shares that do not rise from 0 to 1; sizes that fall or are 0.
     pub fn new(points: &[(u32, f64)]) -> Result<Self> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(Error::new("the distribution has no point"));
+            return Err(Error::new("the distribution needs points"));
         };
         if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
-            return Err(Error::new("the distribution does not go from share 0, of at least a packet, to share 1"));
+            return Err(Error::new("the distribution must go from share 0, at a packet or more, to share 1"));
         }
         let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
         if let Some(pair) = points.windows(2).find(falls) {
             return Err(Error::new(format!(
-                "the point of {} packets and share {} is not above the one before it",
+                "the point of {} packets and share {} must be above the one before it",
                 pair[1].0, pair[1].1
             )));
         }
-        // Rounded up, all sizes above the first of a piece are as likely.
+        // Since sizes are rounded up, all sizes above the first of a piece are equally likely.
         let begin = |pair: &[(u32, f64)]| f64::from(pair[1].0.min(pair[0].0.saturating_add(1)));
         let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * (begin(pair) + f64::from(pair[1].0)) / 2.0;
         let mean = points.windows(2).map(piece).sum::<f64>();
@@ -174,18 +161,18 @@ impl Sizes {
         let i = self.points.partition_point(|&(_, share)| share <= u).min(self.points.len() - 1);
         let ((x0, p0), (x1, p1)) = (self.points[i - 1], self.points[i]);
         let size = f64::from(x0) + f64::from(x1 - x0) * (u - p0) / (p1 - p0);
-        // Not `ceil` of the library, which may be the machine's: the conversion is exact everywhere.
+        // Not the library's `ceil`, which may be the machine's: the conversion is exact everywhere.
         let whole = size as u32;
         whole + u32::from(f64::from(whole) < size)
     }
 }
 
-/// An empty list with room for something of so many flows.
+/// An empty list with room for an item a flow.
 pub(crate) fn room<T>(flows: usize) -> Result<Vec<T>> {
     let mut list = Vec::new();
     let told = |_| {
         let megabytes = flows as u128 * size_of::<T>() as u128 / 1_000_000;
-        Error::new(format!("workload: {flows} flows need more than {megabytes} MB, which there are not"))
+        Error::new(format!("workload: {flows} flows need more than {megabytes} MB, which this machine does not have"))
     };
     list.try_reserve_exact(flows).map_err(told)?;
     Ok(list)
@@ -212,13 +199,13 @@ impl Flows {
                 match arrivals {
                     Arrivals::Poisson => flows.extend(poisson(sizes, gap, *count, hosts, seed).map(plain)),
                     Arrivals::Published => {
-                        let flow = |drawn: published::Drawn| FlowSpec {
+                        let flow = |drawn: ns2_arrivals::Drawn| FlowSpec {
                             start: drawn.start,
                             src: drawn.src,
                             dst: drawn.dst,
                             packets: sizes.at(drawn.share),
                         };
-                        flows.extend(published::flows(gap, *count, hosts, seed).map(flow).map(plain));
+                        flows.extend(ns2_arrivals::flows(gap, *count, hosts, seed).map(flow).map(plain));
                     }
                 }
             }
@@ -227,8 +214,8 @@ impl Flows {
         for (flow, _) in &flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
-            if flow.start > Instant::MOST {
-                let latest = Instant::MOST;
+            if flow.start > Instant::MAX {
+                let latest = Instant::MAX;
                 return Err(Error::new(match self {
                     Flows::Drawn { load, .. } => {
                         format!("flows.load: {load} is so small that flows start after {latest} ps, beyond what can be simulated: raise it")
@@ -237,16 +224,17 @@ impl Flows {
                 }));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
-                return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31 - 1", flow.packets)));
+                return Err(Error::new(format!("{place}: its size of {} packets must be between 1 and 2^31 - 1", flow.packets)));
             }
         }
         Ok(flows)
     }
 
-    /// Reads lines of `seconds source destination packets`; empty lines and those that begin with `#` are skipped.
+    /// Parses lines of `seconds source destination packets`; empty lines and lines that start with
+    /// `#` are skipped.
     ///
     /// # Errors
-    /// A line that is not four such numbers, with its number.
+    /// The number of the first line that does not consist of four such numbers.
     pub fn parse(text: &str) -> Result<Self> {
         let mut flows = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -273,7 +261,7 @@ fn parse_flow(line: &str) -> Option<FlowSpec> {
     fields.next().is_none().then_some(flow)
 }
 
-/// Decimal seconds as picoseconds, exactly; digits below a picosecond are dropped.
+/// Converts decimal seconds to picoseconds, exactly; digits below a picosecond are dropped.
 fn parse_seconds(text: &str) -> Option<Ps> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     if !part.bytes().all(|b| b.is_ascii_digit()) {
@@ -283,19 +271,19 @@ fn parse_seconds(text: &str) -> Option<Ps> {
     whole.parse::<Ps>().ok()?.checked_mul(S)?.checked_add(digits.parse().ok()?)
 }
 
-/// The mean time between two flows of one host, in ps.
+/// Mean gap between two flows of one host, in ps.
 fn host_gap(sizes: &Sizes, load: f64, data_bytes: u16, topology: &Topology) -> Result<f64> {
     if !(load > 0.0 && load <= 1.0) {
-        return Err(Error::new(format!("flows.load: {load} is not above 0 and at most 1")));
+        return Err(Error::new(format!("flows.load: {load} must be above 0 and at most 1")));
     }
     if topology.hosts() < 2 {
-        return Err(Error::new("flows: they need two hosts"));
+        return Err(Error::new("flows: they need a network of two hosts"));
     }
     let wire = sizes.mean_bytes / PAYLOAD * f64::from(data_bytes);
     Ok(wire * f64::from(topology.slowest_edge()?) / load)
 }
 
-/// The sum of the pairs' processes is one process whose pairs are drawn evenly.
+/// Draws a Poisson process of all pairs: their sum is one process whose pairs are drawn evenly.
 fn poisson(sizes: &Sizes, host_gap: f64, count: u32, hosts: u32, seed: u64) -> impl Iterator<Item = FlowSpec> + '_ {
     let hosts = u64::from(hosts);
     let gap = host_gap / hosts as f64;

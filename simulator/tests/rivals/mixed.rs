@@ -94,7 +94,7 @@ fn transports_do_not_see_each_other() {
 #[test]
 fn what_cannot_be_wished_is_told() {
     let said = |wish| run(Scheme::tcp(), vec![(flow(1, 2), wish)]).unwrap_err().to_string();
-    assert_eq!(said(Wish { level: Some(8), ..Wish::default() }), "flow at 0 ps: its level 8 is not 0 to 7");
+    assert_eq!(said(Wish { level: Some(8), ..Wish::default() }), "flow at 0 ps: its level 8 must be 0 to 7");
     assert_eq!(said(Wish { transport: 1, ..Wish::default() }), "flow at 0 ps: there is no transport 1 in the scheme");
     assert_eq!(said(Wish { transport: 4, ..Wish::default() }), "flow at 0 ps: there is no transport 4 in the scheme");
     assert_eq!(

@@ -22,7 +22,7 @@ HARNESS = "/opt/harness"
 GOLDEN = (5**0.5 - 1) / 2
 sys.path.insert(0, HARNESS)
 
-from qjump_mn.backends import claim  # noqa: E402
+from qjump_mn.backends import host_claim  # noqa: E402
 
 THEIRS = """
 ip netns add theirs
@@ -66,7 +66,7 @@ LOOKS = {
     "modules": "cut -d' ' -f1 /proc/modules | sort",
     "processes": "for folder in /proc/[0-9]*; do [ -s $folder/cmdline ] && echo ${folder#/proc/} "
     '$(tr "\\0" " " < $folder/cmdline); done 2>/dev/null | grep -v -E "grep|job.py|sh -c|agent.py" || :',
-    "journal": f"ls {claim.FOLDER} 2>/dev/null || :",
+    "journal": f"ls {host_claim.FOLDER} 2>/dev/null || :",
 }
 
 
@@ -119,7 +119,7 @@ def killed(plan: str, after_s: float, before: dict[str, str]) -> dict[str, Any]:
     process.wait()  # what it started may still have its output
     lines: list[str] = []
     stayed = sorted(what for what, text in look().items() if text != before[what])
-    claim.clean(lines.append)
+    host_claim.clean(lines.append)
     left = differences(before)
     say(f"killed {plan} after {after_s:.2f} s: {len(lines)} things taken back, left {sorted(left)}")
     return {"plan": plan, "after_s": after_s, "stayed": stayed, "cleaned": lines, "left": left}
@@ -133,7 +133,7 @@ def second(before: dict[str, str]) -> dict[str, Any]:
     first.stdout.readline()  # it brings its network up
     other = finished(start("other", "wire"))
     lines: list[str] = []
-    claim.clean(lines.append)
+    host_claim.clean(lines.append)
     running = first.poll() is None
     first.kill()
     first.wait()
@@ -175,8 +175,8 @@ def main() -> None:
     for argv in PROCESSES:
         subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(2)
-    Path(claim.FOLDER).mkdir(parents=True)
-    (claim.FOLDER / claim.LOCK).touch()
+    Path(host_claim.FOLDER).mkdir(parents=True)
+    (host_claim.FOLDER / host_claim.LOCK).touch()
     before = look()
     results: dict[str, Any] = {"before": before, "whole": {}, "killed": []}
     for plan in work["plans"]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import packaging.version  # noqa: F401  # Mininet needs it, and the project's environment has one of its own
 
-from qjump_mn.backends import needs
+from qjump_mn.backends import host_needs
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.errors import QJumpError
 from qjump_mn.model.plan import Plan
@@ -42,6 +42,6 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    assert needs.DEBIAN_PACKAGES in sys.path
-    sys.path.remove(needs.DEBIAN_PACKAGES)  # as in an environment that sees no packages of the system
+    assert host_needs.DEBIAN_PACKAGES in sys.path
+    sys.path.remove(host_needs.DEBIAN_PACKAGES)  # as in an environment that sees no packages of the system
     sys.exit(main())

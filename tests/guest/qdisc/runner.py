@@ -1,6 +1,7 @@
-"""Runs in the guest: the checks named in plan.json, one after another, and what the kernel says of its modules.
+"""Run the checks in plan.json one after another, in the guest, and collect the kernel's messages.
 
-Leaves, in the current folder, for each check its line of JSON and its errors, and results.json: exit codes, durations and modules.
+Writes into the current directory the JSON line and the errors of each check, and results.json with
+exit codes, durations and modules.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 HOME = Path(sys.argv[0]).parent
 OURS = ["sch_qjump", "sch_qjump2015", "sch_wire"]
-LIMIT_S = 1200.0  # of virtual time, for a check that hangs; the sweep of windows takes 500
+LIMIT_S = 1200.0  # of virtual time, in case a check hangs; the sweep of windows takes 500 s
 
 
 def loaded() -> list[str]:
@@ -22,7 +23,7 @@ def loaded() -> list[str]:
 
 
 def words(*argv: str) -> str:
-    """What a program says, empty when it ended well and in silence."""
+    """Return a program's output, or its exit code if it failed silently."""
     done = subprocess.run(argv, capture_output=True, text=True)
     return (done.stdout + done.stderr).strip() or (f"exit code {done.returncode}" if done.returncode else "")
 
@@ -40,11 +41,11 @@ def check(name: str, *arguments: str) -> dict[str, object]:
 
 plan = json.loads((HOME / "plan.json").read_text())
 results: dict[str, object] = {"release": Path("/proc/sys/kernel/osrelease").read_text().strip()}
-subprocess.run(["dmesg", "--clear"], check=True)  # what the kernel said of the machine
+subprocess.run(["dmesg", "--clear"], check=True)  # drop the messages of the boot
 results["load"] = [words("modprobe", "-a", *OURS), loaded()]
 results["unload"] = [words("modprobe", "-r", *OURS), loaded()]
 for name, text in plan["data"].items():
-    import lzma  # most jobs have no data; what a run loads moves its timings
+    import lzma  # only if needed: imports affect timings
 
     Path("/tmp", name).write_bytes(lzma.decompress(base64.b64decode(text)))
     if name.endswith(".ko"):

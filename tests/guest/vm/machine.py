@@ -12,13 +12,14 @@ import time
 from functools import partial
 from pathlib import Path
 
-from qjump_mn import scratch, toolbox
+from qjump_mn import toolbox
 from qjump_mn.guest import Image, Job, Result, Setup, Stop
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.instance import MEMORY_MB, lost, start
 from qjump_mn.guest.job import encode_job, encode_setup
 from qjump_mn.guest.result import unpack
-from qjump_mn.processes import wait
+from qjump_mn.process import temp_dirs
+from qjump_mn.process.processes import wait
 
 QEMU = "qemu"
 """The lock of the tree with QEMU."""
@@ -78,7 +79,7 @@ def run(
     `console.log`. Raises LostError where there is no complete result."""
     asked = time.monotonic()
     # With several processors it takes its turn among the others, and then every core.
-    with core(print) as number, scratch.folder() as name:
+    with core(print) as number, temp_dirs.folder() as name:
         folder, began = Path(name), time.monotonic()
         (folder / "in").write_bytes(encode_setup(setup) + encode_job(job))
         out.mkdir(parents=True, exist_ok=True)

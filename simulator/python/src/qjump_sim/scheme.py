@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from qjump_sim import _native
@@ -153,9 +153,10 @@ class Transport:
 
     @classmethod
     def hadoop(cls, congestion: Congestion) -> Transport:
-        """The transports of the study of ECN under Hadoop, TCP-ECN with `Ecn()` and DCTCP with `Dctcp()`: ACKs of 150 bytes; what it does not say
-        is as in `linux`, but for `rto_above_rtt`."""
-        return _native.hadoop(congestion)
+        """The transports of the study of ECN under Hadoop: TCP-ECN with `Ecn()`, DCTCP with
+        `Dctcp()`. ACKs have 150 bytes, and timeouts follow RFC 6298, as in its simulator, ns-2;
+        everything else is as in `linux`."""
+        return replace(cls.linux(congestion), ack_bytes=150, rto_above_rtt=False)
 
 
 @dataclass(frozen=True)

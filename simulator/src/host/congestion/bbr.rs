@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! BBR, the first version (Cardwell et al., CACM 60(2), 2017; draft-cardwell-iccrg-bbr-congestion-control-00): the greatest rate of
-//! delivery and the least round trip say what a path holds; packets are paced at that rate, with about twice as much under way at most.
+//! BBR, version 1 (Cardwell et al., CACM 60(2), 2017;
+//! draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! Losses say nothing here, and there is no policer's long-term rate. Rates are in bit/s; gains have eight fractional bits, as in Linux.
+//! The greatest delivery rate and the least round trip estimate what the path holds. Packets are
+//! paced at that rate, with at most about twice as much under way. Losses are ignored, and there is
+//! no long-term rate for policers. Rates are in bit/s; gains have eight fractional bits, as in
+//! Linux.
 
-use super::{Seen, Windows, ONE};
+use super::{AckInfo, Windows, ONE};
 use crate::core::rng::mix;
 use crate::core::time::{Ps, MS, S};
 
-/// 2 / ln 2, and its inverse: the rate doubles each round trip, and what that has queued leaves in one.
+/// 2 / ln 2 and its inverse: the rate doubles each round trip, and the queue from it drains in one.
 const HIGH: u64 = 739;
 const DRAIN: u64 = 88;
 const UNIT: u64 = 256;
-/// Gains of the phases of a cycle, each of a round trip.
+/// Gains of a cycle's phases, each a round trip long.
 const CYCLE: [u64; 8] = [320, 192, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Round trips that a rate is remembered.
+/// Round trips for which a rate is remembered.
 const ROUNDS: usize = 10;
-/// Without a growth of a quarter in so many round trips the pipe is full.
+/// The pipe is full after this many round trips without a growth of a quarter.
 const FULL: u32 = 3;
-/// A least round trip is remembered for so long, and then looked for with few packets.
+/// A least round trip is remembered for this long; then it is probed with few packets.
 const MEMORY: Ps = 10 * S;
 const LOOK: Ps = 200 * MS;
 const FEW: u32 = 4;
@@ -28,14 +31,15 @@ enum Mode {
     Startup,
     Drain,
     Cycle,
-    /// With few packets: at least until then, which is known once there are as few, and for a round trip.
+    /// PROBE_RTT, with few packets: at least until `until`, which is set once few are under way,
+    /// and for a round trip.
     Look {
         until: Option<Ps>,
         round: bool,
     },
 }
 
-/// What is noted of a packet when it leaves.
+/// Recorded for a packet when it leaves.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     at: Ps,
@@ -48,15 +52,16 @@ struct Sent {
 #[derive(Debug, Clone)]
 pub(super) struct Bbr {
     mode: Mode,
-    /// By number, as many as a window holds.
+    /// By packet number, one window of them.
     sent: Box<[Sent]>,
-    /// Packets delivered, when the last was, and when the first of the last sample had left.
+    /// Packets delivered, the time of the last delivery, and when the first packet of the last
+    /// sample left.
     delivered: u64,
     delivered_at: Ps,
     first_at: Ps,
-    /// Nothing was left to send when so many had been; 0: there was.
+    /// Application-limited until this many packets are delivered; 0: not limited.
     limited: u64,
-    /// The greatest rate of each of the last rounds, and the number of this one.
+    /// The greatest rate of each of the last rounds; the number of this round.
     rates: [u64; ROUNDS],
     round: u64,
     /// The last round with a rate.
@@ -68,11 +73,11 @@ pub(super) struct Bbr {
     full_rounds: u32,
     phase: usize,
     phase_at: Ps,
-    /// A timeout left a window of one packet, which the next ACK gives back.
+    /// A timeout left a window of one packet; the next ACK restores it.
     saved: bool,
-    /// The window before looking for the least round trip, which is given back after it; 0: there is none.
+    /// The window before PROBE_RTT, restored after it; 0: none.
     before: u32,
-    /// Nothing was sent for a while: what has come since says nothing of the least round trip's age.
+    /// Nothing was sent for a while, so that the age of the least round trip means nothing.
     idle: bool,
 }
 
@@ -129,7 +134,7 @@ impl Bbr {
         self.pace(windows, bytes)
     }
 
-    /// A flow begins after a time without one. Returns the window that there was before few packets were sent, if that ends now.
+    /// A flow begins after idle time. Returns the window from before PROBE_RTT if that ends now.
     pub fn on_idle(&mut self, now: Ps) -> u32 {
         self.idle = true;
         match self.mode {
@@ -141,24 +146,25 @@ impl Bbr {
         }
     }
 
-    /// The window and the pace after an ACK.
-    pub fn on_ack(&mut self, window: u32, windows: Windows, seen: &Seen) -> (u32, u64) {
-        // What is shorter than the unit of time stamps may seem to take none.
-        let seen = &Seen { round_trip: seen.round_trip.max(1), ..*seen };
-        self.delivered += u64::from(seen.packets);
-        self.delivered_at = seen.now;
+    /// The window and pace after an ACK.
+    pub fn on_ack(&mut self, window: u32, windows: Windows, ack: &AckInfo) -> (u32, u64) {
+        // A round trip below the unit of time stamps may appear as 0.
+        let ack = &AckInfo { round_trip: ack.round_trip.max(1), ..*ack };
+        self.delivered += u64::from(ack.packets);
+        self.delivered_at = ack.now;
         if self.delivered > self.limited {
             self.limited = 0;
         }
-        let begins = seen.number.is_some_and(|number| seen.packets > 0 && self.sample(number, seen));
+        let begins = ack.number.is_some_and(|number| ack.packets > 0 && self.sample(number, ack));
         self.check_full(begins);
-        self.check_least(window, seen);
-        self.step(begins, seen);
-        (self.window(window, windows, seen), self.pace(windows, seen.bytes))
+        self.check_least(window, ack);
+        self.step(begins, ack);
+        (self.window(window, windows, ack), self.pace(windows, ack.bytes))
     }
 
-    /// The rate of delivery since a packet left (draft-cheng-iccrg-delivery-rate-estimation-00); returns whether a round begins.
-    fn sample(&mut self, number: u32, seen: &Seen) -> bool {
+    /// Samples the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00); returns whether a
+    /// round begins.
+    fn sample(&mut self, number: u32, ack: &AckInfo) -> bool {
         let sent = *self.slot(number);
         let begins = sent.delivered >= self.round_end;
         if begins {
@@ -166,12 +172,14 @@ impl Bbr {
             self.round += 1;
         }
         self.first_at = self.first_at.max(sent.at);
-        let took = (seen.now - sent.delivered_at).max(sent.at - sent.first_at).max(1);
-        let bits = u128::from(self.delivered - sent.delivered) * 8 * u128::from(seen.bytes);
+        let took = (ack.now - sent.delivered_at).max(sent.at - sent.first_at).max(1);
+        let bits = u128::from(self.delivered - sent.delivered) * 8 * u128::from(ack.bytes);
         let rate = (bits * u128::from(S) / u128::from(took)) as u64;
-        // Shorter than the least round trip is none: of a packet sent twice.
-        if seen.now - sent.at >= self.least_trip.min(seen.round_trip) / 2 && (!sent.limited || rate >= self.rate()) {
-            // Rounds without a rate make no older one forgotten: nobody sent, or not as fast as could be.
+        // Much shorter than the least round trip: an ACK of the first copy of a retransmitted
+        // packet.
+        if ack.now - sent.at >= self.least_trip.min(ack.round_trip) / 2 && (!sent.limited || rate >= self.rate()) {
+            // Rounds without a rate do not age out older rates: nothing was sent, or less than
+            // possible.
             for round in self.noted + 1..=self.round.min(self.noted + ROUNDS as u64) {
                 self.rates[round as usize % ROUNDS] = 0;
             }
@@ -211,19 +219,19 @@ impl Bbr {
         }
     }
 
-    fn check_least(&mut self, window: u32, seen: &Seen) {
-        let stale = seen.now - self.least_at > MEMORY && self.least_trip != Ps::MAX;
-        if seen.round_trip <= self.least_trip || stale {
-            (self.least_trip, self.least_at) = (seen.round_trip, seen.now);
+    fn check_least(&mut self, window: u32, ack: &AckInfo) {
+        let stale = ack.now - self.least_at > MEMORY && self.least_trip != Ps::MAX;
+        if ack.round_trip <= self.least_trip || stale {
+            (self.least_trip, self.least_at) = (ack.round_trip, ack.now);
         }
         if stale && !self.idle && !matches!(self.mode, Mode::Look { .. }) {
             self.mode = Mode::Look { until: None, round: false };
             self.before = window / ONE;
         }
-        self.idle &= seen.packets == 0;
+        self.idle &= ack.packets == 0;
         if matches!(self.mode, Mode::Look { .. }) {
-            // Few packets in a round trip say nothing of the rate.
-            self.limited = self.delivered + u64::from(seen.under_way);
+            // Few packets a round trip say nothing about the rate.
+            self.limited = self.delivered + u64::from(ack.under_way);
         }
     }
 
@@ -236,49 +244,49 @@ impl Bbr {
         }
     }
 
-    /// Any phase but the one that drains, by the time, which differs from flow to flow.
+    /// Starts in any phase except the draining one, chosen by the time, so that flows differ.
     fn cycle(&mut self, now: Ps) {
         self.mode = Mode::Cycle;
         self.phase = (mix(now) % 7 + 2) as usize % CYCLE.len();
         self.phase_at = now;
     }
 
-    /// From one mode or phase to the next.
-    fn step(&mut self, begins: bool, seen: &Seen) {
+    /// Moves on to the next mode or phase.
+    fn step(&mut self, begins: bool, ack: &AckInfo) {
         match self.mode {
-            Mode::Drain if seen.under_way <= self.holds(UNIT, seen.bytes) => self.cycle(seen.now),
+            Mode::Drain if ack.under_way <= self.holds(UNIT, ack.bytes) => self.cycle(ack.now),
             Mode::Cycle => {
-                let passed = seen.now - self.phase_at > self.least_trip;
+                let passed = ack.now - self.phase_at > self.least_trip;
                 let next = match CYCLE[self.phase] {
                     UNIT => passed,
-                    gain if gain > UNIT => passed && seen.under_way >= self.holds(gain, seen.bytes),
-                    _ => passed || seen.under_way <= self.holds(UNIT, seen.bytes),
+                    gain if gain > UNIT => passed && ack.under_way >= self.holds(gain, ack.bytes),
+                    _ => passed || ack.under_way <= self.holds(UNIT, ack.bytes),
                 };
                 if next {
-                    (self.phase, self.phase_at) = ((self.phase + 1) % CYCLE.len(), seen.now);
+                    (self.phase, self.phase_at) = ((self.phase + 1) % CYCLE.len(), ack.now);
                 }
             }
-            Mode::Look { until: None, .. } if seen.under_way <= FEW => {
-                self.mode = Mode::Look { until: Some(seen.now + LOOK), round: false };
+            Mode::Look { until: None, .. } if ack.under_way <= FEW => {
+                self.mode = Mode::Look { until: Some(ack.now + LOOK), round: false };
                 self.round_end = self.delivered;
             }
             Mode::Look { until: Some(until), round } if round || begins => {
                 self.mode = Mode::Look { until: Some(until), round: true };
-                if seen.now >= until {
-                    self.end_look(seen.now);
+                if ack.now >= until {
+                    self.end_look(ack.now);
                 }
             }
             Mode::Startup | Mode::Drain | Mode::Look { .. } => {}
         }
     }
 
-    fn window(&mut self, window: u32, windows: Windows, seen: &Seen) -> u32 {
+    fn window(&mut self, window: u32, windows: Windows, ack: &AckInfo) -> u32 {
         let gain = if matches!(self.mode, Mode::Startup | Mode::Drain) { HIGH } else { 2 * UNIT };
-        let target = self.holds(gain, seen.bytes).saturating_add(3);
+        let target = self.holds(gain, ack.bytes).saturating_add(3);
         let looks = matches!(self.mode, Mode::Look { .. });
         let before = if looks { 0 } else { std::mem::take(&mut self.before) };
         let had = if std::mem::take(&mut self.saved) { target.min(windows.most) } else { (window / ONE).max(before) };
-        let more = had.saturating_add(seen.packets);
+        let more = had.saturating_add(ack.packets);
         let next = if self.full_rounds >= FULL {
             more.min(target)
         } else if had < target || self.delivered < u64::from(windows.initial) {
@@ -297,7 +305,7 @@ impl Bbr {
             Mode::Cycle => CYCLE[self.phase],
             Mode::Look { .. } => UNIT,
         };
-        // Before a full pipe not slower than the first window in a round trip.
+        // Until the pipe is full, not slower than the initial window a round trip.
         let first = u128::from(windows.initial) * 8 * u128::from(bytes) * u128::from(S) / u128::from(self.least_trip);
         let first = if self.full_rounds < FULL { first } else { 1 };
         let pace = u128::from(self.rate()).max(first) * u128::from(gain) / u128::from(UNIT);

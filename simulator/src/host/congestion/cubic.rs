@@ -1,63 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CUBIC's window (RFC 9438) in whole numbers: C = 0.4, a cut to 0.7, fast convergence. Windows have 16 fractional bits.
+//! CUBIC (RFC 9438) in integers: C = 0.4, beta = 0.7, with fast convergence. Windows have 16
+//! fractional bits. Names are the RFC's.
 
 use crate::core::time::{Ps, US};
 
-/// One packet of window.
+/// A window of one packet.
 const ONE: u64 = 1 << 16;
 
 /// C as a fraction, in packets per cubic second.
 const C: (i128, i128) = (4, 10);
-/// Microseconds of a second, cubed.
+/// Cubic microseconds in a cubic second.
 const CUBIC_SECOND: i128 = 1_000_000_000_000_000_000;
-/// Farther from the plateau nothing changes: the largest window is reached.
+/// Beyond this distance from the plateau, in us, nothing changes: the largest window is reached.
 const FARTHEST: i128 = 1 << 31;
 
-/// What CUBIC knows beside the window. The congestion-avoidance stage begins with the first packet acknowledged in it.
+/// CUBIC's state beside the window. The congestion avoidance stage begins with the first packet
+/// acknowledged in it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cubic {
-    /// `W_max`: window before the last reduction, or less, if it fell short of the one before (fast convergence); 0: unknown.
-    most: u32,
-    /// `cwnd_prior`: window before the last reduction.
-    prior: u32,
-    /// When the stage began.
-    epoch: Option<Ps>,
-    /// Window at the plateau of the stage's curve, and K: microseconds from the stage's beginning to there.
+    /// `W_max`: the window before the last reduction, or less if it was below the previous one
+    /// (fast convergence); 0: unknown.
+    w_max: u32,
+    /// `cwnd_prior`: the window before the last reduction.
+    cwnd_prior: u32,
+    /// `epoch_start`: when the stage began.
+    epoch_start: Option<Ps>,
+    /// The window at the plateau of the stage's curve, and `K`: microseconds from the stage's
+    /// beginning to the plateau.
     plateau: u32,
     k: u64,
-    /// `W_est`: the window that Reno would have; 32 fractional bits.
-    reno: u64,
+    /// `W_est`: Reno's window, with 32 fractional bits.
+    w_est: u64,
 }
 
 impl Cubic {
-    /// The window after `acked` packets more, in congestion avoidance (RFC 9438, sections 4.2 to 4.5).
+    /// The window after `acked` more packets, in congestion avoidance (RFC 9438, sections 4.2 to
+    /// 4.5).
     pub fn grow(&mut self, window: u32, acked: u32, now: Ps, round_trip: Ps) -> u32 {
-        if self.epoch.is_none() {
+        if self.epoch_start.is_none() {
             self.begin(window);
         }
-        let passed = now - *self.epoch.get_or_insert(now);
-        // alpha = 3 (1 - 0.7) / (1 + 0.7), and 1 as soon as the old window is reached.
-        let (share, whole) = if self.reno >> 16 < u64::from(self.prior) { (9, 17) } else { (1, 1) };
-        self.reno += u64::from(acked) * ((share << 48) / (whole * u64::from(window)));
-        let reno = self.reno >> 16;
-        if self.curve(passed) < reno {
-            return u32::try_from(reno).unwrap_or(u32::MAX).max(window);
+        let passed = now - *self.epoch_start.get_or_insert(now);
+        // `alpha_cubic` = 3 (1 − 0.7) / (1 + 0.7), and 1 once the prior window is reached.
+        let (share, whole) = if self.w_est >> 16 < u64::from(self.cwnd_prior) { (9, 17) } else { (1, 1) };
+        self.w_est += u64::from(acked) * ((share << 48) / (whole * u64::from(window)));
+        let w_est = self.w_est >> 16;
+        if self.w_cubic(passed) < w_est {
+            return u32::try_from(w_est).unwrap_or(u32::MAX).max(window);
         }
         let window = u64::from(window);
-        let target = self.curve(passed.saturating_add(round_trip)).clamp(window, window + window / 2);
+        let target = self.w_cubic(passed.saturating_add(round_trip)).clamp(window, window + window / 2);
         let more = u64::from(acked) * (target - window) * ONE / window;
         u32::try_from(window + more).unwrap_or(u32::MAX)
     }
 
     fn begin(&mut self, window: u32) {
-        self.reno = u64::from(window) << 16;
-        self.plateau = self.most.max(window);
+        self.w_est = u64::from(window) << 16;
+        self.plateau = self.w_max.max(window);
         let below = i128::from(self.plateau - window);
         self.k = cube_root((below * CUBIC_SECOND * C.1 / (C.0 * i128::from(ONE))).unsigned_abs());
     }
 
-    /// `W_cubic`, `passed` after the stage's beginning.
-    fn curve(&self, passed: Ps) -> u64 {
+    /// `W_cubic`, at `passed` after the stage's beginning.
+    fn w_cubic(&self, passed: Ps) -> u64 {
         let from_plateau = (i128::from(passed / US) - i128::from(self.k)).clamp(-FARTHEST, FARTHEST);
         let rise = from_plateau.pow(3) * C.0 * i128::from(ONE) / (C.1 * CUBIC_SECOND);
         (i128::from(self.plateau) + rise).clamp(0, i128::from(u32::MAX)) as u64
@@ -65,34 +70,35 @@ impl Cubic {
 
     /// The window after a loss (sections 4.6 and 4.7).
     pub fn reduce(&mut self, window: u32) -> u32 {
-        self.most = if window < self.most { (u64::from(window) * 17 / 20) as u32 } else { window };
+        self.w_max = if window < self.w_max { (u64::from(window) * 17 / 20) as u32 } else { window };
         self.leave(window)
     }
 
-    /// Where slow start ends after a timeout; the stage after it has its plateau where it begins (section 4.8).
+    /// The slow start threshold after a timeout; the next stage starts at its plateau (section
+    /// 4.8).
     pub fn time_out(&mut self, window: u32) -> u32 {
-        self.most = 0;
+        self.w_max = 0;
         self.leave(window)
     }
 
     fn leave(&mut self, window: u32) -> u32 {
-        self.prior = window;
+        self.cwnd_prior = window;
         self.restart();
         (u64::from(window) * 7 / 10).max(2 * ONE) as u32
     }
 
     /// The next packet acknowledged in congestion avoidance begins a stage.
     pub fn restart(&mut self) {
-        self.epoch = None;
+        self.epoch_start = None;
     }
 
-    /// The sender had nothing to send for so long, which does not count (section 5.8).
+    /// Excludes idle time (section 5.8).
     pub fn idle(&mut self, idle: Ps) {
-        self.epoch = self.epoch.map(|epoch| epoch + idle);
+        self.epoch_start = self.epoch_start.map(|epoch| epoch + idle);
     }
 }
 
-/// The largest whole number whose cube is not above `of`, which is below 2^93.
+/// Integer cube root of a number below 2^93.
 fn cube_root(of: u128) -> u64 {
     let mut root = 0u128;
     for bit in (0..31).rev() {
@@ -237,9 +243,9 @@ mod tests {
     fn a_flow_that_falls_short_makes_room() {
         let mut cubic = Cubic::default();
         assert_eq!(cubic.reduce(window(100)), window(70));
-        assert_eq!(cubic.most, window(100));
+        assert_eq!(cubic.w_max, window(100));
         assert_eq!(cubic.reduce(window(80)), window(56));
-        assert_eq!(cubic.most, window(68));
+        assert_eq!(cubic.w_max, window(68));
         // (12 / 0.4)^(1/3) = 3.107233 s.
         cubic.grow(window(56), 1, 5 * S, MS);
         assert_eq!(cubic.k, 3_107_232);

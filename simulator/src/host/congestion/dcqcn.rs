@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! DCQCN (Zhu et al., SIGCOMM 2015): the sender has a rate, cut for marks that the receiver reports at a least distance, and raised by
-//! a timer and a counter of bytes (sections 3.1 and 3.2, figure 7).
+//! DCQCN (Zhu et al., SIGCOMM 2015, sections 3.1 and 3.2, figure 7): a rate that is cut for marks,
+//! and raised by a timer and a byte counter.
 //!
-//! The receiver's reports are its ACKs: of those with a mark the sender heeds one in `report`, as the receiver would send one. Timers
-//! are caught up with when something is sent or arrives, which is when their rate is used.
+//! The receiver's congestion notifications are its ACKs: the sender heeds one marked ACK in
+//! `report`, which is as often as the receiver would send one. Timers are caught up with when a
+//! packet is sent or an ACK arrives, which is when the rate is used.
 
 use serde::{Deserialize, Serialize};
 
-use super::Seen;
+use super::AckInfo;
 use crate::core::time::{Ps, S, US};
 use crate::core::units::{Duration, In, Octets};
 
@@ -15,19 +16,19 @@ use crate::core::units::{Duration, In, Octets};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dcqcn {
-    /// N: least time between two reports of a flow's marks.
+    /// N: least time between two congestion notifications of a flow.
     #[serde(with = "In::<Duration>")]
     pub report: Ps,
-    /// K: after so long without a report alpha falls.
+    /// K: alpha decays after this long without a notification.
     #[serde(with = "In::<Duration>")]
     pub alpha_timer: Ps,
-    /// T: so often the rate is raised.
+    /// T: interval of rate increases by the timer.
     #[serde(with = "In::<Duration>")]
     pub timer: Ps,
-    /// B: and after so many bytes.
+    /// B: bytes between rate increases by the counter.
     #[serde(with = "In::<Octets>")]
     pub counter: u64,
-    /// g is 2^-this.
+    /// g = 2^-`shift`.
     pub shift: u32,
     /// `R_AI`, in bit/s.
     pub increase: u64,
@@ -53,13 +54,13 @@ impl Default for Dcqcn {
 }
 
 impl Dcqcn {
-    pub(super) fn wrong(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         if self.alpha_timer == 0 || self.timer == 0 || self.counter == 0 {
             Some("a timer or the counter of DCQCN is 0".to_owned())
         } else if self.shift > 20 {
             Some("DCQCN's g is below 2^-20, with which alpha does not fall".to_owned())
         } else if self.least == 0 || self.least > S || self.increase > S || self.hyper_increase > S {
-            Some("DCQCN's rates are not between 0 and 1 Tb/s".to_owned())
+            Some("DCQCN's rates must be between 0 and 1 Tb/s".to_owned())
         } else {
             None
         }
@@ -68,36 +69,36 @@ impl Dcqcn {
 
 /// alpha = 1.
 const ONE: u64 = 1 << 20;
-/// F: so many steps of recovery come before others.
+/// F: number of fast recovery steps.
 const RECOVERY: u32 = 5;
 
 /// The reaction point of a flow.
 #[derive(Debug, Clone)]
-pub(super) struct Rates {
+pub(super) struct DcqcnState {
     of: Dcqcn,
     line: u64,
     /// `R_C` and `R_T`, in bit/s.
     current: u64,
     target: u64,
     alpha: u64,
-    /// When a report was last heeded; none: the rate is that of the line.
+    /// When the last notification was heeded; none: the rate is the line rate.
     reported: Option<Ps>,
     next_alpha: Ps,
     next_timer: Ps,
     sent: u64,
-    /// Steps by the timer and by the counter since then.
+    /// Increase steps by the timer and by the counter since then.
     times: u32,
     counts: u32,
 }
 
-impl Rates {
+impl DcqcnState {
     pub fn new(of: Dcqcn, line: u64) -> Self {
         let (current, target) = (line, line);
         let (next_alpha, next_timer) = (Ps::MAX, Ps::MAX);
-        Rates { of, line, current, target, alpha: ONE, reported: None, next_alpha, next_timer, sent: 0, times: 0, counts: 0 }
+        DcqcnState { of, line, current, target, alpha: ONE, reported: None, next_alpha, next_timer, sent: 0, times: 0, counts: 0 }
     }
 
-    /// The rate with which the next packet leaves.
+    /// The rate at which the next packet leaves.
     pub fn on_send(&mut self, now: Ps, bytes: u16) -> u64 {
         self.catch_up(now);
         self.sent += u64::from(bytes);
@@ -110,15 +111,15 @@ impl Rates {
     }
 
     /// The rate after an ACK.
-    pub fn on_ack(&mut self, seen: &Seen) -> u64 {
-        self.catch_up(seen.now);
-        if seen.marked && self.reported.is_none_or(|last| seen.now - last >= self.of.report) {
-            self.cut(seen.now);
+    pub fn on_ack(&mut self, ack: &AckInfo) -> u64 {
+        self.catch_up(ack.now);
+        if ack.marked && self.reported.is_none_or(|last| ack.now - last >= self.of.report) {
+            self.cut(ack.now);
         }
         self.current
     }
 
-    /// A report (equation 1).
+    /// A notification (equation 1).
     fn cut(&mut self, now: Ps) {
         self.target = self.current;
         self.current =
@@ -129,10 +130,10 @@ impl Rates {
         (self.sent, self.times, self.counts) = (0, 0, 0);
     }
 
-    /// What timers have done since (equations 2 to 4).
+    /// Runs the timers due by now (equations 2 to 4).
     fn catch_up(&mut self, now: Ps) {
         while self.next_alpha <= now {
-            // Nothing is left of it after so long.
+            // alpha has decayed to nothing.
             let before = self.alpha;
             self.alpha -= self.alpha >> self.of.shift;
             self.next_alpha = if self.alpha == before { Ps::MAX } else { self.next_alpha + self.of.alpha_timer };
@@ -144,7 +145,7 @@ impl Rates {
         }
     }
 
-    /// A step towards the target, which rises after F of them: those before this one count.
+    /// A step towards the target, which rises after F earlier steps.
     fn raise(&mut self) {
         let more = if self.times.max(self.counts) < RECOVERY {
             0
@@ -154,7 +155,7 @@ impl Rates {
             self.of.increase
         };
         self.target = (self.target + more).min(self.line);
-        // Rounded up, so that it gets there.
+        // Rounded up, so that it reaches the target.
         self.current = (self.target + self.current).div_ceil(2);
     }
 }
@@ -165,20 +166,20 @@ mod tests {
 
     const LINE: u64 = 40_000_000_000;
 
-    fn ack(now: Ps, marked: bool) -> Seen {
-        Seen { now, packets: 1, number: Some(0), round_trip: 10 * US, marked, under_way: 1, bytes: 1_500 }
+    fn ack(now: Ps, marked: bool) -> AckInfo {
+        AckInfo { now, packets: 1, number: Some(0), round_trip: 10 * US, marked, under_way: 1, bytes: 1_500 }
     }
 
     /// Equations 1 to 4 by hand: alpha is 1 at first, so that a report halves the rate; five steps of the timer go half way back to
     /// the old rate, later ones to a target that rises by 40 Mb/s.
     #[test]
     fn rates_are_the_published_ones() {
-        let mut rates = Rates::new(Dcqcn::default(), LINE);
+        let mut rates = DcqcnState::new(Dcqcn::default(), LINE);
         assert_eq!(rates.on_ack(&ack(0, false)), LINE);
         assert_eq!(rates.on_ack(&ack(0, true)), LINE / 2);
         assert_eq!(rates.on_ack(&ack(49 * US, true)), LINE / 2, "one report in 50 us");
         assert_eq!(rates.on_ack(&ack(50 * US, true)), LINE / 4);
-        let after = |rates: &mut Rates, n: u64| rates.on_ack(&ack((50 + 55 * n) * US, false));
+        let after = |rates: &mut DcqcnState, n: u64| rates.on_ack(&ack((50 + 55 * n) * US, false));
         // Towards 20 Gb/s from 10.
         let recovery: Vec<u64> = (1..=5).map(|n| after(&mut rates, n)).collect();
         assert_eq!(recovery, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000, 19_687_500_000]);
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn bytes_count_as_well() {
         let of = Dcqcn { counter: 1_500, timer: S, ..Dcqcn::default() };
-        let mut rates = Rates::new(of, LINE);
+        let mut rates = DcqcnState::new(of, LINE);
         rates.on_ack(&ack(0, true));
         let sent: Vec<u64> = (0..5).map(|_| rates.on_send(US, 1_500)).collect();
         let half = |from: u64, to: u64| (from + to).div_ceil(2);

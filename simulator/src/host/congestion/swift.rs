@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Swift (Kumar et al., SIGCOMM 2020): a target of delay, additive increase below it, multiplicative decrease above it.
+//! Swift (Kumar et al., SIGCOMM 2020): additive increase below a target delay, multiplicative
+//! decrease above it.
 //!
-//! The target falls as the window grows (flow scaling, section 3.5), so that flows become alike and many share a short queue. What the
-//! paper adds for each hop is part of `base`, and hosts take no time here, so that there is one window, that of the fabric. Windows have
-//! 16 fractional bits; one below a packet is a pace.
+//! The target falls as the window grows (flow scaling, section 3.5), so that flows become alike and
+//! many can share a short queue. The paper's part for each hop is in `base`. Hosts take no time
+//! here, so that there is only the fabric's window. Windows have 16 fractional bits; a window below
+//! one packet becomes a pace.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Seen, ONE};
+use super::{AckInfo, ONE};
 use crate::core::time::{Ps, S};
 use crate::core::units::{Duration, In};
 
-/// Settings; names as in the paper's Algorithm 1 and Equation 1.
+/// Settings, after the paper's Algorithm 1 and Equation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Swift {
-    /// Target of a large window: the base target and what the hops add.
+    /// Target delay of a large window: the base target plus the part for hops.
     #[serde(with = "In::<Duration>")]
     pub base: Ps,
-    /// `fs_range`: what a small window adds to the target at most.
+    /// `fs_range`: the most that flow scaling adds to the target.
     #[serde(with = "In::<Duration>")]
     pub scaling: Ps,
     /// `fs_min_cwnd`, in thousandths of a packet: smaller windows add no more.
@@ -34,7 +36,8 @@ pub struct Swift {
 }
 
 impl Default for Swift {
-    /// For a fabric whose empty round trip is about 15 us: twice it, and twice it again for the smallest windows.
+    /// For a fabric with an empty round trip of about 15 us: twice that, and twice that again for
+    /// the smallest windows.
     fn default() -> Self {
         Swift {
             base: 30_000_000,
@@ -49,29 +52,29 @@ impl Default for Swift {
 }
 
 impl Swift {
-    pub(super) fn wrong(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let shares = self.decrease == 0 || self.decrease > 1_000 || self.most_decrease == 0 || self.most_decrease >= 1_000;
         if self.base == 0 || self.base > S || self.scaling > S {
-            Some("Swift's target is not between 0 and 1 s".to_owned())
+            Some("Swift's target must be between 0 and 1 s".to_owned())
         } else if self.scaling_least == 0 || u64::from(self.scaling_least) >= 1_000 * u64::from(self.scaling_most) {
-            Some("Swift's flow scaling ends at no larger window than it begins".to_owned())
+            Some("Swift's flow scaling must end at a larger window than it begins".to_owned())
         } else if self.scaling_most > LARGEST {
             Some(format!("Swift's flow scaling ends at {} packets, above {LARGEST}, the largest window", self.scaling_most))
         } else if self.ends().0 == self.ends().1 {
             Some("Swift's flow scaling begins and ends at windows that are nearly the same".to_owned())
         } else if self.increase == 0 || self.increase > 1_000_000 || shares {
-            Some("Swift's increase is not between 0 and 1,000 packets, or a decrease not a share".to_owned())
+            Some("Swift's increase must be between 0 and 1,000 packets, and its decreases shares".to_owned())
         } else {
             None
         }
     }
 
-    /// 1 / sqrt of the windows between which flow scaling is, the smaller window's first.
+    /// 1 / sqrt of the windows between which flow scaling applies, the smaller window first.
     fn ends(&self) -> (u64, u64) {
         (inverse_root((u64::from(self.scaling_least) << 16) / 1_000), inverse_root(u64::from(self.scaling_most) << 16))
     }
 
-    /// The target of a window (Equation 1): `scaling` times the place of 1 / sqrt(window) between those of both ends.
+    /// The target for a window (Equation 1): linear in 1 / sqrt(window) between both ends.
     fn target(&self, window: u32) -> Ps {
         let (least, most) = self.ends();
         let here = inverse_root(window.into()).clamp(most, least);
@@ -79,53 +82,55 @@ impl Swift {
     }
 }
 
-/// 1 / sqrt of a number with 16 fractional bits, with 32.
+/// 1 / sqrt of a number with 16 fractional bits; the result has 32.
 fn inverse_root(of: u64) -> u64 {
     (1 << 56) / (of.max(1) << 32).isqrt()
 }
 
-/// Largest window of any transport, in packets: with it the roots' 48 fractional bits fit.
+/// Largest window of any transport, in packets: up to it the roots' 48 fractional bits fit.
 const LARGEST: u32 = (1 << 15) - 1;
-/// So many timeouts in a row set the window to the least (`RETX_RESET_THRESHOLD`).
+/// `RETX_RESET_THRESHOLD`: timeouts in a row that set the window to the least.
 const RESET: u32 = 5;
 /// The least window: 1/1000 of a packet.
 const LEAST: u32 = ONE / 1_000;
 
-/// What a flow remembers beside its window.
+/// Swift's state beside the window.
 #[derive(Debug, Clone)]
-pub(super) struct Delay {
+pub(super) struct SwiftState {
     of: Swift,
-    /// When the window was last reduced, and the last round trip: once in such a time is enough.
+    /// When the window was last reduced, and the last round trip: at most one reduction a round
+    /// trip.
     reduced: Option<Ps>,
     round_trip: Ps,
     timeouts: u32,
 }
 
-impl Delay {
+impl SwiftState {
     pub fn new(of: Swift) -> Self {
-        Delay { of, reduced: None, round_trip: 0, timeouts: 0 }
+        SwiftState { of, reduced: None, round_trip: 0, timeouts: 0 }
     }
 
-    /// The window after an ACK, of at most `most` packets, and its pace in bit/s, which is 0 for a packet or more.
-    pub fn on_ack(&mut self, window: u32, most: u32, seen: &Seen) -> (u32, u64) {
+    /// The window after an ACK, at most `most` packets, and its pace in bit/s; 0 for windows of a
+    /// packet or more.
+    pub fn on_ack(&mut self, window: u32, most: u32, ack: &AckInfo) -> (u32, u64) {
         self.timeouts = 0;
-        self.round_trip = seen.round_trip.max(1);
+        self.round_trip = ack.round_trip.max(1);
         let target = self.of.target(window);
-        let next = if seen.round_trip < target {
-            let more = u64::from(self.of.increase) * u64::from(ONE) * u64::from(seen.packets) / 1_000;
+        let next = if ack.round_trip < target {
+            let more = u64::from(self.of.increase) * u64::from(ONE) * u64::from(ack.packets) / 1_000;
             let more = if window >= ONE { more * u64::from(ONE) / u64::from(window) } else { more };
             u64::from(window) + more
-        } else if self.may_reduce(seen.now) {
-            let excess = u128::from(seen.round_trip - target) * u128::from(self.of.decrease) / u128::from(seen.round_trip);
-            self.cut(window, seen.now, (excess as u32).min(self.of.most_decrease)).into()
+        } else if self.may_reduce(ack.now) {
+            let excess = u128::from(ack.round_trip - target) * u128::from(self.of.decrease) / u128::from(ack.round_trip);
+            self.cut(window, ack.now, (excess as u32).min(self.of.most_decrease)).into()
         } else {
             window.into()
         };
         let window = next.clamp(LEAST.into(), u64::from(most) * u64::from(ONE)) as u32;
-        (window, self.pace(window, seen.bytes))
+        (window, self.pace(window, ack.bytes))
     }
 
-    /// Less than a packet in a round trip.
+    /// The pace of a window below one packet.
     fn pace(&self, window: u32, bytes: u16) -> u64 {
         if window >= ONE {
             return 0;
@@ -183,8 +188,8 @@ mod tests {
         most_decrease: 500,
     };
 
-    fn ack(now: Ps, round_trip: Ps) -> Seen {
-        Seen { now, packets: 1, number: Some(0), round_trip, marked: false, under_way: 0, bytes: 1_500 }
+    fn ack(now: Ps, round_trip: Ps) -> AckInfo {
+        AckInfo { now, packets: 1, number: Some(0), round_trip, marked: false, under_way: 0, bytes: 1_500 }
     }
 
     /// Equation 1 in floating point, within 0.01 %.
@@ -202,35 +207,35 @@ mod tests {
     /// Ends that are too large, or so near to each other that nothing lies between, and the widest that there may be.
     #[test]
     fn ends_of_flow_scaling_differ() {
-        let wrong = |scaling_least, scaling_most| Swift { scaling_least, scaling_most, ..OF }.wrong();
+        let problem = |scaling_least, scaling_most| Swift { scaling_least, scaling_most, ..OF }.problem();
         for most in [32_768, 65_535, 65_536, 65_537, u32::MAX] {
-            assert!(wrong(100, most).unwrap().ends_with(&format!("at {most} packets, above 32767, the largest window")));
+            assert!(problem(100, most).unwrap().ends_with(&format!("at {most} packets, above 32767, the largest window")));
         }
-        assert!(wrong(32_766_999, 32_767).unwrap().ends_with("windows that are nearly the same"));
-        assert_eq!([(1, 32_767), (1, 1), (32_000_000, 32_767)].map(|(least, most)| wrong(least, most)), [None, None, None]);
+        assert!(problem(32_766_999, 32_767).unwrap().ends_with("windows that are nearly the same"));
+        assert_eq!([(1, 32_767), (1, 1), (32_000_000, 32_767)].map(|(least, most)| problem(least, most)), [None, None, None]);
         assert_eq!(Swift { scaling_least: 1, scaling_most: 32_767, ..OF }.target(32_767 * ONE), OF.base);
     }
 
     /// Algorithm 1: below the target `ai` for each window's ACKs; above it once a round trip, by beta of the excess, by half at most.
     #[test]
     fn the_window_follows_algorithm_1() {
-        let mut delay = Delay::new(OF);
+        let mut swift = SwiftState::new(OF);
         let mut window = 200 * ONE;
         for _ in 0..200 {
-            (window, _) = delay.on_ack(window, 1_000, &ack(0, 20 * US));
+            (window, _) = swift.on_ack(window, 1_000, &ack(0, 20 * US));
         }
         assert!(window.abs_diff(201 * ONE) < ONE / 100, "{window}");
         // 50 us for a target of 25: 0.8 · 25/50 = 0.4 less.
-        let (cut, _) = delay.on_ack(200 * ONE, 1_000, &ack(100 * US, 50 * US));
+        let (cut, _) = swift.on_ack(200 * ONE, 1_000, &ack(100 * US, 50 * US));
         assert_eq!(cut, 120 * ONE);
-        let (kept, _) = delay.on_ack(cut, 1_000, &ack(149 * US, 50 * US));
+        let (kept, _) = swift.on_ack(cut, 1_000, &ack(149 * US, 50 * US));
         assert_eq!(kept, cut, "once a round trip");
-        let (half, _) = delay.on_ack(cut, 1_000, &ack(200 * US, 100 * US));
+        let (half, _) = swift.on_ack(cut, 1_000, &ack(200 * US, 100 * US));
         assert_eq!(half, 60 * ONE, "0.6 is more than the most");
         // Below a packet: a quarter of one in 400 us is 7.5 Mb/s.
-        let (window, pace) = delay.on_ack(ONE / 2, 1_000, &ack(1_000 * US, 400 * US));
+        let (window, pace) = swift.on_ack(ONE / 2, 1_000, &ack(1_000 * US, 400 * US));
         assert_eq!((window, pace), (ONE / 4, 7_500_000));
-        let resets: Vec<u32> = (1..=5).map(|n| delay.on_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
+        let resets: Vec<u32> = (1..=5).map(|n| swift.on_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
         assert_eq!(resets, [ONE / 2, ONE / 2, ONE / 2, ONE / 2, LEAST]);
     }
 }

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Loss recovery without a timeout: by selective acknowledgements (RFC 6675) or without them (`NewReno`, RFC 6582).
+//! Loss recovery without a timeout: with selective acknowledgements (RFC 6675) or without (NewReno,
+//! RFC 6582).
 
 use super::{Flow, Phase};
 use crate::core::time::Ps;
 use crate::host::transport::Transport;
 
-/// What an ACK without selective acknowledgements tells.
+/// The content of an ACK without selective acknowledgements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct News {
-    /// Of packets that nobody knew of, and how many.
+    /// It acknowledges new packets, and how many.
     pub advanced: bool,
     pub packets: u32,
-    /// And the window may grow for them.
+    /// The window may grow for them.
     pub grows: bool,
-    /// The same as the one before it.
+    /// A duplicate of the last ACK.
     pub repeats: bool,
 }
 
 impl Flow {
-    /// What is lost first, then new packets, then what is missing below a packet that has arrived (RFC 6675, section 4, `NextSeg` 1
-    /// to 3); as many as have left the network. The first hole of a recovery, and of each partial ACK, does not wait (RFC 6675,
-    /// section 5, step 4.3; RFC 6582, section 3.2).
+    /// `NextSeg` rules 1 to 3 (RFC 6675, section 4): lost packets first, then new ones, then holes
+    /// below a packet that has arrived; as many as have left the network. The first hole of a
+    /// recovery, and of each partial ACK, is sent at once (RFC 6675, section 5, step 4.3; RFC 6582,
+    /// section 3.2).
     pub(super) fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
         if !std::mem::take(&mut self.urgent) && self.pipe >= self.window() {
             return None;
@@ -36,7 +38,7 @@ impl Flow {
         Some(self.next - 1)
     }
 
-    /// The first packet below `end` that has not arrived, above those that were sent again.
+    /// The next hole below `end` that has not been retransmitted.
     fn next_hole(&mut self, end: u32) -> Option<u32> {
         while self.resend < end && self.sacked.contains(self.resend) {
             self.resend += 1;
@@ -46,7 +48,8 @@ impl Flow {
         hole.then(|| self.resend - 1)
     }
 
-    /// With selective acknowledgements: a packet is lost when `dupacks` above it have arrived (RFC 6675, section 4, `IsLost`).
+    /// `IsLost` (RFC 6675, section 4): with selective acknowledgements, a packet is lost once
+    /// `dupacks` packets above it have arrived.
     pub(super) fn look_for_loss(&mut self, now: Ps, t: &Transport, dupacks: u32) {
         if self.sacked.len() < dupacks {
             return;
@@ -54,7 +57,7 @@ impl Flow {
         if self.phase != Phase::Recovery && !self.begin_recovery(now, t) {
             return;
         }
-        // What the last recovery has sent again, above its end, is not sent twice.
+        // Retransmissions of the last recovery beyond its end are not repeated.
         self.lost = self.lost.max(self.una);
         let mut above = 0;
         let mut top = self.high_sacked;
@@ -68,9 +71,9 @@ impl Flow {
         self.lost = top.max(self.lost);
     }
 
-    /// Without them, `dupacks` ACKs that tell of nothing new mean that the first packet is lost, and an ACK of less than was sent
-    /// before that the next one is. Each of the repeated ACKs tells that one packet has left the network, which RFC 6582 has the
-    /// window grow for.
+    /// NewReno: `dupacks` duplicate ACKs mean that the first packet is lost; a partial ACK means
+    /// that the next one is. Each duplicate tells that one packet has left the network, for which
+    /// RFC 6582 inflates the window.
     #[inline(never)]
     pub(super) fn count_repeats(&mut self, t: &Transport, now: Ps, news: News) {
         let under_way = self.next - self.una;
@@ -78,11 +81,11 @@ impl Flow {
             self.repeated = 0;
             self.partial = self.phase == Phase::Recovery && self.una < self.recover;
             if self.partial {
-                // Of all but one of the packets repeated ACKs have told.
+                // Duplicate ACKs have accounted for all but one of the packets.
                 self.lose_first(self.pipe.saturating_sub(1));
             } else if self.phase == Phase::Recovery {
                 self.phase = Phase::Open;
-                // Section 3.2, step 3, option 1: no burst where little is under way.
+                // Section 3.2, step 3, option 1: no burst if little is under way.
                 self.path.control.limit(under_way.max(1) + 1);
             } else if news.grows {
                 self.path.grow(now, news.packets);
@@ -97,7 +100,7 @@ impl Flow {
         }
     }
 
-    /// The first packet is lost and sent again at once; `pipe` packets were under way with it.
+    /// The first packet is lost and retransmitted at once; `pipe` packets were under way with it.
     fn lose_first(&mut self, pipe: u32) {
         self.pipe = pipe.saturating_sub(1);
         self.resend = self.una;
@@ -105,7 +108,8 @@ impl Flow {
         self.urgent = true;
     }
 
-    /// False after a timeout, when everything up to `recover` is sent again anyway.
+    /// Starts a recovery. False after a timeout, when everything up to `recover` is retransmitted
+    /// anyway.
     fn begin_recovery(&mut self, now: Ps, t: &Transport) -> bool {
         if self.resends_all() {
             return false;
@@ -114,7 +118,7 @@ impl Flow {
         self.urgent = true;
         self.recover = self.high;
         self.path.control.on_loss(now);
-        self.reduced = t.congestion.tells_cuts();
+        self.reduced = t.congestion.sends_cwr();
         true
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A sender on its own: windows after single ACKs.
+//! A sender alone: windows and packets after single ACKs.
 
 use super::*;
 use crate::core::time::US;

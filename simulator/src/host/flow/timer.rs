@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The retransmission timer of data and of a SYN (RFC 6298).
+//! The retransmission timer of data and SYNs (RFC 6298).
 
 use super::{Flow, Phase};
 use crate::core::time::Ps;
 use crate::host::transport::Transport;
 
-/// Timeouts double this often at most; the largest timeout is the limit in practice.
+/// The most doublings of the timeout; in practice the largest timeout is the limit.
 const DOUBLINGS: u32 = 16;
 
-/// What a sender does when its timer has expired.
+/// What a sender does when its timer expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
     Connect,
@@ -17,7 +17,7 @@ pub(crate) enum Expired {
 }
 
 impl Flow {
-    /// A connection is asked for first.
+    /// Opens a connection first.
     pub fn connect(&mut self, t: &Transport, now: Ps) {
         self.phase = Phase::Connecting;
         self.set_syn_timer(t, now);
@@ -29,7 +29,7 @@ impl Flow {
         self.deadline = now.max(self.held) + rto.min(t.max_rto);
     }
 
-    /// The SYN is answered; false if it was already.
+    /// The SYN is answered; false if it was before.
     pub fn connected(&mut self, t: &Transport, now: Ps, round_trip: Ps) -> bool {
         if self.phase != Phase::Connecting {
             return false;
@@ -64,13 +64,13 @@ impl Flow {
         }
     }
 
-    /// The timeout as it is now.
+    /// The current timeout.
     pub(super) fn rto(&self, t: &Transport) -> Ps {
         let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
         self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
     }
 
-    /// The receiver of a message was heard; without news the timeout stays as long as it has become.
+    /// Homa: a control packet has arrived. Without news the timeout stays backed off.
     pub fn hear(&mut self, t: &Transport, now: Ps, news: bool) {
         if news {
             self.timeouts = 0;
@@ -78,30 +78,31 @@ impl Flow {
         self.set_timer(t, now);
     }
 
-    /// Packets wait in the host's limiter.
+    /// Whether packets wait in the host's limiter.
     pub fn is_held(&self, now: Ps) -> bool {
         self.held > now
     }
 
-    /// Nothing was heard of it.
+    /// Homa: backs off after silence.
     pub fn back_off(&mut self, t: &Transport, now: Ps) {
         self.timeouts += 1;
         self.set_timer(t, now);
     }
 
-    /// The receiver of a message has all of it.
+    /// Homa: the receiver has the whole message.
     pub fn complete(&mut self) {
         self.una = self.size;
         self.deadline = Ps::MAX;
     }
 
-    /// After a timeout, until what was sent before it has been acknowledged.
+    /// Whether everything sent before a timeout is being retransmitted.
     pub(super) fn resends_all(&self) -> bool {
         self.phase != Phase::Recovery && self.una < self.recover
     }
 
-    /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
-    /// acknowledged selectively is not, where the transport heeds that (RFC 6675, section 5.1 allows it).
+    /// The timer expires: everything not known to have arrived is retransmitted, from a window of
+    /// one packet. Selectively acknowledged packets are not, if the transport heeds that (allowed
+    /// by RFC 6675, section 5.1).
     pub fn on_timer(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
         if self.phase == Phase::Connecting {
@@ -112,7 +113,7 @@ impl Flow {
             self.sacked.clear();
         }
         self.path.control.on_timeout(now);
-        if t.congestion.tells_cuts() {
+        if t.congestion.sends_cwr() {
             self.reduced = true;
             self.cut = self.high;
         }

@@ -11,7 +11,7 @@ fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
 }
 
 fn links(queue: Queue) -> Links {
-    Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &Equipment::all(queue), 1, false).unwrap()
+    Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &LinkConfig::all(queue), 1, false).unwrap()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn only_what_is_ecn_capable_is_marked() {
     for watched in [false, true] {
         let queue = Queue::Marking { limit: 15_000, threshold: 3_000 };
         let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
-        let mut links = Links::new(&topology, &Equipment::all(queue), 1, watched).unwrap();
+        let mut links = Links::new(&topology, &LinkConfig::all(queue), 1, watched).unwrap();
         let mut pool = Pool::default();
         let mut offer = |ect| {
             let handle = pool.add(Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, 1_500) });

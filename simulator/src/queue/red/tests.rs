@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random early detection against its formulas.
+//! RED against its formulas.
 
 use super::*;
 use crate::packet::Kind;

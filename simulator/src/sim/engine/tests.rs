@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What packets say, seen on the links of a run.
+//! What packets carry, seen on the links of a run.
 
 use crate::core::time::{MS, US};
 use crate::host::transport::{Congestion, Transport};
@@ -7,7 +7,7 @@ use crate::host::transport::{Congestion, Transport};
 use crate::net::topology::{Cable, LeafSpine, Topology, Tree};
 use crate::packet::{Kind, Packet, AGAIN};
 use crate::queue::limit::Limit;
-use crate::queue::setting::Queue;
+use crate::queue::settings::Queue;
 use crate::sim::engine::Simulation;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::{FlowSpec, Flows, Workload};

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Earliest departure times: at clsact's egress each packet of a limited level
- * gets the time at which it fits its level's budget, and an fq that it meets
- * later holds it until then. Charged at arrival, for the time given.
+ * Earliest departure times: at clsact's egress, each packet of a limited level gets
+ * the first time at which it fits the level's budget. An fq further down holds it
+ * until then. Packets are charged on arrival, for the time given.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 #include "level.h"
 
-#define HORIZON	2000000000ull	/* ns: what would wait longer is dropped */
+#define HORIZON	2000000000ull	/* ns: drop packets that would wait longer */
 
 struct level {
-	struct bpf_spin_lock lock;	/* clsact holds none */
-	__u64 last;			/* ns: the time given last; a level is not reordered */
+	struct bpf_spin_lock lock;	/* clsact runs without a lock */
+	__u64 last;			/* ns: latest time given; a level stays in order */
 	struct account account;
 };
 
@@ -50,7 +50,7 @@ int edt(struct __sk_buff *skb)
 
 	if (at > now + HORIZON)
 		return TC_ACT_SHOT;
-	/* fq of 7.x logs times whose clock it is not told; only that of IP can be told. */
+	/* fq of 7.x logs times of unspecified clock; only IP packets can specify it. */
 	if (bpf_skb_set_tstamp(skb, at, BPF_SKB_TSTAMP_DELIVERY_MONO))
 		skb->tstamp = at;
 	return TC_ACT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What qdisc.c uses of the kernel: found by name in its BTF when it is loaded. */
+/* Kernel types and functions that qdisc.c uses; resolved by name in BTF at load time. */
 #ifndef KERNEL_H
 #define KERNEL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Rolling epochs in BPF, by the rule of kmod-patches/sch_qjump.c: bytes sent are
- * kept in slots a sixtieth of an epoch wide, and a slot is forgotten an epoch
- * after its newest packet. Constants are written by the loader, checks/bpf.py.
+ * recorded in slots a sixtieth of an epoch wide, and a slot expires an epoch after
+ * its newest packet. The loader, checks/bpf.py, fills in the constants.
  */
 #ifndef LEVEL_H
 #define LEVEL_H
@@ -16,19 +16,19 @@
 
 const volatile struct {
 	__u64 epoch;		/* ns */
-	__u64 rate;		/* bit/s that the qdisc keeps to itself, 0: none */
-	__u32 overhead;		/* bytes that a packet takes there besides its own */
+	__u64 rate;		/* bit/s that the qdisc limits itself to; 0: unlimited */
+	__u32 overhead;		/* bytes per packet in addition, for rate */
 	__u32 budget[LEVELS];	/* bytes per epoch, 0: unlimited */
 } rule = {};
 
-/* Of level p; the remainder is what the verifier asks for. */
+/* Return the budget of level p; the modulo is for the verifier. */
 static __always_inline __u32 budget(__u32 p)
 {
 	return rule.budget[p % LEVELS];
 }
 
 struct slot {
-	__u64 last;		/* ns: when its newest packet leaves */
+	__u64 last;		/* ns: departure of its newest packet */
 	__u32 bytes;
 };
 
@@ -40,8 +40,8 @@ struct account {
 };
 
 /*
- * The first time from `at` on when `bytes` <= most fit. Slots
- * are forgotten that are old then: nothing may be charged before that time.
+ * Return the first time, no earlier than `at`, at which `bytes` <= most fit. This
+ * forgets slots that expire by then, so nothing may be charged before that time.
  */
 static __always_inline __u64 fits(struct account *a, __u32 most, __u32 bytes, __u64 at)
 {
@@ -55,7 +55,7 @@ static __always_inline __u64 fits(struct account *a, __u32 most, __u32 bytes, __
 	return at;
 }
 
-/* Times never decrease, so that when all slots are taken the oldest is old. */
+/* Times never decrease, so if all slots are in use, the oldest has expired. */
 static __always_inline void charge(struct account *a, __u32 bytes, __u64 at)
 {
 	struct slot *s = &a->slot[(a->next - 1) % SLOTS];

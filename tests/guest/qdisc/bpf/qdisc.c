@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queueing discipline with eight levels by priority, the highest first, each
- * within its budget in rolling epochs and charged when a packet leaves. As a
- * BPF qdisc is the root and sees no link that pushes back on a veth, it can
- * keep to a rate of its own as well.
+ * A queueing discipline with eight strict priority levels, each with a budget in
+ * rolling epochs that is charged when a packet leaves. A BPF qdisc can only be the
+ * root, and a veth never pushes back, so it can also limit its own rate.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_tracing.h>
@@ -13,7 +12,7 @@
 #define NET_XMIT_SUCCESS	0
 #define NET_XMIT_DROP		1
 #define LIMIT			4000	/* packets */
-#define LEAST_ON_WIRE		84	/* bytes of the shortest frame, preamble and gap included */
+#define LEAST_ON_WIRE		84	/* bytes of the shortest frame, with preamble and gap */
 #define NEVER			(~0ull)
 
 struct packet {
@@ -23,7 +22,7 @@ struct packet {
 };
 
 struct level {
-	struct bpf_spin_lock lock;	/* the verifier's wish: the qdisc's own is held */
+	struct bpf_spin_lock lock;	/* for the verifier; the qdisc lock is held anyway */
 	struct bpf_list_head queue __attribute__((btf_decl_tag("contains:packet:node")));
 	__u64 held_until;		/* ns: the first packet may not leave before */
 	struct account account;
@@ -37,14 +36,14 @@ struct {
 } levels SEC(".maps");
 
 static __u32 backlogged;	/* bit p: level p has packets */
-static __u64 busy_until;	/* ns, by the rate of our own */
+static __u64 busy_until;	/* ns, by rule.rate */
 
 static __always_inline __u32 length(const struct sk_buff *skb)
 {
 	return ((struct qdisc_skb_cb *)skb->cb)->pkt_len;
 }
 
-/* The first packet of a level, taken off it. */
+/* Remove and return the first packet of a level. */
 static __always_inline struct sk_buff *take(struct level *l, __u32 p)
 {
 	struct bpf_list_node *node;
@@ -66,7 +65,7 @@ static __always_inline struct sk_buff *take(struct level *l, __u32 p)
 	return skb;
 }
 
-/* 0, and the first packet is charged; or the time until which it is held. */
+/* Charge the first packet and return 0, or return the time until which it is held. */
 static __always_inline __u64 admit(struct level *l, __u32 most, __u64 now)
 {
 	struct bpf_list_node *node;
@@ -204,7 +203,7 @@ void BPF_PROG(reset, struct Qdisc *sch)
 	sch->qstats.backlog = 0;
 }
 
-/* Nothing is left to do, but the kernel registers no qdisc without it. */
+/* Nothing to do, but the kernel requires this operation. */
 SEC("struct_ops")
 void BPF_PROG(destroy, struct Qdisc *sch)
 {

@@ -1,6 +1,6 @@
-"""Loads the BPF programs of tests/guest/qdisc/bpf with the guest's libbpf, which tc needs anyway, for as long as a block lasts.
+"""Load the BPF programs of tests/guest/qdisc/bpf for the duration of a `with` block.
 
-The runner has put their objects into /tmp.
+Uses the guest's libbpf, which tc needs anyway. The runner has put the object files into /tmp.
 """
 import contextlib
 import ctypes
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import rig
 
 LEVELS = 8
-PINNED = "/run/bpf"  # not below /sys, which tc -n mounts anew
+PINNED = "/run/bpf"  # not below /sys, which tc -n remounts
 
 
 class _Object:
-    """An object file loaded with its constants: `struct rule` of level.h, the only thing in its .rodata."""
+    """A loaded object file, whose .rodata is `struct rule` of level.h with the given constants."""
 
     def __init__(self, name: str, epoch_ns: int, budgets: dict[int, int], rate: int = 0, overhead: int = 0) -> None:
         self.lib = ctypes.CDLL("libbpf.so.1", use_errno=True)
@@ -44,7 +44,7 @@ class _Object:
 
 @contextlib.contextmanager
 def edt(epoch_ns: int, budgets: dict[int, int]) -> Iterator[str]:
-    """What `tc filter add ... egress` takes for departure times by those budgets, in bytes by level."""
+    """Yield the words for `tc filter add ... egress` that set departure times; budgets in bytes."""
     rig.run(f"mkdir -p {PINNED}")
     rig.run(f"mount -t bpf bpf {PINNED}")
     loaded = _Object("edt", epoch_ns, budgets)
@@ -57,7 +57,7 @@ def edt(epoch_ns: int, budgets: dict[int, int]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def qdisc(epoch_ns: int, budgets: dict[int, int], rate: int = 0, overhead: int = 0) -> Iterator[str]:
-    """The kind, for tc, of the queueing discipline with those budgets, while it is registered."""
+    """Register the queueing discipline with these budgets; yield its kind for tc."""
     loaded = _Object("qdisc", epoch_ns, budgets, rate, overhead)
     link = ctypes.c_void_p(loaded.some(loaded.lib.bpf_map__attach_struct_ops(loaded.map("bpf_qjump")), "register"))
     yield "bpf_qjump"

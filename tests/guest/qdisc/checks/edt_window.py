@@ -1,11 +1,17 @@
-"""The most that two limited levels send in any window, of frames of all sizes: by qjump, and by qjump-edt's departure times.
+"""The most bytes that two limited levels send in any window, by qjump and by qjump-edt.
 
-T = 20 ms; level 7 has a budget of one full-size frame, level 4 of six, in bytes of the wire. 60 bursts of both levels, one behind the
-other, of frames of 60 to 1514 B, after pauses of up to 2 T; each level has two sockets. As root, and below a wire of 10 Mb/s that level 0,
-without a limit, keeps busy. `exact`: the most in any T, in budgets, by when frames start; `less`: in any T less W, the longest that a
-frame of the level waits at its host: for one of level 0, what is as urgent, and what comes before it meanwhile. `disordered`: frames of a
-socket that came before one sent earlier. `wait_ns`, below the wire: the longest wait of a frame of level 7, sent alone every 3 T, before it
-starts. "slack": departure times with a slack of level 7's W.
+T = 20 ms. Level 7 has a budget of one full-size frame, level 4 of six, in bytes on the wire.
+Traffic: 60 bursts of both levels, one after the other, with frames of 60 to 1514 B and pauses of up
+to 2 T; each level has two sockets. Measured as root, and below a wire of 10 Mb/s that unlimited
+level 0 keeps busy.
+
+- `exact`: the most in any T, in budgets, by when frames start.
+- `less`: the same for T - W. W is the longest time that a frame of the level waits at its host: for
+  a frame of level 0, for more urgent frames, and for earlier frames of its level that are late.
+- `disordered`: frames of a socket that arrived before one sent earlier.
+- `wait_ns` (below the wire): the longest wait before the start of a frame of level 7 sent alone
+  every 3 T.
+- "slack": departure times with a slack of level 7's W.
 """
 import itertools
 import json
@@ -19,7 +25,7 @@ EPOCH_NS, FULL, FRAMING, RATE = 20_000_000, 1514, 24, 10_000_000
 BUDGETS = {7: FULL + FRAMING, 4: 6 * (FULL + FRAMING)}
 FRAME_NS = (FULL + FRAMING) * 8 * 10**9 // RATE
 W_NS = {7: 2 * FRAME_NS, 4: 9 * FRAME_NS}
-"""Level 4's: 8 frames' time by 1 - 1/16, level 7's share, are 8.54; and what of level 7 may be late."""
+"""Level 4's: 8 frames / (1 - 1/16), level 7's share, are 8.54; plus late frames of level 7."""
 FQ = "fq limit 2000 flow_limit 2000 nopacing horizon 4000s timer_slack 0"
 LEVELS = " ".join(f"level {level} {budget}" for level, budget in BUDGETS.items())
 LIMITERS = {
@@ -38,7 +44,7 @@ def cost(size: int) -> int:
 
 
 class Bulk:
-    """Keeps 100 ms of level 0 ahead of the wire."""
+    """Keeps 100 ms of frames of level 0 waiting for the wire."""
 
     def __init__(self, busy: bool) -> None:
         self.sender, self.until, self.busy = rig.Sender(0), 0, busy
@@ -52,7 +58,7 @@ class Bulk:
 
 
 def bursts(bulk: Bulk, draw: random.Random) -> dict[int, tuple[int, int]]:
-    """Level and size of each frame, by its number."""
+    """Send the bursts; return level and size of each frame by its number."""
     senders = {level: (rig.Sender(level), rig.Sender(level)) for level in BUDGETS}
     sent: dict[int, tuple[int, int]] = {}
     for _ in range(60):
@@ -111,7 +117,7 @@ def case(limiter: str, place: str, receiver: rig.Receiver, slack_ns: int = 0) ->
 
 
 def full(receiver: rig.Receiver) -> dict[str, int]:
-    """Of 30 frames of a budget each where 10 may wait, and one that costs more than the budget."""
+    """Send 30 frames of one budget each, of which 10 may wait, and one that exceeds the budget."""
     for command in LIMITERS["qjump-edt"]:
         rig.tc(command.format(above="root"))
     rig.run(f"{EDT} 0 limit 10")
@@ -127,7 +133,7 @@ def full(receiver: rig.Receiver) -> dict[str, int]:
 
 
 def refused() -> dict[str, str]:
-    """What qjump-edt says of what cannot be."""
+    """Return qjump-edt's messages for invalid command lines."""
     asked = {"none": "show a0", "epoch": "add a0 level 7 1550", "small": "add a0 epoch 1000000 level 7 70 overhead 24", "device": "show nobody"}
     return {name: subprocess.run(f"ip netns exec a qjump-edt {words}".split(), capture_output=True, text=True).stderr for name, words in asked.items()}
 

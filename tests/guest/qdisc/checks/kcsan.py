@@ -1,6 +1,6 @@
-"""KCSAN, which is off when the kernel has booted: run as a check, it waits until a race in the function named is found.
+"""Switch on KCSAN, which is off after boot, and read its counters.
 
-Assert: `found` is true.
+Run as a check, it waits until KCSAN reports a race in the function named. Assert: `found` is true.
 """
 import subprocess
 import sys
@@ -10,11 +10,11 @@ from pathlib import Path
 import rig
 
 SWITCH = Path("/sys/kernel/debug/kcsan")
-FOUND_S = 300  # on a busy host
+FOUND_S = 300  # enough on a busy host
 
 
 def on() -> bool:
-    """Switch it on; false: this kernel has none."""
+    """Switch KCSAN on; return False if this kernel does not have it."""
     rig.run("mount -t debugfs debugfs /sys/kernel/debug", check=False)
     if SWITCH.exists():
         SWITCH.write_text("on")
@@ -22,7 +22,7 @@ def on() -> bool:
 
 
 def counters() -> dict[str, int]:
-    """Its own: how many accesses were watched, how many races were seen, reported or not."""
+    """Return KCSAN's counters, such as accesses watched and races seen, reported or not."""
     pairs = (line.split(":", 1) for line in SWITCH.read_text().splitlines() if ":" in line)
     return {name.strip(): int(count) for name, count in pairs if count.strip().isdecimal()}
 

@@ -1,7 +1,7 @@
-"""What a debug kernel has found by the time the modules named are removed; needs kmemleak and lockdep.
+"""What a debug kernel has found once the given modules are removed; needs kmemleak and lockdep.
 
-Assert: `before` and `after` (kmemleak's report with the modules loaded, and without them) are empty, `removed` is true, and
-`lock_checker` is 1: lockdep switches itself off with its first report, and with KASAN's.
+Assert: `before` and `after` (kmemleak's reports with and without the modules) are empty, `removed`
+is true, and `lock_checker` is 1: lockdep disables itself after its first report, and after KASAN's.
 """
 import sys
 import time
@@ -13,8 +13,8 @@ KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 
 
 def leaks() -> str:
-    time.sleep(6)  # younger memory is not looked at, for its pointer may still be in a register
-    for _ in range(2):  # the first scan may run while an object changes hands
+    time.sleep(6)  # kmemleak skips younger memory, whose pointer may still be in a register
+    for _ in range(2):  # the first scan may run while a pointer is being moved
         KMEMLEAK.write_text("scan")
     return KMEMLEAK.read_text()
 

@@ -1,13 +1,16 @@
-"""Generated sets of options for qjump, qjump2015 and wire, through raw netlink: add, change and replace, on a fresh and on a loaded qdisc.
+"""Generated sets of options for qjump, qjump2015 and wire, sent through raw netlink.
 
-Arguments: a seed; the attributes' numbers as JSON; kind:count, ....  The loaded device has frames of several priorities passing
-and waiting, so that options change under a backlog; on the fresh one no packet ever passes.
-Reported per kind: how many sets were accepted and refused; the words of each refusal, and how often; per flaw how many sets had it;
-`wrong`: sets that went against a property:
-- a sound set is accepted by a fresh qdisc, a flawed one is refused by every one;
-- what a set asks for is what is dumped afterwards;
-- after a refusal the dump is bytewise what it was;
-- what is dumped can be added to another device, and is dumped again bytewise.
+They are added, changed and replaced on a fresh and on a loaded qdisc. On the loaded device frames
+of several priorities pass and wait, so that options change under a backlog; on the fresh one no
+packet ever passes. Arguments: a seed; the values of attribute names as JSON; kind:count, ....
+
+Reported per kind: numbers of sets accepted and refused; each refusal's message with its count; the
+number of sets per flaw; and `wrong`, the sets that violated a property:
+
+- A fresh qdisc accepts a sound set; every qdisc refuses a flawed one.
+- The dump afterwards contains what the set asked for.
+- After a refusal the dump is unchanged, byte for byte.
+- A dump can be added to another device, which then dumps the same bytes.
 """
 import collections
 import errno
@@ -34,7 +37,7 @@ HANDLE, OTHER = 6 << 16, 7 << 16
 
 
 class Kernel:
-    """Requests to traffic control in the namespace that it was made in."""
+    """Sends requests to traffic control in the namespace in which it was created."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
@@ -49,7 +52,7 @@ class Kernel:
         self.socket.send(struct.pack("IHHII", 16 + len(body), kind, flags | REQUEST, self.number, 0) + body)
 
     def ask(self, kind: int, flags: int, index: int, handle: int, attributes: bytes = b"") -> tuple[int, str]:
-        """The error (0: none) and the kernel's words."""
+        """Send a request; return the error number (0: none) and the kernel's message."""
         self.send(kind, flags | ACK, index, handle, attributes)
         reply = self.socket.recv(65536)
         size, what, reply_flags, number, _, code = struct.unpack("IHHIIi", reply[:20])
@@ -58,7 +61,7 @@ class Kernel:
         return -code, words.rstrip(b"\0").decode()
 
     def options(self, index: int, kind: str) -> bytes | None:
-        """What the root qdisc of a device dumps, None when it is of another kind."""
+        """Return the options that a device's root qdisc dumps; None if it is of another kind."""
         self.send(GETQDISC, DUMP, 0, 0, b"")
         found = None
         while True:
@@ -80,12 +83,12 @@ def message(kind: str, options: list[Any], flags: int = NESTED) -> bytes:
 
 
 def number(payload: bytes) -> int:
-    """The same for a number of 32 and of 64 bits."""
+    """Decode a number of 32 or 64 bits."""
     return int.from_bytes(payload, "little")
 
 
 def flat(nodes: list[tuple[int, bytes]], level: int | None) -> dict[object, int]:
-    """Attribute to value; those of a level under (index, attribute)."""
+    """Map attributes to values; attributes of a level are under (index, attribute)."""
     values: dict[object, int] = {}
     for kind, payload in nodes:
         if kind != level:
@@ -97,7 +100,7 @@ def flat(nodes: list[tuple[int, bytes]], level: int | None) -> dict[object, int]
 
 
 class Fuzz:
-    """Sets for one kind of qdisc, and what came of them."""
+    """Applies sets to one kind of qdisc, and collects the results."""
 
     def __init__(self, kind: str, grammar: Grammar, draw: random.Random, kernel: Kernel, senders: list[rig.Sender]) -> None:
         self.kind, self.grammar, self.draw, self.kernel, self.senders = kind, grammar, draw, kernel, senders
@@ -116,7 +119,7 @@ class Fuzz:
             self.state[device] = None
 
     def operation(self) -> tuple[str, int, int]:
-        """Its name, its flags and the device."""
+        """Choose an operation; return its name, netlink flags and device."""
         if self.draw.random() < 0.3:
             self.clear(self.fresh)
             return "add", CREATE | EXCL, self.fresh

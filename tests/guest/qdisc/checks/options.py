@@ -1,8 +1,9 @@
-"""Sets of options for qjump, qjump2015 and wire, sound and flawed, as netlink attributes; a function of the generator that is passed in.
+"""Generate sound and flawed sets of options for qjump, qjump2015 and wire as netlink attributes.
 
-A set is a list of nodes (type, flags, payload), the payload bytes or again such a list; of type RAW, bytes without a header. A sound
-set is accepted by a fresh qdisc; a flaw makes a set that every qdisc must refuse. What a sound set does to a qdisc that has options
-already is not foretold.
+The generator of random numbers is passed in. A set is a list of nodes (type, flags, payload), where
+the payload is bytes or another such list, or, with type RAW, bytes without a header. A fresh qdisc
+accepts a sound set; a set with a flaw must be refused by every qdisc. Whether a qdisc that already
+has options accepts a sound set is not predicted.
 """
 import random
 import struct
@@ -42,7 +43,7 @@ WIRE: Fields = {
 
 
 def encode(nodes: list[Node]) -> bytes:
-    """The attributes as the kernel reads them."""
+    """Encode nodes as netlink attributes."""
     data = b""
     for kind, flags, payload in nodes:
         if kind == RAW:
@@ -54,7 +55,7 @@ def encode(nodes: list[Node]) -> bytes:
 
 
 def decode(data: bytes) -> list[tuple[int, bytes]]:
-    """(type, payload) of each attribute."""
+    """Return (type, payload) of each attribute."""
     found = []
     while len(data) >= 4:
         size, kind = struct.unpack("HH", data[:4])
@@ -65,7 +66,7 @@ def decode(data: bytes) -> list[tuple[int, bytes]]:
 
 
 class Grammar:
-    """The options of one kind of qdisc. `numbers` are the header's names of attributes with their values."""
+    """Generates options of one kind of qdisc; `numbers` maps names of attributes to numbers."""
 
     def __init__(self, kind: str, numbers: dict[str, int], draw: random.Random) -> None:
         self.kind, self.numbers, self.draw = kind, numbers, draw
@@ -82,7 +83,7 @@ class Grammar:
         return [(name, self.draw.choice(values)) for name, (_, values, _) in fields.items() if self.draw.random() < share]
 
     def sound(self) -> list[Node]:
-        """A set that a fresh qdisc accepts, in any order; now and then with an attribute twice, of which the last counts."""
+        """Return a shuffled set that a fresh qdisc accepts, perhaps with a repeated attribute."""
         values = dict(self.chosen(self.fields, 0.5))
         nodes: list[Node] = []
         if self.kind == "wire":
@@ -113,7 +114,7 @@ class Grammar:
         return self.numbers["TCA_QJUMP_LEVEL"], NESTED, inside
 
     def flawed(self) -> tuple[str, list[Node]]:
-        """A set with one flaw, and the flaw's name."""
+        """Return the name of a flaw, and a set that has it."""
         flaws: list[Callable[[list[Node]], None]] = [
             self.out_of_range, self.wrong_length, self.unknown_type, self.scalar_as_nest, self.trailing, self.overlong,
         ]
@@ -130,7 +131,7 @@ class Grammar:
         flaw(nodes)
         return flaw.__name__, nodes
 
-    # A flaw comes last: of an attribute that is there twice the last counts.
+    # Flaws are appended: if an attribute is repeated, the last one counts.
 
     def out_of_range(self, nodes: list[Node]) -> None:
         name = self.draw.choice([name for name, (_, _, absurd) in self.fields.items() if absurd])
@@ -151,11 +152,11 @@ class Grammar:
         nodes.append((kind, NESTED, payload))
 
     def trailing(self, nodes: list[Node]) -> None:
-        """Bytes after the last attribute that are too few for a header."""
+        """Append too few bytes for a header."""
         nodes.append((RAW, 0, self.draw.randbytes(self.draw.randrange(1, 4))))
 
     def overlong(self, nodes: list[Node]) -> None:
-        """A header that claims more than there is, or less than itself."""
+        """Append a header with a length beyond the end, or less than itself."""
         size = self.draw.choice([0, 1, 3, 9, 200, 0xFFFF])
         nodes.append((RAW, 0, struct.pack("HHI", size, self.largest(), 0)))
 
@@ -198,7 +199,7 @@ class Grammar:
         nodes.append((self.numbers["TCA_QJUMP2015_BUDGETS"], 0, bytes(self.draw.choice([0, 4, 31, 33, 64]))))
 
     def budget(self, nodes: list[Node], budget: int) -> None:
-        """One level has a budget, others have none that is named."""
+        """Give a budget to one level, and to no other."""
         kind = self.numbers["TCA_QJUMP_LEVEL"]
         nodes[:] = [node for node in nodes if node[0] != kind]
         index = struct.pack("Q", self.draw.randrange(8))

@@ -1,7 +1,8 @@
-"""Hosts h1 to h5 (devices h1, ...) on a switch of Open vSwitch's datapath (ports s1, ...), wires of 10 Mb/s, frames of 1514 B: what checks of
-flow control run on. The network is there once this is imported.
+"""The network on which checks of flow control run; it is set up on import.
 
-A frame takes FRAME_NS of its link, a control frame CONTROL_NS until it has arrived and 84 B of the link.
+Hosts h1 to h5 (devices h1, ...) are attached to a switch of Open vSwitch's datapath (ports s1, ...)
+by wires of 10 Mb/s; frames have 1514 B. A frame takes FRAME_NS on its link. A control frame takes
+CONTROL_NS until it has arrived, and occupies the link for 84 B.
 """
 
 import atexit
@@ -27,7 +28,7 @@ def mac(host: int) -> str:
 
 
 def tc(device: str, words: str) -> str:
-    """What tc says where the device is: in its host's namespace, or the switches'."""
+    """Run tc in the namespace of the device (its host's or the switch's); return its output."""
     namespace = f"-n {device} " if device.startswith("h") else ""
     return rig.run(f"tc {namespace}{words}").stdout
 
@@ -42,7 +43,7 @@ def stats(device: str) -> dict[str, Any]:
 
 
 def pause(device: str) -> dict[str, int]:
-    """What `tc -s` says of them; nothing where there are none."""
+    """Return the pause counters in `tc -s`; empty if there are none."""
     found: dict[str, int] = stats(device).get("pause", {})
     return found
 
@@ -58,7 +59,7 @@ def path(switch: str, source: int, to: int, host: int) -> None:
 
 
 class Port:
-    """A packet socket on a device: sends numbered frames, and has stamps and numbers of those that come in."""
+    """A packet socket on a device: sends numbered frames, and stamps those received."""
 
     def __init__(self, device: str, protocol: int = rig.ETHERTYPE) -> None:
         rig.enter(device if device.startswith("h") else "")
@@ -80,7 +81,7 @@ class Port:
 
 
 def fresh(options: str, slow: int = LINE) -> None:
-    """All wires new; the fourth port may be slow. Nothing has arrived."""
+    """Replace all wires, the fourth port's possibly by a slow one, and discard received frames."""
     for host in HOSTS:
         rig.run(f"tc qdisc del dev s{host} root", check=False)
         rig.run(f"tc -n h{host} qdisc del dev h{host} root", check=False)

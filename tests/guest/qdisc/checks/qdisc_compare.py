@@ -1,22 +1,27 @@
-"""What limits level 4 to 8 frames of 1042 B in 10 ms, scheme by scheme; docs/qdisc.md has the table.
+"""Compare schemes that limit level 4 to 8 frames of 1042 B in 10 ms; docs/qdisc.md has the table.
 
-`most`: the largest byte count of the level in any 10 ms at the peer, in budgets, as root and below an HTB class of 12 Mb/s that
-bulk of level 7 saturates in spells; `lost`: of the 1260 frames offered as root, `lost_below` below HTB. Traffic straddles epochs, as in
-qjump_window.
-`quarters`: the most in any 10 ms of a level with a budget of one frame, of frames that are a quarter of it and come eight at once.
-`message_ns`: how long a message of one budget takes, at most, when nothing else is there.
-`tcp`: share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s. TCP makes packets of several frames whatever ethtool
-says, and BPF cannot split them as qjump and tbf do: it charges them whole and drops those above a budget; cbs takes off a frame's worth of
-credit for each, whatever it holds. `tcp_single`: the shares when the device takes packets of one frame only (gso_max_segs). `tcp_two`: of two
-flows together.
-`wait_ns`: how long a frame of level 7, sent every 7 ms, waits at most for its turn above a 10 Mb/s wire, with level 0 backlogged;
-`bulk_ns` is a full-size frame's time on that wire.
-`most_level7`: `most` as root where it is level 7 that has the budget: fq of 6.1 does not hold that priority.
-`bpf qdisc`, which 6.12 has not, is measured when it is named. It can be the root only: `refused` is what the kernel says elsewhere, and
-instead of the HTB class and the wire it has a rate of its own, theirs.
-With etf it is the sender that keeps the budget, in aligned epochs; a frame that is late is dropped. TCP cannot do that.
-Assert: qjump and bpf qdisc never exceed 1 budget in either place, lose nothing, and send a message at once; every other scheme fails in
-one of these.
+- `most`: the most bytes of the level in any 10 ms at the peer, in budgets, as root and below an HTB
+  class of 12 Mb/s that bulk of level 7 saturates in spells. Traffic straddles epochs, as in
+  qjump_window. `lost`: frames lost of the 1260 sent, as root; `lost_below`: below HTB.
+- `quarters`: the most in any 10 ms of a level with a budget of one frame, for frames of a quarter
+  of it that are sent eight at once.
+- `message_ns`: the longest time that a message of one budget takes in an idle network.
+- `tcp`: the share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s. TCP
+  makes packets of several frames whatever ethtool says. qjump and tbf split them; BPF cannot, so it
+  charges them whole and drops those above a budget; cbs charges each as one frame, whatever its
+  size.
+  `tcp_single`: the same with packets of one frame (gso_max_segs). `tcp_two`: of two flows together.
+- `wait_ns`: the longest wait of a frame of level 7, sent every 7 ms, above a 10 Mb/s wire with
+  level 0 backlogged; `bulk_ns` is the time of a full-size frame on that wire.
+- `most_level7`: `most` as root if level 7 has the budget: fq of 6.1 does not hold that priority.
+
+`bpf qdisc`, which 6.12 does not have, is only measured if it is named. It can only be the root:
+`refused` is the kernel's message elsewhere. Instead of the HTB class and the wire it limits its own
+rate to theirs. With etf the sender keeps the budget, in aligned epochs, and late frames are
+dropped; TCP cannot do that.
+
+Assert: qjump and bpf qdisc never exceed 1 budget in either place, lose nothing, and send a message
+at once; every other scheme fails in one of these.
 """
 import contextlib
 import socket
@@ -36,7 +41,7 @@ BULK_NS = (TCP_FRAME + 24) * 8 * 100
 PACED, TIMED = "prio + fq, paced sockets", "prio + etf, timed by the program"
 SO_MAX_PACING_RATE, SO_TXTIME, CLOCK_TAI = 47, 61, 11
 SPEED_KBIT = 10_000_000
-"""What every veth says of itself, and cbs takes for the link's."""
+"""The speed that every veth reports, which cbs takes for that of the link."""
 PRIO = "prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 SCHEMES = {
     "qjump": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} limit 4000"],
@@ -74,7 +79,8 @@ ABOVE = {
 }
 
 
-OWN_RATE = {"root": (0, 0), "htb": (12_000_000, 0), "wire": (10_000_000, 24)}  # for a root: bit/s, bytes of a frame besides its own
+OWN_RATE = {"root": (0, 0), "htb": (12_000_000, 0), "wire": (10_000_000, 24)}
+"""For bpf qdisc: bit/s, and bytes added per frame."""
 
 
 @contextlib.contextmanager
@@ -92,7 +98,7 @@ def scheme(name: str, place: str, frame: int, frames: int, level: int = LEVEL) -
 
 
 def refused() -> dict[str, str]:
-    """What the kernel says of a bpf qdisc below another."""
+    """Return the kernel's messages for a bpf qdisc below another qdisc."""
     words = {}
     for place in ("htb", "wire"):
         (above,), commands = ABOVE[place]
@@ -105,7 +111,7 @@ def refused() -> dict[str, str]:
 
 
 class TimedSender(rig.Sender):
-    """Gives each frame the beginning of an aligned epoch that has room, at least a millisecond ahead, as its launch time."""
+    """Sets each frame's launch time to the start of an epoch with room, at least 1 ms ahead."""
 
     epoch, room, budget = 0, 0, SIZE * FRAMES
 
@@ -120,7 +126,7 @@ class TimedSender(rig.Sender):
 
 
 def mark(name: str, level: int, connection: socket.socket, budget: int = SIZE * FRAMES) -> None:
-    """Give a socket its level in the way that the scheme understands."""
+    """Give a socket its level in the way that the scheme expects."""
     if level == LEVEL and name == PACED:
         connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, round(budget / EPOCH_S))
     if level == LEVEL and name == TIMED:
@@ -146,12 +152,12 @@ def window(name: str, place: str, level: int = LEVEL) -> tuple[float, int, int]:
 
 
 def urgent(name: str) -> int:
-    """The longest time from sending to arrival of an urgent frame, less its own time on the wire."""
+    """Return the longest delay of an urgent frame at the receiver, less its transmission time."""
     with scheme(name, "wire", SIZE, FRAMES):
         bulk, top = sender(name, 0), sender(name, 7)
         sent: dict[int, int] = {}
         for number in range(1, 101):
-            for _ in range(40 if number == 1 else 8):  # 7 ms of the wire take six
+            for _ in range(40 if number == 1 else 8):  # the wire sends six in 7 ms
                 bulk.send(1514, 0)
             sent[number] = rig.now()
             top.send(60, number)
@@ -162,7 +168,7 @@ def urgent(name: str) -> int:
 
 
 def quarters(name: str) -> float:
-    """The most in any T of a level with a budget of one frame, of frames that are a quarter of it and come eight at once, in budgets."""
+    """Return the most in any T, in budgets of one frame, of quarter frames sent eight at once."""
     size, number = SIZE // 4, 0
     with scheme(name, "root", SIZE, 1):
         metered = sender(name, LEVEL, SIZE)
@@ -176,7 +182,7 @@ def quarters(name: str) -> float:
 
 
 def message(name: str) -> int:
-    """The longest time from the first send of a budget's frames to the arrival of the last, of 20 messages at other phases of T."""
+    """Return the longest time of 20 messages of one budget at different phases of T."""
     took = []
     with scheme(name, "root", SIZE, FRAMES):
         metered = sender(name, LEVEL)
@@ -191,7 +197,7 @@ def message(name: str) -> int:
 
 
 def tcp(name: str, frames: int, connections: int = 1) -> float:
-    # Who is not limited sends more in 5 s than the guest has memory, and the receiver would keep a copy of it.
+    # An unlimited flow sends more in 5 s than the guest's memory; do not keep copies of it.
     receiver.socket.setsockopt(socket.SOL_SOCKET, rig.SO_RCVBUFFORCE, 1 << 16)
     with scheme(name, "root", TCP_FRAME, frames):
         flows = [socket.socket() for _ in range(connections)]

@@ -1,16 +1,20 @@
-"""What a qdisc costs a packet, in ns above noqueue; on a clock of one ns an instruction: in instructions.
+"""The cost of a qdisc per packet, in ns above noqueue, or in instructions if one takes a ns.
 
-pktgen sends bursts of 800 frames of 60 B through the qdisc of a dummy device, each frame when the one before it has left. A burst takes 2 ms
-and the kernel's tick comes every 4 ms, so that the least of eight bursts has no tick in it; a first one is not counted. pktgen tells frames
-per second, from which a frame's ns are known to 5 ppm.
+pktgen sends bursts of 800 frames of 60 B through the qdisc of a dummy device, each frame after the
+one before it has left. A burst takes 2 ms and the kernel's tick comes every 4 ms, so the smallest
+of eight bursts contains no tick; a first burst is not counted. pktgen reports frames per second,
+which gives the time per frame to 5 ppm.
 
-It counts sent frames only and never ends where all are dropped, so what follows is done by a loop of sendto(): `udp`, a part of the qdiscs
-again, and `paths`, packets that do not leave (in the noqueue base they do, which makes some figures negative): `held` waits in a level whose
-budget is used up, `limit` finds it full, `policed` exceeds the budget of qjump2015, `oversize` is dearer than it; tbf to compare.
+pktgen counts sent frames only, and never ends if all are dropped. So a loop of sendto() measures
+`udp`, some of the qdiscs again, and `paths`, packets that do not leave. (In the noqueue base they
+leave, which makes some figures negative.) `held` waits in a level that has used up its budget,
+`limit` finds it full, `policed` exceeds the budget of qjump2015, `oversize` costs more than the
+budget; tbf is for comparison.
 
-`wire_pauses`: a wire while another pauses its link partner, and after that one is gone.
+`wire_pauses`: a wire while another one pauses its link partner, and after that one is gone.
 
-BPF is measured last, so that all else is as without it; `jit` is 1 when it was compiled to the processor's instructions, as it is by default.
+BPF is measured last, so that it does not affect other figures. `jit` is 1 if it was compiled to
+machine code, which is the default.
 """
 
 import os
@@ -25,7 +29,8 @@ PRIO = "root handle 1: prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 ETS = "root handle 1: ets bands 8 strict 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 TBF = "tbf rate 30gbit burst 1mb limit 1mb"
 HTB = ["root handle 1: htb default 1", "parent 1: classid 1:1 htb rate 30gbit", "parent 1:1 pfifo limit 1000"]
-# name: (skb->priority, qdiscs). In epochs of 10 ms a packet finds one that has begun, in those of 1 us each begins its own (rolling: a slot).
+# name: (skb->priority, qdiscs). With an epoch of 10 ms a packet finds an open slot; with 1 us each
+# packet opens its own.
 QDISCS: dict[str, tuple[int, list[str]]] = {
     "pfifo_fast": (0, ["root pfifo_fast"]),
     "pfifo": (0, ["root pfifo limit 1000"]),
@@ -39,7 +44,7 @@ QDISCS: dict[str, tuple[int, list[str]]] = {
     "qjump_unlimited": (7, ["root qjump epoch 10ms level 0 1mb"]),
     "qjump_priorities": (7, ["root qjump"]),
     **{f"qjump_{epoch}_level{p}": (p, [f"root qjump epoch {epoch} level {p} 100mb"]) for epoch in ("10ms", "1us") for p in (0, 7)},
-    # One frame each fills the budget: each forgets the one before it.
+    # One frame fills the budget, so each frame forgets the previous one.
     "qjump_1us_one_frame": (0, ["root qjump epoch 1us level 0 64"]),
     "qjump2015_level0": (0, ["root qjump2015 epoch 10ms level 0 100mb"]),
     "wire": (0, ["root wire rate 1tbit"]),
@@ -52,7 +57,8 @@ PATHS = {
     "qjump_policed": (0, ["root qjump2015 epoch 1000s level 0 64"]),
     "qjump_oversize": (0, ["root qjump epoch 1000s level 0 1000 overhead 900"]),
 }
-# name: (skb->priority, program of bpf.py, its budgets, tc commands). In epochs of 10 ms; before 6.16 there are no qdiscs in BPF.
+# name: (skb->priority, program of bpf.py, its budgets, tc commands). Epochs are 10 ms; BPF qdiscs
+# need Linux 6.16.
 CLSACT = ["qdisc add dev cost0 clsact", "filter add dev cost0 egress protocol all prio 1 {bpf}"]
 PRIO_FQ = [*CLSACT, f"qdisc add dev cost0 {PRIO}", *(f"qdisc add dev cost0 parent 1:{band} fq" for band in range(1, 9))]
 EPOCH_NS, BUDGET = 10_000_000, 100_000_000

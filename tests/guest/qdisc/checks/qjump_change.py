@@ -1,19 +1,23 @@
-"""Nobody has a fresh budget for a change, or for a device that goes down and up.
+"""A change, or a device that goes down and up, gives nobody a fresh budget.
 
-Frames of 1042 B, a budget of two of them. `most` is the largest sum of bytes that left in a window of the least
-epoch of before and after, less 25 us; `passed` how many came through.
-`longer`: level 5 is kept backlogged while its epoch changes between 10 and 40 ms, every 15 ms. Assert: most = one budget.
-`shortened`: a budget leaves, and the epoch becomes a hundredth, after that has passed. Assert: what waits leaves, one
-budget in any of the new epochs.
-`fresh`: a budget of an epoch of 10 s has left when the device goes down and up, its queue length changes, the level is
-unlimited and then limited again, or is limited for the first time. Assert: of three frames then none passes, within a
-second; without any of these neither.
-`split`: a UDP packet of ten segments waits at an unlimited level, which then is limited to two segments.
-Assert: its ten segments leave, two in each epoch, and none is dropped as oversize.
-`between`: a UDP packet of 40 segments waits at an unlimited level below an HTB class of 8 Mb/s, another level has a budget;
-5 ms later an urgent frame comes. Assert: it waits for two segments at most.
-`segments`: level 5 has a limit of 45, and a budget of two segments that a UDP packet of 40 uses up; such a packet, then eight
-frames follow. Assert: the packet and the last frame are dropped, 45 wait.
+Frames have 1042 B, a budget is two of them. `most` is the most bytes sent in any window of the
+shorter epoch, before or after the change, less 25 us; `passed` is the number of frames received.
+
+- `longer`: level 5 is kept backlogged while its epoch changes between 10 and 40 ms, every 15 ms.
+  Assert: most = one budget.
+- `shortened`: a budget leaves; after the time of the new epoch has passed, the epoch is reduced to
+  a hundredth. Assert: waiting frames leave, one budget in any new epoch.
+- `fresh`: a budget for an epoch of 10 s has left when the device goes down and up, its queue length
+  changes, the level becomes unlimited and then limited again, or is limited for the first time.
+  Assert: none of three further frames passes within a second, with or without any of these.
+- `split`: a UDP packet of ten segments waits at an unlimited level, which then gets a budget of two
+  segments. Assert: its ten segments leave, two per epoch, and none is dropped as oversize.
+- `between`: a UDP packet of 40 segments waits at an unlimited level below an HTB class of 8 Mb/s,
+  while another level has a budget; 5 ms later an urgent frame arrives. Assert: it waits for at most
+  two segments.
+- `segments`: level 5 has a limit of 45, and a UDP packet of 40 segments uses up its budget of two;
+  then another such packet and eight frames follow. Assert: that packet and the last frame are
+  dropped, and 45 packets wait.
 """
 import contextlib
 import socket
@@ -28,7 +32,7 @@ MS = 1_000_000
 
 
 def most(stamps: list[tuple[int, int]], window_ns: int) -> float:
-    """In budgets."""
+    """Return the most bytes in any window, in budgets."""
     return rig.most_in_window([(stamp, SIZE) for stamp, _ in stamps], window_ns - 25_000) / BUDGET
 
 
@@ -91,7 +95,7 @@ def datagrams(priority: int, segments: int) -> None:
 
 
 def between() -> float:
-    """The wait of an urgent frame that comes after the datagram, in the times of its segments."""
+    """Return the wait of an urgent frame behind the datagram, in times of its segments."""
     rig.tc("qdisc add dev a0 root handle 5: htb default 1")
     rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 8mbit burst 1600 cburst 1600")
     rig.tc(f"qdisc add dev a0 parent 5:1 handle 6: qjump epoch 10s level 5 {BUDGET} limit 100")

@@ -1,9 +1,13 @@
 """Change, replace, delete and module removal with a backlog, as root and below HTB, prio and wire.
 
-Assert: `shrunk` (budget cut below the queued frames): oversize after = qlen before, qlen 0 after;
-`raised` (limit taken away): all that was held leaves; `parents`: per parent [before, after] of qlen
-and backlog for: qjump deleted, qjump replaced by another, qjump replaced by pfifo; after is 0 (wire:
-at most the frame on it) and before is not; `removed` is true: both modules unload at the end.
+- `shrunk` (the budget becomes smaller than the queued frames): assert that oversize afterwards
+  equals qlen before, and qlen is 0.
+- `raised` (the limit is removed): assert that all held frames leave.
+- `parents`: per parent [before, after] of qlen and backlog for: qjump deleted, qjump replaced by
+  another qjump, qjump replaced by pfifo. Assert: before is not 0, after is 0 (wire: at most the
+  frame on it).
+- `removed`: assert that both modules unload at the end.
+
 The kernel's log must be clean.
 """
 import time

@@ -1,7 +1,8 @@
-"""What the kernel says of messages that tc never sends: the strict policies of qjump's attributes.
+"""The kernel's answers to messages that tc never sends: the strict policies of qjump's attributes.
 
-`answers`: per case the error number and the sentence of the extended acknowledgement, and whether it points at an attribute.
-Assert: EINVAL or ERANGE, a sentence, and a pointer for each; `good` is taken; no qdisc is left behind.
+`answers`: per case the error number, the message of the extended acknowledgement, and whether it
+points at an attribute. Assert: EINVAL or ERANGE, a message, and a pointer for each; `good` is
+accepted; no qdisc is left behind.
 """
 import errno
 import json
@@ -57,7 +58,7 @@ CASES = {
 
 
 def send(options: bytes) -> dict[str, object]:
-    """Add the qdisc as root of a0 and read the kernel's answer."""
+    """Add the qdisc as root of a0; return the kernel's answer."""
     head = struct.pack("BxxxiIII", 0, index, HANDLE, ROOT, 0)
     body = head + attr(1, b"qjump\0") + attr(2 | NESTED, options)
     netlink.send(struct.pack("IHHII", 16 + len(body), NEWQDISC, REQUEST_ACK_CREATE_EXCL, 1, 0) + body)

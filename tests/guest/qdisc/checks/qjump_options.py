@@ -1,9 +1,10 @@
-"""What tc sets is what it shows, what it shows it takes back, and a change changes what it names and nothing else.
+"""tc shows what it sets and accepts what it shows, and a change affects only what it names.
 
-With every tc that is here: the guest's, and that of Debian 12 (6.1) where /opt/bookworm has it.
-`roundtrip`: per tc and case: the options of a qdisc, and those of one that was added with the words that `tc qdisc show` printed.
-Assert: equal. `changes`: options after each change of one qdisc. `factors`: budgets that factors stand for. `limits`: packets
-waiting in two levels with limits of their own.
+Checked with every tc that is present: the guest's, and Debian 12's (6.1) if it is in /opt/bookworm.
+`roundtrip`: per tc and case, the options of a qdisc, and those of one added with the words that `tc
+qdisc show` printed. Assert: equal. `changes`: the options after each change of one qdisc.
+`factors`: the budgets computed from factors. `limits`: packets waiting in two levels with limits of
+their own.
 """
 import json
 import os

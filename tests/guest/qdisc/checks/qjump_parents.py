@@ -1,14 +1,24 @@
-"""qjump below other qdiscs: those that peek (drr, qfq, ets, hfsc with a real-time curve, tbf) and those that do not (hfsc without, htb, prio).
+"""qjump below other qdiscs: those that peek (drr, qfq, ets, hfsc with a real-time curve, tbf) and
+those that do not (hfsc without one, htb, prio).
 
-Class 5:1 has the qjump, class 5:2 (tbf has none) a pfifo for another sender, with an equal share of the wire.
-`plain`: as root, which holds nothing back: level 4 has 8 frames of 1042 B in 10 ms; traffic straddles epochs, as
-    in qjump_window. `most`: the largest byte count in any epoch less 25 us, as the peer sees it, in budgets; `ordered`: frames came as they
-    were sent; `child`: the counts of the level; `parent`: packets that the parent has sent; `left`: of both, what was dropped and what waits.
-`late`: the same above a wire of 20 Mb/s that class 5:2 fills in spells (tbf and htb have 12 Mb/s instead, and bulk of level 7).
-`alone`, `beside`: above such a wire level 0 always has full-size frames and one of level 7 comes every 7 ms; beside: so has class 5:2.
-    `passed`: how many frames of level 0, at most, started after one of level 7 had come and before it; `wait`: its longest wait, in full-size frames.
-`blocked`: as root, level 4 has a frame in 10 ms, and 20 wait; every 9.3 ms a frame of class 5:2 comes: its longest wait, in epochs.
-Assert: in `plain` everything arrives in order, nothing waits or is dropped, counts agree, most = 1; what is not so elsewhere is a parent's doing.
+Class 5:1 has the qjump, class 5:2 (not in tbf) a pfifo for another sender, with an equal share of
+the wire.
+
+- `plain`: as root, so that nothing is held back. Level 4 has 8 frames of 1042 B in 10 ms; traffic
+  straddles epochs, as in qjump_window. `most`: the most bytes in any epoch less 25 us at the peer,
+  in budgets; `ordered`: frames arrived in the order of sending; `child`: counters of the level;
+  `parent`: packets that the parent has sent; `left`: drops and waiting packets of both.
+- `late`: the same above a wire of 20 Mb/s that class 5:2 fills in spells (tbf and htb have 12 Mb/s
+  instead, and bulk of level 7).
+- `alone`, `beside`: above such a wire, level 0 always has full-size frames and one frame of level 7
+  comes every 7 ms; in `beside` class 5:2 is backlogged too. `passed`: the most frames of level 0
+  that started between the arrival and the start of one of level 7; `wait`: its longest wait, in
+  full-size frames.
+- `blocked`: as root, level 4 has one frame per 10 ms, and 20 wait; every 9.3 ms a frame of class
+  5:2 comes: its longest wait, in epochs.
+
+Assert: in `plain` everything arrives in order, nothing waits or is dropped, counters agree, and
+most = 1; deviations in the other cases are caused by the parent.
 """
 import json
 import re
@@ -38,7 +48,7 @@ PARENTS = {
     "htb": ["htb default 1", *classes("htb", "rate {rate} burst 2000 cburst 2000 quantum 1600")],
     "prio": ["prio", ALL],
 }
-SHAPERS = ("tbf", "htb")  # they hold frames back themselves, but as root they are too fast to
+SHAPERS = ("tbf", "htb")  # they hold frames back themselves, except at the rate used as root
 
 
 def build(name: str, below_wire: bool, qjump: str) -> None:
@@ -54,7 +64,7 @@ def build(name: str, below_wire: bool, qjump: str) -> None:
 
 
 def counts(handle: str) -> list[int]:
-    """Packets sent and dropped, bytes and packets that wait: hfsc's JSON is none."""
+    """Return packets sent and dropped, bytes and packets waiting (hfsc's JSON is invalid)."""
     text = rig.tc("-s qdisc show dev a0").stdout
     found = re.search(rf" {handle}: .*\n Sent \d+ bytes (\d+) pkt \(dropped (\d+),.*\n backlog (\d+)b (\d+)p", text)
     return [int(value) for value in found.groups()] if found else []
@@ -90,7 +100,7 @@ def urgent(name: str, beside: bool) -> dict[str, object]:
     bulk, top, other = (rig.Sender(priority) for priority in (0, 7, OTHER))
     sent: dict[int, int] = {}
     for number in range(1, 101):
-        for _ in range(40 if number == 1 else 12):  # 7 ms of the wire take 11.4
+        for _ in range(40 if number == 1 else 12):  # the wire sends 11.4 in 7 ms
             bulk.send(BULK, 0)
             if beside:
                 other.send(BULK, MARK)

@@ -1,9 +1,11 @@
-"""Strict priority of qjump below a wire: all eight levels backlogged, an urgent packet within its budget.
+"""Strict priority of qjump below a wire, with all eight levels backlogged.
 
-Levels 0 to 6 are kept full; level 7 has one packet a turn, T = 20 ms, budgets of 3 frames for levels
-4 to 7, the rest unlimited. Wire of 10 Mb/s; frames of 1514 B, urgent of 98 B.
-Assert: the three `longest_waits_ns` as in wire_priority; arrived = sent; every level above 0 has sent; for levels 4 to
-6 packets <= 3 * (duration / T + 1), and at least 0.9 times that; `order`: the first frames of an idle burst leave by level.
+Levels 0 to 6 are kept full; level 7 has one packet per turn. T = 20 ms; levels 4 to 7 have budgets
+of 3 frames, the others are unlimited. The wire has 10 Mb/s; frames have 1514 B, urgent ones 98 B.
+
+Assert: the three `longest_waits_ns` as in wire_priority; arrived = sent; every level above 0 has
+sent; for levels 4 to 6 packets <= 3 * (duration / T + 1), and at least 0.9 times that; `order`: the
+first frames of a burst into an idle qdisc leave in order of levels.
 """
 import time
 
@@ -16,7 +18,7 @@ senders = [rig.Sender(p) for p in range(8)]
 rig.tc(f"qdisc add dev a0 root handle 5: wire rate {RATE}")
 rig.tc("qdisc add dev a0 parent 5:1 handle 6: qjump epoch 20ms limit 20 "
        + " ".join(f"level {p} {3 * 1514}" for p in range(4, 8)))
-for number in range(16):  # the first goes on the wire at once
+for number in range(16):  # the first one starts at once
     senders[number % 8].send(1514, number)
 order = [n % 8 for _, n in receiver.take_all()]
 before = rig.now()

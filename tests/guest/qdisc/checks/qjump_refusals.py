@@ -1,8 +1,9 @@
-"""Every refusal has a sentence and leaves the state as it was; a small budget is a warning.
+"""Every refusal has a message and leaves the state unchanged; a small budget causes a warning.
 
-`refused` maps a command to tc's words. Assert: all have `code` 2 (kernel) or 1 (tc's own), `words`
-is not empty and has no "Unknown error"; `unchanged` is true for all; what is `odd` is code 0 and
-a warning that says of what; `leftover` (a qdisc after refused adds) is false.
+`refused` maps a command to tc's message. Assert: each has `code` 2 (from the kernel) or 1 (from tc
+itself), and `words` is not empty and does not contain "Unknown error"; `unchanged` is true for all;
+each of `odd` has code 0 and a warning that names its subject; `leftover` (a qdisc after refused
+adds) is false.
 """
 import json
 
@@ -70,7 +71,7 @@ for kind, good, cases in (("qjump", "epoch 5ms level 6 3100", QJUMP), ("qjump201
     before = shown()
     for case in cases:
         if case in ("", "limit 1mb", "level 7 1550"):
-            continue  # a change may leave out what an add may not
+            continue  # a change may omit what an add must have
         command = f"qdisc change dev a0 root handle 6: {kind} {case}"
         refused[command] = attempt(command)
         unchanged[command] = shown() == before

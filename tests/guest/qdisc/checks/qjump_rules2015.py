@@ -1,14 +1,20 @@
-"""The rules of the published module (kind qjump2015), in exact numbers, and qjump's where they differ.
+"""The rules of the published module (kind qjump2015) in exact numbers, compared with qjump's.
 
-Frames of 500 B, a budget of three of them. `passed` are how many of each burst were taken.
-`edge`: T = 10 ms. A frame dearer than the budget starts an epoch and is dropped; just before its end a burst of five, just after it
-another. Assert: passed [0, 3, 3], `most` bytes in a window of T = two budgets.
-`first`: T = 100 ms; bursts 50 and 105 ms after the qdisc was made. Assert: [3, 3], as its first epoch starts with the qdisc.
-`clamped`: level of priorities 0, 7, 8, 9, 15, 16 and 1000. `zero`: five frames of a level with a budget of 0; assert: none passes.
-`gso`: a UDP packet of ten segments (10 * 1042 B) under budgets of 10420 and of 10419 B. Assert: qjump2015: one packet is sent, then it is
-dropped as oversize; qjump: ten segments, then nine of them at once.
-`htb`: 20 bursts of five in as many epochs of 10 ms while level 7 keeps an HTB class of 8 Mb/s busy. Assert: qjump2015: most >= 3
-budgets; qjump (same set-up): most = the budget, and nothing is dropped.
+Frames have 500 B, a budget is three of them. `passed` are the frames accepted of each burst.
+
+- `edge`: T = 10 ms. A frame larger than the budget starts an epoch and is dropped; a burst of five
+  follows just before the end of the epoch, another just after it. Assert: passed [0, 3, 3], and
+  `most` bytes in a window of T = two budgets.
+- `first`: T = 100 ms; bursts 50 and 105 ms after the qdisc was created. Assert: [3, 3], because the
+  first epoch starts with the qdisc.
+- `clamped`: the levels of priorities 0, 7, 8, 9, 15, 16 and 1000.
+- `zero`: five frames of a level with a budget of 0. Assert: none passes.
+- `gso`: a UDP packet of ten segments (10 * 1042 B) under budgets of 10420 and 10419 B. Assert: with
+  qjump2015 one packet is sent, then it is dropped as oversize; with qjump ten segments are sent,
+  then nine at once.
+- `htb`: 20 bursts of five in as many epochs of 10 ms, while level 7 keeps an HTB class of 8 Mb/s
+  busy. Assert: qjump2015: most >= 3 budgets; qjump in the same set-up: most = the budget, and no
+  drops.
 """
 import contextlib
 import socket
@@ -32,7 +38,7 @@ def wait_until(moment: float) -> None:
 
 
 def add(words: str) -> float:
-    """A qdisc as root; the time when it was there."""
+    """Add a root qdisc; return the time at which it exists."""
     rig.tc(f"qdisc add dev a0 root handle 6: {words}")
     return time.monotonic()
 
@@ -104,7 +110,7 @@ def htb(kind: str, bulk: str) -> dict[str, object]:
     start = time.monotonic()
     passed = 0
     for turn in range(20):
-        for _ in range(10):  # 15 kB in 10 ms, of which the class sends 10
+        for _ in range(10):  # 15 kB in 10 ms; the class sends 10 kB
             senders[7].send(1500, 0)
         passed += burst(senders[5])
         wait_until(start + (turn + 1) * 0.0101)

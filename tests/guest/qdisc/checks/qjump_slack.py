@@ -1,16 +1,23 @@
-"""The largest byte count of a level in any window of exactly one epoch, as the peer sees it, without a slack and with one.
+"""The most bytes of a level in any window of exactly one epoch at the peer, with and without slack.
 
-Epochs of 100 us, 1 ms and 28.8 ms, level 5, the qdisc as root. The budget is one frame of 1042 B: of
-all budgets that in which a frame that is late shows. The rule holds at the instants of dequeue; a frame is stamped later,
-by some 20 us where a tick or a thread of the kernel comes between.
-4000 frames are sent at once (28.8 ms: 1000), which keep the level backlogged, then 200 one after the other, with pauses
-that sweep an epoch. `most`: in budgets; `late_ns`: by how much the closest two frames are closer than an epoch (below 0: they
-are not); `share`: what the backlogged level got of a budget every epoch.
-Then lateness is provoked: the level is backlogged, and 160 times a packet of seven datagrams of level 7 comes, at times that sweep the 40 us before
-a frame may leave. qjump splits it, and of a device with several queues the kernel takes up to eight frames from the qdisc before
-it sends the first: where the eighth is one of level 5, that is charged with the seven and leaves after them, and
-the next of the level leaves at once. `behind`: most and late_ns of these; `excess`: bytes by which most exceeds the budget.
-Assert: most = 1 with a slack of 25 us, at every epoch; without one it is 2 behind others' frames.
+Epochs are 100 us, 1 ms and 28.8 ms; level 5 is limited, with the qdisc as root. The budget is one
+frame of 1042 B, as lateness shows most clearly with the smallest budget. The rule holds for dequeue
+times; a frame is stamped later, by some 20 us if a tick or a kernel thread comes in between.
+
+4000 frames (28.8 ms: 1000) are sent at once, which keep the level backlogged, then 200 one by one,
+with pauses that sweep an epoch. `most` is in budgets; `late_ns` is how much closer than an epoch
+the two closest frames are (negative: they are not); `share` is what the backlogged level got of a
+budget per epoch.
+
+Then lateness is provoked: with the level backlogged, a packet of seven datagrams of level 7 arrives
+160 times, at times that sweep the 40 us before a frame may leave. qjump splits it. For a device
+with several queues the kernel takes up to eight frames from the qdisc before it sends the first. If
+the eighth is one of level 5, it is charged with the seven and leaves after them, and the next frame
+of the level leaves at once. `behind`: most and late_ns of these; `excess`: bytes by which most
+exceeds the budget.
+
+Assert: most = 1 with a slack of 25 us, for every epoch; without slack it is 2 behind others'
+frames.
 """
 import itertools
 import socket
@@ -23,7 +30,7 @@ BACKLOG = {100_000: 4000, 1_000_000: 4000, 28_800_000: 1000}  # by the epoch in 
 LONE = 200
 BURSTS, SWEEP_NS = 160, 40_000
 OTHERS, DATAGRAM = 7, 1400  # frames of a burst, bytes of each
-LATE_NS = 1200  # that a frame usually leaves after it may
+LATE_NS = 1200  # usual delay of a departure
 UDP_SEGMENT = 103
 
 
@@ -33,8 +40,8 @@ def backlogged(count: int) -> None:
 
 
 def behind(period_ns: int) -> list[int]:
-    """Stamps of a level that others' bursts come before."""
-    ahead = 2 + 400_000 // period_ns  # releases from one burst to the next, or more
+    """Return the stamps of a level whose frames leave behind bursts of another level."""
+    ahead = 2 + 400_000 // period_ns  # at least the departures between two bursts
     backlogged((ahead + 2) * BURSTS)
     time.sleep(2 * period_ns / 1e9)
     stamps: list[int] = []
@@ -43,7 +50,7 @@ def behind(period_ns: int) -> list[int]:
         due, now = stamps[-1], rig.now()
         due += -(-(now + 150_000 - due) // (period_ns + LATE_NS)) * (period_ns + LATE_NS)
         at = due - number * SWEEP_NS // BURSTS
-        time.sleep(max(0, at - now - 100_000) / 1e9)  # what is slept too long is 50 us
+        time.sleep(max(0, at - now - 100_000) / 1e9)  # a sleep may be 50 us too long
         while rig.now() < at:
             pass
         datagrams.send(bytes(OTHERS * DATAGRAM))
@@ -77,7 +84,7 @@ def case(epoch_ns: int, slack_ns: int) -> dict[str, object]:
 
 
 rig.build()
-rig.run("ip netns exec a ethtool -L a0 tx 1 rx 1")  # one queue in use, of eight: the eight frames are of the same
+rig.run("ip netns exec a ethtool -L a0 tx 1 rx 1")  # use one of eight queues, for all eight frames
 rig.enter("b")
 sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sink.bind(("10.9.0.2", 9))

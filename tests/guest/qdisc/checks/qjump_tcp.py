@@ -1,9 +1,10 @@
-"""TCP through a limited level: its share of the budget.
+"""The share of its budget that TCP gets in a limited level.
 
-Frames of 1514 B, offloads off and on, budgets from 1.2 to 79 Mb/s (or of so many frames as the
-arguments say) at T = 10 ms, 5 s each, the first of them left out. Bytes are counted by the qdisc's
-own statistics.
-Assert: 0.95 <= share <= 1.0025, one budget more in 4 s (budgets are whole numbers of frames).
+Frames have 1514 B, offloads are off and on, T = 10 ms. Budgets are 1.2 to 79 Mb/s, or as many
+frames as the arguments say; each is measured for 5 s without the first second, by the qdisc's byte
+counter.
+
+Assert: 0.95 <= share <= 1.0025; the excess is one budget in 4 s, as budgets are whole frames.
 """
 import socket
 import sys

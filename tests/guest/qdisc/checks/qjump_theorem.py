@@ -1,18 +1,22 @@
-"""The latency theorem of QJump: n senders, one receiver, one switch, every link saturated with bulk.
+"""The latency theorem of QJump: n senders, one receiver, one switch, all links saturated.
 
-Host i is the end h<i> of a veth pair; what arrives at its other end p<i> is redirected to the port a0, whose peer b0 is the
-receiver: a store-and-forward switch all of whose traffic goes to one host. Every port is a wire of R bit/s that sorts by PCP; hosts
-have qjump below it. Bulk (level 0, unlimited) is full frames, which take b on a wire, preamble and gap included; packets of the top
-level (7, one packet a budget) take c = 3 b / n. T = 2 n c, divided by what the argument says.
+Host i is the end h<i> of a veth pair. Frames that arrive at its other end p<i> are redirected to
+the port a0, whose peer b0 is the receiver: a store-and-forward switch with all traffic to one host.
+Every port is a wire of R bit/s that classifies by PCP; hosts have qjump below it. Bulk (level 0,
+unlimited) consists of full frames, which take b on a wire including preamble and gap. Packets of
+the top level (7, one packet per budget) take c = 3 b / n. T = 2 n c, divided by the divisor in the
+argument.
 
-A sender leaves T + b + 100 us between its packets and, with the whole epoch, a random rest below T / 4; but at the multiples of 8 T all
-send at once. Why b: a packet may find a bulk frame on the wire and leave up to b late; the next one, sent T after it, would be held
-(qjump charges at dequeue), find another bulk frame, and so fall behind without end: by b / 2 a packet; n = 3 with T alone held 592 of
-600 packets, the last for 117 ms.
+A sender waits T + b + 100 us between its packets and, with the whole epoch, a random time below T /
+4; but at multiples of 8 T all send at once. b is needed because a packet may find a bulk frame on
+the wire and leave up to b late. The next one, sent T later, would be held (qjump charges at
+dequeue), find another bulk frame, and so fall behind without limit, by b / 2 per packet: with T
+alone, n = 3 held 592 of 600 packets, the last for 117 ms.
 
-Arguments: n:packets:divisor, .... Per case: `waits`, every hundredth of the delays, the longest first (stamp at the receiver less the
-time before the system call); `lone_ns`, the median of 20 such delays in the idle network; counts; `busy`, the share of time that the
-wires of the hosts (the least) and of the receiver's port were sending.
+Arguments: n:packets:divisor, .... Per case: `waits`, every hundredth of the delays, longest first
+(stamp at the receiver minus the time before the system call); `lone_ns`, the median of 20 such
+delays in the idle network; counters; `busy`, the fraction of time that the wires of the hosts (the
+smallest) and of the receiver's port were sending.
 """
 import heapq
 import json
@@ -26,9 +30,9 @@ import rig
 RATE, FRAME = 10_000_000, 1514
 FRAMING = 24  # bytes: FCS 4, preamble 8, gap 12
 BULK_NS = (FRAME + FRAMING) * 8 * 10**9 // RATE
-AHEAD_NS = 100_000_000  # of bulk that waits in each host
-MARGIN_NS = 100_000  # for the processor: a packet's way to the wire takes some 10 us
-BULK = 0x88B6  # IEEE 802 local experimental 2; nobody receives it
+AHEAD_NS = 100_000_000  # transmission time of bulk waiting in each host
+MARGIN_NS = 100_000  # for processing: a packet takes some 10 us to the wire
+BULK = 0x88B6  # IEEE 802 local experimental 2, which nobody receives
 
 
 class Host:
@@ -41,10 +45,10 @@ class Host:
             sender.socket.bind((device, 0))
         self.bulk = bulk.socket
         self.bulk_frame = (bulk.head + struct.pack("!HHH", 0x8100, 0 << 13 | 2, BULK)).ljust(FRAME, b"\0")
-        self.busy_until = 0  # ns: when the wire will have sent all it was given
+        self.busy_until = 0  # ns: when the wire will be idle
 
     def feed(self, now: int, top_ns: int = 0) -> None:
-        """After a packet of that time, give bulk until 100 ms of it wait."""
+        """Account for a packet of top_ns, and add bulk until 100 ms of it wait."""
         self.busy_until = max(self.busy_until, now) + top_ns
         while self.busy_until < now + AHEAD_NS:
             self.bulk.send(self.bulk_frame)
@@ -68,22 +72,22 @@ Counters = dict[tuple[str, str], list[dict[str, int]]]
 
 
 def shown() -> tuple[int, Counters]:
-    """When, and the levels of each device and kind of qdisc."""
+    """Return the time, and the counters of levels by device and kind of qdisc."""
     at = rig.now()
     return at, {(q["dev"], q["kind"]): q["levels"] for q in json.loads(rig.tc("-j -s qdisc show").stdout) if "levels" in q}
 
 
 def top(counters: Counters, name: str) -> int:
-    """A counter of level 7, over all qdiscs that have it."""
+    """Sum a counter of level 7 over all qdiscs that have it."""
     return sum(level.get(name, 0) for levels in counters.values() for level in levels if level["level"] == 7)
 
 
 def transmit(hosts: list[Host], budget: int, packets: int, epoch: int, draw: random.Random, eager: bool) -> list[int]:
-    """Send them; the time of each by its number."""
+    """Send the packets; return the time of each by its number."""
     start = rig.now()
     due = [(start + draw.randrange(epoch), i) for i in range(len(hosts))]
     heapq.heapify(due)
-    sent = [0] * (packets + 1)  # a dict is copied when it grows: it made packets late, and 3 of 100,000 were held
+    sent = [0] * (packets + 1)  # growing a dict delayed packets, so that 3 of 100,000 were held
     for number in range(1, packets + 1):
         when, i = due[0]
         wait = when - rig.now()

@@ -1,8 +1,9 @@
-"""Who enters which level, by each of the priority maps that are arguments: p0,p1,...,p15.
+"""Which traffic enters which level, for each priority map in the arguments: p0,p1,...,p15.
 
-Sent on a device with qjump as root: a join of a group of IPv4 (IGMP) and of IPv6 (MLD), an ARP request, an echo request, datagrams
-with an IP_TOS, and datagrams with a SO_PRIORITY, of root and of a user without capabilities (`forbidden`: those it may not set).
-Reported: the levels that grew by each. Assert: as docs/qdisc.md says.
+Sent on a device with qjump as root: a group join by IPv4 (IGMP) and by IPv6 (MLD), an ARP request,
+an echo request, datagrams with IP_TOS, and datagrams with SO_PRIORITY, by root and by a user
+without capabilities (`forbidden`: those that the user may not set). Reported: the levels whose
+counters grew. Assert: as docs/qdisc.md says.
 """
 import contextlib
 import os
@@ -28,7 +29,7 @@ def datagram(option: tuple[int, int, int] | None = None) -> None:
 
 
 def joined(family: int) -> None:
-    """Join a group, and leave it: both are reported."""
+    """Join and leave a group; the kernel reports both."""
     with socket.socket(family, socket.SOCK_DGRAM) as one:
         if family == socket.AF_INET:
             one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("239.1.2.3") + socket.inet_aton("10.9.0.1"))
@@ -44,7 +45,7 @@ def arp() -> None:
 
 
 def by_nobody(priority: int) -> bool:
-    """Whether a user without capabilities may set it."""
+    """True if a user without capabilities may set the priority."""
     os.seteuid(NOBODY)
     try:
         datagram((socket.SOL_SOCKET, socket.SO_PRIORITY, priority))
@@ -56,7 +57,7 @@ def by_nobody(priority: int) -> bool:
 
 
 def settled() -> list[int]:
-    """Packets by level, once nothing more comes: groups are reported several times, and ARP asks three times."""
+    """Return packets by level once they are stable: reports and ARP requests are repeated."""
     last: list[int] = []
     while last != (last := [level["packets"] for level in rig.qdisc("qjump")["levels"]][::-1]):
         time.sleep(2)
@@ -64,7 +65,7 @@ def settled() -> list[int]:
 
 
 def levels(act: Callable[[], object]) -> list[int]:
-    """Those whose packets grow by it."""
+    """Return the levels whose packet counters grow when act() is called."""
     before = settled()
     rig.enter("a")
     act()

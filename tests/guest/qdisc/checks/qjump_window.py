@@ -1,15 +1,17 @@
-"""The largest byte count of a level in any window of one epoch, as the peer sees it.
+"""The most bytes of a level in any window of one epoch at the peer.
 
-The bound is on the instants of dequeue; a tick or a kernel thread between dequeue and stamp makes a
-stamp up to 20 us late, so the windows are 25 us (0.25 %) shorter than an epoch; `exact` is in windows
-of one epoch, for which there is a slack of as much. `closest_ns` is the
-shortest time from a frame to the one that is a budget later.
+The bound is on dequeue times. A tick or a kernel thread between dequeue and stamp makes a stamp up
+to 20 us late, so the windows of `most` are 25 us (0.25 %) shorter than an epoch; `exact` uses
+windows of one epoch, for which there is a slack of as much. `closest_ns` is the shortest time from
+a frame to the one a budget later.
 
-Without and with a slack, every level (or the arguments parent:level, ...), as
-root, below a wire and below an HTB class that bulk of another level saturates. T = 10 ms, budget 8
-frames of 1042 B. The traffic is made to straddle epochs: one frame, a pause that sweeps 0 to 10 ms, then 20 frames. Below HTB bulk
-of a higher level comes in spells (of level 0, without effect, when level 7 is the one measured).
-Assert: most = budget, and with a slack exact likewise; nothing is dropped, received = sent.
+Measured with and without slack, for every level (or the arguments parent:level, ...), as root,
+below a wire, and below an HTB class that bulk of another level saturates. T = 10 ms, the budget is
+8 frames of 1042 B. The traffic straddles epochs: one frame, a pause that sweeps 0 to 10 ms, then 20
+frames. Below HTB bulk of a higher level comes in spells (of level 0, without effect, if level 7 is
+measured).
+
+Assert: most = budget, and with a slack also exact; nothing is dropped, received = sent.
 """
 import sys
 

@@ -1,8 +1,8 @@
-"""Two network namespaces joined by one veth pair, and sockets that send and stamp frames.
+"""Two network namespaces joined by a veth pair, and sockets that send and time-stamp frames.
 
-Standard library, `ip` and `tc` only; runs as root. Frames go from a0 (namespace a) to b0
-(namespace b). Received frames are stamped by the kernel (SO_TIMESTAMPNS, ns). A frame carries
-its number in the first four bytes of its payload.
+Uses the standard library, `ip` and `tc` only, and runs as root. Frames go from a0 (namespace a) to
+b0 (namespace b). The kernel stamps received frames (SO_TIMESTAMPNS, ns). A frame carries its number
+in the first four bytes of its payload.
 """
 import atexit
 import ctypes
@@ -22,7 +22,7 @@ SO_SNDBUFFORCE = 32
 
 
 def run(command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """A command line without quoting; its failure ends the check with its words."""
+    """Run a command line (no quoting); if it fails, end the check with its message."""
     done = subprocess.run(command.split(), capture_output=True, text=True)
     if check and done.returncode:
         sys.exit(f"{command}: {done.stderr or done.stdout}")
@@ -30,7 +30,7 @@ def run(command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
 
 
 def enter(namespace: str = "") -> None:
-    """Enter a namespace by its name, or that of the machine itself."""
+    """Enter a network namespace by name, or by default the initial one."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/run/netns/{namespace}" if namespace else "/proc/1/ns/net") as f:
         if libc.setns(f.fileno(), 0):
@@ -38,7 +38,7 @@ def enter(namespace: str = "") -> None:
 
 
 def build() -> None:
-    """Namespaces a and b, a0 <-> b0 with eight queues, IPv6 off, removed at exit."""
+    """Create namespaces a and b with a0 <-> b0, eight queues, IPv6 off; remove them at exit."""
     for n in "ab":
         run(f"ip netns add {n}")
         atexit.register(run, f"ip netns del {n}", check=False)
@@ -62,7 +62,7 @@ def tc(arguments: str, namespace: str = "a", check: bool = True) -> subprocess.C
 
 
 def qdisc(kind: str, namespace: str = "a") -> dict[str, Any]:
-    """What `tc -j -s qdisc show` says of the qdisc of that kind."""
+    """Return the qdisc of this kind from `tc -j -s qdisc show`."""
     out = tc(f"-j -s qdisc show dev {namespace}0", namespace).stdout
     return next(q for q in json.loads(out) if q["kind"] == kind)
 
@@ -72,7 +72,7 @@ def level(kind: str, p: int, namespace: str = "a") -> dict[str, int]:
 
 
 class Sender:
-    """A packet socket on a0; frame sizes are without FCS and count an inline tag."""
+    """A packet socket on a0; frame sizes exclude the FCS and include an inline tag."""
 
     def __init__(self, priority: int = 0, sndbuf: int = 1 << 28) -> None:
         enter("a")
@@ -97,8 +97,10 @@ class Sender:
 
 
 def stamped(of: socket.socket) -> list[tuple[int, int]]:
-    """Stamp in ns and number of each of our frames that a socket has received since the last time. It may have received what the
-    kernel sends on its own too, such as reports of IPv6's groups in the first seconds of a device."""
+    """Return stamp (ns) and number of each of our frames received since the last call.
+
+    Skip frames that the kernel sends on its own, such as IPv6 group reports of a new device.
+    """
     frames: list[tuple[int, int]] = []
     while True:
         try:
@@ -111,9 +113,9 @@ def stamped(of: socket.socket) -> list[tuple[int, int]]:
 
 
 class Receiver:
-    """A packet socket on b0; take() gives (stamp in ns, number) of all frames so far.
+    """A packet socket on b0; take() returns (stamp in ns, number) of all frames so far.
 
-    The kernel has removed an inline tag by then.
+    The kernel has already removed an inline tag.
     """
 
     def __init__(self) -> None:
@@ -128,7 +130,7 @@ class Receiver:
         return stamped(self.socket)
 
     def take_all(self, quiet: float = 0.2, longest: float = 60) -> list[tuple[int, int]]:
-        """take() until nothing has come for `quiet` seconds."""
+        """Call take() until nothing has arrived for `quiet` seconds."""
         frames: list[tuple[int, int]] = []
         deadline = time.monotonic() + longest
         while time.monotonic() < deadline:
@@ -141,7 +143,7 @@ class Receiver:
 
 
 def most_in_window(frames: list[tuple[int, int]], window_ns: int) -> int:
-    """The largest byte count of (stamp, bytes) in any half-open window of that length."""
+    """Return the most bytes in any half-open window of this length; frames are (stamp, bytes)."""
     most = total = first = 0
     for stamp, size in frames:
         total += size

@@ -1,8 +1,9 @@
-"""What kmod-patches/series adds to the trees of the kernel and of iproute2, at work: the kernel's selftest of qjump, ynl by the
-netlink specification with qjump in it, and the cases for tdc with a tc that has qjump built in.
+"""Use what kmod-patches/series adds to the kernel and iproute2: selftest, ynl and tdc cases.
 
-/opt/series.tar has those trees' files; in place of PyYAML, which is not in the guest, a `yaml` that reads the same specification as JSON.
-Reported: the selftest's result in TAP; what ynl read of a qdisc that it made, and of its statistics; what is wrong with each case.
+ynl runs with the netlink specification that includes qjump, tdc's cases with a tc that has qjump
+built in. /opt/series.tar contains the files of those trees. PyYAML is not in the guest; a
+replacement `yaml` reads the same specification as JSON. Reported: the selftest's result in TAP;
+what ynl read of a qdisc that it created, and of its statistics; the faults of each case.
 """
 import json
 import os
@@ -28,7 +29,7 @@ def ynl(*arguments: str) -> Any:
 
 
 def through_ynl() -> dict[str, Any]:
-    """A qdisc made and read by ynl alone."""
+    """Create a qdisc and read it by ynl alone."""
     rig.run("ip link add spec type dummy")
     index = int(Path("/sys/class/net/spec/ifindex").read_text())
     message = {"family": 0, "ifindex": index, "handle": 0x10000, "parent": 0xFFFFFFFF, "info": 0, "kind": "qjump", "options": OPTIONS}

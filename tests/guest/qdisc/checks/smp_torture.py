@@ -1,15 +1,19 @@
-"""Everything at once to qjump, qjump2015 and wire, on several processors: traffic (torture_network.py) and, in rounds, operations.
+"""Stress qjump, qjump2015 and wire on several processors: traffic, and rounds of operations.
 
-Arguments: packets, operations, lines of `tc` for each device in a round, seed. Rounds go on until so many packets have left a
-qdisc and so many operations have succeeded.
-In a round run side by side: a `tc` in every namespace that changes, grafts, replaces and deletes; an `ip` that takes links down and
-up; ports that move to another namespace and back; now and then a trunk that is deleted and made again; dumps; and attempts to remove
-the modules. Then all links are put up, the senders pause and everything drains; then, under traffic, no qdisc is ours any more, and
-the modules are removed.
-Reported: `rounds`; `sent` by the eight senders; `passed`, packets that left a root qdisc; `operations` and `failed` by kind; `dumps`;
-`pauses` [sent, received], as far as dumps saw them;
-`kcsan`, its counters. Assert:
-`stuck`, what waits though nothing is sent any more, what is on an ingress' account then, and modules that stay, is empty.
+Arguments: packets, operations, lines of `tc` for each device in a round, seed. Rounds continue
+until this many packets have left a qdisc and this many operations have succeeded.
+torture_network.py makes the traffic.
+
+A round runs these in parallel: a `tc` in every namespace that changes, grafts, replaces and
+deletes; an `ip` that takes links down and up; ports that move to another namespace and back;
+sometimes a trunk that is deleted and created again; dumps; and attempts to remove the modules. Then
+all links are set up, the senders pause and everything drains. Then, under traffic, all of our
+qdiscs and then the modules are removed.
+
+Reported: `rounds`; `sent` by the eight senders; `passed`, packets that left a root qdisc;
+`operations` and `failed` by kind; `dumps`; `pauses` [sent, received], as far as dumps saw them; the
+counters of `kcsan`. Assert: `stuck` is empty, which lists packets that wait after the senders have
+paused, bytes on an ingress account then, and modules that stay.
 """
 import ctypes
 import functools
@@ -30,13 +34,13 @@ import rig
 import torture_network as network
 
 MODULES = ("sch_qjump", "sch_qjump2015", "sch_wire")
-DRAINED_S = 120  # a level of 200 kB at 2 Mb/s is gone in 0.8 s; the host may be busy
+DRAINED_S = 120  # a level of 200 kB drains in 0.8 s at 2 Mb/s, but the host may be busy
 DELETE_MODULE, NONBLOCK = 176, 0o4000
 OTHERS = ("qjump2015", "qjump2015 epoch 1ms level 0 unlimited level 5 20000", "pfifo limit 50", "prio", "fq_codel", "netem delay 1ms", "tbf rate 50mbit burst 20kb latency 20ms")
 
 
 class Chance(random.Random):
-    """Options as they come."""
+    """Draws random options."""
 
     def wire(self) -> str:
         words = [f"rate {self.choice((2, 20, 100, 1000))}mbit limit {self.choice((3, 20, 150))}kb", f"delay {self.choice((0, 10, 500))}us",
@@ -52,7 +56,7 @@ class Chance(random.Random):
 
 
 class Port:
-    """A device's qdiscs, as lines for `tc -batch` make them one after another; it begins with a wire."""
+    """Tracks a device's qdiscs while it generates lines for `tc -batch`; the first is a wire."""
 
     def __init__(self, device: str, chance: Chance) -> None:
         self.device, self.chance = device, chance
@@ -61,9 +65,9 @@ class Port:
         self.handles = itertools.count(0x100 + chance.randrange(0x1000) * 2)
 
     def line(self) -> tuple[str, str]:
-        """What it is, and the line."""
+        """Return the kind of operation and its line."""
         ways = [self._change, self._change, self._replace, self._delete, self._graft, self._graft]
-        if self.kind in ("", "qjump"):  # none, or one without a class
+        if self.kind in ("", "qjump"):  # no qdisc, or one without a class
             ways = ways[:4] if self.kind else [self._replace]
         return self.chance.choice(ways)()
 
@@ -89,14 +93,14 @@ class Port:
         return "replace", f"qdisc replace dev {self.device} root handle {self.handle:x}: {kind}"
 
     def _delete(self) -> tuple[str, str]:
-        if self.chance.random() < 0.7:  # what follows has to make one anew
+        if self.chance.random() < 0.7:  # delete rarely: the next line must add a qdisc again
             return self._change()
         self.kind = self.leaf = ""
         return "delete", f"qdisc del dev {self.device} root"
 
 
 def fresh() -> dict[str, list[str]]:
-    """Lines of tc that put a wire with pauses at every device."""
+    """Return lines of tc that put a wire with pauses at every device, by namespace."""
     wires: dict[str, list[str]] = {}
     for device, place in network.PLACES.items():
         wires.setdefault(place, []).append(f"qdisc replace dev {device} root handle 5: wire rate 100mbit limit 60kb pause 20000 5000")
@@ -104,7 +108,7 @@ def fresh() -> dict[str, list[str]]:
 
 
 class Round:
-    """Operations of several processes side by side, `lines` of tc for each device."""
+    """Operations of several processes in parallel, `lines` of tc for each device."""
 
     def __init__(self, chance: Chance, lines: int, counts: Counter[str], failed: Counter[str]) -> None:
         self.lines = lines
@@ -115,7 +119,7 @@ class Round:
         self.last: dict[tuple[str, str], dict[str, int]] = {}
 
     def begin(self) -> None:
-        """Start a tc in every namespace and an ip in those of the switches and two of the hosts."""
+        """Start a tc in every namespace, and an ip in those of the switches and of two hosts."""
         for place in sorted(set(network.PLACES.values())):
             devices = [device for device, there in network.PLACES.items() if there == place]
             ports = [Port(device, self.chance) for device in devices]
@@ -131,7 +135,7 @@ class Round:
         return any(process.poll() is None for _, process in self.running)
 
     def move(self) -> None:
-        """A port goes to the other switch's namespace and comes back; its qdiscs are gone then."""
+        """Move a port to the other switch's namespace and back, which removes its qdiscs."""
         device = self.chance.choice(sorted(network.PORTS))
         place = network.PORTS[device]
         there = "s2" if place == "s1" else "s1"
@@ -151,7 +155,7 @@ class Round:
         self.counts["relink"] += 1
 
     def unload(self) -> None:
-        """The modules are removed if nothing is theirs at this moment; the next `tc` has them loaded again."""
+        """Try to remove the modules, which works if they are unused; the next `tc` reloads them."""
         for name in MODULES:
             removed = ctypes.CDLL(None).syscall(DELETE_MODULE, name.encode(), NONBLOCK) == 0
             (self.counts if removed else self.failed)["unload"] += 1
@@ -160,14 +164,14 @@ class Round:
         for place in ("s1", "s2", "h1", "h5"):
             for device, pause in pauses(place):
                 last = self.last.get((place, device), {"sent": 0, "received": 0})
-                for name, before in last.items():  # a new qdisc begins at 0
+                for name, before in last.items():  # counters of a new qdisc start at 0
                     self.pauses[name] += pause[name] - before if pause[name] >= before else pause[name]
                 self.last[place, device] = {name: pause[name] for name in last}
             rig.run(f"tc -n {place} -s class show dev {'t' + place[1:] if place[0] == 's' else place}", check=False)
             self.dumps += 2
 
     def end(self) -> None:
-        """Wait for all, and count what succeeded."""
+        """Wait for all processes, and count the operations that succeeded."""
         for kinds, process in self.running:
             assert process.stderr
             words = process.stderr.read()
@@ -183,7 +187,7 @@ class Round:
 
 
 def shown(place: str) -> list[dict[str, Any]]:
-    """The qdiscs of a namespace; none where one goes while it is shown."""
+    """Return the qdiscs of a namespace; empty if one disappears during the dump."""
     done = rig.run(f"tc -n {place} -s -j qdisc show", check=False)
     try:
         found: list[dict[str, Any]] = json.loads(done.stdout)
@@ -197,7 +201,7 @@ def pauses(place: str) -> list[tuple[str, dict[str, int]]]:
 
 
 def waiting() -> list[str]:
-    """What waits in a qdisc or on an account."""
+    """List qdiscs with waiting packets or bytes on an account."""
     found = []
     for place in sorted(set(network.PLACES.values())):
         for qdisc in shown(place):
@@ -222,7 +226,7 @@ def everywhere(lines: dict[str, list[str]]) -> None:
 
 
 def settle(shared: network.Shared) -> list[str]:
-    """All links up, senders silent: what still waits at the deadline."""
+    """Set all links up and pause the senders; return what still waits at the deadline."""
     for place in sorted(set(network.PLACES.values())):
         lines = [f"link set {device} up" for device, there in network.PLACES.items() if there == place]
         hosts = network.neighbours(int(place[1:])) if place.startswith("h") else []
@@ -234,7 +238,7 @@ def settle(shared: network.Shared) -> list[str]:
 
 
 def remove(counts: Counter[str]) -> list[str]:
-    """Under traffic: no qdisc of ours, then none of our modules; those that stay."""
+    """Under traffic, remove our qdiscs and then our modules; return the modules that stay."""
     everywhere({place: [line.partition(" handle")[0].replace("replace", "del") for line in lines] for place, lines in fresh().items()})
     left = [name for name in MODULES if not until(functools.partial(removed, name))]
     counts["unload"] += len(MODULES) - len(left)
@@ -242,7 +246,7 @@ def remove(counts: Counter[str]) -> list[str]:
 
 
 def removed(name: str) -> bool:
-    """Try to remove a module, if it is there."""
+    """Try to remove a module; True if it is not loaded afterwards."""
     return not Path("/sys/module", name).exists() or rig.run(f"rmmod {name}", check=False).returncode == 0
 
 
@@ -274,7 +278,7 @@ def main(packets: int, operations: int, lines: int, seed: int) -> None:
         seen, rounds = now, rounds + 1
         with open("/dev/console", "w") as console:
             print(f"qjump-mn: round {rounds}: {total} packets, {sum(counts.values())} operations", file=console)
-    stuck += remove(counts)  # whatever checks come next find neither of them
+    stuck += remove(counts)  # leave a clean state for the next check
     rig.report(rounds=rounds, sent=[shared.sent(n) for n in network.HOSTS], passed=total, operations=counts, failed=failed, dumps=state.dumps,
                pauses=[state.pauses["sent"], state.pauses["received"]], stuck=stuck,
                kcsan=kcsan.counters() if watched else {})

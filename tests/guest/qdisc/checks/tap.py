@@ -1,4 +1,4 @@
-"""The event wire:wire_frame, by which every wire tells of each frame that starts."""
+"""Read the trace event wire:wire_frame, which reports each frame that starts on a wire."""
 
 import re
 
@@ -14,7 +14,7 @@ def _write(name: str, text: str) -> None:
 
 
 def begin(condition: str) -> None:
-    """Listen to frames of which that is true, in ftrace's words, and to no others."""
+    """Record frames that match an ftrace filter expression."""
     rig.run(f"mount -t tracefs tracefs {TRACING}", check=False)
     _write("trace", "")
     _write("events/wire/wire_frame/filter", condition)
@@ -22,7 +22,7 @@ def begin(condition: str) -> None:
 
 
 def end() -> list[list[int]]:
-    """Level, bytes (L), arrival, start and handover (ns) of each frame, in the order of being told."""
+    """Stop; return level, bytes (L), arrival, start and handover (ns) of each frame in order."""
     _write("events/wire/wire_frame/enable", "0")
     with open(f"{TRACING}/trace") as file:
         return [[int(x) for x in found] for found in FRAME.findall(file.read())]

@@ -1,6 +1,6 @@
-"""The cases of kmod-patches/tdc without tdc: run as they say, and nothing of them is left.
+"""Run the cases of kmod-patches/tdc without tdc, and check that they leave nothing behind.
 
-Arguments: the files. Reported: per case's id what is wrong with it, empty if nothing.
+Arguments: the files. Reported: per case id what is wrong with it, empty if nothing is.
 """
 import json
 import re
@@ -16,7 +16,7 @@ NAMES = {"TC": "tc", "IP": "ip", "DUMMY": "dummy1"}
 
 
 def run(command: str) -> tuple[int, str]:
-    """Exit code, and what tdc takes for the output: the errors of what failed."""
+    """Return exit code and output; like tdc, the output of a failed command is its errors."""
     done = subprocess.run(string.Template(command).substitute(NAMES).split(), capture_output=True, text=True)
     return done.returncode, done.stderr if done.returncode and done.stderr else done.stdout
 

@@ -1,9 +1,12 @@
-"""The cases of kmod-patches/tdc in tdc, the kernel's own runner, whose files lie beside this one as tdc:<folder>:<name>.
+"""Run the cases of kmod-patches/tdc by tdc, the kernel's own runner.
 
-Without pyroute2 (it is not in the guest) tdc has a batch of `ip` make a namespace and its devices, and goes on as soon as the namespace
-is there: with one processor that is before the devices are. So its `ip` waits for the dummy device before it runs a command of a case.
+Its files are beside this one, named tdc:<directory>:<name>. Without pyroute2, which is not in the
+guest, tdc creates a namespace and its devices by a batch of `ip`, and continues as soon as the
+namespace exists; with one processor, the devices do not exist yet then. So tdc gets an `ip` that
+waits for the dummy device before it runs a command of a case.
 
-Arguments: the files of cases. Reported: tdc's exit code, its result in TAP and the end of what it printed.
+Arguments: the files of cases. Reported: tdc's exit code, its result in TAP and the end of its
+output.
 """
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The kernel's timers, stamps and sockets, and a wire of the rate given in Mb/s. Times are ns."""
+"""The kernel's timers, time stamps and sockets, and a wire of the given Mb/s. Times are in ns."""
 
 import ctypes
 import itertools
@@ -15,15 +15,15 @@ from rig import SO_TIMESTAMPNS, Receiver, Sender, build, enter, offloads_off, re
 SLEEPS_NS = [100_000, 1_000_000, 10_000_000, 700_000_000]
 FRAME, FRAMES = 1518 - 4, 100
 PORT = 7000
-SO_TIMESTAMPING, TIMESTAMPING = 37, 0x2 | 0x8 | 0x10  # software stamps of what is sent and received
+SO_TIMESTAMPING, TIMESTAMPING = 37, 0x2 | 0x8 | 0x10  # software stamps, sent and received
 TCP_INFO, TCP_QUICKACK = 11, 12
-RTO, LAST_DATA_SENT = 0, 9  # of struct tcp_info: places among the u32 behind eight u8
+RTO, LAST_DATA_SENT = 0, 9  # of struct tcp_info: indices of the u32 after eight u8
 CLOCKS = (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)
-RTO_S = 3.5  # 0.2, 0.4, 0.8 and 1.6 s, the fourth of which ends
+RTO_S = 3.5  # longer than four timeouts: 0.2, 0.4, 0.8 and 1.6 s
 
 
 def sleeps() -> list[int]:
-    """How much too late each sleep ends."""
+    """Return how late each sleep ends."""
     late = []
     for sleep_ns in SLEEPS_NS:
         began = time.monotonic_ns()
@@ -33,14 +33,14 @@ def sleeps() -> list[int]:
 
 
 def clocks() -> list[int]:
-    """How long a sleep was by each clock."""
+    """Return the length of a sleep by each clock."""
     began = [time.clock_gettime_ns(clock) for clock in CLOCKS]
     time.sleep(0.3)
     return [time.clock_gettime_ns(clock) - start for clock, start in zip(CLOCKS, began, strict=True)]
 
 
 def timer(interval_ns: int = 250_000, count: int = 40) -> list[int]:
-    """The instants at which a periodic timerfd was heard, since it was set."""
+    """Return when a periodic timerfd was read, relative to its start."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
     value = struct.pack("4q", 0, interval_ns, 0, interval_ns)
@@ -51,7 +51,7 @@ def timer(interval_ns: int = 250_000, count: int = 40) -> list[int]:
 
 
 def serialised() -> list[int]:
-    """Between the arrivals of full-size frames over the wire."""
+    """Return the gaps between arrivals of full-size frames over the wire."""
     receiver = Receiver()
     sender = Sender()
     for number in range(FRAMES):
@@ -61,8 +61,8 @@ def serialised() -> list[int]:
 
 
 def stamped() -> tuple[int, int]:
-    """From a datagram's stamp where it was sent to that where it was received; and from the first to the
-    program's own clock."""
+    """Return the time from a datagram's transmit stamp to its receive stamp, and from a clock
+    reading before sending to the transmit stamp."""
     enter("b")
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     receiver.bind(("10.9.0.2", PORT))
@@ -70,7 +70,7 @@ def stamped() -> tuple[int, int]:
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for end in (receiver, sender):
         end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TIMESTAMPING)
-    time.sleep(0.05)  # the kernel begins to take stamps a moment later
+    time.sleep(0.05)  # the kernel enables stamps after a moment
     before = time.time_ns()
     sender.sendto(b"x" * 100, ("10.9.0.2", PORT))
     select.select([receiver], [], [], 1)
@@ -88,17 +88,17 @@ def stamp(extra: list[tuple[int, int, bytes]]) -> int:
 
 
 class Tap:
-    """A packet socket on an interface that sees what leaves and what comes, with the kernel's stamps."""
+    """A packet socket that sees what an interface sends and receives, with the kernel's stamps."""
 
     def __init__(self, namespace: str) -> None:
         enter(namespace)
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.socket.bind((f"{namespace}0", 3))  # of all protocols, else it sees nothing leave
+        self.socket.bind((f"{namespace}0", 3))  # ETH_P_ALL, required to see outgoing frames
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.setblocking(False)
 
     def frames(self) -> Iterator[tuple[int, bool, bytes]]:
-        """Stamp, whether it left, and the frame."""
+        """Yield stamp, whether it is outgoing, and the frame."""
         while True:
             try:
                 data, extra, _, address = self.socket.recvmsg(2000, 64)
@@ -119,16 +119,16 @@ def connected() -> tuple[socket.socket, socket.socket]:
 
 
 def payload(frame: bytes) -> int:
-    """How many bytes of data a TCP segment carries."""
+    """Return the bytes of data in a TCP segment."""
     (total,) = struct.unpack("!H", frame[16:18])
     return int(total - 20 - (frame[46] >> 4) * 4)
 
 
 def delayed_ack() -> int:
-    """How long a receiver keeps an acknowledgement back."""
+    """Return how long a receiver delays an acknowledgement."""
     client, server = connected()
     tap = Tap("a")
-    for _ in range(40):  # until nothing is acknowledged at once any more
+    for _ in range(40):  # leave quick-ack mode
         client.send(b"x")
         server.recv(1)
         server.send(b"y")
@@ -144,7 +144,7 @@ def delayed_ack() -> int:
 
 
 def tcp_info() -> dict[str, int]:
-    """What tcp_info says of a connection that has sent nothing for a quarter of a second, in its units."""
+    """Return tcp_info, in its own units, of a connection that has been idle for 0.25 s."""
     client, _ = connected()
     client.send(b"x" * 100)
     time.sleep(0.25)
@@ -153,7 +153,7 @@ def tcp_info() -> dict[str, int]:
 
 
 def retransmissions() -> list[int]:
-    """When a segment that nobody acknowledges is sent again, after it was sent."""
+    """Return the times of retransmissions of an unacknowledged segment, after its first sending."""
     client, _ = connected()
     tap = Tap("a")
     client.send(b"x" * 100)

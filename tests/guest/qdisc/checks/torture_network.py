@@ -1,7 +1,8 @@
-"""Two switches of Open vSwitch's datapath, four hosts on each and a trunk between them, and one sender at each host.
+"""Two switches of Open vSwitch's datapath with a trunk, four hosts each, one sender per host.
 
-Host n is namespace hn with device hn, its port pn in the namespace of its switch, s1 or s2; the trunk is t1 <-> t2.
-Everything goes on whatever is done to devices and qdiscs: a datagram that cannot be sent is not counted.
+Host n is namespace hn with device hn; its port pn is in the namespace of its switch, s1 or s2. The
+trunk is t1 <-> t2. Senders continue whatever is done to devices and qdiscs: a datagram that cannot
+be sent is not counted.
 """
 import ctypes
 import itertools
@@ -19,9 +20,9 @@ from collections.abc import Callable, Iterator
 import rig
 
 HOSTS = range(1, 9)
-OF_TCP = (4, 8)  # the hosts that send by TCP
+OF_TCP = (4, 8)  # hosts that send by TCP
 PORT = 7
-BURST, REST_S = 8, 0.1  # so many sends, and then the processors are left to others
+BURST, REST_S = 8, 0.1  # pause after this many sends, to leave the processors to others
 UDP_SEGMENT = 103
 PR_SET_PDEATHSIG = 1
 TRUNKS = {"t1": "s1", "t2": "s2"}
@@ -39,17 +40,17 @@ def address(n: int) -> str:
 
 
 def number(device: str) -> int:
-    """Of a port in its datapath."""
+    """Return the port number of a device in its datapath."""
     return int(device[1:]) if device in PORTS else 9
 
 
 def neighbours(n: int) -> list[str]:
-    """For `ip -batch`: what a host forgets when its device goes down."""
+    """Return lines for `ip -batch` with the neighbours that a host loses with its device."""
     return [f"neigh replace {address(m)} lladdr {mac(m)} dev h{n} nud permanent" for m in HOSTS if m != n]
 
 
 def batch(program: str, namespace: str, lines: list[str]) -> subprocess.Popen[str]:
-    """`tc` or `ip` that carries out the lines, whatever fails, and ends; errors go to its standard error."""
+    """Start a `tc` or `ip` that executes all lines, even if some fail; errors go to its stderr."""
     argv = [program, "-n", namespace, "-force", "-batch", "-"]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stdin
@@ -60,7 +61,7 @@ def batch(program: str, namespace: str, lines: list[str]) -> subprocess.Popen[st
 
 
 def attach(device: str) -> None:
-    """Make a device that is in its namespace a port of the switch there."""
+    """Add a device to the switch in its namespace."""
     place = PLACES[device]
     rig.run(f"ip -n {place} link set {device} up")
     rig.run(f"ip netns exec {place} ovs-dpctl add-if {place} {device},port_no={number(device)}")
@@ -93,7 +94,7 @@ def build() -> None:
 
 
 class Shared:
-    """What all processes see: whether senders send, whether all is over, and a counter for each sender."""
+    """State shared by all processes: whether senders send, whether to end, a counter per sender."""
 
     def __init__(self) -> None:
         self.memory = mmap.mmap(-1, 4096)
@@ -114,7 +115,7 @@ class Shared:
 
 
 def process(work: Callable[..., None], *arguments: object) -> None:
-    """A process that does the work and dies with this one."""
+    """Start a process that calls work() and is killed when this one ends."""
     parent = os.getpid()
     if os.fork():
         return
@@ -125,7 +126,7 @@ def process(work: Callable[..., None], *arguments: object) -> None:
 
 
 def udp_sender(host: int, shared: Shared) -> None:
-    """Datagrams of all priorities and sizes to all other hosts, one at a time and as GSO packets."""
+    """Send datagrams of all priorities and sizes to all other hosts, singly and as GSO packets."""
     rig.enter(f"h{host}")
     chance, sockets = random.Random(host), []
     for priority in range(8):
@@ -143,14 +144,14 @@ def udp_sender(host: int, shared: Shared) -> None:
         segments = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("H", size))] if count > 1 else []
         try:
             chance.choice(sockets).sendmsg([bytes(size * count)], segments, 0, chance.choice(others))
-        except OSError:  # the socket is full, or device or route are gone for a while
+        except OSError:  # the socket is full, or device or route are temporarily gone
             time.sleep(0.01)
         else:
             shared.add(host, count)
 
 
 def tcp_sender(host: int, shared: Shared) -> None:
-    """One connection after another; counted are full frames' worth of bytes that the kernel has taken."""
+    """Make one connection after another; count accepted bytes in units of full frames."""
     rig.enter(f"h{host}")
     chance = random.Random(host)
     while True:
@@ -169,7 +170,7 @@ def tcp_sender(host: int, shared: Shared) -> None:
 
 
 def sink() -> None:
-    """Takes what TCP brings to any host, and leaves datagrams where they are: a full socket drops the rest."""
+    """Receive TCP data at all hosts. Do not read datagrams: a full socket drops further ones."""
     poll = select.epoll()
     sockets: dict[int, socket.socket] = {}
     listening: dict[int, socket.socket] = {}
@@ -206,7 +207,7 @@ def start(shared: Shared) -> None:
 
 
 def passed() -> Iterator[tuple[str, int]]:
-    """For each device how many packets have left its root qdisc; a trunk that is made anew begins at 0."""
+    """Yield packets that left the root qdisc of each device; a recreated trunk starts at 0."""
     for place in sorted(set(PLACES.values())):
         rig.enter(place)
         with open("/proc/self/net/dev") as lines:

@@ -1,4 +1,4 @@
-"""Traffic that several checks send: frames that straddle epochs, and a TCP flow that takes what it gets."""
+"""Traffic for several checks: frames that straddle epochs, and a greedy TCP flow."""
 import contextlib
 import socket
 import threading
@@ -9,7 +9,10 @@ import rig
 
 
 def straddle(metered: rig.Sender, bulk: rig.Sender | None, size: int) -> int:
-    """60 times one frame, a pause that sweeps 0 to 10 ms, then 20 frames; with bulk in spells. Frames are numbered from 1; their count."""
+    """Send 60 times: one frame, a pause that sweeps 0 to 10 ms, 20 frames; with bulk in spells.
+
+    Number the frames from 1; return how many were sent.
+    """
     number = 0
     for i in range(60):
         if bulk:
@@ -24,7 +27,10 @@ def straddle(metered: rig.Sender, bulk: rig.Sender | None, size: int) -> int:
 
 
 def listen() -> Callable[[], int]:
-    """A server in namespace b, port 5000, that reads everything; how many bytes it has read. The caller is in namespace a then."""
+    """Start a server in namespace b, port 5000, that reads everything, and enter namespace a.
+
+    Return a function that returns the bytes read so far.
+    """
     received = 0
 
     def read(connection: socket.socket) -> None:
@@ -34,7 +40,7 @@ def listen() -> Callable[[], int]:
                 received += len(data)
 
     def serve(listener: socket.socket) -> None:
-        while True:  # one thread each: a closing segment may be deleted with its qdisc
+        while True:  # one thread each: a FIN may be lost when its qdisc is deleted
             connection, _ = listener.accept()
             threading.Thread(target=read, args=(connection,), daemon=True).start()
 
@@ -46,7 +52,7 @@ def listen() -> Callable[[], int]:
 
 
 def flood(connection: socket.socket, counted: Callable[[], int]) -> float:
-    """Connect and send for 5 s; bytes per second by the counter, the first second left out."""
+    """Connect and send for 5 s; return bytes/s by the counter, without the first second."""
     connection.connect(("10.9.0.2", 5000))
     connection.setblocking(False)
     marks: list[tuple[float, int]] = []
@@ -63,6 +69,6 @@ def flood(connection: socket.socket, counted: Callable[[], int]) -> float:
 
 
 def reset(connection: socket.socket) -> None:
-    """Close with a reset: nothing of it is left to send."""
+    """Close with a reset, so that no data remains to be sent."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     connection.close()

@@ -1,12 +1,19 @@
-"""A wire at 1 Gb/s whose child chooses what starts: sch_qjump with level 5 limited to one frame in T = 100 us.
+"""A wire of 1 Gb/s whose child chooses the next frame.
 
-The child is asked by a timer, which is late (here by 1 to 2 us). The frame starts when the wire became free, or a saturated link would lose
-that time with each frame (7.7 % if frames started when the child was asked). So it may start earlier than it was charged, by as much.
-Frames are queued while the wire is slow; then it becomes fast and drains them without a break.
-`windows`: 500 frames of level 5, `alone` and among 8000 of random sizes that saturate the wire, without and with a slack of 10 us in qjump.
-By the tap, which tells of starts: `most` frames that start in any window of exactly T, `closest_ns` of any two; `overlap_ns`: by how
-much a frame starts before the one ahead of it, and the gap, have left.
-`rate`: what 4000 frames of 1514 B of an unlimited level get of the wire, in ppm more than its rate, by child.
+The child is sch_qjump with level 5 limited to one frame in T = 100 us.
+
+The child is asked by a timer, which is late (here by 1 to 2 us). The frame starts when the wire
+became free; if it started when the child was asked, a saturated link would lose that time with each
+frame (7.7 %). So a frame may start earlier than it was charged, by as much. Frames are queued while
+the wire is slow; then it becomes fast and drains them without a break.
+
+- `windows`: 500 frames of level 5, `alone` and among 8000 of random sizes that saturate the wire,
+  without slack and with a slack of 10 us in qjump. By the tap, which reports starts: `most` frames
+  that start in any window of exactly T; `closest_ns`, the shortest time between two; `overlap_ns`:
+  by how much a frame starts before the one ahead of it, and the gap, have left.
+- `rate`: by how many ppm the rate of 4000 frames of 1514 B of an unlimited level exceeds the
+  wire's, for each child.
+
 Assert: most = 1 with the slack, and without it when alone; a child gets the whole rate.
 """
 
@@ -26,7 +33,7 @@ def slow(child: str) -> None:
 
 
 def drain(levels: str) -> list[list[int]]:
-    """What the tap tells of the frames that wait, when the wire becomes fast."""
+    """Make the wire fast; return what the tap reports of the waiting frames."""
     tap.begin(levels)
     rig.tc(f"qdisc change dev a0 root handle 5: wire rate {RATE}")
     receiver.take_all(quiet=1)

@@ -1,9 +1,12 @@
 """GSO: one packet of 20 UDP datagrams of 1400 B through a wire of 10 Mb/s.
 
-`handed_over`, the lengths that leave a0, by what stands at its root: `pfifo` lets the packet through whole, or this check proves nothing.
-`wire`: what is received, and by how many frames' times each came after the one before; `urgent`: the place at which a datagram of level 7
-came that was sent right behind the packet; `full`: into queues of five frames, the datagrams received, and the level's drops; `child`: the datagrams
-that come through a pfifo below the wire; `left`: what waits at the end, packets and bytes.
+- `handed_over`: the lengths that leave a0, for each root qdisc; `pfifo` must pass the packet whole,
+  otherwise this check proves nothing.
+- `wire`: the datagrams received, and the gaps between them in frame times.
+- `urgent`: the position at which a datagram of level 7 arrived that was sent just after the packet.
+- `full`: with queues of five frames, the datagrams received and the drops of the level.
+- `child`: the datagrams that come through a pfifo below the wire.
+- `left`: packets and bytes waiting at the end.
 """
 
 import contextlib
@@ -27,7 +30,7 @@ def sender(priority: int) -> socket.socket:
 
 
 def everything(source: socket.socket, quiet_s: float = 0.1) -> list[tuple[int, int]]:
-    """The kernel's stamp of each datagram or frame, in ns, and its length; until nothing has come for so long."""
+    """Return stamp (ns) and length of each datagram or frame until none arrives for quiet_s."""
     found = []
     source.settimeout(quiet_s)
     with contextlib.suppress(TimeoutError):

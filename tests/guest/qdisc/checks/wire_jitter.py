@@ -1,11 +1,18 @@
-"""Jitter: TCP segments through a wire of 1 Gb/s whose jitter is 0:1ms,50:2ms,99:5ms,100:8ms, seed 7.
+"""Jitter: TCP segments through a wire of 1 Gb/s with jitter 0:1ms,50:2ms,99:5ms,100:8ms, seed 7.
 
-They are sent and read by raw sockets; their checksum is wrong, so that no TCP answers.
-`took_ns`: 200 segments sent alone, less the least that one takes without jitter; `drawn_ns` is what the kernel's generator gives from that
-seed, computed here. Then 3 flows of 40 segments back to back: `kept`, in what order each flow's came, and `overtook`, how many came before
-one sent earlier; `off_ns`, twice with the same seed: by how much each comes at another time than when it was sent, the seed and the one before it in
-its flow say. `overtook_udp`: `overtook` with UDP datagrams from 3 ports. `emptied`: a wire with frames in flight is replaced; `plain`: without jitter, in order.
-Assert: |took_ns - drawn_ns| and `off_ns` are a few us; flows are kept in order and overtake each other, unless they are UDP's.
+Raw sockets send and read them; their checksum is wrong, so that no TCP answers.
+
+- `took_ns`: 200 segments sent alone, minus the least that one takes without jitter; `drawn_ns` is
+  what the kernel's generator gives for that seed, computed here.
+- Then 3 flows of 40 segments back to back: `kept`, the order in which each flow arrived;
+  `overtook`, how many arrived before one sent earlier; `off_ns`, twice with the same seed: the
+  deviation of each arrival from the time predicted by its sending, the seed and the previous one in
+  its flow.
+- `overtook_udp`: `overtook` for UDP datagrams from 3 ports.
+- `emptied`: a wire with frames in flight is replaced; `plain`: without jitter, in order.
+
+Assert: |took_ns - drawn_ns| and `off_ns` are a few us; segments of a flow stay in order and flows
+overtake each other, except for UDP.
 """
 
 import contextlib
@@ -24,7 +31,7 @@ FLOWS, EACH = 3, 40
 
 
 def draws(seed: int, count: int) -> list[int]:
-    """What prandom_seed_state() and prandom_u32_state() give, as shares between the quantiles."""
+    """Return the jitter that prandom_seed_state() and prandom_u32_state() give, in ns."""
     x = (seed >> 32 ^ seed << 10 ^ seed) & MOST
     state = [x + least if x < least else x for least in (2, 8, 16, 128)]
     turns = (
@@ -50,13 +57,13 @@ def draws(seed: int, count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Burst:
-    """By flow and number: when each was sent, and when it came, in the order of their coming; ns."""
+    """Times (ns) by flow and number: of sending, and of arrival in order of arrivals."""
 
     sent: dict[tuple[int, int], int]
     came: dict[tuple[int, int], int]
 
     def off(self, drawn: list[int]) -> list[int]:
-        """Of each, in the order of their sending: by how much it came at another time than was drawn for it."""
+        """Return the deviation of each arrival from the time drawn, in order of sending."""
         due: dict[int, int] = {}
         off = []
         for (flow, number), draw in zip(self.sent, drawn, strict=True):
@@ -66,7 +73,7 @@ class Burst:
 
 
 class Flows:
-    """Senders of one protocol in namespace a, from a port each, and their receiver in b."""
+    """Senders of one protocol in namespace a, each with its own port, and their receiver in b."""
 
     def __init__(self, protocol: int) -> None:
         self.protocol = protocol
@@ -86,7 +93,7 @@ class Flows:
         self.socket.send(struct.pack("!HH", 1000 + flow, 9) + rest + struct.pack("!II", flow, number))
 
     def arrivals(self, count: int) -> list[tuple[int, int, int]]:
-        """Flow, number and the kernel's stamp of so many, as they come."""
+        """Return flow, number and the kernel's stamp of the next `count` arrivals."""
         found = []
         for _ in range(count):
             data, extra, _, _ = self.receiver.recvmsg(2000, 64)
@@ -104,7 +111,7 @@ class Flows:
         return took
 
     def send_all(self) -> dict[tuple[int, int], int]:
-        """When each was sent."""
+        """Send all; return the time of each."""
         sent = {}
         for number in range(EACH):
             for flow in range(FLOWS):
@@ -156,11 +163,11 @@ for flow in range(FLOWS):
 rig.tc("qdisc del dev a0 root")  # with frames in flight
 wire(f"{JITTER} seed 7")
 tcp.send_all()
-rig.run("ip -n a link set a0 down")  # resets it, with frames in flight
+rig.run("ip -n a link set a0 down")  # resets the wire with frames in flight
 rig.run("ip -n a link set a0 up")
 emptied = rig.qdisc("wire")["qlen"]
 wire("jitter none")
-tcp.drain()  # what had arrived before
+tcp.drain()  # discard earlier arrivals
 rig.run(f"ip -n a neigh replace 10.9.0.2 lladdr {rig.address_of('b')} dev a0 nud permanent")
 rig.report(
     took_ns=took,

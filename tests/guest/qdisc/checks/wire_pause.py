@@ -1,28 +1,39 @@
 """Flow control, on the network of pause_network.py.
 
 Assert:
-`lossless`: three hosts send 200 frames each to a fourth at once. Without pauses some are dropped; with them none, and of the first half each
-    host has a third. `accounts`, of each port's ingress, are 0 in the end; `max_account` is XOFF and what came until the pause was obeyed.
-`gap`: one host sends six frames to a port of 1 Mb/s, XOFF and XON at three and one frames waiting. The fourth frame to arrive finds the first on
-    the wire and makes it three: pause, which the fifth, on its way already, does not obey. When the fourth starts: resume, after which the sixth
-    starts. `gap_ns`, from the start of the fifth to that of the sixth, is three frames of the slow port, less the time from the first's arrival to
-    the fifth's start, and the control frame. `paused_ns` is from arrival to arrival: three frames of the slow port less three of the sender's.
-`control`: the same while the sender's own port is busy with other frames, the arrivals of which tell when the control frames went: two gaps are
-    84 B longer than the others; no frame is cut short.
-`blocking`: a host that sends to the congested port and a free one in turn gets no more through the free one (`free`) than through the other.
-`gone`: the port that has paused a sender is replaced, deleted, told to send no pauses, or taken down, or the sender's own wire or the congested
-    port's is replaced; then the sender, which had 30 frames, sends 10 more. All arrive but those that such a change purges; the account is 0.
-`last`: two ports that are the only ones with thresholds pause a sender each (`paused`), and are deleted or told to send no pauses,
-    by one command: all frames arrive, no sender is held longer (`stays_ns`), and one that pauses anew does (`anew`).
-`held`: a qjump below the wire that pauses holds a frame of level 0 back, and a control frame takes that wire.
-    `urgent`: meanwhile a frame of level 7 comes. `epoch`: meanwhile the budget of level 0 is renewed.
-    That frame starts when the control frame has left; `late_ns` is by how much later.
-`alone`: `lossless`, `gap` and `gone` where only level 0, that of these frames, is paused (802.1Qbb).
-`urgent`: three hosts fill a fourth's port; meanwhile the first sends frames of level 7 to a fifth. `wait_ns` is the longest time that one of these
-    waited at its host, `paused_ns` how long levels 0 and 7 were paused there.
-`shortened`: the delay of the port that pauses falls from 100 ms to nothing between the pause and the resume: the resume comes with the pause,
-    not before it, and `paused_ns` is 0.
-`both`: over a link between two switches both ends pause each other; all frames arrive.
+
+- `lossless`: three hosts send 200 frames each to a fourth at once. Without pauses some are dropped;
+  with pauses none, and each host has a third of the first half. `accounts` of the ingress ports are
+  0 at the end; `max_account` is XOFF plus what arrived until the pause was obeyed.
+- `gap`: one host sends six frames to a port of 1 Mb/s, with XOFF and XON at three and one waiting
+  frames. When the fourth frame arrives, the first is on the wire and three wait: pause. The fifth,
+  already being sent, does not obey it. When the fourth starts: resume, after which the sixth
+  starts. `gap_ns`, from the start of the fifth to that of the sixth, is three frames of the slow
+  port, minus the time from the first's arrival to the fifth's start, plus the control frame.
+  `paused_ns` is from arrival to arrival: three frames of the slow port minus three of the sender's.
+- `control`: the same while the sender's own port is busy with other frames, whose arrivals show
+  when the control frames were sent: two gaps are 84 B longer than the others; no frame is cut
+  short.
+- `blocking`: a host that sends alternately to the congested port and to a free one gets no more
+  through the free one (`free`) than through the other.
+- `gone`: the port that has paused a sender is replaced, deleted, told to send no pauses, or taken
+  down, or the wire of the sender or of the congested port is replaced; then the sender, which had
+  30 frames, sends 10 more. All arrive except those that such a change purges; the account is 0.
+- `last`: two ports, the only ones with thresholds, pause a sender each (`paused`), and are deleted
+  or told to send no pauses by one command: all frames arrive, no sender is held longer
+  (`stays_ns`), and one that pauses again works (`anew`).
+- `held`: a qjump below the wire that pauses holds back a frame of level 0, while a control frame
+  occupies that wire. `urgent`: meanwhile a frame of level 7 arrives. `epoch`: meanwhile the budget
+  of level 0 is renewed. That frame starts when the control frame has left; `late_ns` is how much
+  later it started.
+- `alone`: `lossless`, `gap` and `gone` with only level 0 paused, that of these frames (802.1Qbb).
+- `urgent`: three hosts fill a fourth's port; meanwhile the first sends frames of level 7 to a
+  fifth.
+  `wait_ns` is the longest wait of these at their host, `paused_ns` how long levels 0 and 7 were
+  paused.
+- `shortened`: the delay of the port that pauses falls from 100 ms to 0 between pause and resume:
+  the resume arrives with the pause, not before it, and `paused_ns` is 0.
+- `both`: on a link between two switches both ends pause each other; all frames arrive.
 """
 
 import atexit

@@ -1,12 +1,14 @@
-"""Flow control of wires that have a child, on the network of pause_network.py.
+"""Flow control of wires with a child, on the network of pause_network.py.
 
-Assert:
-`children`: of every kind, two of which hold frames back themselves, below the wire of a sender (`obeys`) and below that of the
-    port that pauses it (`sends`). `obeys`: two frames pass, then 20 come at once, and one of priority 7 while the sender is
-    paused. When it was is reckoned from the arrivals at both ports: `reckoned` pauses of `reckoned_ns` together, of which `inside`
-    frames started in the midst, so many ns behind the beginning and before the end. `sends`: 60 frames go the other way
-    meanwhile. `left`: what still waits in wire and child at the end.
-`uncounted`: 20 frames come to a congested port that has a child.
+- `children`: children of every kind, two of which hold frames back themselves, below the wire of a
+  sender (`obeys`) and below that of the port that pauses it (`sends`).
+  `obeys`: two frames pass, then 20 are sent at once, and one of priority 7 while the sender is
+  paused. The pauses are computed from the arrivals at both ports: `reckoned` pauses of
+  `reckoned_ns` in total; `inside` lists frames that started during a pause, as ns after its
+  beginning and before its end.
+  `sends`: 60 frames go the other way meanwhile. `left`: what still waits in wire and child at the
+  end.
+- `uncounted`: 20 frames go to a congested port that has a child.
 """
 
 import json
@@ -34,7 +36,7 @@ def child(device: str, kind: str) -> None:
 
 
 def childs(device: str) -> dict[str, Any]:
-    """What the wire's child has dropped, and what waits in both."""
+    """Return the drops of the wire's child, and what waits in wire and child."""
     both = [
         q for q in json.loads(tc(device, f"-j -s qdisc show dev {device}")) if q["handle"] in ("5:", "6:")
     ]
@@ -42,7 +44,7 @@ def childs(device: str) -> dict[str, Any]:
 
 
 def reckoned(ins: list[int], outs: list[int]) -> list[tuple[int, int]]:
-    """When the sender is paused, by when frames come in and start to leave: from three waiting on until one is."""
+    """Compute the pauses from arrivals and starts: from three frames waiting until one waits."""
     waiting, begin, spans = 0, 0, []
     for stamp, step in sorted([(stamp, 1) for stamp in ins] + [(stamp, -1) for stamp in outs]):
         waiting += step

@@ -1,9 +1,13 @@
-"""2000 frames of random sizes in random levels at random times, more than the wire can take, against a model that knows arrivals only.
+"""Compare a model with 2000 random frames, more than the wire can take.
 
-A start needs no timer: what has started is found out afterwards, which must not show. The event wire:wire_frame tells when each frame came,
-started and is handed over; sendto() tells which were dropped, each at some time between `before` and the next frame's.
-Assert, for each case: no `wrong` start or handover, to the ns; no frame dropped too `early` (there was room) nor too `late` (there was none for one that
-was queued); as many drops as the wire counts; the longest wait is the wire's.
+Sizes, levels and times are random. The model knows only arrivals. Starts have no timer but are
+computed later, which must not show. The event wire:wire_frame reports when each frame arrived,
+started and is handed over; sendto() reports drops, each at some time between `before` and the next
+frame's.
+
+Assert, for each case: no `wrong` start or handover, to the ns; no frame is dropped too `early`
+(there was room) or too `late` (one was queued without room); the number of drops and the longest
+wait are those of the wire's counters.
 """
 
 import random
@@ -16,7 +20,7 @@ FRAMES, LIMIT = 2000, 8000
 
 
 class Model:
-    """Eight queues and one wire; times in 1/rate ns, so that they are whole numbers."""
+    """Eight queues and one wire; times are integers in units of 1/rate ns."""
 
     def __init__(self, rate: int, delay: int) -> None:
         self.rate, self.delay, self.free = rate, delay, 0
@@ -27,11 +31,11 @@ class Model:
         return -(-time // self.rate)
 
     def advance(self, now: int) -> None:
-        """Starts what starts until then."""
+        """Start all frames that start by then."""
         while self.ceil(self.free) <= now and any(self.queues):
             by = self.ceil(self.free)
             came = {p: queue[0][0] for p, queue in enumerate(self.queues) if queue}
-            # The most urgent of those that have come by then, or else the first to come.
+            # The most urgent that has arrived by then, otherwise the first to arrive.
             p = min(came, key=lambda p: (max(came[p], by), -p))
             arrival, length = self.queues[p].pop(0)
             start = self.free if arrival <= by else arrival * self.rate
@@ -40,7 +44,7 @@ class Model:
             self.free = end + 12 * 8 * 10**9
 
     def room(self, now: int, p: int) -> int:
-        """Bytes that still fit into a level."""
+        """Return the bytes that still fit into a level."""
         self.advance(now)
         return LIMIT - sum(length for _, length in self.queues[p])
 

@@ -1,6 +1,8 @@
-"""The rate of a wire that is busy for 10 s, also where a byte is not a whole number of ns.
+"""The rate of a wire that is busy for 10 s.
 
-The sender's own socket keeps the queue full (noorphan: it blocks). Arguments: rate:size, ....
+The rates include some at which a byte does not take a whole number of ns.
+
+The sender's own socket keeps the queue full (noorphan makes it block). Arguments: rate:size, ....
 Assert: |ppm| < 100 (0.01 %) for each rate; measured here: below 1.
 """
 import sys

@@ -1,16 +1,17 @@
 """Serialisation of the wire, for several frame sizes and rates.
 
-Prints, for each case, `expected_ns` = (L + 20) * 8 / R between the starts of frames sent back to
-back, the median gap at the peer, the mean gap (a tenth of ten gaps, the median of all such), how
-far each frame is off the grid of `expected_ns` (smallest first), and the latency of a lone frame
-(median of five) less its (8 + L) * 8 / R.
-The wire is exact; what is left is the instruction path from timer to stamp: 0.7 us more when the
-kernel's tick falls into it, once or twice in a run, when a kernel thread does, up to 20 us, and on
-7.3 2.1 us more for twenty frames in a row. It does not add up.
-Assert: |mean - expected| <= 5 ns; |median - expected| <= 10 ns; 97 of 101 frames within 2500 ns of
-the grid, the others within 25000 ns;
-`lone_rest_ns` (system call and stamp) between 5000 and 15000, and for one size equal at all rates
-within 1000 ns.
+Reported for each case: `expected_ns` = (L + 20) * 8 / R between the starts of frames sent back to
+back; the median gap at the peer; the mean gap (a tenth of ten gaps, the median of all such); how
+far each frame is off the grid of `expected_ns` (smallest first); and the latency of a lone frame
+(median of five) minus its (8 + L) * 8 / R.
+
+The wire is exact; what remains is the instruction path from timer to stamp. It is 0.7 us longer if
+the kernel's tick falls into it, once or twice per run, up to 20 us if a kernel thread does, and on
+7.3 2.1 us longer for twenty frames in a row. It does not add up.
+
+Assert: |mean - expected| <= 5 ns; |median - expected| <= 10 ns; 97 of 101 frames are within 2500 ns
+of the grid, the others within 25000 ns; `lone_rest_ns` (system call and stamp) is between 5000 and
+15000, and for one size equal at all rates within 1000 ns.
 """
 import itertools
 
@@ -21,7 +22,8 @@ receiver, cases = rig.Receiver(), []
 sender = rig.Sender()
 for rate in (7_000_000, 10_000_000, 33_333_333, 100_000_000):
     for size in (42, 60, 64, 300, 1000, 1514):
-        # All stand behind a slow frame before the first of them leaves: the sender's calls, which hold softirqs off for 8 us, would meet the wire's timer.
+        # Queue all frames behind a slow one before the first of them leaves: the sender's calls
+        # disable softirqs for 8 us, which would delay the wire's timer.
         rig.tc("qdisc replace dev a0 root handle 5: wire rate 100kbit limit 1mb")
         sender.send(1514)
         for number in range(101):

@@ -1,11 +1,17 @@
-"""Transmit time stamps: SO_TIMESTAMPING of UDP datagrams through a wire of 10 Mb/s, with and without orphan.
+"""Transmit time stamps: SO_TIMESTAMPING of UDP datagrams through a wire of 10 Mb/s.
 
-The frames are redirected through a wire of 100 Mb/s on a second veth of the other namespace, which must not stamp them again. Three datagrams of 1000 B are
-sent alone, then one behind a frame of 1514 B that has just been sent. The stamps are of the clock that the sender reads (CLOCK_REALTIME).
-Assert: each datagram has one stamp, by its number; alone it is `after_send_ns` after sendto() was called, a few us of system call, and the
-receiver's stamp is `on_wires_ns` after it, (8 + L) * 8 / R for each wire; behind the other frame it is `gap_ns` after that frame's own stamp,
-(L + 20) * 8 / R. `jitter`: 20 datagrams to each of two addresses in turn, with a jitter of up to 20 ms: `overtook` of them arrive before one sent earlier, so
-that they are in the tree of those in flight; each has one stamp all the same.
+Measured with and without orphan.
+
+The frames are redirected through a wire of 100 Mb/s on a second veth in the other namespace, which
+must not stamp them again. Three datagrams of 1000 B are sent alone, then one just after a frame of
+1514 B. The stamps are of the clock that the sender reads (CLOCK_REALTIME).
+
+Assert: each datagram has one stamp, identified by its number. Alone, it is `after_send_ns` after
+the call of sendto(), a few us of system call, and the receiver's stamp is `on_wires_ns` later, (8 +
+L) * 8 / R for each wire. Behind the other frame it is `gap_ns` after that frame's own stamp, (L +
+20) * 8 / R. `jitter`: 20 datagrams to each of two addresses in turn, with a jitter of up to 20 ms:
+`overtook` of them arrive before one sent earlier, so that they are in the tree of frames in flight;
+each still has one stamp.
 """
 import socket
 import struct
@@ -19,7 +25,7 @@ SOL_IP, IP_RECVERR = 0, 11
 
 
 def stamps(sender: socket.socket) -> list[tuple[int, int]]:
-    """Number and stamp (ns) of every message in the socket's error queue."""
+    """Return number and stamp (ns) of every message in the socket's error queue."""
     found: list[tuple[int, int]] = []
     while True:
         try:
@@ -32,14 +38,14 @@ def stamps(sender: socket.socket) -> list[tuple[int, int]]:
 
 
 def arrival(receiver: socket.socket) -> int:
-    """The kernel's stamp of the next datagram."""
+    """Return the kernel's stamp of the next datagram."""
     _, extra, _, _ = receiver.recvmsg(2000, 64)
     seconds, ns = struct.unpack("qq", extra[0][2][:16])
     return int(seconds * 10**9 + ns)
 
 
 def stamping(address: str) -> socket.socket:
-    """A sender of datagrams whose times of sending are told."""
+    """Create a sender of datagrams with transmit time stamps."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | OPT_ID | OPT_TSONLY)
     sender.setblocking(False)

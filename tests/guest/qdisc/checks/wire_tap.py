@@ -1,9 +1,12 @@
 """The tap: the event wire:wire_frame of level 7 on a0, at 10 Mb/s.
 
-Ten times a frame of 1514 B in level 0 goes out, and an urgent one of 100 B behind it. `frames`: what the event told of each urgent one (arrival,
-start, handover; ns since the first) and the kernel's stamp of its receipt; `level7`: the statistics.
-Assert: ten events, none of level 0; start is when the bulk frame leaves the wire free, handover (8 + L) * 8 / R later; each is received then,
-within a few us; max_wait_ns is the largest start - arrival, max_late_ns within that of the receipts.
+Ten times, a frame of 1514 B in level 0 is sent, followed by an urgent one of 100 B. `frames`: what
+the event reported of each urgent one (arrival, start, handover; ns since the first), and the
+kernel's stamp of its receipt; `level7`: the statistics.
+
+Assert: ten events, none of level 0; start is when the bulk frame leaves the wire free, and handover
+is (8 + L) * 8 / R later; each is received then, within a few us; max_wait_ns is the largest start -
+arrival, and max_late_ns is within that of the receipts.
 """
 
 import time

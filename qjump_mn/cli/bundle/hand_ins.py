@@ -1,0 +1,143 @@
+"""``check`` of what students hand in: one bundle or a folder of them, and tables for course staff.
+
+Each bundle has a judge of its own (checking.py): one that kills its judge is one line of the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from qjump_mn.cli.bundle import assignment, checking
+from qjump_mn.cli.bundle.checking import Checked, Rerun, plain
+from qjump_mn.console import Table, unfolded_width
+from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
+from qjump_mn.results import directory, manifest
+
+ENDING = ".zip"
+GRADESCOPE = "results.json"
+"""The name of the file that an autograder of Gradescope leaves."""
+ENDINGS = (".csv", ".json")
+COLUMNS = ("bundle", "check", "first problem")
+FAULTS = 1
+
+
+def check(
+    path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun, table: Path | None = None
+) -> int:
+    """Check the bundle ``path``, or each one of the folder ``path``, and write the findings into ``table``.
+
+    Returns :func:`checking.check`'s code for a bundle; for a folder 0 where all is well, 3 where this machine
+    could not check one, else 1. Raises :class:`UsageError` for an assignment that makes no plan, for a folder
+    without bundles and for a table that cannot be written, and what has ended the check of a single bundle.
+    """
+    if table and table.suffix not in ENDINGS:
+        raise UsageError(f"--table: {table} must end in {' or '.join(ENDINGS)}")
+    if assigned:
+        assignment.plan(assignment.read(assigned))
+    if path.is_dir():
+        found = _check_folder(path, out, assigned, rerun)
+        _write(table, found, _json([_row(one) for one in found]))
+        codes = {one.code for one in found}
+        machine = MachineError.exit_code
+        return machine if machine in codes else FAULTS if any(codes) else 0
+    checked = checking.check(path, out, assigned=assigned, rerun=rerun)
+    is_gradescope = table is not None and table.name == GRADESCOPE
+    _write(table, [checked], _json(_gradescope(checked) if is_gradescope else [_row(checked)]))
+    if checked.error:
+        raise checked.error
+    return checked.code
+
+
+def bundles(folder: Path) -> list[Path]:
+    """The bundles in a folder, by name; raise :class:`UsageError` where there is none."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ENDING)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read: {reason_of(error)}") from None
+    if not paths:
+        raise UsageError(f"{folder} has no bundle: their names end in {ENDING}")
+    return paths
+
+
+def save(table: Path, content: bytes) -> None:
+    """Write a table; raise :class:`UsageError` where that cannot be."""
+    try:
+        manifest.write_atomically(table, content)
+    except OSError as error:
+        if is_full(error):
+            raise
+        raise UsageError(f"--table: {table} cannot be written: {reason_of(error)}") from None
+    directory.hand_over(table)
+
+
+def _check_folder(folder: Path, out: Console, assigned: Path | None, rerun: Rerun) -> list[Checked]:
+    found, paths = [], bundles(folder)
+    for number, path in enumerate(paths, 1):
+        out.print(Text(plain(f"{number}/{len(paths)} {path.name}")))
+        silent = Console(file=io.StringIO())
+        found.append(checking.check(path, silent, assigned=assigned, rerun=rerun))
+    table = Table(*COLUMNS, box=None, pad_edge=False)
+    for one in found:
+        table.add_row(*(Text(plain(cell)) for cell in _cells(one)))
+    table.width = unfolded_width(out, table)
+    out.print(table)
+    return found
+
+
+def _cells(checked: Checked) -> tuple[str, str, str]:
+    return checked.path.name, checked.verdict, checked.problem
+
+
+def _row(checked: Checked) -> dict[str, Any]:
+    row = dict(zip(("bundle", "check", "first_problem"), _cells(checked), strict=True))
+    return {**row, "exit_code": checked.code, "parts": _tests(checked)}
+
+
+def _tests(checked: Checked) -> list[dict[str, Any]]:
+    """Each thing that was looked at, as a test of Gradescope's: a point where it is well."""
+    if checked.error:
+        return [_test("bundle", checked.problem, is_well=False)]
+    parts = (part for part in checked.parts if part.good or part.problems)
+    return [
+        _test(part.name, "\n".join(part.problems) or part.good, is_well=not part.problems) for part in parts
+    ]
+
+
+def _test(name: str, output: str, *, is_well: bool) -> dict[str, Any]:
+    status = "passed" if is_well else "failed"
+    return {"name": name, "status": status, "score": int(is_well), "max_score": 1, "output": plain(output)}
+
+
+def _gradescope(checked: Checked) -> dict[str, Any]:
+    """What Gradescope reads: the score is the number of tests that passed."""
+    tests = _tests(checked)
+    output = f"{checked.verdict}: {checked.problem}" if checked.problem else checked.verdict
+    return {"score": sum(one["score"] for one in tests), "output": plain(output), "tests": tests}
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def _csv(found: Sequence[Checked]) -> bytes:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*COLUMNS, "exit code"])
+    for one in found:
+        # A spreadsheet takes a cell that begins so for a formula.
+        cells = (f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell for cell in map(plain, _cells(one)))
+        rows.writerow([*cells, one.code])
+    return text.getvalue().encode()
+
+
+def _write(table: Path | None, found: Sequence[Checked], as_json: bytes) -> None:
+    if table:
+        save(table, as_json if table.suffix == ".json" else _csv(found))

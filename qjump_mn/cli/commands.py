@@ -1,0 +1,395 @@
+"""The commands: what each takes, and who carries it out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.main
+
+from qjump_mn import __version__, cache
+from qjump_mn.cli import completion, examples, machine
+from qjump_mn.cli.options import (
+    LAST,
+    NO_SETTINGS,
+    Backend,
+    Engine,
+    Experiment,
+    FindingsTable,
+    Listed,
+    OnlyArms,
+    Perturb,
+    Preset,
+    Rerun,
+    Run,
+    Runs,
+    Sample,
+    Scheduler,
+    Schemes,
+    Setting,
+    Settings,
+    TheseArms,
+    Trust,
+    Verbose,
+    check_added,
+    cluster,
+    names,
+)
+from qjump_mn.console import out
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, sweep
+from qjump_mn.programs import user_programs
+
+VERBS = (
+    "run",
+    "resume",
+    "list",
+    "explain",
+    "new",
+    "report",
+    "compare",
+    "verify",
+    "bundle",
+    "check",
+    "doctor",
+    "machine",
+    "clean",
+)
+
+VARIABLES = "QJUMP_MN"
+"""What the variables for options begin with."""
+
+app = typer.Typer(
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
+    epilog="Each option may be an environment variable: QJUMP_MN_RUN_PRESET is --preset of run.\n\n"
+    "Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; "
+    "5 lost; 130 interrupted.",
+)
+app.add_typer(machine.app, name="machine")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"qjump-mn {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """What goes before a command's name."""
+
+
+@app.command()
+def run(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="name of the experiment, such as fig3a (see list); or all, for each that has the preset",
+            show_default=False,
+            autocompletion=completion.experiments,
+        ),
+    ],
+    preset: Preset = "",
+    settings: Settings = NO_SETTINGS,
+    arms: OnlyArms = None,
+    schemes: Schemes = None,
+    seed: Annotated[int, typer.Option(help="seed of the first replicate; the next ones count up")] = 1,
+    replicates: Annotated[
+        int | None,
+        typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),
+    ] = None,
+    perturb: Perturb = 0,
+    backend: Backend = "",
+    engine: Engine = "local",
+    scheduler: Scheduler = "",
+    output: Runs = Path("results"),
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),
+    ] = False,
+    verbose: Verbose = False,
+    trust: Trust = False,
+) -> None:
+    """Run an experiment, draw its figures and judge its claims.
+
+    Every arm runs with every seed. Each run gets a folder of its own, with report.html in it.
+    """
+    from qjump_mn import session
+    from qjump_mn.cli import run_all
+
+    only, added = names(arms), names(schemes, "--scheme")
+    check_added(added, only)
+    name, dask = loading.experiment_called(experiment), cluster(engine, scheduler)
+    if name != run_all.ALL:
+        # A script is for a machine on which code takes time, as the backend host.
+        preset = preset or loading.usual_preset(name, "host" if dry_run else backend)
+    request = session.Request(
+        name,
+        preset,
+        tuple(settings),
+        seed,
+        replicates,
+        backend,
+        output,
+        only,
+        added,
+        dask,
+        perturb,
+        verbose,
+    )
+    if name == run_all.ALL:
+        raise typer.Exit(run_all.run(request, out, dry_run=dry_run))
+    each = sweep.combinations(name, preset, settings)
+    if len(each) > 1:
+        raise typer.Exit(run_all.sweep(request, each, out, dry_run=dry_run))
+    request = request._replace(settings=each[0])
+    raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out))
+
+
+@app.command()
+def resume(
+    directory: Run = LAST,
+    engine: Engine = "local",
+    scheduler: Scheduler = "",
+    verbose: Verbose = False,
+    trust: Trust = False,
+) -> None:
+    """Finish a run that was interrupted or has lost trials.
+
+    Trials that are done are kept.
+    """
+    from qjump_mn import session
+
+    raise typer.Exit(session.resume(directory, out, cluster(engine, scheduler), verbose=verbose))
+
+
+@app.command("list")
+def list_(what: Listed = "") -> None:
+    """List the experiments and the schemes.
+
+    Time and memory are for an experiment's usual preset on this machine.
+    """
+    from qjump_mn.cli import listing
+
+    user_programs.forbid()
+    listing.show(out, what)
+
+
+@app.command()
+def explain(
+    experiment: Experiment,
+    preset: Preset = "",
+    settings: Setting = NO_SETTINGS,
+    everything: Annotated[
+        bool, typer.Option("--all", help="also show workloads, limits, predicates, remarks and settings")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the plan as JSON: what is run, shown and judged")
+    ] = False,
+) -> None:
+    """Describe an experiment: its question, arms, claims and presets.
+
+    The time and memory of each preset are those of this machine.
+    """
+    from qjump_mn.cli import explain
+
+    say = explain.explain_all if everything else explain.explain
+    say = explain.explain_json if as_json else say
+    name = loading.experiment_called(experiment)
+    say(name, preset or loading.usual_preset(name), settings, out)
+
+
+@app.command()
+def new(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="experiment, scheme, topology or program",
+            show_default=False,
+            autocompletion=completion.kinds,
+        ),
+    ],
+    name: Annotated[str, typer.Argument(help="its name", show_default=False)],
+) -> None:
+    """Begin an experiment, scheme, topology or program of your own.
+
+    The new file has comments, and runs as it is.
+    """
+    from qjump_mn.cli import scaffold
+
+    name = name.removesuffix(".toml")
+    written = [str(path) for path in scaffold.write(kind, name)]
+    what = f"{written[0]} is written. Change it"
+    if len(written) > 1:
+        what = f"{' and '.join(written)} are written. Change them"
+    out.print(f"{what}, and run  {scaffold.NEXT[kind].format(name=name)}", markup=False)
+
+
+@app.command()
+def report(
+    directory: Run = LAST,
+    pdf: Annotated[
+        bool,
+        typer.Option("--pdf", help="also print it into report.pdf, with this machine's Chromium or Chrome"),
+    ] = False,
+    verbose: Verbose = False,
+    trust: Trust = False,
+) -> None:
+    """Write the report of a run again, from its files alone.
+
+    The figures are drawn and the claims are judged again; nothing is run.
+    """
+    from qjump_mn.analysis.judging import judge
+
+    raise typer.Exit(judge(directory, pdf=pdf, verbose=verbose))
+
+
+@app.command()
+def compare(
+    directories: Annotated[list[Path], typer.Argument(metavar="RUN", help="run directories, two or more")],
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="also draw their latencies into this .png, .svg or .pdf"),
+    ] = None,
+) -> None:
+    """Compare runs: what was asked, and what was measured.
+
+    Each measure of the other runs is also given as a multiple of the first run's.
+    """
+    from qjump_mn.cli import compare
+
+    runs = compare.read(directories)
+    compare.show(runs, out)
+    if figure:
+        from qjump_mn.report.figures import overlay
+
+        overlay.write(runs, figure)
+        out.print(f"drawn into {figure}", markup=False)
+
+
+@app.command()
+def verify(
+    directory: Run = LAST,
+    arms: TheseArms = None,
+    sample: Sample = None,
+    trust: Trust = False,
+) -> None:
+    """Repeat the trials of a run here, and compare their files."""
+    from qjump_mn.cli import verification
+
+    raise typer.Exit(verification.verify(directory, out, arms=names(arms), sample=sample or 0))
+
+
+@app.command()
+def bundle(
+    directory: Run = LAST,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="file to write; without it, RUN.qjump.zip in this folder",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write a run into one file that somebody else can check."""
+    from qjump_mn.cli.bundle import writing
+
+    made = writing.write(directory, output)
+    out.print(
+        f"{made}: {made.stat().st_size / 2**20:.1f} MiB, SHA-256 {cache.hash_of_file(made)}", markup=False
+    )
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="a bundle, or a folder of bundles", show_default=False)],
+    assignment: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file of the assignment", show_default=False),
+    ] = None,
+    rerun: Rerun = None,
+    arms: TheseArms = None,
+    sample: Sample = None,
+    table: FindingsTable = None,
+) -> None:
+    """Check that bundles are untouched and as assigned, and judge them.
+
+    Of a folder, each .zip is checked; a table has a line for each.
+    """
+    user_programs.forbid()
+    if (arms or sample) and not rerun:
+        raise UsageError("--arms and --sample say what is run again: they go with --rerun")
+    from qjump_mn.cli.bundle import as_root, checking, hand_ins
+
+    again = checking.Rerun(rerun, names(arms), sample or 0)
+    how = hand_ins if os.geteuid() else as_root
+    raise typer.Exit(how.check(file, out, assigned=assignment, rerun=again, table=table))
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
+) -> None:
+    """Show what this machine can do and what is missing.
+
+    It ends within 20 s. Exit code 3 if something is missing, else 0: also where other programs keep this
+    machine too busy to try the guest, which is then "unknown".
+    """
+    from qjump_mn.cli import doctor
+    from qjump_mn.install import environment
+
+    raise typer.Exit(doctor.report(out, as_json=as_json, began=environment.BEGAN))
+
+
+@app.command()
+def clean(
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="also remove all that was built; it is built again when it is needed"),
+    ] = False,
+) -> None:
+    """Remove what killed runs and interrupted builds have left.
+
+    It ends guests whose harness has died, and takes back what runs left on this machine's own kernel.
+    """
+    from qjump_mn.cli import doctor
+
+    doctor.clean(out, everything=everything)
+
+
+def parser() -> Any:
+    """The click command that parses the whole command line, with the examples in its help."""
+    command = typer.main.get_command(app)
+    examples.complete(command)
+    return command
+
+
+def arguments(words: list[str]) -> list[str]:
+    """``fig3a --preset smoke`` means ``run fig3a --preset smoke``; nothing, what there is."""
+    if not words:
+        return ["--help"]
+    if not words[0].startswith("-") and words[0] not in VERBS:
+        return ["run", *words]
+    return words
+
+
+def options_of(argv: Sequence[str]) -> dict[str, Any]:
+    """The options of a run's command line, as its manifest has it; none of what is no run."""
+    words = arguments([word for word in argv[1:] if word != "--debug"])
+    if words[:1] != ["run"]:
+        return {}
+    of_run = parser().commands["run"]
+    params: dict[str, Any] = of_run.make_context("run", words[1:], resilient_parsing=True).params
+    return {key: value for key, value in params.items() if value is not None}

@@ -1,0 +1,38 @@
+"""Which checkout, and which commit of it, this code is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import qjump_mn
+from qjump_mn.install import environment
+from qjump_mn.results.manifest import Git
+
+
+def git(folder: Path = environment.CHECKOUT) -> Git:
+    """The commit of the checkout, and whether its files differ from it; no commit for a copy without git,
+    also where that lies in somebody's repository."""
+    # As root in a user's checkout, git asks for this before it answers.
+    base = ["git", "-c", f"safe.directory={folder}", "-C", str(folder)]
+
+    def answer(*words: str) -> str:
+        done = subprocess.run([*base, *words], capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        top = answer("rev-parse", "--show-toplevel")
+        if not top or Path(top).resolve() != folder.resolve():
+            return Git("", False)
+        return Git(answer("rev-parse", "HEAD"), bool(answer("status", "--porcelain")))
+    except FileNotFoundError:  # this machine has no git
+        return Git("", False)
+
+
+def describe(state: Git, folder: Path = environment.CHECKOUT) -> str:
+    """Version, folder and commit in one line, for the first line of a run."""
+    what = f"qjump-mn {qjump_mn.__version__}"
+    if not (folder / "requirements.lock").is_file():
+        return f"{what}, installed in {folder}"
+    commit = f"commit {state.commit[:10]}" if state.commit else "a copy without git"
+    return f"{what}, {folder}, {commit}{', changed' if state.dirty else ''}"

@@ -1,0 +1,136 @@
+"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, one sentence says how to go on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from qjump_mn.process.processes import stat
+
+EXIT_CODE = 130
+
+CLEAN_UP_S = 10.0
+"""Ctrl-C again within this time would only cut the clean-up short; later, the clean-up hangs."""
+
+_SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
+_CHILDREN_S = 1.0
+_AGAIN_S = 0.001
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Interrupted(BaseException):
+    """The user wants an end. No `KeyboardInterrupt`: typer makes an exit of its own of that."""
+
+    run: Path | None = None
+    """The run directory that goes on when it is resumed."""
+    repeats = False
+    """Whether the same command goes on with what is left."""
+
+
+@contextmanager
+def resumable(run: Path) -> Iterator[None]:
+    """An interrupt within the block leaves a run directory that goes on."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        interrupted.run = run
+        raise
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """After an interrupt within the block the same command goes on with what is left."""
+    try:
+        yield
+    except BaseException as error:
+        if interrupted := interruption(error):
+            interrupted.repeats = True
+        raise
+
+
+def end_at_once() -> None:
+    """Until `raise_interrupted`: end without more ado, for nothing was started yet."""
+    _handle(lambda number, frame: end(Interrupted()))
+
+
+def raise_interrupted() -> None:
+    """From now on a signal raises `Interrupted` in the main thread."""
+    # What a killed program had started becomes ours, so that `end` finds it.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    first_s = -CLEAN_UP_S
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal first_s
+        if time.monotonic() - first_s > CLEAN_UP_S:
+            first_s = time.monotonic()
+            raise Interrupted
+
+    def swallowed(error: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised while it finalises an object or calls back for a weak reference, such
+        as one of importlib's: then it is raised again, a moment later and elsewhere."""
+        nonlocal first_s
+        if not isinstance(error.exc_value, Interrupted):
+            sys.__unraisablehook__(error)
+            return
+        first_s = -CLEAN_UP_S
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+
+    signal.signal(signal.SIGALRM, handler)
+    sys.unraisablehook = swallowed
+    _handle(handler)
+
+
+def interruption(error: BaseException | None) -> Interrupted | None:
+    """The interrupt that an error comes from: cleaning up may raise errors of its own."""
+    while error is not None and not isinstance(error, Interrupted):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def end(interrupted: Interrupted) -> NoReturn:
+    """End what is left of all that was started, say so and end this process."""
+    _handle(signal.SIG_IGN)
+    until = time.monotonic() + _CHILDREN_S
+    while (children := _children()) and time.monotonic() < until:
+        for pid in children:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    sentence = _SENTENCE
+    if interrupted.run is not None:
+        path = Path(os.path.relpath(interrupted.run))
+        path = interrupted.run if ".." in path.parts else path
+        sentence += f" The run is in {path}: `qjump-mn resume {shlex.quote(str(path))}` goes on."
+    if interrupted.repeats:
+        sentence += " The same command goes on with all experiments."
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        os.write(2, f"{sentence}\n".encode())
+    os._exit(EXIT_CODE)  # a thread that hangs must not keep us
+
+
+def _handle(handler: object) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # What the caller ignores stays so: a shell's job in the background is no matter of Ctrl-C.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+
+def _children() -> list[int]:
+    """The pids of this process's children that run, and of those whose parents among them were killed."""
+    pids = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        fields = stat(int(folder.name))
+        if fields and int(fields[1]) == os.getpid() and fields[0] not in "ZX":
+            pids.append(int(folder.name))
+    return pids

@@ -1,0 +1,66 @@
+"""Folders for a while: their names say whose they are, so that what a killed process left can be removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+from qjump_mn.process import variables
+from qjump_mn.process.processes import is_alive, tag
+
+
+def provide() -> None:
+    """Where neither /tmp nor another folder for temporary files can be written, have one in the cache, for
+    this process and those that it starts."""
+    named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if name in os.environ]
+    # Python's last resort is the folder that it was started in, which is the user's.
+    with suppress(FileNotFoundError):
+        if tempfile.gettempdir() in (*named, "/tmp", "/var/tmp", "/usr/tmp"):
+            return
+    with suppress(MachineError, OSError):  # many a command needs none
+        place = _in_cache()
+        place.mkdir(parents=True, exist_ok=True)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+
+
+def for_matplotlib(stack: ExitStack) -> dict[str, str]:
+    """Variables that give matplotlib a folder if it finds none that it can write in the home: in the cache,
+    or one that ``stack`` removes."""
+    if "MPLCONFIGDIR" in os.environ or os.access(variables.home(), os.W_OK):
+        return {}
+    try:
+        return {"MPLCONFIGDIR": str(_in_cache() / "matplotlib")}
+    except MachineError:
+        return {"MPLCONFIGDIR": stack.enter_context(folder())}
+
+
+def _in_cache() -> Path:
+    return cache.writable_root() / cache.SCRATCH / str(os.getuid())
+
+
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that is removed with its `with` block. Raises MachineError where there is no room for one."""
+    try:
+        return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
+    except FileNotFoundError as error:  # Python's word for every folder that it has tried
+        raise MachineError(
+            f"{error.strerror}: they are full, or cannot be written: make room there, or set TMPDIR to "
+            "another folder"
+        ) from None
+
+
+def remove_left() -> list[Path]:
+    """Remove this user's folders whose process is dead; returns them."""
+    removed = []
+    for path in sorted(Path(tempfile.gettempdir()).glob("qjump-mn-*")):
+        owner = re.match(r"qjump-mn-(\d+\.\d+\.\d+)-", path.name)
+        if owner and not is_alive(owner[1]) and path.lstat().st_uid == os.getuid():
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(path)
+    return removed

@@ -1,0 +1,57 @@
+"""A user's own files that a run is of: kept with it, as they were when it began."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from qjump_mn import extensions
+from qjump_mn.model import loading
+from qjump_mn.model.plan import Plan
+from qjump_mn.programs import user_programs
+
+FOLDER = "own"
+"""In the run directory, and in its bundle."""
+MOST_BYTES = 1 << 20
+"""Of a file that is kept: sources are smaller."""
+
+
+def keep(plan: Plan, run: Path) -> None:
+    """Copy the files that ``plan`` is of into the run directory ``run``."""
+    for name, file in of(plan):
+        target = run / FOLDER / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def of(plan: Plan) -> Iterator[tuple[str, Path]]:
+    """The experiment, topologies, schemes, published figures and programs of ``plan`` that lie in a user's
+    folders, and the packages that extend qjump-mn, file by file, each with its name below ``FOLDER``."""
+    wanted = {
+        "experiments": {plan.experiment},
+        "topologies": {arm.network.topology for arm in plan.run.arms},
+        "schemes": {arm.scheme.name for arm in plan.run.arms},
+        "plots/published": set(plan.figure.published),
+    }
+    for kind, names in wanted.items():
+        ours = loading.folders(kind)[-1].resolve()
+        for name in sorted(names):
+            file = loading.path_of(kind, name)
+            if file is not None and file.parent.resolve() != ours:
+                yield f"{kind}/{name}.toml", file
+    used = {str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads}
+    for name, folder in user_programs.folders().items():
+        if name in used:
+            yield from _sources(f"{user_programs.FOLDER}/{name}", folder)
+    for name, folder in extensions.packages().items():
+        yield from _sources(f"extensions/{name}", folder)
+
+
+def _sources(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    for file in sorted(folder.rglob("*")):
+        below = file.relative_to(folder)
+        # What Python, an editor or a system leaves beside sources; a bundle has no hidden files.
+        is_left = any(part == "__pycache__" or part.startswith(".") for part in below.parts)
+        if file.is_file() and not is_left and file.stat().st_size <= MOST_BYTES:
+            yield f"{name}/{below.as_posix()}", file

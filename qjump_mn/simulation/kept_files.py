@@ -1,0 +1,100 @@
+"""A trial simulated, and the files that are kept of it: the same bytes on every machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+import qjump_sim
+from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.programs import registry, simulated_text
+from qjump_mn.results import counters, series
+from qjump_mn.simulation import sampling
+from qjump_mn.simulation.scenario import Staged
+
+
+def check(plan: Plan) -> None:
+    """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its
+    first instant."""
+    for trial in plan.trials()[: len(plan.arms_run)]:  # another seed changes nothing of that
+        _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
+
+
+def simulate(trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None = None) -> dict[str, bytes]:
+    """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does.
+    ``progress`` is told twice a second how far it has come."""
+    staged = Staged(trial)
+    scenario = staged.scenario
+    outcome = _run(scenario, trial, sampling.watch(trial.network, staged.end), progress)
+    counted = {
+        key: value._asdict() if isinstance(value, tuple) else value  # type: ignore[attr-defined]
+        for key, value in outcome.counters.items()
+        if key != counters.FAILED or any(outcome.counters["failed"])
+    }
+    facts = {
+        "cpu_busy": 0.0,
+        "window_s": staged.window_s(outcome),
+        "began_ns": staged.began_ns,
+        "began_utc_ns": staged.began_ns,
+    }
+    return {
+        **{
+            f"raw/{simulated_text.output_name(plan.name)}": simulated_text.text(
+                registry.of(plan).columns, rows
+            ).encode()
+            for plan, rows in staged.tables(outcome)
+        },
+        f"raw/{counters.NAME}": _json({**counted, "end_ps": outcome.end}),
+        **(
+            {}
+            if outcome.series is None
+            else {series.NAME: msgspec.json.encode(sampling.series(trial.network, outcome.series)) + b"\n"}
+        ),
+        "asbuilt/scenario.json": _json({**_told(scenario), "seed": scenario.seed}),
+        "trial.json": _json({"trial": trial, **facts}),
+    }
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"
+
+
+def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
+    """Everything of a scenario but its network, which the trial has, with the kind of what has several."""
+    scheme = scenario.scheme
+    assert isinstance(scheme, qjump_sim.Scheme)
+    parts = {
+        "queue": scheme.queue,
+        "host_queue": scheme.host_queue,
+        "pause": scheme.pause,
+        "transport": scheme.transport,
+        "congestion": scheme.transport.congestion,
+        "limiter": scheme.limiter,
+    }
+    described = {
+        name: {"kind": type(part).__name__, **dataclasses.asdict(part, dict_factory=_with_units)}
+        for name, part in parts.items()
+        if part is not None
+    }
+    return {"scheme": {**described, "routing": scheme.routing, "levels": scheme.levels}}
+
+
+def _with_units(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A time that stands for a limit is told from bytes by its unit."""
+    return {name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value for name, value in items}
+
+
+def _run(
+    scenario: qjump_sim.Scenario,
+    trial: Trial,
+    watch: qjump_sim.Watch | None = None,
+    progress: Callable[[qjump_sim.Progress], None] | None = None,
+) -> qjump_sim.Outcome:
+    try:
+        return qjump_sim.run(scenario, watch=watch, progress=progress)
+    except ValueError as error:
+        raise UsageError(f"arms.{trial.arm.name}: {error}") from None

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Parallel runs: a conservative parallel simulation by time windows.
+//!
+//! Each part has some of the switches with their hosts, and a simulation of its own. All parts run
+//! for the least delay of a cable between two parts, then exchange the packets that left. The
+//! number of cores changes nothing: each part takes packets in the order of the parts that they
+//! come from.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::core::error::{Error, Result};
+use crate::core::spin_barrier::SpinBarrier;
+use crate::core::time::{Ps, END};
+use crate::net::partition::{Part, Partition};
+use crate::net::topology::Topology;
+use crate::packet::Packet;
+use crate::sim::engine::Simulation;
+use crate::sim::outcome::Outcome;
+use crate::sim::progress::Progress;
+use crate::sim::scheme::Scheme;
+use crate::sim::watch::Watch;
+use crate::sim::workload::Workload;
+
+/// A parallel run in progress.
+#[derive(Debug)]
+pub struct ParallelRun {
+    parts: Vec<Simulation>,
+    partition: Arc<Partition>,
+}
+
+impl ParallelRun {
+    /// A run at time 0, in `parts` parts.
+    ///
+    /// # Errors
+    /// As for [`Simulation::new`]; more parts than switches with hosts; a cable without delay
+    /// between two parts; and whatever needs knowledge of all parts: sources, applications, failing
+    /// cables, pauses, and the schemes Homa and Aequitas.
+    pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, parts: u32) -> Result<Self> {
+        let partition = Arc::new(Partition::new(topology, parts)?);
+        let whole = [
+            (!workload.sources.is_empty(), "sources"),
+            (!workload.apps.is_empty(), "applications"),
+            (!topology.changes.is_empty(), "cables that fail"),
+            (scheme.pause.is_some(), "pauses"),
+            (scheme.grants(), "receivers that grant"),
+            (scheme.limiter.admits(), "admission by hosts"),
+        ];
+        if let Some((_, what)) = whole.iter().find(|(has, _)| *has) {
+            return Err(Error::new(format!("parts: a run with {what} must have one part")));
+        }
+        let its = |mine| Some(Part { partition: Arc::clone(&partition), mine });
+        let part = |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));
+        let parts = (0..parts as u16).map(part).collect::<Result<_>>()?;
+        Ok(ParallelRun { parts, partition })
+    }
+
+    /// Runs about `most` of the events up to and including `last`, on at most `cores` cores;
+    /// returns whether it stopped because of their number. Running in pieces, on any number of
+    /// cores, yields the same outcome.
+    pub fn run_some(&mut self, last: Ps, most: u64, cores: usize) -> bool {
+        let workers = cores.clamp(1, self.parts.len());
+        let begun: u64 = self.parts.iter().map(Simulation::events).sum();
+        let round = Round {
+            window: self.partition.window,
+            last: last.min(END),
+            end: begun.saturating_add(most),
+            barrier: SpinBarrier::new(workers),
+            boards: self.parts.iter().map(|_| Board::default()).collect(),
+            mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
+        };
+        let mut groups: Vec<Vec<(usize, &mut Simulation)>> = (0..workers).map(|_| Vec::new()).collect();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            groups[number % workers].push((number, part));
+        }
+        let more = thread::scope(|scope| {
+            let mut groups = groups.into_iter();
+            let own = groups.next().unwrap_or_default();
+            for group in groups {
+                scope.spawn(|| round.work(group));
+            }
+            round.work(own)
+        });
+        if !more && last != Ps::MAX {
+            for part in &mut self.parts {
+                part.network.now = last;
+            }
+        }
+        more
+    }
+
+    /// The progress of the run. `stop`: when it is to end, if set.
+    pub fn progress(&self, stop: Option<Ps>) -> Progress {
+        // A part only knows what is acknowledged of its own flows.
+        let mut parts = self.parts.iter().map(|part| part.progress(None));
+        let first = parts.next().unwrap_or_default();
+        let all = parts.fold(first, |all, part| Progress {
+            now: all.now.max(part.now),
+            finished: all.finished + part.finished,
+            flows: all.flows,
+            share: all.share + part.share,
+        });
+        all.until(stop)
+    }
+
+    /// The outcome so far.
+    pub fn outcome(&self) -> Outcome {
+        let mut all = self.parts[0].outcome();
+        for (number, part) in (1..).zip(self.parts[1..].iter().map(Simulation::outcome)) {
+            let owns = |host: u32| self.partition.of_host[host as usize] == number;
+            all.end = all.end.max(part.end);
+            all.counters += part.counters;
+            for (flow, its) in all.flows.iter_mut().zip(part.flows).filter(|(_, its)| owns(its.src)) {
+                *flow = its;
+            }
+        }
+        all
+    }
+}
+
+/// What a part announces before each window.
+#[derive(Debug, Default)]
+struct Board {
+    /// Time of its next event; `Ps::MAX`: none.
+    next: AtomicU64,
+    events: AtomicU64,
+}
+
+/// Packets on their way from one part to another, with arrival times.
+type Mail = Mutex<Vec<(Ps, Packet)>>;
+
+/// State that threads share during a round.
+struct Round {
+    window: Ps,
+    last: Ps,
+    /// The number of events at which the round ends.
+    end: u64,
+    barrier: SpinBarrier,
+    boards: Vec<Board>,
+    /// By destination part, then source part.
+    mail: Vec<Mail>,
+}
+
+impl Round {
+    /// Runs some of the parts, given with their numbers; returns whether there is more.
+    fn work(&self, mut parts: Vec<(usize, &mut Simulation)>) -> bool {
+        let _guard = self.barrier.guard();
+        loop {
+            for (number, part) in &parts {
+                let board = &self.boards[*number];
+                board.next.store(part.next().unwrap_or(Ps::MAX), Ordering::Relaxed);
+                board.events.store(part.events(), Ordering::Relaxed);
+            }
+            self.barrier.wait();
+            // All threads compute the same.
+            let next = self.boards.iter().map(|board| board.next.load(Ordering::Relaxed)).min().unwrap_or(Ps::MAX);
+            let events: u64 = self.boards.iter().map(|board| board.events.load(Ordering::Relaxed)).sum();
+            if next > self.last {
+                return false;
+            }
+            if events >= self.end {
+                return true;
+            }
+            let until = next.saturating_add(self.window - 1).min(self.last);
+            for (number, part) in &mut parts {
+                part.run_window(until);
+                for to in (0..self.boards.len()).filter(|to| to != number) {
+                    part.leave(to, &mut self.mail(to, *number));
+                }
+            }
+            self.barrier.wait();
+            for (number, part) in &mut parts {
+                for from in (0..self.boards.len()).filter(|from| from != number) {
+                    for (at, packet) in self.mail(*number, from).drain(..) {
+                        part.enter(at, packet);
+                    }
+                }
+            }
+        }
+    }
+
+    fn mail(&self, to: usize, from: usize) -> std::sync::MutexGuard<'_, Vec<(Ps, Packet)>> {
+        let mail = &self.mail[to * self.boards.len() + from];
+        mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

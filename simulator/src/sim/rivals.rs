@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Schemes published after QJump, in Figure 9's fabric. What a scheme does not set is as in the
+//! published scripts.
+
+use crate::core::time::{MS, NS, US};
+use crate::host::aequitas::Aequitas;
+use crate::host::congestion::{Congestion, Dcqcn, Swift};
+use crate::host::limiter::Limiter;
+use crate::host::transport::DATA;
+use crate::net::pause::Pause;
+use crate::queue::aqm::{Profile, Protection, Reading, Red};
+use crate::queue::level_red::LevelRed;
+use crate::queue::limit::Limit;
+use crate::queue::settings::Queue;
+use crate::queue::wfq::Wfq;
+use crate::sim::scheme::Scheme;
+
+/// Names of these schemes.
+pub(crate) const NAMES: [&str; 6] = ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas"];
+
+impl Scheme {
+    /// Swift: a target of 25 us, where an empty round trip takes 15, and at most as much again for
+    /// small windows.
+    pub fn swift() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.transport.congestion = Congestion::Swift(Swift { base: 25 * US, scaling: 25 * US, ..Swift::default() });
+        scheme
+    }
+
+    /// BBR, version 1.
+    pub fn bbr() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.transport.congestion = Congestion::Bbr;
+        scheme
+    }
+
+    /// DCQCN with its thresholds scaled to the links' rate (5 to 50 kB, 1 %), over links that pause
+    /// from 100 kB on, so that nothing is lost.
+    pub fn dcqcn() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.queue = Queue::Red(Red {
+            limit: Limit::None,
+            profile: Profile { min: Limit::Bytes(5_000), max: Limit::Bytes(50_000), max_p: 10_000 },
+            not_ect: None,
+            gentle: false,
+            weight: 0,
+            in_packets: false,
+            mean_packet: DATA,
+            reading: Reading::Each,
+            mark_p: None,
+            protection: Protection::AckSyn,
+        });
+        // The headroom of a host's cable at 10 Gb/s or of one at 40 Gb/s between switches.
+        let room = Pause::headroom(2_700 * NS, 800, DATA).max(Pause::headroom(200 * NS, 200, DATA));
+        scheme.pause = Some(Pause { xoff: 100_000, xon: 50_000, buffer: 100_000 + room, per_level: false });
+        scheme.transport.max_window = 8_000;
+        scheme.transport.min_rto = 10 * MS;
+        scheme.transport.congestion = Congestion::Dcqcn(Dcqcn::default());
+        scheme
+    }
+
+    /// DCQCN over links that pause levels (802.1Qbb), where each level marks by itself. All data
+    /// has one level; ACKs have another, which comes first.
+    pub fn dcqcn_pfc() -> Self {
+        let mut scheme = Self::dcqcn();
+        scheme.queue = Queue::LevelRed(LevelRed { limit: 1 << 30, min: 5_000, max: 50_000, max_p: 10_000, weights: None });
+        scheme.pause = scheme.pause.map(|pause| Pause { per_level: true, ..pause });
+        // All flows are of level 1.
+        scheme.levels = std::array::from_fn(|level| if level == 0 { 0 } else { u32::MAX - 6 + level as u32 });
+        scheme
+    }
+
+    /// Homa: 12 unscheduled packets on two levels by the message's size, and six levels for
+    /// scheduled packets.
+    pub fn homa() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.queue = Queue::Priority { limit: 150 * u64::from(DATA) };
+        scheme.transport.max_window = 1_000;
+        scheme.transport.min_rto = 10 * MS;
+        scheme.transport.congestion = Congestion::Homa { scheduled: 6 };
+        scheme
+    }
+
+    /// Aequitas over Swift: two levels with targets for short flows; everything else is on the
+    /// lowest. Switches and hosts share links among the three levels by weights of 8, 4 and 1, as
+    /// in the paper; each level has a third of the buffer.
+    pub fn aequitas() -> Self {
+        let mut scheme = Self::swift();
+        scheme.queue = Queue::Wfq(Wfq { limit: 50 * u64::from(DATA), weights: [8, 4, 1, 1, 1, 1, 1, 1] });
+        let mut targets = [None; 8];
+        (targets[0], targets[1]) = (Some(20 * US), Some(5 * US));
+        scheme.levels = [6, 133, 134, 135, 136, 137, 138];
+        scheme.limiter = Limiter::Aequitas(Aequitas { targets, ..Aequitas::default() });
+        scheme
+    }
+
+    pub(crate) fn rival(name: &str) -> Option<Self> {
+        let make: [fn() -> Self; NAMES.len()] =
+            [Self::swift, Self::bbr, Self::dcqcn, Self::dcqcn_pfc, Self::homa, Self::aequitas];
+        NAMES.iter().position(|&known| known == name).map(|place| make[place]())
+    }
+}
