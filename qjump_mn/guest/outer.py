@@ -1,8 +1,8 @@
 """Run an instance inside an emulated machine, on hosts that are not x86-64 Linux.
 
-The host's QEMU emulates a small x86-64 machine (toolbox/outer_machine.py), without network or disk. It
-boots, starts the instance, passes on what that writes, and ends with it. An instance gives the same
-results to the bit, but takes about 35 times the processor's time.
+The host's QEMU emulates a small x86-64 machine without network or disk (toolbox/outer_machine.py).
+It boots, starts the instance, passes on what that writes, and ends with it. An instance gives the
+same results to the bit, but takes about 35 times the processor's time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def run(
     core: int | None = None,
     stop: Stop | None = None,
 ) -> Outcome:
-    """Run an instance as `instance.run` does, in the ``machine`` that toolbox/outer_machine.py builds.
+    """Run an instance as `instance.run` does, in a ``machine`` of toolbox/outer_machine.py.
 
     Raises MachineError if QEMU is not installed, and the errors of `instance.run`.
     """
