@@ -87,21 +87,26 @@ def no_room(error: BaseException) -> MachineError | None:
 
 
 def user_program_line(error: BaseException) -> str:
-    """The innermost line of a user's own program that the error went through, "/path/measures.py, line 17";
-    empty if there is none. Its modules belong to qjump_mn.programs, and their files lie elsewhere."""
-    ours, line, step = Path(__file__).parent, "", error.__traceback__
-    while step is not None:
-        file = step.tb_frame.f_code.co_filename
-        is_program = step.tb_frame.f_globals.get("__name__", "").startswith("qjump_mn.programs.")
-        if is_program and not Path(file).is_relative_to(ours):
-            line = f"{file}, line {step.tb_lineno}"
-        step = step.tb_next
+    """Return the innermost line of a user's program in an error's traceback; empty if none.
+
+    Such as "/path/measures.py, line 17". A user's modules are imported as qjump_mn.programs.*, but
+    their files are outside this package.
+    """
+    package, line, entry = Path(__file__).parent, "", error.__traceback__
+    while entry is not None:
+        file = entry.tb_frame.f_code.co_filename
+        is_program = entry.tb_frame.f_globals.get("__name__", "").startswith("qjump_mn.programs.")
+        if is_program and not Path(file).is_relative_to(package):
+            line = f"{file}, line {entry.tb_lineno}"
+        entry = entry.tb_next
     return line
 
 
 def describe(error: BaseException) -> str:
-    """The error's type, text, and line in a user's own program, if it went through one: "ZeroDivisionError:
-    division by zero, /path/measures.py, line 17"."""
+    """Return an error's type and text, and its line in a user's program, if it has one.
+
+    Such as "ZeroDivisionError: division by zero, /path/measures.py, line 17".
+    """
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return ", ".join(filter(None, [text, user_program_line(error)]))
 

@@ -1,1 +1,1 @@
-"""Where a plan is run: on this host's kernel, or in a guest with a clock of its own."""
+"""Backends, which run a plan's trials: in a guest, on this host's kernel, or in the simulator."""

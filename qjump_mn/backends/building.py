@@ -1,4 +1,4 @@
-"""The first build on a machine: the guest's image, and beside it the simulator."""
+"""Build the guest's image and the simulator in parallel, the first time on a machine."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from qjump_mn.process.heartbeat import heartbeat
 from qjump_mn.toolbox import machines
 
 BUILD_MINUTES = 6
-"""About how long it takes on two cores; bench/first_run.py measures it."""
+"""The approximate duration on two cores, measured by bench/first_run.py."""
 
 
 def build(progress: Callable[[str], None]) -> guest.Image:
-    """Build the guest's image, and the simulator, or what is missing; return the image.
+    """Build the guest's image and the simulator, unless they exist; return the image.
 
-    The simulator is compiled in a thread of its own, which ends with this process: an interruption need not
-    wait for it. Raises MachineError as `guest.prepare` and `machines.simulator_package` do.
+    The simulator is compiled in a daemon thread, so that an interruption does not wait for it.
+    Raises MachineError as `guest.prepare` and `machines.simulator_package` do.
     """
-    with heartbeat(progress) as say:
-        if machines.reference(say) is None:
-            toolbox.toolbox(say)  # both need it
+    with heartbeat(progress) as report:
+        if machines.reference(report) is None:
+            toolbox.toolbox(report)  # both need it
         failures: list[Exception] = []
 
         def compile_simulator() -> None:
             try:
-                machines.simulator_package(say)
+                machines.simulator_package(report)
             except Exception as error:
                 failures.append(error)
 
-        beside = threading.Thread(target=compile_simulator, name="simulator", daemon=True)
-        beside.start()
-        image = guest.prepare(say)
-        beside.join()
+        thread = threading.Thread(target=compile_simulator, name="simulator", daemon=True)
+        thread.start()
+        image = guest.prepare(report)
+        thread.join()
         if failures:
             raise failures[0]
         return image

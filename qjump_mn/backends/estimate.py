@@ -1,9 +1,10 @@
 """Estimate how long a run takes and how much memory it needs.
 
-Each program says what it costs: ``busy`` in the guest, ``packets`` in the simulator. Each run notes by which
-factor its trials took longer than that, in `durations.json` in the cache; the next estimate of the same arm
-is multiplied by it. An arm that has not run here takes the median factor of its preset, else of its
-experiment. On the real clock a trial takes as long as it is, and nothing is noted.
+Each program states its cost: ``busy`` in the guest, ``packets`` in the simulator. Each run records
+by which factor its trials took longer than that, in `durations.json` in the cache, and the next
+estimate of the same arm is multiplied by this factor. An arm that has not run here gets the median
+factor of its preset, or else of its experiment. On the real clock a trial takes as long as its
+duration says, and nothing is recorded.
 """
 
 from __future__ import annotations
@@ -26,38 +27,44 @@ from qjump_mn.results.manifest import TrialRecord, write_atomically
 NAME = "durations.json"
 
 BOOT_S, HOST_S = 1.5, 0.13
-"""Seconds that a guest needs before and after it measures: fixed, and for each host of its network."""
+"""A guest's time before and after the measurement: a constant, and a time for each host."""
 
 QUIET, BUSY, RATE_EXPONENT = 0.04, 0.15, 0.8
-"""Seconds that a virtual second takes at 10 Mb/s: of an idle network, and for each ``busy`` program; and how
-they grow with the links' rate. They grow by less than the rate, because timers and waits stay the same."""
+"""Seconds per virtual second at 10 Mb/s: of an idle network, and of each ``busy`` program.
+
+They grow with the links' rate to the power of the exponent, which is below 1 because timers and
+waits stay the same.
+"""
 
 REAL_S = 4.0
-"""Seconds that a trial on this machine's kernel needs before and after it measures."""
+"""A trial's time before and after the measurement, on this machine's own kernel."""
 
 START_S, PACKET_S = 0.4, 0.6e-6
-"""Seconds that a simulated trial takes until it begins, and for each packet."""
+"""A simulated trial's time to start, and its time for each packet."""
 
 JUDGE_S, JUDGE_MB = 4.0, 170
 """Seconds and memory for figures, verdicts and report."""
 HARNESS_MB = 60
 """Memory of the process that starts the trials."""
 OUTER = "guest in QEMU"
-"""The guest backend where each guest runs in a machine of its own."""
+"""The guest backend when each guest runs in a machine emulated by QEMU."""
 TRIAL_MB = {"guest": 270, OUTER: 270 + outer.MORE_MB, "simulator": 100}
 """Memory of a trial that has not run here, by backend."""
 
 
 class Measured(msgspec.Struct, frozen=True, array_like=True):
-    """What the trials of an arm took in their last run: how many times the seconds that their programs say,
-    and the most memory of one, None where it is not known."""
+    """The cost of an arm's trials in their last run.
+
+    ``factor`` is their time relative to :func:`by_programs`; ``memory_mb`` is the peak memory of a
+    trial, None if unknown.
+    """
 
     factor: float
     memory_mb: int | None
 
 
 class Estimate(NamedTuple):
-    """What a run takes: ``memory_mb`` is for all trials that run at the same time, None if unknown."""
+    """A run's time, and the memory of all trials that run at the same time (None if unknown)."""
 
     seconds: float
     memory_mb: float | None
@@ -85,18 +92,19 @@ def run(plan: Plan, backend: Backend, trials: Sequence[Trial] | None = None) -> 
 
 
 def each_trial(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, float]:
-    """Seconds that each trial takes, by its name."""
+    """Estimate each trial's seconds, by its name."""
     measured = _read()
-    usual = _usual_factor(measured, plan, backend)
+    usual_factor = _usual_factor(measured, plan, backend)
     seconds = {}
     for trial in trials:
-        own = measured.get(_key(plan, backend, trial.arm.name))
-        seconds[trial.name] = (own.factor if own else usual) * by_programs(trial, backend)
+        arm = measured.get(_key(plan, backend, trial.arm.name))
+        factor = arm.factor if arm else usual_factor
+        seconds[trial.name] = factor * by_programs(trial, backend)
     return seconds
 
 
 def by_programs(trial: Trial, backend: Backend) -> float:
-    """Seconds that a trial takes according to its programs, on two slow cores that are both at work."""
+    """Estimate a trial's seconds by its programs' costs, on two slow cores that are both busy."""
     virtual_s = (trial.warmup_ns + trial.duration_ns) / 1e9
     if backend.name == "simulator":
         return START_S + PACKET_S * backend.cost(trial)
@@ -108,20 +116,20 @@ def by_programs(trial: Trial, backend: Backend) -> float:
 
 
 def note(plan: Plan, backend: Backend, records: Mapping[str, TrialRecord]) -> None:
-    """Keep what these trials of the plan took, for the next estimate; where nothing can be written, nothing
-    is kept.
+    """Record the cost of these trials for the next estimate, if the cache can be written.
 
-    Processor time counts, because other work on the machine does not change it much. Of two runs that end at
-    the same moment, one may be lost.
+    The processor time is what is recorded, because other work on the machine hardly changes it. If
+    two runs end at the same moment, one record may be lost.
     """
     measured, by_arm = _read(), dict[str, list[tuple[Trial, float, int]]]()
     for trial in plan.trials():
         record = records.get(trial.name)
         if record is not None and record.status == "done" and record.cpu_s is not None:
             by_arm.setdefault(trial.arm.name, []).append((trial, record.cpu_s, record.memory_mb or 0))
-    for arm, done in by_arm.items():
-        factor = sum(each[1] for each in done) / sum(by_programs(each[0], backend) for each in done)
-        memory_mb = max(each[2] for each in done)
+    for arm, costs in by_arm.items():
+        expected_s = sum(by_programs(trial, backend) for trial, _, _ in costs)
+        factor = sum(cpu_s for _, cpu_s, _ in costs) / expected_s
+        memory_mb = max(memory_mb for _, _, memory_mb in costs)
         measured[_key(plan, backend, arm)] = Measured(round(factor, 3), memory_mb or None)
     if by_arm:
         with suppress(OSError, MachineError):
@@ -129,22 +137,22 @@ def note(plan: Plan, backend: Backend, records: Mapping[str, TrialRecord]) -> No
 
 
 def time_in_words(seconds: float) -> str:
-    """A rough time: "48 s", "2 min", "3 h"."""
+    """Return an approximate time, such as "48 s", "2 min" or "3 h"."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
 def memory_in_words(megabytes: float) -> str:
-    """Rough memory: 0.1 GB or more."""
+    """Return an approximate size, 0.1 GB or more."""
     return f"{max(0.1, megabytes / 1024):.1f} GB".replace(".0 ", " ")
 
 
 def _read() -> dict[str, Measured]:
-    """What earlier runs noted, by :func:`_key`: those of root, then the user's own."""
+    """Return the records of earlier runs by :func:`_key`; the user's own override root's."""
     measured: dict[str, Measured] = {}
     for root in cache.roots():
-        with suppress(OSError, msgspec.DecodeError):  # an unreadable file is as good as none
+        with suppress(OSError, msgspec.DecodeError):  # ignore a file that cannot be read
             measured |= msgspec.json.decode((root / NAME).read_bytes(), type=dict[str, Measured])
     return measured
 
@@ -158,16 +166,16 @@ def _kind(backend: Backend) -> str:
 
 
 def _usual_factor(measured: Mapping[str, Measured], plan: Plan, backend: Backend) -> float:
-    """For an arm that has not run here: the median of its preset or its experiment."""
+    """Return the factor of an arm that has not run here: the median of similar arms."""
     kind = _kind(backend)
     for prefix in (_key(plan, backend), f"{kind}/{plan.experiment}/"):
-        if similar := [each.factor for key, each in measured.items() if key.startswith(prefix)]:
-            return statistics.median(similar)
+        if factors := [arm.factor for key, arm in measured.items() if key.startswith(prefix)]:
+            return statistics.median(factors)
     return outer.SLOWER if kind == OUTER else 1.0
 
 
 def _trial_memory_mb(plan: Plan, backend: Backend) -> int | None:
-    """The most memory of a trial of this preset, else as usual on the backend."""
+    """Return the peak memory of a trial of this preset, or else the backend's usual."""
     prefix = _key(plan, backend)
-    known = (each.memory_mb or 0 for key, each in _read().items() if key.startswith(prefix))
-    return max(known, default=0) or TRIAL_MB.get(_kind(backend))
+    recorded = (arm.memory_mb or 0 for key, arm in _read().items() if key.startswith(prefix))
+    return max(recorded, default=0) or TRIAL_MB.get(_kind(backend))

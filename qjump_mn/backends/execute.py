@@ -1,4 +1,4 @@
-"""Trials on a backend, into a run directory; one that is lost does not lose the others."""
+"""Run trials on a backend, and record them in a run directory; a lost trial stops no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qjump_mn.results.manifest import TrialRecord
 TICK_S = 0.5
 
 Reporter = Callable[[Trial, str], None]
-"""Called with a trial and what it does now; from several threads."""
+"""Called with a trial and a line about its progress; from several threads."""
 
 
 def execute(
@@ -29,30 +29,29 @@ def execute(
 ) -> None:
     """Run the ``trials``, ``backend.parallel`` at a time, the longest first.
 
-    ``ended`` is called from this thread, ``tick`` every second or so, and ``spare`` as often, when fewer
-    trials are left than may run at a time. Whatever is raised here, an interrupt too, ends the trials that
-    run, and none starts any more."""
+    ``began`` reports a trial's start and progress, from other threads; the rest is called from this
+    thread. ``ended`` reports a trial's end, ``tick`` is called every half second, and so is
+    ``spare`` while fewer trials are left than may run at a time. An exception raised here, or an
+    interrupt, ends the running trials, and no further trial starts.
+    """
 
-    def one(trial: Trial) -> Ended:
+    def run_trial(trial: Trial) -> Ended:
         began(trial, "starts")
         return backend.run(trial, run.prepare(trial.name), lambda line: began(trial, line))
 
-    waiting: dict[Future[Ended], Trial] = {}
+    pending: dict[Future[Ended], Trial] = {}
     with ThreadPoolExecutor(backend.parallel, thread_name_prefix="trial") as pool:
         try:
             for trial in sorted(trials, key=backend.cost, reverse=True):
-                waiting[pool.submit(one, trial)] = trial
-            while waiting:
+                pending[pool.submit(run_trial, trial)] = trial
+            while pending:
                 tick()
-                if len(waiting) < backend.parallel:
+                if len(pending) < backend.parallel:
                     spare()
-                for future in wait(waiting, TICK_S, return_when=FIRST_COMPLETED).done:
-                    trial = waiting.pop(future)
-                    how = future.result()
-                    run.finish(trial.name, _record(how))
-                    times = {"wall_s": round(how.wall_s, 2), "waited_s": round(how.waited_s, 2)}
-                    run.log("trial", name=trial.name, exit_code=how.exit_code, message=how.message, **times)
-                    ended(trial, how)
+                for future in wait(pending, TICK_S, return_when=FIRST_COMPLETED).done:
+                    trial, result = pending.pop(future), future.result()
+                    _finish(run, trial, result)
+                    ended(trial, result)
         except BaseException:
             backend.stop()
             pool.shutdown(cancel_futures=True)
@@ -60,14 +59,21 @@ def execute(
     run.close(datetime.datetime.now(datetime.UTC))
 
 
-def _record(how: Ended) -> TrialRecord:
-    status = {0: "done", InvalidRunError.exit_code: "invalid"}.get(how.exit_code, "lost")
+def _finish(run: RunDirectory, trial: Trial, result: Ended) -> None:
+    """Record a trial's end in the run directory and its log."""
+    run.finish(trial.name, _record(result))
+    times = {"wall_s": round(result.wall_s, 2), "waited_s": round(result.waited_s, 2)}
+    run.log("trial", name=trial.name, exit_code=result.exit_code, message=result.message, **times)
+
+
+def _record(result: Ended) -> TrialRecord:
+    status = {0: "done", InvalidRunError.exit_code: "invalid"}.get(result.exit_code, "lost")
     return TrialRecord(
         status=status,  # type: ignore[arg-type]
-        exit_code=how.exit_code,
-        message=how.message,
-        virtual_s=how.virtual_s,
-        wall_s=round(how.wall_s, 3),
-        cpu_s=how.cpu_s if how.cpu_s is None else round(how.cpu_s, 2),
-        memory_mb=how.memory_mb,
+        exit_code=result.exit_code,
+        message=result.message,
+        virtual_s=result.virtual_s,
+        wall_s=round(result.wall_s, 3),
+        cpu_s=result.cpu_s if result.cpu_s is None else round(result.cpu_s, 2),
+        memory_mb=result.memory_mb,
     )

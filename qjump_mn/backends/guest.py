@@ -1,5 +1,4 @@
-"""The guest backend: every trial boots an instance of Linux of its own, whose time stands still while code
-runs."""
+"""The guest backend: each trial boots its own Linux, whose time stands still while code runs."""
 
 from __future__ import annotations
 
@@ -29,22 +28,24 @@ BRING_UP = "executor.trial:bring_up"
 RUN_TRIAL = "executor.trial:run"
 
 VIRTUAL_MARGIN_S = 180
-"""Setting up an arm takes about three virtual seconds; the rest is room for programs that end late."""
+"""Time for setting up an arm, about three virtual seconds, and for programs that end late."""
 
 WALL_S = 3600.0
 WALL_PER_VIRTUAL = 3600.0
-"""A trial is given up after so many seconds, and so many more for each that it measures: a virtual second of
-bulk flows at 10 Gb/s takes 40 here."""
+"""A trial's deadline in seconds, and what each virtual second of it adds.
+
+A virtual second of bulk flows at 10 Gb/s takes about 40 s.
+"""
 
 SHORT_S = 20.0
-"""A trial that is expected to take longer waits for shorter ones where cores are taken."""
+"""A trial that is expected to take longer lets shorter ones have a core first."""
 
 _TICKS = 100
-"""So often a trial tells how far it is."""
+"""How many times a trial reports its progress."""
 
 
 class GuestBackend:
-    """Runs trials in instances, as many at a time as there are cores."""
+    """Runs trials in guests, as many at a time as there are cores."""
 
     name = "guest"
     clock = "virtual"
@@ -61,17 +62,22 @@ class GuestBackend:
         return None
 
     def check(self, plan: Plan, progress: Progress) -> None:
-        """Raise :class:`UsageError` for what the emulation cannot do, and :class:`MachineError` where there
-        is no guest for this processor."""
+        """Raise :class:`UsageError` for what cannot be emulated.
+
+        Raises :class:`MachineError` if guests cannot run on this processor.
+        """
         emulated.check(plan)
         guest.check_processor()
 
     def cost(self, trial: Trial) -> float:
-        """0: arm by arm within each seed, so that an interrupted run holds complete replicates."""
+        """Return 0, which keeps the order: arm by arm within each seed.
+
+        So an interrupted run has complete replicates.
+        """
         return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Build or find the image."""
+        """Build or find the image, and return what identifies it."""
         self._image = guest.prepare(progress)
         facts = {f"{key}_sha256": value for key, value in self._image.sha256.items()}
         facts |= {"kernel": self._image.release, "packages_sha256": self._image.packages_sha256}
@@ -82,21 +88,14 @@ class GuestBackend:
         return facts
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
-        """Run one trial in an instance of its own."""
+        """Run one trial in its own guest."""
         virtual_s = trial.background_ns / 1e9
-        job = guest.Job(
-            entry=RUN_TRIAL,
-            args={"steps": msgspec.to_builtins(trial_steps(trial))},
-            seed=trial.seed,
-            virtual_deadline_s=virtual_s + VIRTUAL_MARGIN_S,
-            tick_s=trial.duration_ns / 1e9 / _TICKS,
-        )
-        stages, began = Stages(trial, progress, boots=True, unit="virtual s"), time.monotonic()
+        stages, start = Stages(trial, progress, boots=True, unit="virtual s"), time.monotonic()
         try:
             result = guest.run(
                 self._image,
                 setup(trial.network.skeleton()),
-                job,
+                _job(trial),
                 out,
                 wall_deadline_s=WALL_S + virtual_s * WALL_PER_VIRTUAL,
                 progress=stages.line,
@@ -105,26 +104,41 @@ class GuestBackend:
                 long=estimate.by_programs(trial, self) > SHORT_S,
             )
         except LostError as error:
-            took = time.monotonic() - began - error.waited_s
-            return Ended(error.exit_code, str(error), None, took, error.waited_s)
-        message = out / MESSAGE
-        sentence = message.read_text().strip() if message.exists() else ""
-        if result.exit_code and not sentence:
-            sentence = f"the trial ended with exit code {result.exit_code}: see {result.console}"
+            wall_s = time.monotonic() - start - error.waited_s
+            return Ended(error.exit_code, str(error), None, wall_s, error.waited_s)
         times = (result.virtual_s, result.wall_s, result.waited_s, *(result.used or ()))
-        if not result.exit_code:
-            try:
-                emulated.check_built(out, trial)
-            except InvalidRunError as error:
-                return Ended(error.exit_code, str(error), *times)
-        return Ended(result.exit_code, sentence, *times)
+        if result.exit_code:
+            return Ended(result.exit_code, _message(out, result), *times)
+        try:
+            emulated.check_built(out, trial)
+        except InvalidRunError as error:
+            return Ended(error.exit_code, str(error), *times)
+        return Ended(0, "", *times)
 
     def stop(self) -> None:
-        """End the guests of this backend; none starts any more."""
+        """End this backend's guests, and start no more."""
         self._stop.now()
 
 
+def _job(trial: Trial) -> guest.Job:
+    """Return the job that carries out a trial's steps."""
+    return guest.Job(
+        entry=RUN_TRIAL,
+        args={"steps": msgspec.to_builtins(trial_steps(trial))},
+        seed=trial.seed,
+        virtual_deadline_s=trial.background_ns / 1e9 + VIRTUAL_MARGIN_S,
+        tick_s=trial.duration_ns / 1e9 / _TICKS,
+    )
+
+
+def _message(out: Path, result: guest.Result) -> str:
+    """Return the sentence that a failed trial left in ``out``, or one that names its console."""
+    path = out / MESSAGE
+    sentence = path.read_text().strip() if path.exists() else ""
+    return sentence or f"the trial ended with exit code {result.exit_code}: see {result.console}"
+
+
 def setup(network: Network) -> guest.Setup:
-    """What brings up the guest's Open vSwitch and a network."""
+    """Return the setup that starts the guest's Open vSwitch and brings up a network."""
     steps = (*openvswitch.start(), *bring_up(network))
     return guest.Setup(entry=BRING_UP, args={"steps": msgspec.to_builtins(steps)})

@@ -1,4 +1,4 @@
-"""The host backend: the steps are carried out on the kernel that we run on."""
+"""The host backend: carry out the steps on this machine's own kernel."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ from qjump_mn.steps.network import bring_up
 
 
 class NotingShell(Shell):
-    """Runs commands, and has written down what one of them will change before that is changed."""
+    """A shell that records in the claim what a command changes, before it does."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         self._undos: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def expect(self, steps: Steps) -> None:
-        """These are about to be carried out: what they make on the machine itself is noted now, a setting
-        when its value is read."""
+        """Prepare for steps that are about to be carried out.
+
+        Interfaces that they create on the machine are recorded now; a setting is recorded when its
+        value is read.
+        """
         devices: dict[str, str] = {}
         for step in steps:
             if isinstance(step, Topology):
@@ -45,7 +48,7 @@ class NotingShell(Shell):
             self._claim.note_devices(devices)
 
     def note_namespace(self, name: str, inode: int) -> None:
-        """It is written down."""
+        """Record a namespace that is about to get this name."""
         self._claim.note_namespace(name, inode)
 
     def run(
@@ -65,7 +68,7 @@ class NotingShell(Shell):
 
 
 class HostBackend:
-    """Runs trials one after another on this host; needs root, Mininet, Open vSwitch and our modules."""
+    """Runs trials one by one on this host; needs root, Mininet, Open vSwitch and our modules."""
 
     name = "host"
     clock = "real"
@@ -75,35 +78,39 @@ class HostBackend:
     def __init__(self) -> None:
         self._exits = ExitStack()
         self._network_exits = ExitStack()
-        self._up: tuple[Network, Built] | None = None
+        self._current: tuple[Network, Built] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._exits:  # settings and claim are given back however the network's end goes
+        with self._exits:  # restores settings and releases the claim, even if the next line fails
             self._network_exits.close()
 
     def check(self, plan: Plan, progress: Progress) -> None:
-        """Raise :class:`UsageError` for what the emulation cannot do, MachineError for what this machine
-        lacks."""
+        """Raise :class:`UsageError` for what cannot be emulated.
+
+        Raises :class:`MachineError` for what this machine lacks.
+        """
         emulated.check(plan)
         host_needs.check(plan)
 
     def cost(self, trial: Trial) -> float:
-        """0: they run one after another."""
+        """Return 0, which keeps the order: trials run one by one."""
         return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Take this machine's network; what identifies the machine is returned. Raises MachineError where
-        another run has it."""
+        """Claim this machine's network, and return what identifies the machine.
+
+        Raises MachineError if another run has claimed it.
+        """
         self._shell = NotingShell(self._exits.enter_context(Claim(progress)))
         self._progress = progress
         return {"kernel": platform.release(), "machine": platform.machine()}
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial; see the protocol."""
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             built, stages = self._network(trial.network), Stages(trial, progress)
             steps = trial_steps(trial)
@@ -112,33 +119,34 @@ class HostBackend:
                 built.trial(steps, out, stages.line)
             emulated.check_built(out, trial)
         except QJumpError as error:
-            return Ended(error.exit_code, str(error), None, time.monotonic() - began)
-        return Ended(0, "", None, time.monotonic() - began)
+            return Ended(error.exit_code, str(error), None, time.monotonic() - start)
+        return Ended(0, "", None, time.monotonic() - start)
 
     def stop(self) -> None:
-        """End the one trial that runs; what it did to the network is taken back."""
-        if self._up is not None:
-            self._up[1].stop()
+        """End the running trial, and undo its steps."""
+        if self._current is not None:
+            self._current[1].stop()
 
     def _network(self, network: Network) -> Built:
-        """The network that is up, or another in its place for one of another skeleton."""
+        """Return the current network, or replace it if the trial needs another skeleton."""
         skeleton = network.skeleton()
-        if self._up is None or self._up[0] != skeleton:
+        if self._current is None or self._current[0] != skeleton:
             self._network_exits.close()
-            self._up = None
-            self._progress(f"bringing up {network.topology}, links of model {network.model}, on this host")
+            self._current = None
+            links = f"links of model {network.model}"
+            self._progress(f"bringing up {network.topology}, {links}, on this host")
             steps = bring_up(skeleton)
             _check_names(skeleton)
             self._shell.expect(steps)
             built = self._network_exits.enter_context(Built(self._shell))
             with temp_dirs.folder() as folder:
                 built.build(steps, Path(folder))
-            self._up = (skeleton, built)
-        return self._up[1]
+            self._current = (skeleton, built)
+        return self._current[1]
 
 
 def _check_names(network: Network) -> None:
-    """Raise :class:`MachineError` where somebody else has what is to be made; Mininet would delete it."""
+    """Raise :class:`MachineError` if another network has a name; Mininet would delete it."""
     for folder, names in (
         ("/run/netns", network.hosts),
         ("/sys/class/net", (*network.switches, *network.switch_ports())),
@@ -146,13 +154,13 @@ def _check_names(network: Network) -> None:
         for name in names:
             if Path(folder, name).exists():
                 raise MachineError(
-                    f"{folder}/{name} is another network's on this machine: take that down first (mn -c), or "
-                    "use --backend guest"
+                    f"{folder}/{name} belongs to another network on this machine: take that down "
+                    "first (mn -c), or use --backend guest"
                 )
     argv = ("ovs-vsctl", "--timeout=5", "list-br")
     bridges = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
     for name in sorted({*bridges} & {*network.switches}):
         raise MachineError(
-            f"Open vSwitch has a bridge {name} of another network: `ovs-vsctl del-br {name}` removes it; or "
-            "use --backend guest"
+            f"Open vSwitch has a bridge {name} of another network: remove it with `ovs-vsctl "
+            f"del-br {name}`, or use --backend guest"
         )

@@ -1,5 +1,7 @@
-"""One run at a time makes its network on this machine's own kernel: whose it is, since when, and, written
-down before each change, what is to be put back should it be killed."""
+"""Let only one run at a time change this machine's network, and record how to undo its changes.
+
+Each change is recorded before it is made, so that it can be undone if the run is killed.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,22 @@ from qjump_mn.errors import MachineError
 from qjump_mn.results import manifest
 
 FOLDER = Path("/var/lib/qjump-mn")
-"""It outlives a boot, as Open vSwitch's database does."""
+"""A folder that survives a reboot, as Open vSwitch's database does."""
 
 LOCK, JOURNAL = "host.lock", "host.json"
 
 
 class Claim:
-    """This machine's network, for one process: a context manager, which puts everything back."""
+    """One process's claim to this machine's network; a context manager that undoes all changes."""
 
     def __init__(self, progress: Progress, folder: Path = FOLDER) -> None:
         self._progress, self._lock, self._path = progress, folder / LOCK, folder / JOURNAL
 
     def __enter__(self) -> Self:
-        """Take it, and take back what a killed run left. Raises MachineError that says whose it is."""
+        """Lock the network, and remove what a killed run left.
+
+        Raises MachineError, naming the other run, if that holds the network.
+        """
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         self._file = self._lock.open("a+")
         try:
@@ -40,9 +45,9 @@ class Claim:
         except BlockingIOError:
             self._file.close()
             raise MachineError(f"{holder(self._path)}: wait for its end, or use --backend guest") from None
-        if (left := read(self._path)) is not None:
-            self._progress(f"takes back what {left.whose()} left, which was killed")
-            host_leftovers.take_back(left)
+        if (journal := read(self._path)) is not None:
+            self._progress(f"removing what {journal.whose()} left when it was killed")
+            host_leftovers.take_back(journal)
         os.environ[host_leftovers.VARIABLE] = mark = os.urandom(8).hex()
         now = datetime.datetime.now(datetime.UTC)
         self._journal = Journal(
@@ -63,18 +68,21 @@ class Claim:
         self._file.close()
 
     def note_devices(self, devices: Mapping[str, str]) -> None:
-        """The interfaces that are about to be made on the machine itself, with their addresses."""
+        """Record interfaces that are about to be created on the machine, with their addresses."""
         self._journal.devices.update(devices)
         self._write()
 
     def note_namespace(self, name: str, inode: int) -> None:
-        """A namespace that is about to get this name."""
+        """Record a namespace that is about to get this name."""
         self._journal.namespaces[name] = inode
         self._write()
 
     def note_setting(self, read: tuple[str, ...], argv: tuple[str, ...], stdin: str) -> None:
-        """What puts back a setting that is about to be changed, and the command that has ``read`` it. What
-        was noted first stays: it is what was there before all of ours."""
+        """Record how to restore a setting that is about to be changed, unless it is recorded.
+
+        ``read`` is the command that read it, ``argv`` and ``stdin`` restore it. The first record
+        stays, because it has the value from before all our changes.
+        """
         if all(setting.read != read for setting in self._journal.settings):
             self._journal.settings.append(Setting(read, argv, stdin))
             self._write()
@@ -85,47 +93,52 @@ class Claim:
 
 
 def read(path: Path) -> Journal | None:
-    """What the run that has the machine, or had it when it was killed, has written down. Raises MachineError
-    for what is damaged, or of another version."""
+    """Return the journal of the run that holds the machine, or was killed while it did.
+
+    Returns None if there is none. Raises MachineError if the journal is damaged, or of another
+    version.
+    """
     try:
         return msgspec.json.decode(path.read_bytes(), type=Journal)
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError as error:
         raise MachineError(
-            f"{path}, which says what a killed run left on this machine, cannot be understood ({error}): "
-            "boot anew, which removes all but Open vSwitch's bridges, and remove that file"
+            f"{path}, which lists what a killed run left, cannot be read ({error}): reboot, which "
+            "removes all but Open vSwitch's bridges, and remove that file"
         ) from None
 
 
 def holder(path: Path) -> str:
-    """Whose run it is."""
+    """Return a sentence that names the run that holds the machine's network."""
     journal = read(path)
-    return f"{journal.whose()} has this machine's network" if journal else "another run begins here"
+    if journal is None:
+        return "another run is just starting on this machine"
+    return f"{journal.whose()} has this machine's network"
 
 
 def clean(progress: Progress, folder: Path = FOLDER) -> None:
-    """Take back what a killed run left on this machine; nothing while another runs."""
+    """Remove what a killed run left on this machine; do nothing while another run holds it."""
     path = folder / JOURNAL
     if not path.exists():
         return
     if os.geteuid():
-        progress("a run on this machine's own kernel may have left its network: as root run  qjump-mn clean")
+        progress("a killed run of the host backend may have left its network: run qjump-mn clean as root")
         return
     with (folder / LOCK).open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress(f"{holder(path)}; it is left alone")
+            progress(f"{holder(path)}; nothing was removed")
             return
-        if (left := read(path)) is not None:
-            for line in host_leftovers.take_back(left):
+        if (journal := read(path)) is not None:
+            for line in host_leftovers.take_back(journal):
                 progress(line)
             path.unlink()
 
 
 def _user() -> str:
-    """Who asked for it, before sudo."""
+    """Return the name of the user who started the run, before sudo."""
     uid = int(os.environ.get("SUDO_UID", os.getuid()))
     try:
         return pwd.getpwuid(uid).pw_name

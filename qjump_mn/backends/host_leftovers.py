@@ -1,6 +1,9 @@
-"""What a run leaves on this machine's own kernel when it is killed, found by marks that nobody else's has:
-a variable of our processes, a word of our rows in Open vSwitch, the inode of a namespace, the address of an
-interface. Names alone are anybody's: every user of Mininet has an h1 and an s1."""
+"""Find and remove what a killed run left on this machine's own kernel.
+
+It is recognised by marks that only that run has: an environment variable of its processes, a word
+in its rows in Open vSwitch, the inodes of its namespaces, the addresses of its interfaces. Names
+do not suffice: every user of Mininet has an h1 and an s1.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +22,21 @@ from qjump_mn.errors import LostError
 from qjump_mn.executor.steps import OWNER
 
 VARIABLE = "QJUMP_MN_HOST_RUN"
-"""In the environment of every process of a run; its value is the run's mark."""
+"""An environment variable of all processes of a run; its value is the run's mark."""
 
 KINDS = ("sch_", "cls_", "act_", "em_", "tcp_")
-"""Modules that the kernel loads by itself for what is asked of tc and TCP."""
+"""Prefixes of modules that the kernel loads on demand, for tc and TCP."""
 
 NAMED = frozenset(("openvswitch", "8021q", "veth", "ifb"))
-"""Others that a run loads."""
+"""Other modules that a run loads."""
 
 DEADLINE_S = 60.0
 SETTLE_S = 5.0
-"""How long modules that a run has loaded may still be in use before somebody else is taken for the user."""
+"""How long a module may stay in use before another program is assumed to use it."""
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """The command that has read a setting, and the one that puts it back, with its input."""
+    """The command that read a setting, and the command that restores it, with its input."""
 
     read: tuple[str, ...]
     argv: tuple[str, ...]
@@ -41,14 +44,17 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def survives_boot(self) -> bool:
-        """Whether the setting outlives the machine's next boot: the kernel's do not."""
+        """Whether the setting survives a reboot; the kernel's do not."""
         return self.argv[0] != "sysctl"
 
 
 class Journal(msgspec.Struct, kw_only=True):
-    """What a run has on this machine. ``boot`` is the kernel's own name of this boot, ``modules`` are those
-    that were loaded before; ``namespaces`` have inodes, ``devices`` have addresses; ``settings`` come in the
-    order in which they were changed."""
+    """What a run changed on this machine.
+
+    ``boot`` is the kernel's id of the boot. ``modules`` are those that were loaded before the run.
+    ``namespaces`` are inodes by name, ``devices`` addresses by name. ``settings`` are in the order
+    of their changes.
+    """
 
     mark: str
     pid: int
@@ -61,53 +67,55 @@ class Journal(msgspec.Struct, kw_only=True):
     settings: list[Setting] = []
 
     def whose(self) -> str:
-        """Whose run it is, since when."""
+        """Return a phrase that names the run's user, pid and start."""
         return f"a run of {self.user} (pid {self.pid}, since {self.since})"
 
 
 def boot() -> str:
-    """What the kernel calls this boot."""
+    """Return the kernel's id of this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def modules() -> dict[str, int]:
-    """The kernel's loaded modules, with how much uses each."""
-    path = Path("/proc/modules")  # which a kernel without modules does not have
+    """Return the number of uses of each loaded kernel module."""
+    path = Path("/proc/modules")  # a kernel without modules does not have it
     lines = map(str.split, path.read_text().splitlines() if path.exists() else [])
     return {line[0]: int(line[2]) for line in lines}
 
 
 def take_back(journal: Journal) -> list[str]:
-    """End, remove and put back all that is a run's; returns what was there, a line each. Whatever is not
-    there any more, or is another's by now, is left alone. Raises LostError for a process that does not
-    end."""
+    """End, remove and restore everything that is a run's; return a line for each thing.
+
+    What no longer exists, or now belongs to another, is left alone. Raises LostError if a process
+    does not end.
+    """
     same_boot = journal.boot == boot()
-    done = list(_end_processes(journal.mark)) if same_boot else []
-    done += _remove_rows()
+    lines = list(_end_processes(journal.mark)) if same_boot else []
+    lines += _remove_rows()
     if same_boot:
-        done += _remove_devices(journal.devices)
-        done += _remove_namespaces(journal.namespaces)
+        lines += _remove_devices(journal.devices)
+        lines += _remove_namespaces(journal.namespaces)
     for setting in reversed(journal.settings):
         if same_boot or setting.survives_boot:
             _run(setting.argv, setting.stdin)
     if same_boot:
-        done += _unload(set(journal.modules))
-    return done
+        lines += _unload(set(journal.modules))
+    return lines
 
 
 def _end_processes(mark: str) -> Iterator[str]:
-    """Kill what has the mark, and what that has started meanwhile."""
-    wanted, until = f"{VARIABLE}={mark}".encode(), time.monotonic() + DEADLINE_S
-    told: set[int] = set()
-    while pids := [pid for pid in _pids() if wanted in _environment(pid)]:
+    """Kill the processes with the mark, and those that they start meanwhile."""
+    variable, deadline = f"{VARIABLE}={mark}".encode(), time.monotonic() + DEADLINE_S
+    reported: set[int] = set()
+    while pids := [pid for pid in _pids() if variable in _environment(pid)]:
         for pid in pids:
-            if pid not in told:
-                told.add(pid)
+            if pid not in reported:
+                reported.add(pid)
                 yield f"ended process {pid} ({_command(pid)})"
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > until:
-            raise LostError(f"process {pids[0]} does not end")
+        if time.monotonic() > deadline:
+            raise LostError(f"process {pids[0]} of a killed run does not end on SIGKILL: reboot")
         time.sleep(0.02)
 
 
@@ -116,7 +124,7 @@ def _pids() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """Of one that has ended, none."""
+    """Return a process's environment; empty if it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     return []
@@ -129,25 +137,25 @@ def _command(pid: int) -> str:
 
 
 def _remove_rows() -> Iterator[str]:
-    """Bridges, QoS and queues of ours in Open vSwitch, where it runs."""
-    for name in _found("bridge", "name"):
+    """Remove our bridges, QoS and queues from Open vSwitch, if it runs."""
+    for name in _find_rows("bridge", "name"):
         if _run(("ovs-vsctl", "--timeout=10", "--if-exists", "del-br", name)) is not None:
             yield f"removed the bridge {name}"
-    rows = [(table, row) for table in ("qos", "queue") for row in _found(table, "_uuid")]
+    rows = [(table, row) for table in ("qos", "queue") for row in _find_rows(table, "_uuid")]
     words = [word for table, row in rows for word in ("--", "destroy", table, row)]
     if rows and _run(("ovs-vsctl", "--timeout=10", *words[1:])) is not None:
         yield f"removed {len(rows)} rows of QoS from Open vSwitch"
 
 
-def _found(table: str, column: str) -> list[str]:
-    find = ("ovs-vsctl", "--timeout=10", "--bare", f"--columns={column}", "find", table, OWNER)
-    return (_run(find) or "").split()
+def _find_rows(table: str, column: str) -> list[str]:
+    argv = ("ovs-vsctl", "--timeout=10", "--bare", f"--columns={column}", "find", table, OWNER)
+    return (_run(argv) or "").split()
 
 
 def _remove_devices(devices: dict[str, str]) -> Iterator[str]:
-    """Interfaces of the machine's own namespace, and what delays their packets (links of model tbf)."""
+    """Remove interfaces of the machine's own namespace, and their ifb devices (link model tbf)."""
     ours = [name for name, address in devices.items() if _address(name) == address]
-    for name in ours:  # all of them first: a pair's other end goes with it
+    for name in ours:  # before any pair, because deleting one end deletes the other
         _run(("ip", "link", "delete", f"i-{name}", "type", "ifb"))
     for name in ours:
         if _run(("ip", "link", "delete", name)) is not None:
@@ -155,7 +163,7 @@ def _remove_devices(devices: dict[str, str]) -> Iterator[str]:
 
 
 def _address(name: str) -> str:
-    """Of an interface; empty where there is none of this name."""
+    """Return an interface's address; empty if it does not exist."""
     with suppress(OSError):
         return Path("/sys/class/net", name, "address").read_text().strip()
     return ""
@@ -170,32 +178,33 @@ def _remove_namespaces(namespaces: dict[str, int]) -> Iterator[str]:
 
 
 def _unload(before: set[str]) -> Iterator[str]:
-    """Modules that were not loaded before and are of a kind that runs load, and those that came with them,
-    where nobody uses them."""
+    """Unload the modules that the run loaded, and those that came with them, unless in use."""
     new = modules().keys() - before
-    # Killed while it unloads, a run leaves what another module needed, without that.
+    # A run killed while it unloads may leave a dependency whose dependent module is gone.
     ours = {name for name in new if name in NAMED or name.startswith(KINDS)} | (new & _needed(NAMED))
-    # The kernel takes a namespace down later, and what is in it uses them until then.
-    until = time.monotonic() + SETTLE_S
-    while left := {name: uses for name, uses in modules().items() if name in ours}:
-        idle = [name for name, uses in left.items() if not uses]
-        gone = [name for name in idle if _run(("rmmod", name)) is not None]
-        yield from (f"unloaded the module {name}" for name in gone)
-        if not gone:
-            if time.monotonic() > until:
+    # The kernel dismantles a namespace later, and until then its contents use modules.
+    deadline = time.monotonic() + SETTLE_S
+    while loaded := {name: uses for name, uses in modules().items() if name in ours}:
+        idle = [name for name, uses in loaded.items() if not uses]
+        unloaded = [name for name in idle if _run(("rmmod", name)) is not None]
+        yield from (f"unloaded the module {name}" for name in unloaded)
+        if not unloaded:
+            if time.monotonic() > deadline:
                 return
             time.sleep(0.05)
 
 
 def _needed(names: Iterable[str]) -> set[str]:
-    """What these modules need, by the kernel's own list."""
-    said = "".join(_run(("modprobe", "--show-depends", name)) or "" for name in names)
-    return {name.replace("-", "_") for name in re.findall(r"insmod \S*/(\S+?)\.ko", said)}
+    """Return these modules and their dependencies, according to modprobe."""
+    output = "".join(_run(("modprobe", "--show-depends", name)) or "" for name in names)
+    return {name.replace("-", "_") for name in re.findall(r"insmod \S*/(\S+?)\.ko", output)}
 
 
 def _run(argv: tuple[str, ...], stdin: str = "") -> str | None:
-    """What a command prints; None where it fails: what it was to remove is not there, or its program is
-    not."""
+    """Return a command's output.
+
+    Returns None if it fails, because what it should remove, or its program, does not exist.
+    """
     with suppress(FileNotFoundError, subprocess.TimeoutExpired):
         done = subprocess.run(
             argv, input=stdin, capture_output=True, text=True, timeout=DEADLINE_S, check=False

@@ -1,4 +1,4 @@
-"""What a plan needs of this machine, to be run on its own kernel: looked at before anything is made."""
+"""Check that this machine has what a plan needs to run on its own kernel, before it runs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from qjump_mn.steps.network import MODULES, bring_up
 from qjump_mn.toolbox import build
 
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
-"""Where apt puts Mininet, which no index of Python packages has."""
+"""Where apt installs Mininet, which is not in any index of Python packages."""
 
 OURS = ("sch_qjump", "sch_qjump2015", "sch_wire")
-"""Modules that no distribution has."""
+"""Our kernel modules, which no distribution has."""
 
 PACKAGES = {
     "ethtool": "ethtool",
@@ -43,17 +43,19 @@ PACKAGES = {
     "sysctl": "procps",
     "tc": "iproute2",
 }
-"""Debian's and Ubuntu's packages of programs."""
+"""The package of each program, in Debian and Ubuntu."""
 
 
 class AptsMininet(MetaPathFinder):
-    """Finds Mininet, which is pure Python, where apt has put it, and nothing else of the system's packages:
-    their versions are not the environment's."""
+    """Imports Mininet from where apt installs it, but no other system package.
+
+    Mininet is pure Python. Other packages there may have other versions than the environment's.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: object = None
     ) -> ModuleSpec | None:
-        """For ``mininet`` alone; its modules are found by its own path."""
+        """Find ``mininet`` itself; the package finds its modules by its own path."""
         return PathFinder.find_spec(fullname, [DEBIAN_PACKAGES]) if fullname == "mininet" else None
 
 
@@ -61,13 +63,14 @@ FINDER = AptsMininet()
 
 
 def find_mininet() -> str:
-    """Make Mininet importable; why that cannot be, or empty."""
+    """Make Mininet importable; return a sentence if that fails, else an empty string."""
     if FINDER not in sys.meta_path:
         sys.meta_path.append(FINDER)
     try:
         importlib.import_module("mininet.net")
     except ImportError as error:
-        return f"Mininet cannot be used here ({error}): apt-get install mininet, or use --backend guest"
+        advice = "run `apt-get install mininet`, or use --backend guest"
+        return f"Mininet cannot be imported ({error}): {advice}"
     return ""
 
 
@@ -75,44 +78,47 @@ def check(plan: Plan) -> None:
     """Raise :class:`MachineError` for what this machine lacks."""
     if os.geteuid():
         raise MachineError(
-            "the host backend makes namespaces and loads modules: run it with sudo, or use --backend guest"
+            "the host backend creates namespaces and loads modules, which needs root: "
+            "run it with sudo, or use --backend guest"
         )
-    if why := find_mininet():
-        raise MachineError(why)
+    if problem := find_mininet():
+        raise MachineError(problem)
     if lacking := missing(_programs(plan)):
-        how = f"{_installed(lacking)}, or use --backend guest"
-        raise MachineError(f"this machine lacks {_listed(lacking)}: {how}")
+        advice = f"{_install_commands(lacking)}, or use --backend guest"
+        raise MachineError(f"this machine lacks {_listed(lacking)}: {advice}")
     if lacking := missing_modules(_modules(plan)):
-        raise MachineError(f"this machine lacks {_listed(lacking)}: {_loaded(lacking, plan)}")
+        raise MachineError(f"this machine lacks {_listed(lacking)}: {_module_advice(lacking, plan)}")
 
 
 def missing(programs: Iterable[str]) -> list[str]:
-    """Programs, and libraries by their paths, that are not there."""
+    """Return the programs that are not installed, and the libraries (paths) that do not exist."""
     return [name for name in programs if not (Path(name).exists() if name[0] == "/" else shutil.which(name))]
 
 
 def missing_modules(names: Iterable[str]) -> list[str]:
-    """Modules that cannot be loaded, and plugins of tc for ours that tc does not find."""
+    """Return phrases for modules that cannot be loaded, and for missing tc plugins of ours."""
     lacking = [f"the kernel module {name}" for name in names if not _succeeds("modprobe", "-nq", name)]
-    for name in names:
-        if name in OURS and "Unknown qdisc" in _said("tc", "qdisc", "add", name.removeprefix("sch_"), "help"):
-            lacking.append(f"tc's plugin for {name.removeprefix('sch_')}")
+    for qdisc in (name.removeprefix("sch_") for name in names if name in OURS):
+        if "Unknown qdisc" in _stderr("tc", "qdisc", "add", qdisc, "help"):
+            lacking.append(f"tc's plugin for {qdisc}")
     return lacking
 
 
 def _programs(plan: Plan) -> dict[str, None]:
-    """Every program that a step names, in order."""
+    """Return every program that a step runs, in order."""
     names: dict[str, None] = dict.fromkeys(("ovs-vsctl", "mnexec", "modprobe", "tc", "ethtool"))
     for trial in plan.trials():
         for step in (*bring_up(trial.network.skeleton()), *trial_steps(trial)):
             if isinstance(step, Run | Start):
-                names |= dict.fromkeys(_named(step.argv))
+                names |= dict.fromkeys(_programs_in(step.argv))
     return names
 
 
-def _named(argv: Sequence[str]) -> Iterator[str]:
-    """The programs of a command line, as in ``env A=B program`` and ``qjau -p 6 -- program``; and what is
-    preloaded."""
+def _programs_in(argv: Sequence[str]) -> Iterator[str]:
+    """Yield the programs and preloaded libraries of a command line.
+
+    Such as ``env A=B program`` and ``qjau -p 6 -- program``.
+    """
     words = list(argv)
     while words:
         name = words.pop(0)
@@ -141,8 +147,8 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _installed(names: Sequence[str]) -> str:
-    """How programs are installed: ours with make, others with apt."""
+def _install_commands(names: Sequence[str]) -> str:
+    """Return the commands that install programs: ours with make, others with apt."""
     folders = {name: folder for name in names if (folder := _folder(name))}
     packages = sorted({PACKAGES.get(name, name) for name in names if name not in folders})
     commands = [f"apt-get install {' '.join(packages)}"] if packages else []
@@ -151,29 +157,29 @@ def _installed(names: Sequence[str]) -> str:
 
 
 def _folder(name: str) -> str:
-    """The folder of native/ that makes this program or library; empty where none does."""
-    native = build.folder("native")
-    for makefile in sorted(native.glob("*/Makefile")):
-        named = re.escape(Path(name).name)
-        if re.search(rf"/{named}\s|^PROGRAM = {named}$", makefile.read_text(), re.MULTILINE):
+    """Return the folder of native/ that builds a program or library; empty if none does."""
+    pattern = re.escape(Path(name).name)
+    for makefile in sorted(build.folder("native").glob("*/Makefile")):
+        if re.search(rf"/{pattern}\s|^PROGRAM = {pattern}$", makefile.read_text(), re.MULTILINE):
             return os.path.relpath(makefile.parent)
     return ""
 
 
-def _loaded(lacking: Sequence[str], plan: Plan) -> str:
-    """How modules come here, and what does without."""
+def _module_advice(lacking: Sequence[str], plan: Plan) -> str:
+    """Return how to install missing modules, and how to run without them."""
     qdiscs = [name.removeprefix("sch_") for name in OURS]
     if not any(name.rpartition(" ")[2] in (*OURS, *qdiscs) for name in lacking):
         return "install the package of this kernel's modules, or use --backend guest"
-    without = ["link.model=tbf", *_limits(plan)]
+    settings = ["link.model=tbf", *_stock_limiters(plan)]
     return (
-        "`qjump-mn machine package .` makes the Debian packages that have them: apt-get install "
-        f"./qjump-dkms_*.deb ./qjump-tc_*.deb; without them use -s {' -s '.join(without)}, or --backend guest"
+        "build their Debian packages with `qjump-mn machine package .`, and install them with "
+        "`apt-get install ./qjump-dkms_*.deb ./qjump-tc_*.deb`; to run without them use "
+        f"-s {' -s '.join(settings)}, or --backend guest"
     )
 
 
-def _limits(plan: Plan) -> list[str]:
-    """The settings by which tc's own parts limit hosts."""
+def _stock_limiters(plan: Plan) -> list[str]:
+    """Return the settings that make stock qdiscs limit the hosts."""
     limited = (arm.scheme.name for arm in plan.arms_run if arm.qjump is not None and arm.qjump.qdisc)
     return [f"schemes.{name}.limiter=tbf" for name in dict.fromkeys(limited)]
 
@@ -184,7 +190,7 @@ def _succeeds(*argv: str) -> bool:
     return False
 
 
-def _said(*argv: str) -> str:
+def _stderr(*argv: str) -> str:
     with suppress(FileNotFoundError):
         return subprocess.run(argv, capture_output=True, text=True, check=False).stderr
     return ""

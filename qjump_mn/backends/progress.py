@@ -1,5 +1,4 @@
-"""What is told while trials run: in a terminal a line for each of them, which changes; else a line now and
-then."""
+"""Show progress while trials run: a changing line per trial in a terminal, else a line at times."""
 
 from __future__ import annotations
 
@@ -20,13 +19,13 @@ from qjump_mn.guest.cores import WAITS
 from qjump_mn.model.plan import Trial
 
 PLAIN_S = 30.0
-"""Without a terminal, a line after so long, and one about waiting for a core at most so often."""
+"""Without a terminal, the silence before a line, and between two lines about waiting for a core."""
 PLAIN_COLUMNS = 80
-"""The width of such lines."""
+"""The width of lines without a terminal."""
 
 
 class Row(NamedTuple):
-    """A trial that runs: its stage, how far that has come, and since when it no longer waits for a core."""
+    """A running trial: its latest line, and when it stopped waiting for a core."""
 
     line: str
     since: float
@@ -38,30 +37,32 @@ class Row(NamedTuple):
 
 
 class Board:
-    """A context manager. Trials tell it their stages from several threads; the main thread calls
-    :meth:`tick`.
+    """Shows the progress of trials within its block.
 
-    ``alone_s`` is what each trial is expected to take by itself.
+    Trials report their stages from several threads; the main thread calls :meth:`tick`.
+    ``alone_s`` is the expected time of each trial when it runs alone.
     """
 
     def __init__(
         self, out: Console, backend: Backend, trials: Sequence[Trial], alone_s: Mapping[str, float]
     ) -> None:
         self._out, self._backend, self._all, self._alone_s = out, backend, len(trials), dict(alone_s)
-        self._began = time.monotonic()
+        self._start_s = time.monotonic()
         self._rows: dict[str, Row] = {}
-        self._ready, self._took_s, self._said_s = 0, 0.0, 0.0
-        self._told = self._began
-        self._waits, self._waits_told = "", -math.inf
-        # FORCE_COLOR takes a pipe for a terminal, on which no line can be changed.
-        changes = out.is_terminal and not (out.is_dumb_terminal or out.no_color) and out.file.isatty()
-        self._live = (
-            Live(
-                console=out, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        self._done, self._actual_s, self._expected_s = 0, 0.0, 0.0
+        self._last_line_s = self._start_s
+        self._waiting_line, self._waiting_shown_s = "", -math.inf
+        # With FORCE_COLOR rich takes a pipe for a terminal, but lines cannot be changed there.
+        can_change = out.is_terminal and not (out.is_dumb_terminal or out.no_color)
+        self._live: Live | None = None
+        if can_change and out.file.isatty():
+            self._live = Live(
+                console=out,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
-            if changes
-            else None
-        )
 
     def __enter__(self) -> Self:
         if self._live:
@@ -76,53 +77,57 @@ class Board:
             self._live.stop()
 
     def tell(self, line: str) -> None:
-        """Say a line that stays."""
-        self._told = time.monotonic()
+        """Print a line that stays."""
+        self._last_line_s = time.monotonic()
         if self._live:
             self._live.update(self._lines())
         if line.startswith(WAITS):
             line = _cut(line, self._room)
-        self._out.print(f"{_clock(self._told - self._began)}{line}", markup=False)
+        self._out.print(f"{_clock(self._last_line_s - self._start_s)}{line}", markup=False)
 
     def stage(self, trial: Trial, line: str) -> str:
-        """A trial has come to ``line``; its stage, if that is another than before."""
+        """Set a trial's progress line; return its stage if that changed, else an empty string."""
         now, before = time.monotonic(), self._rows.get(trial.name)
         self._rows[trial.name] = Row(line, now if before is None or before.waits else before.since)
         stage = _stage(line)
         return stage if before is None or _stage(before.line) != stage else ""
 
-    def ended(self, trial: Trial, how: Ended, found: str = "") -> None:
-        """A trial has ended; ``found`` is a first word of what it measured. While it measures nobody asks:
-        to answer, the guest would need its processor, which is then busy with what is measured."""
+    def ended(self, trial: Trial, outcome: Ended, result: str = "") -> None:
+        """Print a trial's outcome; ``result`` is a first figure of what it measured.
+
+        There are no figures while a trial measures: to report them, the guest would need the
+        processor that is busy with the measurement.
+        """
         self._rows.pop(trial.name, None)
-        self._ready += 1
-        self._took_s += how.wall_s
-        self._said_s += self._alone_s.pop(trial.name)
-        left = f", {self._left()}" if self._ready < self._all and not self._live else ""
-        first = f"; {found}" if found else ""
-        self.tell(f"[{self._ready}/{self._all}] {trial.name}: {_how(how)}{first}{left}")
+        self._done += 1
+        self._actual_s += outcome.wall_s
+        self._expected_s += self._alone_s.pop(trial.name)
+        left = f", {self._left()}" if self._done < self._all and not self._live else ""
+        figure = f"; {result}" if result else ""
+        self.tell(f"[{self._done}/{self._all}] {trial.name}: {_outcome(outcome)}{figure}{left}")
 
     def tick(self) -> None:
-        """Show how it goes, if it is time to."""
+        """Update the lines in a terminal, or print a line if there was none for a while."""
         if self._live:
             self._live.update(self._lines(), refresh=True)
             return
         rows, now = dict(self._rows), time.monotonic()
-        # As many trials wait as there are cores, and one line is enough: that of the next to start.
-        waits = next((row.line for row in rows.values() if row.waits), "")
-        if waits and waits != self._waits and now - self._waits_told > PLAIN_S:
-            self._waits, self._waits_told = waits, now
-            self.tell(waits)
+        # As many trials may wait as there are cores; the line of the next one to start is enough.
+        waiting = next((row.line for row in rows.values() if row.waits), "")
+        if waiting and waiting != self._waiting_line and now - self._waiting_shown_s > PLAIN_S:
+            self._waiting_line, self._waiting_shown_s = waiting, now
+            self.tell(waiting)
         running = {name: row.line for name, row in rows.items() if not row.waits}
-        if running and now - self._told > PLAIN_S:
+        if running and now - self._last_line_s > PLAIN_S:
             self.tell(self._running(running))
 
     def _running(self, lines: Mapping[str, str]) -> str:
-        """What the trials do that run, or only their names, or only their number, whichever fits."""
-        run = "1 trial runs" if len(lines) == 1 else f"{len(lines)} trials run"
-        all_of_them = "; ".join(f"{name}: {line}" for name, line in lines.items())
-        choices = [f"{what}; {self._left()}" for what in (all_of_them, f"{run}: {', '.join(lines)}", run)]
-        return next((line for line in choices if len(line) <= self._room), choices[-1])
+        """Return the running trials' lines, or their names, or their number, whichever fits."""
+        number = "1 trial runs" if len(lines) == 1 else f"{len(lines)} trials run"
+        full = "; ".join(f"{name}: {line}" for name, line in lines.items())
+        texts = (full, f"{number}: {', '.join(lines)}", number)
+        candidates = [f"{text}; {self._left()}" for text in texts]
+        return next((line for line in candidates if len(line) <= self._room), candidates[-1])
 
     @property
     def _width(self) -> int:
@@ -130,14 +135,14 @@ class Board:
 
     @property
     def _room(self) -> int:
-        """The columns of a line that stays, behind the clock."""
-        return self._width - len(_clock(time.monotonic() - self._began))
+        """The width of a line that stays, without the clock in front of it."""
+        return self._width - len(_clock(time.monotonic() - self._start_s))
 
     def _lines(self) -> Group:
-        """What a terminal shows below the lines that stay; each is cut, for two would not go away."""
+        """Return the changing lines in a terminal, each cut to one row so that it can be erased."""
         lines = [f"{name}: {self._row(name, row)}" for name, row in list(self._rows.items())]
         if lines:
-            lines.append(f"{self._ready} of {self._all} trials done, {self._left()}")
+            lines.append(f"{self._done} of {self._all} trials done, {self._left()}")
         width = max(self._width - 1, 1)
         return Group(*(Text(_cut(line, width)) for line in lines))
 
@@ -145,24 +150,26 @@ class Board:
         if row.waits:
             return row.line
         elapsed_s, expected_s = time.monotonic() - row.since, self._pace() * self._alone_s[name]
-        return row.line if expected_s < 1 else f"{row.line}; {elapsed_s:.0f} of about {expected_s:.0f} s"
+        if expected_s < 1:
+            return row.line
+        return f"{row.line}; {elapsed_s:.0f} of about {expected_s:.0f} s"
 
     def _left(self) -> str:
-        """How long all will take that has not ended, in words; while others hold all cores nobody knows."""
+        """Return the remaining time in words; it is unknown while other users hold all cores."""
         if self._rows and all(row.waits for row in list(self._rows.values())):
             return "the others wait"
         now, pace = time.monotonic(), self._pace()
         left = []
         for name, alone_s in self._alone_s.items():
             row = self._rows.get(name)
-            gone_s = 0.0 if row is None or row.waits else now - row.since
-            left.append(max(0.0, pace * alone_s - gone_s))
+            elapsed_s = 0.0 if row is None or row.waits else now - row.since
+            left.append(max(0.0, pace * alone_s - elapsed_s))
         left_s = max(max(left, default=0.0), sum(left) / self._backend.parallel)
         return f"about {estimate.time_in_words(left_s)} left"
 
     def _pace(self) -> float:
-        """How many times longer trials take than was expected; once until one has ended."""
-        return self._took_s / self._said_s if self._said_s and self._took_s else 1.0
+        """Return actual over expected time of the ended trials; 1 before any has ended."""
+        return self._actual_s / self._expected_s if self._expected_s and self._actual_s else 1.0
 
 
 def _stage(line: str) -> str:
@@ -173,9 +180,11 @@ def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def _how(ended: Ended) -> str:
+def _outcome(ended: Ended) -> str:
+    """Return a trial's outcome in words."""
     if ended.exit_code:
-        return f"{'INVALID' if ended.exit_code == InvalidRunError.exit_code else 'LOST'}: {ended.message}"
+        is_invalid = ended.exit_code == InvalidRunError.exit_code
+        return f"{'INVALID' if is_invalid else 'LOST'}: {ended.message}"
     waited = f" (waited {ended.waited_s:.0f} s for a core)" if ended.waited_s >= 1 else ""
     return f"done in {ended.wall_s:.0f} s{waited}"
 

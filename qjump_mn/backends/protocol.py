@@ -1,4 +1,4 @@
-"""What every backend offers."""
+"""The interface of backends, and the outcome of a trial."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import NamedTuple, Protocol, Self
 from qjump_mn.model.plan import Plan, Trial
 
 Progress = Callable[[str], None]
-"""Called with what is done now, in a short line. What follows its first comma is how far that has come, so
-that it may be called often: "measures, 3 of 10 s"."""
+"""Called with a short line about the current stage, such as "measures, 3 of 10 s".
+
+The text after the first comma is how far the stage has got, and may change often.
+"""
 
 SIMULATED = "simulates, "
-"""What the simulator's process says on standard error of how far it has come begins so."""
+"""The prefix of the progress lines that the simulator's process prints on standard error."""
 
 
 class Ended(NamedTuple):
-    """How a trial ended: its exit code, a sentence if that is not 0, and how long it took.
+    """The outcome of a trial: its exit code, a sentence if that is not 0, and its resources.
 
-    ``virtual_s`` is on the guest's clock, ``wall_s`` on ours, without ``waited_s``, which is how long it
-    waited for a core before. ``cpu_s`` is what it kept processors busy for, and ``memory_mb`` the most memory
-    that it had; None where nobody knows.
+    ``virtual_s`` is its duration on the guest's clock, ``wall_s`` on the host's. ``waited_s`` is
+    the wait for a core before that. ``cpu_s`` is its processor time, ``memory_mb`` its peak
+    memory. None means unknown.
     """
 
     exit_code: int
@@ -34,10 +36,10 @@ class Ended(NamedTuple):
 
 
 class Backend(Protocol):
-    """A context manager; `parallel` trials may run at a time, each from a thread of its own.
+    """A backend, which is a context manager.
 
-    With `repeats_anywhere`, another machine with the same image gives the same results, so that a cluster
-    may run the trials.
+    Up to `parallel` trials may run at a time, each from its own thread. With `repeats_anywhere`,
+    another machine with the same image gives the same results, so a cluster may run the trials.
     """
 
     name: str
@@ -50,18 +52,19 @@ class Backend(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def check(self, plan: Plan, progress: Progress) -> None:
-        """Raise :class:`UsageError` for what this backend cannot do of the plan, before anything is made."""
+        """Raise :class:`UsageError` if this backend cannot run the plan; called first."""
 
     def cost(self, trial: Trial) -> float:
-        """How long the trial takes, compared with others of its plan; the longest are run first. 0 where
-        their order is to stay."""
+        """Return how long the trial takes, relative to the plan's other trials.
+
+        The longest are run first. Return 0 for all trials to keep their order.
+        """
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Make everything ready for the plan's trials; return what identifies the machine, for the
-        manifest."""
+        """Prepare the plan's trials, and return what identifies the machine, for the manifest."""
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
-        """Run one trial and leave its files in ``out``; never raises for what went wrong inside the trial."""
+        """Run one trial with its files in ``out``; do not raise for errors inside the trial."""
 
     def stop(self) -> None:
-        """End the trials that run now: the user does not want them any more."""
+        """End the trials that run now, because the user has interrupted the run."""

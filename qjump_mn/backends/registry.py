@@ -1,7 +1,8 @@
-"""The backends there are: ours, and those that other distributions add; to list them imports none.
+"""Find backends by name: those of qjump-mn, and those that other distributions add.
 
-A backend is a class after ``protocol.Backend``. Other distributions add theirs as entry points of the group
-``qjump_mn.backends`` (``qjump_mn.extensions``), under the name that the class has.
+Listing names imports no backend. A backend is a class with the interface ``protocol.Backend``.
+Other distributions add theirs as entry points of the group ``qjump_mn.backends``
+(``qjump_mn.extensions``), under the class's ``name``.
 """
 
 from __future__ import annotations
@@ -22,38 +23,43 @@ OURS = {
     "simulator": "qjump_mn.backends.simulator:SimulatorBackend",
 }
 FACTS = ("name", "clock", "repeats_anywhere")
-"""What a class says of itself before there is one of it."""
+"""Attributes that a backend's class must have."""
 
 
 def names() -> list[str]:
-    """The backends there are, sorted; raise :class:`UsageError` where two have one name."""
+    """Return the names of all backends, sorted; raise :class:`UsageError` if two are the same."""
     return sorted([*OURS, *extensions.entries(GROUP, OURS)])
 
 
 def check(backends: Iterable[str], where: str) -> None:
-    """Raise :class:`UsageError` with ``where`` for the first of ``backends`` that is no backend."""
-    known = names()
+    """Raise :class:`UsageError`, naming ``where``, for the first name that is not a backend's."""
+    valid = names()
     for name in backends:
-        if name not in known:
-            raise UsageError(f"{where}: there is no backend {name!r}: {suggestions.nearest(name, known)}")
+        if name not in valid:
+            raise UsageError(f"{where}: there is no backend {name!r}: {suggestions.nearest(name, valid)}")
 
 
 def make(name: str) -> Backend:
-    """The backend ``name``; raise :class:`UsageError` if there is none that works."""
+    """Return the backend ``name``; raise :class:`UsageError` if there is none that works."""
     check([name], "--backend")
-    backend: Any = EntryPoint(name, OURS[name], GROUP).load() if name in OURS else _added(name)
-    made: Backend = backend()
-    return made
+    if name in OURS:
+        backend_class: Any = EntryPoint(name, OURS[name], GROUP).load()
+    else:
+        backend_class = _load_extension(name)
+    backend: Backend = backend_class()
+    return backend
 
 
-def _added(name: str) -> Any:
-    """The class another distribution adds; raise :class:`UsageError` if it is no backend of that name."""
-    backend = extensions.load(GROUP, name)
-    lacking = [fact for fact in FACTS if not hasattr(backend, fact)]
-    if not lacking and backend.name == name:
-        return backend
+def _load_extension(name: str) -> Any:
+    """Return another distribution's class; raise :class:`UsageError` if it is not that backend."""
+    backend_class = extensions.load(GROUP, name)
+    lacking = [fact for fact in FACTS if not hasattr(backend_class, fact)]
+    if not lacking and backend_class.name == name:
+        return backend_class
     distribution = extensions.owner(extensions.entries(GROUP)[name])
-    reason = f"does not say its {' and '.join(lacking)}" if lacking else f"calls itself {backend.name!r}"
-    raise UsageError(
-        f"{distribution} adds the backend {name!r}, which {reason}: repair or uninstall {distribution}"
-    )
+    if lacking:
+        reason = f"has no attribute {' and '.join(lacking)}"
+    else:
+        reason = f"has the name {backend_class.name!r}"
+    problem = f"{distribution} adds the backend {name!r}, which {reason}"
+    raise UsageError(f"{problem}: repair or uninstall {distribution}")

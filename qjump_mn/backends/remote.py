@@ -1,9 +1,9 @@
-"""A backend whose trials run on the workers of a Dask cluster: ``--engine dask --scheduler ADDRESS``, for the
-simulator and the guest.
+"""Run trials on the workers of a Dask cluster: ``--engine dask --scheduler ADDRESS``.
 
-Every worker has this package, of this version, and builds or finds its own image; a trial is refused where
-that is not ours. What a worker leaves comes back as bytes, so that the run directory is the one of a run at
-home. A worker that dies loses nothing: Dask gives its trials to another.
+This works for the simulator and the guest. Every worker needs this package, in this version. A
+worker builds or finds its own image, and refuses trials if that differs from ours. It returns a
+trial's files as bytes, so the run directory is the same as that of a local run. If a worker dies,
+Dask gives its trials to another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONNECT_S = 10.0
 
 
 class RemoteBackend:
-    """Runs the trials of ``inner`` on a cluster, as many at a time as it has threads when the run begins."""
+    """Runs the trials of ``inner`` on a cluster, one per thread that it has at the start."""
 
     repeats_anywhere = True
 
@@ -49,7 +49,10 @@ class RemoteBackend:
             self._client.close()
 
     def check(self, plan: Plan, progress: Progress) -> None:
-        """As the inner backend; raise :class:`MachineError` without Dask, a scheduler, or workers."""
+        """Check the plan as the inner backend does, and connect to the cluster.
+
+        Raises :class:`MachineError` if Dask, the scheduler or workers are missing.
+        """
         self._inner.check(plan, progress)
         try:
             distributed: Any = importlib.import_module("distributed")  # has no types
@@ -60,31 +63,30 @@ class RemoteBackend:
         try:
             self._client = distributed.Client(self._scheduler, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise MachineError(
-                f"no Dask scheduler answers at {self._scheduler}: {str(error) or type(error).__name__}"
-            ) from None
+            reason = str(error) or type(error).__name__
+            raise MachineError(f"no Dask scheduler answers at {self._scheduler}: {reason}") from None
         self.parallel = sum(self._client.nthreads().values())
         if not self.parallel:
             raise MachineError(
-                f"the Dask scheduler at {self._scheduler} has no workers: start some with  dask worker "
-                f"{self._scheduler}"
+                f"the Dask scheduler at {self._scheduler} has no workers: start some with `dask "
+                f"worker {self._scheduler}`"
             )
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """As the inner backend here: what each worker must have too."""
+        """Prepare the inner backend on this machine; each worker must have the same image."""
         facts = self._inner.prepare(plan, progress)
         self._run = functools.partial(
             run_here, self.name, msgspec.json.encode(plan), facts["image"], __version__
         )
-        progress(f"{self.parallel} threads of the Dask cluster at {self._scheduler}")
+        progress(f"using {self.parallel} threads of the Dask cluster at {self._scheduler}")
         return facts
 
     def cost(self, trial: Trial) -> float:
-        """As the inner backend."""
+        """Return the inner backend's cost."""
         return self._inner.cost(trial)
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
-        """Run one trial on some worker."""
+        """Run one trial on any worker."""
         with self._lock:
             future = self._client.submit(self._run, msgspec.json.encode(trial), key=f"{out}", pure=False)
             self._futures.add(future)
@@ -92,13 +94,10 @@ class RemoteBackend:
             ended, files = future.result()
         except QJumpError as error:
             return Ended(error.exit_code, str(error), None, 0.0)
-        except (
-            Exception
-        ) as error:  # whatever a cluster may come to: a killed worker's exception, a lost scheduler
-            words = next(iter(str(error).splitlines()), "")
-            return Ended(
-                LostError.exit_code, f"the Dask cluster lost it: {type(error).__name__}: {words}", None, 0.0
-            )
+        except Exception as error:  # a killed worker, a lost scheduler: no common class
+            reason = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+            sentence = f"the Dask cluster lost the trial: {reason}"
+            return Ended(LostError.exit_code, sentence, None, 0.0)
         finally:
             with self._lock:
                 self._futures.discard(future)
@@ -109,7 +108,7 @@ class RemoteBackend:
         return Ended(*ended)
 
     def stop(self) -> None:
-        """Cancel what has not ended."""
+        """Cancel all trials that have not ended."""
         if self._client is not None:
             with self._lock:
                 self._client.cancel(list(self._futures), force=True)
@@ -118,10 +117,13 @@ class RemoteBackend:
 def run_here(
     backend: str, plan: bytes, image: str, version: str, trial: bytes
 ) -> tuple[tuple[Any, ...], dict[str, bytes]]:
-    """On a worker: how a trial ended, and the files that it left; raise :class:`MachineError` where the
-    worker is not the same machine."""
+    """Run a trial on a worker, and return its outcome and its files by name.
+
+    Raises :class:`MachineError` if the worker has another version or image.
+    """
     if version != __version__:
-        raise MachineError(f"a worker has qjump-mn {__version__}, not {version}: install the same")
+        problem = f"a worker has qjump-mn {__version__}, not {version}"
+        raise MachineError(f"{problem}: install the same version")
     ready, worker_image = _prepared(backend, plan)
     if worker_image != image:
         raise MachineError(
@@ -133,15 +135,15 @@ def run_here(
         ended = ready.run(
             msgspec.json.decode(trial, type=Trial, dec_hook=programs.decode), folder, lambda line: None
         )
-        left = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        return tuple(ended), {path.relative_to(folder).as_posix(): path.read_bytes() for path in left}
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        return tuple(ended), {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 _preparing = threading.Lock()
 
 
 def _prepared(backend: str, plan: bytes) -> tuple[Backend, str]:
-    with _preparing:  # the threads of a worker share what is prepared once
+    with _preparing:  # so that the threads of a worker prepare a plan only once
         return _prepare(backend, plan)
 
 

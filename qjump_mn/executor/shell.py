@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from .steps import MACHINE
 
@@ -79,9 +80,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; raise subprocess.TimeoutExpired after ``deadline_s``."""
         # In the guest, files cost much less than polling pipes.
-        in_, out, err = (
-            os.fdopen(os.memfd_create(name), "w+", errors="replace") for name in ("stdin", "stdout", "stderr")
-        )
+        in_, out, err = (_memory_file(name) for name in ("stdin", "stdout", "stderr"))
         with in_, out, err:
             in_.write(stdin)
             in_.seek(0)
@@ -100,11 +99,15 @@ class Shell:
             return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def start(self, node: str, argv: Sequence[str], *, stdout: Path, stderr: Path, folder: Path) -> Process:
-        """Start a program in ``folder``, with its output in two files and an empty standard input."""
+        """Start a program in ``folder``, with two files for its output and an empty input."""
         with stdout.open("wb") as out, stderr.open("wb") as errors:
             return Process(
                 inside(node, argv), stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=folder
             )
+
+
+def _memory_file(name: str) -> TextIO:
+    return os.fdopen(os.memfd_create(name), "w+", errors="replace")
 
 
 @contextmanager

@@ -1,11 +1,14 @@
-"""One core for each guest: its kernel and its programs take turns, and two at once would share what there is.
+"""Give each guest a processor core of its own, and queue the guests that wait for one.
 
-Who asks first is served first, among all processes and threads of a user; but one that is long lets those
-pass that come within ten minutes and are short. A folder holds a file for each core, which its holder locks,
-and a file for each thread that waits, which that thread locks and whose name is the time since boot when it
-asked, ten minutes later for a long one (no change of the clock matters). The kernel drops the locks of
-whoever dies; a file of the dead is removed by the next who looks. No lock is ever waited for, so that a
-process that is stopped stops nobody else.
+A guest's kernel and programs take turns on one core, and two guests on it would slow each other
+down. Guests of all processes and threads of a user are served in order of arrival, except that a
+long guest lets short ones pass that arrive within ten minutes.
+
+A folder holds a file for each core, which the core's holder locks. It also holds a file for each
+waiting thread, which that thread locks. The file's name is the thread's time of arrival since boot
+(which no change of the clock affects), plus ten minutes for a long guest. The kernel drops the
+locks of a process that dies, and the next process that looks removes its files. Nothing ever blocks
+on a lock, so a process that is stopped stops no other.
 """
 
 from __future__ import annotations
@@ -26,10 +29,10 @@ from qjump_mn.process.processes import stat
 Progress = Callable[[str], None]
 
 WAITS = "waits for a core"
-"""Every line about waiting begins so."""
+"""The prefix of every progress line about waiting."""
 
 YIELDS_S = 600
-"""So long a long guest that waits lets short ones pass."""
+"""How long a waiting long guest lets short ones pass."""
 
 _POLL_S = 0.05
 _SILENT_S = 1.0
@@ -39,11 +42,11 @@ _RUNTIME = Path("/run")
 
 
 class StoppedError(LostError):
-    """It was not started: the run was ended before."""
+    """The guest was not started, because the run was ended first."""
 
 
 class BusyError(MachineError):
-    """Other processes had all cores, for longer than the caller wanted to wait."""
+    """Other processes held all cores for longer than the caller was willing to wait."""
 
 
 @contextmanager
@@ -54,13 +57,13 @@ def core(
     patience_s: float = math.inf,
     long: bool = False,
 ) -> Iterator[int]:
-    """Take a core that no other guest of this user has, waiting until there is one; its number. A ``long``
-    one lets others pass for a while.
+    """Wait for a free core, and hold it within the block; yields the core's number.
 
-    It is free again with the block, or when this process ends, whatever ends it. After a second of waiting,
-    ``progress`` is told which other processes have the cores and how many threads of theirs are ahead, and
-    again when that has changed. Raises :class:`BusyError` after ``patience_s``, and :class:`StoppedError`
-    once ``stop`` is set.
+    The core is free again after the block, or when this process ends for any reason. A ``long``
+    guest lets short ones pass for a while. After a second of waiting, and whenever it changes,
+    ``progress`` gets a line with the other processes that hold the cores, and the number of their
+    threads ahead in the queue. Raises :class:`BusyError` after ``patience_s``, and
+    :class:`StoppedError` once ``stop`` is set.
     """
     folder = _folder()
     with _ticket(folder, YIELDS_S * 10**9 if long else 0) as ticket:
@@ -79,49 +82,49 @@ def _wait(
     stop: threading.Event,
     patience_s: float,
 ) -> tuple[int, int]:
-    """The core's number and the handle that holds it."""
-    began = time.monotonic()
-    reported, line, line_s = "", "", began
+    """Return the number of a free core and the file descriptor that holds its lock."""
+    start = time.monotonic()
+    reported, line, line_s = "", "", start
     while not stop.is_set():
-        cores, before = os.sched_getaffinity(0), _before(folder, ticket)
-        # A core that somebody before us may use is left to them.
-        for number in sorted(cores.difference(*before.values())):
+        cores, ahead = os.sched_getaffinity(0), _threads_ahead(folder, ticket)
+        # Leave the cores that a thread ahead of us may use to that thread.
+        for number in sorted(cores.difference(*ahead.values())):
             if (slot := _take(folder / str(number))) is not None:
                 return number, slot
         now = time.monotonic()
-        if now - began > patience_s:
-            raise BusyError(_taken(_holders(folder, cores)))
-        if (current := _line(_holders(folder, cores), before)) != line:
+        if now - start > patience_s:
+            raise BusyError(_busy_sentence(_holders(folder, cores)))
+        if (current := _waiting_line(_holders(folder, cores), ahead)) != line:
             line, line_s = current, now
-        # A core is free for a moment before the next one takes it, which is not worth a line.
+        # A core that is free for a moment, before the next guest takes it, is not worth a line.
         if line != reported and now - line_s > _SILENT_S:
             progress(line)
             reported = line
         stop.wait(_POLL_S)
-    raise StoppedError("it was ended while it waited for a core")
+    raise StoppedError("the run was ended while it waited for a core")
 
 
-def _line(holders: Mapping[int, float], before: Iterable[int]) -> str:
-    """Such as "waits for a core: pid 12 since 18:02, 34 since 18:05; 2 ahead"."""
-    clocks = (f"{pid} since {time.strftime('%H:%M', time.localtime(at))}" for pid, at in holders.items())
-    ahead = len(set(before).difference(thread.native_id for thread in threading.enumerate()))
-    parts = [f"pid {', '.join(clocks)}"] if holders else []
-    parts += [f"{ahead} ahead"] if ahead else []
+def _waiting_line(holders: Mapping[int, float], ahead: Iterable[int]) -> str:
+    """Return a line such as "waits for a core: pid 12 since 18:02, 34 since 18:05; 2 ahead"."""
+    times = {pid: time.strftime("%H:%M", time.localtime(at)) for pid, at in holders.items()}
+    others = len(set(ahead).difference(thread.native_id for thread in threading.enumerate()))
+    parts = [f"pid {', '.join(f'{pid} since {at}' for pid, at in times.items())}"] if holders else []
+    parts += [f"{others} ahead"] if others else []
     return ": ".join([WAITS, "; ".join(parts)] if parts else [WAITS])
 
 
-def _taken(holders: Collection[int]) -> str:
+def _busy_sentence(holders: Collection[int]) -> str:
     pids = f" (pid{'s' if len(holders) > 1 else ''} {', '.join(map(str, holders))})" if holders else ""
     return f"all cores are taken{pids}"
 
 
 @contextmanager
-def _ticket(folder: Path, later_ns: int) -> Iterator[str]:
-    """The name of a locked file that stands in the queue for this thread, as if it asked so much later."""
+def _ticket(folder: Path, delay_ns: int) -> Iterator[str]:
+    """Queue this thread, as if it had arrived ``delay_ns`` later; yields its locked file's name."""
     while True:
-        path = folder / f"wait-{_since_boot_ns() + later_ns:020d}-{threading.get_native_id()}"
+        path = folder / f"wait-{_since_boot_ns() + delay_ns:020d}-{threading.get_native_id()}"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        # Before we have the lock, another may take the file for one of the dead and remove it.
+        # Until we hold the lock, another process may think that our file is stale and remove it.
         if _lock(handle) and os.fstat(handle).st_nlink:
             break
         os.close(handle)
@@ -132,9 +135,8 @@ def _ticket(folder: Path, later_ns: int) -> Iterator[str]:
         os.close(handle)
 
 
-def _before(folder: Path, ticket: str) -> dict[int, set[int]]:
-    """For each thread that comes before and still waits: the cores that it may use. Files of the dead are
-    removed."""
+def _threads_ahead(folder: Path, ticket: str) -> dict[int, set[int]]:
+    """Return the cores that each waiting thread ahead of us may use; remove stale files."""
     waiting = {}
     for path in sorted(folder.glob("wait-*")):
         if path.name == ticket:
@@ -147,7 +149,8 @@ def _before(folder: Path, ticket: str) -> dict[int, set[int]]:
                 elif path.name < ticket:
                     thread = int(path.name.rpartition("-")[2])
                     with suppress(ProcessLookupError):
-                        if stat(thread)[:1] != ["T"]:  # Ctrl-Z: it keeps its place and nobody waits for it
+                        # A thread stopped by Ctrl-Z keeps its place, but others may pass it.
+                        if stat(thread)[:1] != ["T"]:
                             waiting[thread] = os.sched_getaffinity(thread)
             finally:
                 os.close(handle)
@@ -155,7 +158,7 @@ def _before(folder: Path, ticket: str) -> dict[int, set[int]]:
 
 
 def _take(slot: Path) -> int | None:
-    """A handle that holds the core; None while another has it."""
+    """Lock a core's file and return its descriptor; None if another guest holds it."""
     handle = os.open(slot, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if not _lock(handle):
         os.close(handle)
@@ -166,16 +169,18 @@ def _take(slot: Path) -> int | None:
 
 
 def _holders(folder: Path, cores: set[int]) -> dict[int, float]:
-    """The other processes that have these cores, by pid: since when each has one, in Unix time, the longest
-    first."""
-    since: dict[int, float] = {}
+    """Return the other processes that hold these cores, by pid, with the Unix time of their start.
+
+    The longest holder comes first.
+    """
+    starts: dict[int, float] = {}
     for number in cores:
-        with suppress(FileNotFoundError, ValueError):  # it is free, or being taken right now
-            pid, since_ns = map(int, (folder / str(number)).read_text().split()[:2])
-            began = time.time() - (_since_boot_ns() - since_ns) / 1e9
-            since[pid] = min(began, since.get(pid, math.inf))
-    since.pop(os.getpid(), None)
-    return dict(sorted(since.items(), key=lambda holder: holder[1]))
+        with suppress(FileNotFoundError, ValueError):  # the core is free, or just being taken
+            pid, start_ns = map(int, (folder / str(number)).read_text().split()[:2])
+            start = time.time() - (_since_boot_ns() - start_ns) / 1e9
+            starts[pid] = min(start, starts.get(pid, math.inf))
+    starts.pop(os.getpid(), None)
+    return dict(sorted(starts.items(), key=lambda holder: holder[1]))
 
 
 def _since_boot_ns() -> int:
@@ -191,29 +196,30 @@ def _lock(handle: int) -> bool:
 
 
 def _folder() -> Path:
-    """The folder of this user's slots on this machine, the same for all sessions of the user.
+    """Return the folder of locks, the same for all of a user's sessions on this machine.
 
-    Only the user can make a folder in ``/run`` (as root) or ``/run/user/UID``. In ``/tmp`` anybody can, and
-    so stop the user's runs: the first name there that is free or the user's own is taken. ``TMPDIR`` comes
-    before them.
+    ``TMPDIR`` comes first, if it is set. Else it is in ``/run`` (for root) or ``/run/user/UID``,
+    where no other user can create a folder. In ``/tmp`` any user can, and could so block this
+    user's runs; so the first name there that is free, or the user's own, is taken.
     """
     user, temporary = os.getuid(), Path(tempfile.gettempdir())
     runtime = _RUNTIME / "user" / str(user) if user else _RUNTIME
-    places = [runtime / _NAME] * ("TMPDIR" not in os.environ and _is_ours(runtime))
-    places += [temporary / f"{_NAME}-{user}{suffix}" for suffix in ("", *map(str, range(1, _TRIES)))]
-    for folder in places:
+    candidates = [runtime / _NAME] * ("TMPDIR" not in os.environ and _is_ours(runtime))
+    suffixes = ("", *map(str, range(1, _TRIES)))
+    candidates += [temporary / f"{_NAME}-{user}{suffix}" for suffix in suffixes]
+    for folder in candidates:
         with suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
         if _is_ours(folder):
             return folder
     raise MachineError(
-        f"no folder for who has which core: {temporary}/{_NAME}-{user} and {_TRIES - 1} more belong to "
-        "others: remove them"
+        f"no folder to lock cores in: {temporary}/{_NAME}-{user} and {_TRIES - 1} more belong to "
+        "other users: remove them"
     )
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is a folder of this user that nobody else may write."""
+    """Whether ``folder`` belongs to this user, and no other user can write to it."""
     try:
         status = folder.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a guest starts from: Linux as a program, and an initramfs of ours."""
+"""Provide the image of a guest: a Linux kernel that runs as a program, and its initramfs."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ def prepare(
     extra: Mapping[str, bytes | Path] | None = None,
     of_packages: bool = False,
 ) -> Image:
-    """Everything that a guest needs: the reference machine, or kernel, programs and initramfs, built now or
-    found in the cache.
+    """Return the image: the reference machine, or one built from packages, now or earlier.
 
-    `extra` are more files for the guest, by names relative to /. Building needs root, using what root built
-    does not. With ``of_packages`` it is made of packages whatever machine there is. Raises
-    MachineError with what is missing.
+    `extra` are more files for the guest, by names relative to /. With ``of_packages`` the reference
+    machine is not used. Building needs root; using what root built does not. Raises MachineError,
+    which says what is missing.
     """
     check_processor()
     if not (extra or of_packages) and (machine := machines.reference(progress)):
-        return _of_machine(machine, progress)
+        return _from_machine(machine, progress)
     tree = toolbox.toolbox(progress)
     differences = toolbox.differences(tree)
     if differences:
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     kernel = um.kernel(progress)
-    more = {name: Node.file(content) for name, content in (extra or {}).items()}
-    initrd = image.initramfs(tree, overlay.nodes(tree, progress) | more, progress)
+    extra_nodes = {name: Node.file(content) for name, content in (extra or {}).items()}
+    initrd = image.initramfs(tree, overlay.nodes(tree, progress) | extra_nodes, progress)
     sha256 = {"kernel": cache.recorded_hash(kernel), "initrd": cache.recorded_hash(initrd)}
     packages = [f"{package.name}={package.version}" for package in tree.packages]
     return Image(
@@ -53,18 +52,18 @@ def prepare(
         differences=differences,
         identity=_identity(tree, extra or {}),
         release=_release(kernel),
-        outer=_around(None, progress),
+        outer=_outer_machine(None, progress),
     )
 
 
 def check_processor() -> None:
-    """Raise MachineError where this computer lacks what guests run in on its processor."""
+    """Raise MachineError if guests need QEMU on this processor and it is not installed."""
     if outer.is_wanted():
         outer.qemu()
 
 
 def _identity(tree: Tree, extra: Mapping[str, bytes | Path]) -> str:
-    """What stands for the machine in a run: what is built and runs, whatever is written about it."""
+    """Return the hash that identifies the image: of what is built and runs, without prose."""
     parts = {
         "toolbox": tree.packages_sha256,
         "Linux": um.identity(),
@@ -79,7 +78,7 @@ def _hash(content: bytes | Path) -> str:
     return cache.hash_of(content if isinstance(content, bytes) else content.read_bytes())
 
 
-def _of_machine(folder: Path, progress: Progress) -> Image:
+def _from_machine(folder: Path, progress: Progress) -> Image:
     facts = machines.facts(folder)
     return Image(
         kernel=folder / KERNEL,
@@ -90,20 +89,23 @@ def _of_machine(folder: Path, progress: Progress) -> Image:
         differences=[],
         identity=machines.read().image,
         release=facts.release,
-        outer=_around(folder / OUTER, progress),
+        outer=_outer_machine(folder / OUTER, progress),
     )
 
 
-def _around(given: Path | None, progress: Progress) -> Path | None:
-    """The machine around each guest, that of a machine file if it has one; None where there is no need."""
+def _outer_machine(folder: Path | None, progress: Progress) -> Path | None:
+    """Return the machine around each guest, or None if guests run directly on this host.
+
+    It is in ``folder``, if that exists, or is built.
+    """
     if not outer.is_wanted():
         return None
-    progress(f"guests run in {outer.QEMU}, which takes some {outer.SLOWER} times as long: docs/machine.md")
-    return given if given and given.is_dir() else toolbox_outer.machine(progress)
+    progress(f"guests run in {outer.QEMU}, about {outer.SLOWER} times slower: see docs/machine.md")
+    return folder if folder and folder.is_dir() else toolbox_outer.machine(progress)
 
 
 def _release(kernel: Path) -> str:
-    """The kernel's own word for its version, such as 7.3.4."""
+    """Return the kernel's version, such as 7.3.4, as it prints it."""
     try:
         done = subprocess.run([kernel, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:

@@ -1,10 +1,9 @@
-"""One instance of Linux as a program, whose clock stands still while anything runs: what goes in and out of
-it are files that are opened here.
+"""Run one instance of Linux as a program, whose clock stands still while code runs.
 
-It is started as a process group of its own, with a clean environment, behind a fence (starter.py), and sees
-its kernel, an initramfs and two files: bytes that it reads as /dev/host-in, and what it writes to
-/dev/host-out. /dev/host-log, which has the kernel's messages too, is the console. It ends when it powers
-off, or panics.
+The instance has a process group of its own, a clean environment, and a fence around it
+(starter.py). It sees only its kernel, an initramfs and three files, which are opened here: it reads
+its input from /dev/host-in, writes its result to /dev/host-out, and has its console and kernel
+messages in /dev/host-log. It ends when it powers off or panics.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from qjump_mn.process.leash import leashed
 from qjump_mn.process.processes import Used, wait
 
 BEGAN_NS = 1_767_225_600_000_000_000
-"""What the clock says when an instance starts: 2026-01-01, as everywhere in the project."""
+"""The guest's clock at the start of an instance: 2026-01-01, as everywhere in the project."""
 
-_WORDS = (
+_PARAMETERS = (
     "time-travel=inf-cpu",
     f"time-travel-start={BEGAN_NS}",
-    "seccomp=on",  # programs are processes of the host's, which trap their system calls
-    "uml_dir=",  # no folder of the host's
+    "seccomp=on",  # the guest's programs are host processes whose system calls are trapped
+    "uml_dir=",  # no folder on the host
     "console=ttynull",
     "rdinit=/init",
     "norandmaps",
@@ -44,7 +43,7 @@ _WORDS = (
     "panic=-1",
     "oops=panic",
     "noreboot",
-    "ifb.numifbs=0",  # by itself it makes two that nobody asked for
+    "ifb.numifbs=0",  # by default it creates two devices
     "quiet",
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/"}
@@ -58,7 +57,7 @@ MEMORY_MB = 1024
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What an instance left: the files of what it wrote and of its console, and what it took of the host."""
+    """An instance's result and console (files), and the host's resources that it used."""
 
     out: Path
     log: Path
@@ -66,7 +65,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Stop:
-    """Ends all instances that were started under it, now and for good; used from several threads."""
+    """Ends all instances that were started with it, and prevents new ones; thread-safe."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
@@ -74,25 +73,28 @@ class Stop:
         self._lock = threading.Lock()
 
     def now(self) -> None:
-        """Kill what runs: whoever waits for it gets a LostError. A later start raises StoppedError."""
-        with self._lock:  # so that none is between its start and its entry
+        """Kill all running instances, whose callers get a LostError.
+
+        Later starts raise StoppedError.
+        """
+        with self._lock:  # no instance is started but not yet in the set
             self.event.set()
             for process in self._running:
                 process.kill()
 
     @contextlib.contextmanager
     def running(self, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
-        """The process that ``start`` starts, killed with the block, and all of its session."""
+        """Start a process, and kill it and its whole process group at the end of the block."""
         with self._lock:
             if self.event.is_set():
-                raise StoppedError("it was ended before its guest had started")
+                raise StoppedError("the run was ended before its guest started")
             process = start()
             self._running.add(process)
         try:
             yield process
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # programs of the guest are processes, too
+                os.killpg(process.pid, signal.SIGKILL)  # the guest's programs are host processes
             process.wait()
             with self._lock:
                 self._running.discard(process)
@@ -111,62 +113,69 @@ def run(
     core: int | None = None,
     stop: Stop | None = None,
 ) -> Outcome:
-    """Run one to its end in an empty ``folder``, which keeps `out` and `log`; ``words`` are added to the
-    kernel's command line. ``line`` is called with each line of the console, ``core`` is the one that it is
-    kept on.
+    """Run an instance to its end in an empty ``folder``, which keeps the files `out` and `log`.
 
-    Raises LostError, with the last lines of the console, for a panic, where it ends otherwise than by
-    powering off, and after the deadline; StoppedError where ``stop`` does not let it start.
+    ``data`` is its input, ``words`` are added to the kernel's command line, ``line`` is called with
+    each line of the console, and ``core`` is the processor that it is pinned to.
+
+    Raises LostError, with the last lines of the console, if it panics, ends in any way but by
+    powering off, or overruns the deadline. Raises StoppedError if ``stop`` prevents its start.
     """
     (folder / "in").write_bytes(data)
     out, log = folder / "out", folder / "log"
     with (
-        (folder / "in").open("rb") as into,
+        (folder / "in").open("rb") as input_file,
         initrd.open("rb") as image,
-        out.open("wb") as result,
-        log.open("ab") as console,  # the kernel's messages and a program's may come at once
+        out.open("wb") as output,
+        log.open("ab") as console,  # the kernel and programs may write to it at the same time
     ):
-        given = [file.fileno() for file in (into, image, result, console)]
+        descriptors = [file.fileno() for file in (input_file, image, output, console)]
+        numbers = ",".join(map(str, descriptors))
         argv = [str(kernel), *command_line(memory_mb, words)]
-        fenced = [sys.executable, "-I", "-S", str(starter.__file__), ",".join(map(str, given)), *argv]
-        begin = partial(start, fenced, core, console, _ENVIRONMENT, given)
-        status, used = followed(begin, log, wall_deadline_s, line, stop)
+        fenced = [sys.executable, "-I", "-S", str(starter.__file__), numbers, *argv]
+        begin = partial(start, fenced, core, console, _ENVIRONMENT, descriptors)
+        status, used = follow(begin, log, wall_deadline_s, line, stop)
     if status:
         raise lost(f"the guest ended with status {status}", log.read_text(errors="replace"))
     return Outcome(out, log, used)
 
 
 def command_line(memory_mb: int, words: Sequence[str] = ()) -> list[str]:
-    """What the kernel is told, with the same descriptors in each run, for it goes into the pool of random
-    numbers: from the first on, what it reads, its initramfs, what it writes, and its console."""
-    into, image, out, log = range(starter.FIRST, starter.FIRST + 4)
-    files = f"host_files=in:{into},out:{out},log:{log}"
-    return [f"mem={memory_mb}M", f"initrd=fd:{image}", files, *_WORDS, *words]
+    """Return the kernel's command line.
+
+    The kernel adds it to its random pool, so descriptors have the same numbers in each run: input,
+    initramfs, output and console, in this order.
+    """
+    input_, image, output, log = range(starter.FIRST, starter.FIRST + 4)
+    files = f"host_files=in:{input_},out:{output},log:{log}"
+    return [f"mem={memory_mb}M", f"initrd=fd:{image}", files, *_PARAMETERS, *words]
 
 
-def followed(
+def follow(
     begin: Callable[[], subprocess.Popen[bytes]],
     log: Path,
     wall_deadline_s: float,
     line: Callable[[str], None],
     stop: Stop | None,
 ) -> tuple[int, Used | None]:
-    """Wait for the end of what ``begin`` starts, whose console is ``log``: its status, and what it used.
-    Raises LostError after the deadline."""
-    began, partly, used = time.monotonic(), b"", None
-    with log.open("rb") as said, (stop or Stop()).running(begin) as process:
+    """Start an instance with ``begin`` and wait for its end, passing on the lines of ``log``.
+
+    Returns its exit status and the resources that it used. Raises LostError after the deadline.
+    """
+    start, partial_line, used = time.monotonic(), b"", None
+    with log.open("rb") as console, (stop or Stop()).running(begin) as process:
         while process.returncode is None:
             try:
                 used = wait(process, _POLL_S)
             except subprocess.TimeoutExpired:
-                if time.monotonic() - began > wall_deadline_s:
-                    what = f"the guest overran its deadline of {wall_deadline_s:g} s"
-                    raise lost(what, log.read_text(errors="replace")) from None
-            for one in said:
-                partly += one
-                if partly.endswith(b"\n"):
-                    line(partly.decode(errors="replace").rstrip("\n"))
-                    partly = b""
+                if time.monotonic() - start > wall_deadline_s:
+                    problem = f"the guest overran its deadline of {wall_deadline_s:g} s"
+                    raise lost(problem, log.read_text(errors="replace")) from None
+            for text in console:
+                partial_line += text
+                if partial_line.endswith(b"\n"):
+                    line(partial_line.decode(errors="replace").rstrip("\n"))
+                    partial_line = b""
         return process.returncode, used
 
 
@@ -175,10 +184,13 @@ def start(
     core: int | None,
     output: BinaryIO,
     environment: Mapping[str, str],
-    given: Sequence[int] = (),
+    descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program on a leash (process/leash.py), in a session of its own: on that core, with nothing to
-    read but the descriptors ``given``; what it prints goes to ``output``."""
+    """Start a program that dies with this process (process/leash.py), in a session of its own.
+
+    It is pinned to ``core``, holds only ``descriptors`` besides the standard ones, has an empty
+    standard input, and prints to ``output``.
+    """
     return subprocess.Popen(
         leashed(argv, core),
         cwd="/",
@@ -186,19 +198,21 @@ def start(
         stdout=output,
         stderr=output,
         env=environment,
-        pass_fds=given,
+        pass_fds=descriptors,
         start_new_session=True,
     )
 
 
-def lost(what: str, log: str) -> LostError:
-    """The error for a guest that did not get through: ``what``, or the reason that its console gives, and the
-    console's last lines."""
+def lost(problem: str, log: str) -> LostError:
+    """Return the error for a guest without a result, with the last lines of its console.
+
+    Its reason is a panic or a lack of memory, if the console reports that, else ``problem``.
+    """
     lines = [line for line in log.splitlines() if line.strip()]
     panics = [line.partition(_PANIC)[2] for line in lines if _PANIC in line]
     if panics:
-        what = f"the guest's kernel panicked: {panics[0]}"
+        problem = f"the guest's kernel panicked: {panics[0]}"
     if any(_NO_MEMORY in line for line in lines):
-        what = "the guest ran out of memory"
+        problem = "the guest ran out of memory"
     tail = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
-    return LostError(f"{what}; the end of its console:\n{tail}")
+    return LostError(f"{problem}; the end of its console:\n{tail}")

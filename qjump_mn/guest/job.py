@@ -1,5 +1,7 @@
-"""What is to be done in the guest, and what came of it: plain data, strict, encoded the same way every
-time."""
+"""The setup, job, image and result of a guest as plain data, and how they are encoded.
+
+The same data always has the same encoding.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,18 @@ from qjump_mn.errors import UsageError
 from qjump_mn.process.processes import Used
 
 Progress = Callable[[str], None]
-"""Called with one short line, without a newline; may be called from the thread that called us only."""
+"""Called with one short line, without a newline, from the thread that runs the job."""
 
-Told = Callable[[float], None]
-"""Called with the seconds that a job has taken on the guest's clock; may be called from the thread that
-called us only."""
+Tick = Callable[[float], None]
+"""Called with a job's seconds on the guest's clock, from the thread that runs the job."""
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is brought up before the job.
+    """What runs before the job.
 
-    `entry` names a function `module:function` taking `args` (a dict) and returning any object, the context;
-    None means that nothing is set up and the context is None. It runs in the agent's process, as root.
+    `entry` names a function, `module:function`, that takes `args` (a dict) and returns any object,
+    the context. It runs in the agent's process, as root. Without an entry, nothing is set up and
+    the context is None.
     """
 
     entry: str | None = None
@@ -34,15 +36,19 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is done: an entry point or a script, a seed and a deadline in seconds of the guest's clock.
+    """A job: an entry point or a script, a seed, and a deadline in seconds of the guest's clock.
 
-    `entry` names a function `module:function` called as `function(context, args, outdir)`: `context` is what
-    the setup returned, `args` the dict below, `outdir` an empty folder whose files become the result. It
-    returns the exit code (None is 0). `script` is Python source instead, run as a program of its own in
-    `outdir` (its output is kept there as `stdout` and `stderr`), and `files` are texts, by name, that it
-    finds beside it and can import. A line on the console (an entry's standard output, /dev/console) that
-    starts with "qjump-mn: " reaches the host's progress callback. With ``tick_s`` the agent says on the
-    console, each so many seconds of the guest's clock, how many the job has taken.
+    `entry` names a function, `module:function`, called as `function(context, args, outdir)`:
+    `context` is what the setup returned, `args` the dict below, and `outdir` an empty folder whose
+    files become the result. It returns the exit code (None is 0).
+
+    `script` is Python source instead. It runs as a program of its own in `outdir`, which keeps its
+    output as `stdout` and `stderr`. `files` are texts, by name, in the script's folder, which it
+    can import.
+
+    A line on the console (an entry's standard output, /dev/console) that starts with "qjump-mn: "
+    reaches the host's progress callback. With `tick_s`, the agent prints the job's time at this
+    interval, in seconds of the guest's clock.
     """
 
     entry: str | None = None
@@ -55,13 +61,14 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Image(msgspec.Struct, frozen=True):
-    """Kernel and initramfs.
+    """A kernel and an initramfs.
 
-    `sha256` has the keys `kernel` and `initrd`; `packages` is the complete list `name=version` of what the
-    initramfs is made of, and `differences` says in one sentence each how it differs from the locked reference
-    (empty: it is the reference). `packages_sha256` covers what the kernel is compiled by, too. `identity` is
-    what runs are compared by. `release` is the kernel's, such as 7.3.4. `outer` is the folder of the machine
-    that guests run in where the host cannot run them (outer.py), which moves no result.
+    `sha256` has the keys `kernel` and `initrd`. `packages` lists all packages in the initramfs, as
+    `name=version`; `packages_sha256` also covers those that compile the kernel. `differences` has
+    a sentence for each difference from the locked reference machine. `identity` identifies the
+    image in manifests. `release` is the kernel's version, such as 7.3.4. `outer` is the folder of
+    the machine around guests, for a host that cannot run them directly (outer.py); it does not
+    change results.
     """
 
     kernel: Path
@@ -76,12 +83,12 @@ class Image(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What a run left.
+    """The outcome of a job.
 
-    `exit_code` is the job's own; `virtual_s` and `wall_s` are the job's duration on the guest's clock and the
-    whole run's on ours, without `waited_s`, the time before until there was a core. `console` is the
-    console's full text. `sha256` has the keys kernel, initrd, setup, job and result (the stream of files as
-    it left the guest), and `used` the host's processor and memory.
+    `exit_code` is the job's. `virtual_s` is the job's duration on the guest's clock. `wall_s` is
+    the whole run's duration on the host's, without `waited_s`, the wait for a core before it.
+    `console` is the file with the console's text. `sha256` has the keys kernel, initrd, setup, job
+    and result (the tar stream from the guest). `used` is the host's processor time and memory.
     """
 
     exit_code: int
@@ -94,21 +101,20 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def encode_setup(setup: Setup) -> bytes:
-    """The bytes that the agent reads as its setup."""
+    """Encode a setup for the agent."""
     return _encode(msgspec.to_builtins(setup))
 
 
 def encode_job(job: Job) -> bytes:
-    """The bytes that the agent reads as its job. Raises UsageError for a job with no entry and no script, or
-    both."""
+    """Encode a job for the agent; raise UsageError if it makes no sense."""
     if (job.entry is None) == (job.script is None):
-        raise UsageError("a guest job has either an entry or a script")
+        raise UsageError("a guest job needs either an entry or a script, and not both")
     if not job.virtual_deadline_s > 0:
-        raise UsageError(f"a guest job needs a virtual deadline above 0 s, not {job.virtual_deadline_s}")
+        raise UsageError(f"a guest job needs a virtual deadline above 0 s (got {job.virtual_deadline_s} s)")
     return _encode(msgspec.to_builtins(job))
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
-    """Four bytes with the length, and so many of compressed JSON."""
+    """Return compressed JSON, preceded by its length in four bytes."""
     packed = zlib.compress(msgspec.json.encode(fields, order="sorted"), 9)
     return len(packed).to_bytes(4, "big") + packed

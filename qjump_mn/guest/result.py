@@ -1,5 +1,4 @@
-"""What comes out of the guest: one tar stream and a trailer, checked before anything of it is written to
-disk."""
+"""Unpack a guest's result, a tar stream with a trailer, after checking it."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ _TRAILER_BYTES = 512  # the agent's constant
 
 
 class Trailer(msgspec.Struct, frozen=True):
-    """The last 512 bytes of the stream: how many bytes came before, their sha256, how the job ended and when
-    it began."""
+    """The last 512 bytes of the stream: size and hash of the rest, the job's status and times."""
 
     bytes: int
     sha256: str
@@ -27,10 +25,10 @@ class Trailer(msgspec.Struct, frozen=True):
 
 
 def unpack(stream: Path, out: Path) -> Trailer | None:
-    """Check the stream and write its files below `out`; None when there is no trailer, for then the guest did
-    not get there.
+    """Check the stream, write its files and folders below `out`, and return its trailer.
 
-    Only files and folders are taken, and only below `out`. Raises LostError when the stream is damaged.
+    Returns None if there is no trailer, because the guest ended too early. Raises LostError if the
+    stream is damaged, or has a file outside `out`.
     """
     data = stream.read_bytes()
     try:
@@ -39,9 +37,7 @@ def unpack(stream: Path, out: Path) -> Trailer | None:
         return None
     payload = data[:-_TRAILER_BYTES]
     if len(payload) != trailer.bytes or hashlib.sha256(payload).hexdigest() != trailer.sha256:
-        raise LostError(
-            f"the guest's result is damaged: {len(payload)} of {trailer.bytes} bytes came through"
-        )
+        raise LostError(f"the guest's result is damaged: got {len(payload)} of {trailer.bytes} bytes")
     with tarfile.open(fileobj=io.BytesIO(payload)) as archive:
         for member in archive:
             name = PurePosixPath(member.name)

@@ -71,11 +71,11 @@ def test_the_backend_of_another_distribution_is_found() -> None:
     assert registry.make("cloud").parallel == 7
     registry.check(["guest", "cloud"], "here")
     with pytest.raises(
-        UsageError, match="clouds adds the backend 'mist', which calls itself 'fog': repair or"
+        UsageError, match="clouds adds the backend 'mist', which has the name 'fog': repair or"
     ):
         registry.make("mist")
     with pytest.raises(
-        UsageError, match="adds the backend 'silent', which does not say its repeats_anywhere"
+        UsageError, match="adds the backend 'silent', which has no attribute repeats_anywhere"
     ):
         registry.make("silent")
 

@@ -73,7 +73,7 @@ def test_what_is_missing_is_said_with_how_to_get_it(
 
 
 def test_programs_of_ours_are_made_of_their_folders() -> None:
-    assert host_needs._installed(["qjump-edt", "nsping"]) == (
+    assert host_needs._install_commands(["qjump-edt", "nsping"]) == (
         "make -C native/qjump-edt install PREFIX=/usr; make -C native/nsping install PREFIX=/usr"
     )
 
@@ -85,7 +85,7 @@ def test_departure_times_need_no_module_of_ours() -> None:
 
 def test_without_our_modules_the_settings_that_are_named_do(fig3a: Plan) -> None:
     assert {*host_needs.OURS} <= {*host_needs._modules(fig3a)}
-    said = host_needs._loaded(["the kernel module sch_wire"], fig3a)
+    said = host_needs._module_advice(["the kernel module sch_wire"], fig3a)
     settings = re.findall(r"-s (\S+?),? ", said)
     assert settings[0] == "link.model=tbf"
     assert not {*host_needs.OURS} & {*host_needs._modules(plan("fig3a", "smoke", settings))}
@@ -137,7 +137,7 @@ def test_a_second_process_is_told_whose_the_machine_is(tmp_path: Path) -> None:
         assert (tmp_path / host_claim.JOURNAL).exists()
     whose = rf"a run of \S+ \(pid {os.getpid()}, since [-0-9]+ \d\d:\d\d UTC\) has this machine's network"
     assert re.search(rf"MachineError: {whose}: wait for its end", done.stderr)
-    assert re.fullmatch(rf"{whose}; it is left alone", "\n".join(said))
+    assert re.fullmatch(rf"{whose}; nothing was removed", "\n".join(said))
     assert [path.name for path in tmp_path.iterdir()] == [host_claim.LOCK]
 
 
@@ -154,7 +154,7 @@ def test_what_was_there_first_is_put_back(tmp_path: Path) -> None:
 def test_a_journal_that_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / host_claim.JOURNAL).write_bytes(b'{"mark": ')
     with pytest.raises(
-        MachineError, match=r"host\.json, which says what a killed run left .* and remove that file$"
+        MachineError, match=r"host\.json, which lists what a killed run left .* and remove that file$"
     ):
         host_claim.read(tmp_path / host_claim.JOURNAL)
 

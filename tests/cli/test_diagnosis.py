@@ -112,7 +112,7 @@ def test_a_machine_around_the_guest_is_told_and_not_tried(
     if is_installed:
         assert f"\nok       guest: is here, and runs in {tmp_path}/{outer.QEMU}, which takes some" in text
     else:
-        assert re.search(r"\nmissing  guest: .* on aarch64, .* not installed: `apt-get install .*\nno", text)
+        assert re.search(r"\nmissing  guest: on aarch64 .* not installed: run `apt-get install .*\nno", text)
 
 
 def test_without_a_guest_another_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

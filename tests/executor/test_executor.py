@@ -32,7 +32,8 @@ from qjump_mn.toolbox.cpio import Node
 
 PACKAGE = Path(qjump_mn.__file__).parent
 EXECUTOR = PACKAGE / "executor"
-MOST_LINES = 1140
+MAX_STATEMENTS = 670
+"""Of the executor, without docstrings: so that it can be read in one sitting."""
 OTHERS = {"msgspec", "mininet"}
 """What it may import besides the standard library and itself."""
 
@@ -132,10 +133,16 @@ def other(value: str | bool | float | None) -> str | bool | float:
     return f"another {value}" if isinstance(value, str) else (value or 0.0) + 7.5
 
 
+def statements(source: Path) -> int:
+    """The number of a module's statements, without docstrings."""
+    nodes = [node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.stmt)]
+    return sum(not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) for node in nodes)
+
+
 def test_the_executor_is_short() -> None:
-    lines = {source.name: len(source.read_text().splitlines()) for source in EXECUTOR.rglob("*.py")}
-    assert "agent.py" in lines
-    assert sum(lines.values()) <= MOST_LINES, lines
+    counts = {source.name: statements(source) for source in EXECUTOR.rglob("*.py")}
+    assert "agent.py" in counts
+    assert sum(counts.values()) <= MAX_STATEMENTS, counts
 
 
 @pytest.mark.parametrize("source", sorted(EXECUTOR.rglob("*.py")), ids=lambda source: source.stem)

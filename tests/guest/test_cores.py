@@ -131,7 +131,7 @@ def test_names_that_a_stranger_took_in_tmp_stop_nobody(tmp_path: Path) -> None:
         assert {file.parent for file in tmp_path.glob("qjump-mn-cores-*/[35]")} == {names[2]}
     for suffix in range(2, cores._TRIES):
         make_for_nobody(tmp_path / f"qjump-mn-cores-{os.getuid()}{suffix}")
-    with pytest.raises(MachineError, match="no folder for who has which core"), core():
+    with pytest.raises(MachineError, match="no folder to lock cores in"), core():
         pass
 
 

@@ -91,7 +91,7 @@ def test_descriptors_get_their_numbers_whatever_they_were(tmp_path: Path) -> Non
     names = [os.readlink(f"/proc/self/fd/{fd}") for fd in given]
     code = (
         f"import os, sys; sys.path.insert(0, {str(Path(starter.__file__).parent)!r}); import starter\n"
-        f"starter._hand_on({given})\n"
+        f"starter._renumber({given})\n"
         "print([os.readlink(f'/proc/self/fd/{n}') for n in range(3, 6)], len(os.listdir('/proc/self/fd')))"
     )
     done = subprocess.run(

@@ -164,7 +164,7 @@ def test_a_second_run_is_told_who_has_the_machine_and_since_when(results: dict[s
     assert re.fullmatch(rf"{whose}: wait for its end, or use --backend guest\n", shows["other"]["said"]), (
         shows["other"]["said"]
     )
-    assert len(shows["clean"]) == 1 and re.fullmatch(rf"{whose}; it is left alone", shows["clean"][0])
+    assert len(shows["clean"]) == 1 and re.fullmatch(rf"{whose}; nothing was removed", shows["clean"][0])
     assert shows["running"]
 
 
@@ -172,7 +172,7 @@ def test_the_next_run_takes_back_what_a_killed_one_left(results: dict[str, Any])
     shows = results["second"]
     assert shows["third"]["code"] == 0, shows["third"]["said"]
     first, _, _ = shows["third"]["said"].partition("\n")
-    assert re.fullmatch(r"takes back what a run of root \(pid \d+, .*\) left, which was killed", first)
+    assert re.fullmatch(r"removing what a run of root \(pid \d+, .*\) left when it was killed", first)
     assert shows["left"] == {}
 
 

@@ -77,7 +77,7 @@ def test_without_qemu_a_sentence_says_what_to_install(
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
-        MachineError, match=r"here, on aarch64, in .*not installed: `apt-get install qemu-sys"
+        MachineError, match=r"on aarch64 the guest needs .*not installed: run `apt-get install qemu-sys"
     ):
         guest.check_processor()
 
@@ -88,11 +88,11 @@ def test_a_machine_file_brings_its_own_where_it_has_one(
     said: list[str] = []
     monkeypatch.setattr(around, "machine", lambda progress: tmp_path / "made")
     monkeypatch.setattr(outer, "is_wanted", lambda: False)
-    assert images._around(machine, said.append) is None and not said
+    assert images._outer_machine(machine, said.append) is None and not said
     monkeypatch.setattr(outer, "is_wanted", lambda: True)
-    assert images._around(machine, said.append) == machine and outer.QEMU in said[0]
-    assert images._around(tmp_path / "none", said.append) == tmp_path / "made"
-    assert images._around(None, said.append) == tmp_path / "made"
+    assert images._outer_machine(machine, said.append) == machine and outer.QEMU in said[0]
+    assert images._outer_machine(tmp_path / "none", said.append) == tmp_path / "made"
+    assert images._outer_machine(None, said.append) == tmp_path / "made"
 
 
 def test_an_instance_is_told_and_given_what_it_is_anywhere(
@@ -120,7 +120,11 @@ def test_an_instance_is_told_and_given_what_it_is_anywhere(
     ("status", "then", "why"),
     [
         ("1\\n", "", "^the guest ended with status 1; the end of its console:\n  hello$"),
-        ("", "echo no room >&2; exit 1", "(?s)^the machine around the guest ended before it; .*no room$"),
+        (
+            "",
+            "echo no room >&2; exit 1",
+            "(?s)^the machine around the guest ended before the guest; .*no room$",
+        ),
     ],
 )
 def test_how_it_ended_is_said(

@@ -212,7 +212,7 @@ def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
     both = plan("fig6", "smoke", ['workloads.bursts.flows=["h6>h11", "h6>h9"]'])
     with pytest.raises(
         UsageError,
-        match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, "
+        match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another program, "
         r"bursts-h6\.send\.txt",
     ):
         emulated.check(both)

@@ -150,7 +150,7 @@ def test_a_scheduler_without_workers_is_told_in_a_sentence(cluster: Cluster, tmp
         check=False,
     )
     assert done.returncode == 3
-    assert "has no workers: start some with  dask worker" in done.stderr
+    assert "has no workers: start some with `dask worker" in done.stderr
 
 
 @pytest.mark.fresh

@@ -162,9 +162,8 @@ def ifb(device: str) -> str:
 
 def _short(name: str, remedy: str) -> str:
     if len(name.encode()) > NAME_CHARACTERS:
-        raise QosError(
-            f"{name} is longer than the {NAME_CHARACTERS} characters of an interface's name: {remedy}"
-        )
+        problem = f"{name} is longer than the {NAME_CHARACTERS} characters of an interface's name"
+        raise QosError(f"{problem}: {remedy}")
     return name
 
 
@@ -176,7 +175,8 @@ def priorities(
     A queue holds ``buffer`` bytes, or is the qdisc ``queue`` in tc's syntax. The tag's PCP
     selects it, because a veth clears a packet's priority; an untagged packet has level 0.
     """
-    lines = [f"qdisc add dev {device} parent {parent} handle {handle}: prio bands 8 priomap" + " 7" * 16]
+    prio = "prio bands 8 priomap" + " 7" * 16
+    lines = [f"qdisc add dev {device} parent {parent} handle {handle}: {prio}"]
     for level in LEVELS:
         band, qdisc = f"{handle}:{8 - level}", queue or f"bfifo limit {buffer}"
         lines += [
