@@ -352,7 +352,7 @@ static int qjump_level_parse(struct qjump_params *p, const struct nlattr *attr,
 	if (err)
 		return err;
 	if (!tb[TCA_QJUMP_LEVEL_INDEX])
-		return refuse_at(extack, attr, "A level needs its index");
+		return refuse_at(extack, attr, "A level needs an index");
 	i = nla_get_uint(tb[TCA_QJUMP_LEVEL_INDEX]);
 	p->budget[i] = nla_get_uint_default(tb[TCA_QJUMP_LEVEL_BUDGET], p->budget[i]);
 	p->limit[i] = nla_get_uint_default(tb[TCA_QJUMP_LEVEL_LIMIT], p->limit[i]);
@@ -383,7 +383,7 @@ static int qjump_params_parse(const struct Qdisc *sch, struct qjump_params *p,
 	for (i = 0; i < TC_QJUMP_PRIOS; i++)
 		if (p->priomap[i] >= TC_QJUMP_LEVELS)
 			return refuse_at(extack, tb[TCA_QJUMP_PRIOMAP],
-					 "The priority map may only name levels 0 to 7");
+					 "Levels in the priority map must be 0 to 7");
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
 		if (!p->budget[i])
 			continue;
@@ -393,9 +393,11 @@ static int qjump_params_parse(const struct Qdisc *sch, struct qjump_params *p,
 		if (p->budget[i] < qjump_cost(p, TC_QJUMP_MIN_FRAME))
 			return refuse(extack, "A frame of 64 bytes costs more than a budget");
 		if (p->budget[i] < qjump_cost(p, psched_mtu(qdisc_dev(sch))))
-			NL_SET_ERR_MSG_MOD(extack, "A budget is below the device's largest frame");
+			NL_SET_ERR_MSG_MOD(extack,
+					   "A budget is smaller than the device's largest frame; such frames are dropped");
 		if (!memchr(p->priomap, i, sizeof(p->priomap)))
-			NL_SET_ERR_MSG_MOD(extack, "No priority leads to a level with a budget");
+			NL_SET_ERR_MSG_MOD(extack,
+					   "A level has a budget, but no priority is mapped to it");
 	}
 	return 0;
 }
@@ -447,7 +449,8 @@ static int qjump_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 
 	qdisc_watchdog_init(&q->watchdog, sch);
 	if (qdisc_under_mq(sch))
-		return refuse(extack, "Below a multi-queue root each queue would have a budget");
+		return refuse(extack,
+			      "Cannot be attached below a multi-queue qdisc: each queue would have its own budgets");
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
 		q->level[i].bit = BIT(i);
 		q->params.limit[i] = QJUMP_LIMIT;

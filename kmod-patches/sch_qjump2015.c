@@ -47,7 +47,7 @@ MODULE_PARM_DESC(timeq, "epoch in us, for a qdisc without one");
 module_param(bytesq, uint, 0644);
 MODULE_PARM_DESC(bytesq, "bytes that a rate of 1 stands for");
 module_param_named(p0rate, prate[0], uint, 0644);
-MODULE_PARM_DESC(p0rate, "budget of priority 7 in units of bytesq, 0 = nothing passes; pXrate is for priority 7 - X");
+MODULE_PARM_DESC(p0rate, "budget of priority 7 in units of bytesq, 0 = drop every packet; pXrate is for priority 7 - X");
 module_param_named(p1rate, prate[1], uint, 0644);
 module_param_named(p2rate, prate[2], uint, 0644);
 module_param_named(p3rate, prate[3], uint, 0644);
@@ -56,17 +56,17 @@ module_param_named(p5rate, prate[5], uint, 0644);
 module_param_named(p6rate, prate[6], uint, 0644);
 module_param_named(p7rate, prate[7], uint, 0644);
 
-static struct netlink_range_validation old_epochs = {
+static struct netlink_range_validation qjump2015_epochs = {
 	.min = NSEC_PER_USEC,
 	.max = 3600ULL * NSEC_PER_SEC,
 };
 
-static const struct nla_policy old_policy[TCA_QJUMP2015_MAX + 1] = {
-	[TCA_QJUMP2015_EPOCH]	= NLA_POLICY_FULL_RANGE(NLA_U64, &old_epochs),
+static const struct nla_policy qjump2015_policy[TCA_QJUMP2015_MAX + 1] = {
+	[TCA_QJUMP2015_EPOCH]	= NLA_POLICY_FULL_RANGE(NLA_U64, &qjump2015_epochs),
 	[TCA_QJUMP2015_BUDGETS]	= NLA_POLICY_EXACT_LEN(TC_QJUMP2015_LEVELS * sizeof(u32)),
 };
 
-struct old_level {
+struct qjump2015_level {
 	struct qdisc_skb_head queue;
 	u32	backlog;	/* bytes waiting */
 	u32	budget;		/* bytes per epoch; 0: every packet is dropped */
@@ -75,15 +75,15 @@ struct old_level {
 	u64	packets, bytes, drops, oversize;
 };
 
-struct old_sched {
+struct qjump2015_sched {
 	u64	epoch;		/* ns */
-	struct old_level level[TC_QJUMP2015_LEVELS];
+	struct qjump2015_level level[TC_QJUMP2015_LEVELS];
 };
 
-static int old_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static int qjump2015_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
-	struct old_sched *q = qdisc_priv(sch);
-	struct old_level *l = &q->level[min_t(u32, skb->priority, TC_QJUMP2015_LEVELS - 1)];
+	struct qjump2015_sched *q = qdisc_priv(sch);
+	struct qjump2015_level *l = &q->level[min_t(u32, skb->priority, TC_QJUMP2015_LEVELS - 1)];
 	u32 len = qdisc_pkt_len(skb);
 	u64 now = ktime_get_ns();
 
@@ -104,13 +104,13 @@ static int old_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	return NET_XMIT_SUCCESS;
 }
 
-static struct sk_buff *old_dequeue(struct Qdisc *sch)
+static struct sk_buff *qjump2015_dequeue(struct Qdisc *sch)
 {
-	struct old_sched *q = qdisc_priv(sch);
+	struct qjump2015_sched *q = qdisc_priv(sch);
 	int i;
 
 	for (i = TC_QJUMP2015_LEVELS - 1; i >= 0; i--) {
-		struct old_level *l = &q->level[i];
+		struct qjump2015_level *l = &q->level[i];
 		struct sk_buff *skb = __qdisc_dequeue_head(&l->queue);
 
 		if (!skb)
@@ -127,12 +127,12 @@ static struct sk_buff *old_dequeue(struct Qdisc *sch)
 }
 
 /* Compute epoch and budgets from the module parameters. */
-static int old_published(u64 *epoch, u32 *budget, struct netlink_ext_ack *extack)
+static int qjump2015_published(u64 *epoch, u32 *budget, struct netlink_ext_ack *extack)
 {
 	int x;
 
 	*epoch = (u64)timeq * NSEC_PER_USEC;
-	if (*epoch < old_epochs.min || *epoch > old_epochs.max)
+	if (*epoch < qjump2015_epochs.min || *epoch > qjump2015_epochs.max)
 		return refuse(extack,
 			      "The module parameter timeq must lie between 1 us and 1 hour");
 	for (x = 0; x < TC_QJUMP2015_LEVELS; x++) {
@@ -146,17 +146,17 @@ static int old_published(u64 *epoch, u32 *budget, struct netlink_ext_ack *extack
 	return 0;
 }
 
-static int old_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+static int qjump2015_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_QJUMP2015_MAX + 1] = {};
-	struct old_sched *q = qdisc_priv(sch);
+	struct qjump2015_sched *q = qdisc_priv(sch);
 	u32 budget[TC_QJUMP2015_LEVELS];
 	u64 epoch = q->epoch, now;
 	int i, err;
 
 	for (i = 0; i < TC_QJUMP2015_LEVELS; i++)
 		budget[i] = q->level[i].budget;
-	err = opt ? nla_parse_nested(tb, TCA_QJUMP2015_MAX, opt, old_policy, extack) : 0;
+	err = opt ? nla_parse_nested(tb, TCA_QJUMP2015_MAX, opt, qjump2015_policy, extack) : 0;
 	if (err)
 		return err;
 	if (tb[TCA_QJUMP2015_EPOCH])
@@ -166,7 +166,7 @@ static int old_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	if (!epoch) {
 		if (tb[TCA_QJUMP2015_BUDGETS])
 			return refuse(extack, "Budgets need an epoch");
-		err = old_published(&epoch, budget, extack);
+		err = qjump2015_published(&epoch, budget, extack);
 		if (err)
 			return err;
 	}
@@ -181,16 +181,17 @@ static int old_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	return 0;
 }
 
-static int old_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+static int qjump2015_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	if (qdisc_under_mq(sch))
-		return refuse(extack, "Below a multi-queue root each queue would have a budget");
-	return old_change(sch, opt, extack);
+		return refuse(extack,
+			      "Cannot be attached below a multi-queue qdisc: each queue would have its own budgets");
+	return qjump2015_change(sch, opt, extack);
 }
 
-static void old_reset(struct Qdisc *sch)
+static void qjump2015_reset(struct Qdisc *sch)
 {
-	struct old_sched *q = qdisc_priv(sch);
+	struct qjump2015_sched *q = qdisc_priv(sch);
 	int i;
 
 	for (i = 0; i < TC_QJUMP2015_LEVELS; i++) {
@@ -199,10 +200,10 @@ static void old_reset(struct Qdisc *sch)
 	}
 }
 
-static int old_dump(struct Qdisc *sch, struct sk_buff *skb)
+static int qjump2015_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
-	const struct old_sched *q = qdisc_priv(sch);
+	const struct qjump2015_sched *q = qdisc_priv(sch);
 	u32 budget[TC_QJUMP2015_LEVELS];
 	int i;
 
@@ -214,15 +215,15 @@ static int old_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
-static int old_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+static int qjump2015_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct tc_qjump2015_xstats st = {};
-	struct old_sched *q = qdisc_priv(sch);
+	struct qjump2015_sched *q = qdisc_priv(sch);
 	int i;
 
 	sch_tree_lock(sch);
 	for (i = 0; i < TC_QJUMP2015_LEVELS; i++) {
-		const struct old_level *l = &q->level[i];
+		const struct qjump2015_level *l = &q->level[i];
 
 		st.level[i] = (struct tc_qjump2015_level) {
 			.packets = l->packets, .bytes = l->bytes, .drops = l->drops,
@@ -235,15 +236,15 @@ static int old_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 
 static struct Qdisc_ops qjump2015_ops __read_mostly = {
 	.id		= "qjump2015",
-	.priv_size	= sizeof(struct old_sched),
-	.enqueue	= old_enqueue,
-	.dequeue	= old_dequeue,
+	.priv_size	= sizeof(struct qjump2015_sched),
+	.enqueue	= qjump2015_enqueue,
+	.dequeue	= qjump2015_dequeue,
 	.peek		= qdisc_peek_dequeued,
-	.init		= old_init,
-	.reset		= old_reset,
-	.change		= old_change,
-	.dump		= old_dump,
-	.dump_stats	= old_dump_stats,
+	.init		= qjump2015_init,
+	.reset		= qjump2015_reset,
+	.change		= qjump2015_change,
+	.dump		= qjump2015_dump,
+	.dump_stats	= qjump2015_dump_stats,
 	.owner		= THIS_MODULE,
 };
 MODULE_ALIAS_NET_SCH("qjump2015");

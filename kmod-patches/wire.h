@@ -86,8 +86,8 @@ struct wire_pause {
 	u32		xon;		/* bytes, less than xoff */
 	u32		pfc;		/* bit p: level p has its own account; 0: one for all */
 	struct wire_account account[TC_WIRE_LEVELS];
-	u32		want;		/* bit p: the partner should pause level p */
-	u32		told;		/* want, as last sent to the partner */
+	u32		wanted;		/* bit p: the partner should pause level p */
+	u32		announced;	/* wanted, as last sent to the partner */
 	u32		partner;	/* number of the wire it was sent to; 0: none */
 	u64		sent;		/* pauses sent */
 	/* mailbox; the partner writes the first three */
@@ -97,7 +97,7 @@ struct wire_pause {
 	u32		tail;		/* mails read */
 	u32		voided;		/* last value of void_until that was seen */
 	/* obeying */
-	bool		again;		/* no frame was started, but try another */
+	bool		retry;		/* no frame was started, but try another */
 	u64		received;	/* pauses received */
 	struct wire_held held;		/* while any level was paused */
 	struct wire_held held_level[TC_WIRE_LEVELS];
@@ -127,7 +127,7 @@ struct wire_sched {
 	struct wire_flight flight;
 	struct Qdisc	*child;		/* &noop_qdisc: none */
 	u64		child_since;	/* ns: child became non-empty */
-	bool		child_held;	/* the child's last dequeue gave nothing */
+	bool		child_blocked;	/* the child's last dequeue gave nothing */
 	struct qdisc_watchdog watchdog;
 	struct wire_pause pause;
 	struct wire_jitter jitter;
@@ -168,7 +168,7 @@ void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u64 now);
 /* wire_jitter.c */
 void wire_jitter_add(struct wire_jitter *j, const struct wire_params *p, struct sk_buff *skb);
 void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb);
-void wire_flight_cut(struct wire_flight *f, struct sk_buff *skb);
+void wire_flight_remove(struct wire_flight *f, struct sk_buff *skb);
 void wire_flight_purge(struct wire_flight *f);
 
 /* wire_pause.c */

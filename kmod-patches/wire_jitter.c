@@ -72,7 +72,7 @@ void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb)
 	rb_insert_color(&skb->rbnode, &f->ahead);
 }
 
-void wire_flight_cut(struct wire_flight *f, struct sk_buff *skb)
+void wire_flight_remove(struct wire_flight *f, struct sk_buff *skb)
 {
 	rb_erase(&skb->rbnode, &f->ahead);
 	/* rbnode shares a union with these */
@@ -88,7 +88,7 @@ void wire_flight_purge(struct wire_flight *f)
 	while ((node = rb_first(&f->ahead))) {
 		struct sk_buff *skb = rb_to_skb(node);
 
-		wire_flight_cut(f, skb);
+		wire_flight_remove(f, skb);
 		rtnl_kfree_skbs(skb, skb);
 	}
 }

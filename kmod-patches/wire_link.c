@@ -155,7 +155,7 @@ static void wire_flight_take(struct wire_flight *f, struct sk_buff *skb, struct 
 		__qdisc_dequeue_head(&f->line);
 		return;
 	}
-	wire_flight_cut(f, skb);
+	wire_flight_remove(f, skb);
 	skb->dev = dev;		/* rbnode shares a union with this too */
 }
 
@@ -303,7 +303,7 @@ static bool wire_holds(struct Qdisc *sch, u64 now)
 
 	if (!wire_is_held(q))
 		return false;
-	q->pause.again = next <= now && wire_pause_obey(q, qdisc_dev(sch), next, now);
+	q->pause.retry = next <= now && wire_pause_obey(q, qdisc_dev(sch), next, now);
 	return true;
 }
 
@@ -312,9 +312,9 @@ static bool wire_defers(struct Qdisc *sch, u64 time, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
-	q->pause.again = wire_start_control(sch, time, now) ||
+	q->pause.retry = wire_start_control(sch, time, now) ||
 			 wire_pause_obey(q, qdisc_dev(sch), time, now);
-	return q->pause.again;
+	return q->pause.retry;
 }
 
 static struct sk_buff *wire_pick_queued(struct Qdisc *sch, u64 now, struct wire_time *start)
@@ -337,11 +337,11 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 
 	if (static_branch_unlikely(&wire_pauses) && wire_holds(sch, now))
 		return NULL;
-	*start = wire_not_before(q->free, q->child_held ? now : q->child_since);
+	*start = wire_not_before(q->free, q->child_blocked ? now : q->child_since);
 	if (static_branch_unlikely(&wire_pauses) && wire_defers(sch, wire_ceil(*start), now))
 		return NULL;
 	skb = q->child->dequeue(q->child);
-	q->child_held = !skb;
+	q->child_blocked = !skb;
 	if (skb)
 		*wire_cb(skb) = (struct wire_cb) {
 			.time = wire_ceil(*start),	/* the child does not report arrivals */
@@ -377,7 +377,7 @@ static void wire_advance(struct Qdisc *sch, u64 now)
 			return;
 		if (skb)
 			wire_start(sch, skb, start);
-		else if (!static_branch_unlikely(&wire_pauses) || !q->pause.again)
+		else if (!static_branch_unlikely(&wire_pauses) || !q->pause.retry)
 			return;
 	}
 }
@@ -423,7 +423,7 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 	}
 	if (empty) {
 		q->child_since = ktime_get_ns();
-		q->child_held = false;
+		q->child_blocked = false;
 	}
 	qstats_backlog_add(sch, len);
 	qdisc_qlen_inc(sch);
@@ -495,7 +495,7 @@ static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
  */
 static bool wire_asks_child(const struct wire_sched *q, u64 now)
 {
-	return wire_child_waits(q) && !(q->child_held && wire_ceil(q->free) <= now);
+	return wire_child_waits(q) && !(q->child_blocked && wire_ceil(q->free) <= now);
 }
 
 /*

@@ -56,11 +56,11 @@ static int wire_params_check_jitter(const struct wire_params *p, struct netlink_
 	if (!p->quantiles)
 		return 0;
 	if (!last || p->jitter[0].share || p->jitter[last].share != U32_MAX)
-		return refuse(extack, "The quantiles of the jitter must go from 0 to 100 %");
+		return refuse(extack, "Jitter quantiles must start at 0 % and end at 100 %");
 	for (i = 1; i <= last; i++)
 		if (p->jitter[i].share <= p->jitter[i - 1].share ||
 		    p->jitter[i].ns < p->jitter[i - 1].ns)
-			return refuse(extack, "The quantiles of the jitter must ascend");
+			return refuse(extack, "Jitter quantiles must be in ascending order");
 	if (p->jitter[last].ns > WIRE_MAX_JITTER)
 		return refuse(extack, "The jitter must not exceed 4 s");
 	return 0;
@@ -72,9 +72,9 @@ static int wire_params_check(const struct wire_params *p, struct netlink_ext_ack
 	if (!p->rate)
 		return refuse(extack, "A wire needs a rate");
 	if (p->xon >= max(p->xoff, 1U))
-		return refuse(extack, "The threshold of resumes must be below that of pauses");
+		return refuse(extack, "XON must be less than XOFF");
 	if (p->pfc && !p->xoff)
-		return refuse(extack, "Levels are paused by thresholds: give those of pauses too");
+		return refuse(extack, "pfc needs the thresholds of pause: give XOFF and XON");
 	return wire_params_check_jitter(p, extack);
 }
 
@@ -90,8 +90,7 @@ static int wire_out_of_range(int err, struct netlink_ext_ack *extack)
 	else if (policy == &wire_policy[TCA_WIRE_LIMIT])
 		NL_SET_ERR_MSG_MOD(extack, "The limit must lie between 64 and 2^31 - 1 bytes");
 	else if (policy == &wire_policy[TCA_WIRE_CLASSIFY])
-		NL_SET_ERR_MSG_MOD(extack,
-				   "Frames are classified by pcp, by priority or not at all (fifo)");
+		NL_SET_ERR_MSG_MOD(extack, "classify must be pcp, priority or fifo");
 	else if (policy == &wire_policy[TCA_WIRE_OVERHEAD])
 		NL_SET_ERR_MSG_MOD(extack, "The overhead must not exceed 2048 bytes");
 	else if (policy == &wire_policy[TCA_WIRE_DELAY])
@@ -135,7 +134,7 @@ int wire_params_parse(struct wire_params *p, struct nlattr *opt,
 	if (tb[TCA_WIRE_JITTER]) {
 		if (nla_len(tb[TCA_WIRE_JITTER]) % sizeof(p->jitter[0]))
 			return refuse_at(extack, tb[TCA_WIRE_JITTER],
-					 "A quantile of the jitter has 8 bytes");
+					 "Each jitter quantile must have 8 bytes");
 		p->quantiles = nla_len(tb[TCA_WIRE_JITTER]) / sizeof(p->jitter[0]);
 		nla_memcpy(p->jitter, tb[TCA_WIRE_JITTER], sizeof(p->jitter));
 	}

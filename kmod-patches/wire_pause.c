@@ -202,24 +202,24 @@ bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *
 		u64 bytes = wire_account_bytes(&p->account[i]);
 
 		if (p->xoff && bytes >= p->xoff)
-			p->want |= wire_account_levels(p, i);
+			p->wanted |= wire_account_levels(p, i);
 		else if (bytes <= p->xon)
-			p->want &= ~wire_account_levels(p, i);
+			p->wanted &= ~wire_account_levels(p, i);
 	}
-	if (!p->want && !p->told)
+	if (!p->wanted && !p->announced)
 		return false;
 	rcu_read_lock();
 	partner = wire_pause_of(wire_peer(dev));
-	replaced = p->told && partner && wire_pause_number(partner) != p->partner;
+	replaced = p->announced && partner && wire_pause_number(partner) != p->partner;
 	full = partner && wire_pause_full(partner);
 	rcu_read_unlock();
 	if (replaced)
-		p->told = 0;
+		p->announced = 0;
 	*since = U64_MAX;
 	for (i = 0; i < TC_WIRE_LEVELS; i++) {
 		struct wire_account *a = &p->account[i];
 
-		if (!((p->want ^ p->told) & wire_account_levels(p, i)))
+		if (!((p->wanted ^ p->announced) & wire_account_levels(p, i)))
 			continue;
 		if (replaced)
 			atomic64_set(&a->since, now);
@@ -233,7 +233,7 @@ bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *
 /* Send the control frame that was due at @by; its last bit arrives at @time. */
 void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by, u64 time)
 {
-	u32 before = p->told, levels;
+	u32 before = p->announced, levels;
 	struct wire_pause *partner;
 	struct net_device *peer;
 	int i;
@@ -241,9 +241,9 @@ void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by, u64 t
 	for (i = 0; i < (p->pfc ? TC_WIRE_LEVELS : 1); i++) {
 		levels = wire_account_levels(p, i);
 		if (atomic64_read(&p->account[i].since) <= by)
-			p->told = (p->told & ~levels) | (p->want & levels);
+			p->announced = (p->announced & ~levels) | (p->wanted & levels);
 	}
-	p->sent += !!(p->told & ~before);
+	p->sent += !!(p->announced & ~before);
 	p->partner = 0;
 	rcu_read_lock();
 	peer = wire_peer(dev);
@@ -257,7 +257,7 @@ void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by, u64 t
 		if (partner->head != READ_ONCE(partner->void_until))
 			time = max(time, last->time);
 		WRITE_ONCE(mail->time, time);
-		WRITE_ONCE(mail->paused, p->told);
+		WRITE_ONCE(mail->paused, p->announced);
 		/* publish the mail before head */
 		smp_store_release(&partner->head, partner->head + 1);
 		wire_kick(peer);
@@ -280,8 +280,8 @@ static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 		wire_kick(peer);
 	}
 	rcu_read_unlock();
-	p->want = 0;
-	p->told = 0;
+	p->wanted = 0;
+	p->announced = 0;
 	p->partner = 0;
 	wire_pause_renew(p);
 }

@@ -55,7 +55,8 @@ static int wire_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->child = &noop_qdisc;
 	wire_pause_renew(&q->pause);
 	if (qdisc_under_mq(sch))
-		return refuse(extack, "Below a multi-queue root each queue would be its own wire");
+		return refuse(extack,
+			      "Cannot be attached below a multi-queue qdisc: each queue would be its own wire");
 	if (!opt)
 		return refuse(extack, "A wire needs a rate");
 	q->params.limit = WIRE_LIMIT;
@@ -73,7 +74,7 @@ static void wire_reset(struct Qdisc *sch)
 	wire_flight_purge(&q->flight);
 	memset(q->jitter.last, 0, sizeof(q->jitter.last));
 	qdisc_reset(q->child);
-	q->child_held = false;
+	q->child_blocked = false;
 	wire_pause_reset(q, qdisc_dev(sch), now);
 	q->free = (struct wire_time) {};
 }
@@ -184,7 +185,7 @@ static int wire_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, st
 
 	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->child);
 	sch_tree_lock(sch);
-	q->child_held = false;
+	q->child_blocked = false;
 	sch_tree_unlock(sch);
 	return 0;
 }

@@ -176,16 +176,16 @@ static inline int choose(const char *option, const char *const *names, int n, co
 	for (i = 0; i < n; i++)
 		if (!strcmp(arg, names[i]))
 			return i;
-	fprintf(stderr, "\"%s\" cannot be \"%s\"; give one of:", option, arg);
+	fprintf(stderr, "invalid value \"%s\" for \"%s\": give", arg, option);
 	for (i = 0; i < n; i++)
-		fprintf(stderr, " %s", names[i]);
+		fprintf(stderr, "%s %s", !i ? "" : i == n - 1 ? " or" : ",", names[i]);
 	fprintf(stderr, "\n");
 	return -1;
 }
 
 static inline int missing(const char *option)
 {
-	fprintf(stderr, "\"%s\" lacks its value\n", option);
+	fprintf(stderr, "\"%s\" needs a value\n", option);
 	return -1;
 }
 

@@ -73,7 +73,7 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 			argv += 2;
 		} else {
 			fprintf(stderr,
-				"qjump2015 has no option \"%s\"; \"qjump2015 help\" names them\n",
+				"qjump2015 has no option \"%s\"; see \"qjump2015 help\"\n",
 				*argv);
 			return -1;
 		}

@@ -35,7 +35,7 @@ static int parse_quantile(const char *text, struct tc_wire_quantile *quantile)
 static int put_jitter(struct nlmsghdr *n, const char *arg)
 {
 	struct tc_wire_quantile quantile[TC_WIRE_QUANTILES];
-	char text[1024], *one, *at = text;
+	char text[1024], *word, *at = text;
 	int count = 0;
 
 	if (!strcmp(arg, "none")) {
@@ -43,13 +43,13 @@ static int put_jitter(struct nlmsghdr *n, const char *arg)
 		return 0;
 	}
 	snprintf(text, sizeof(text), "%s", arg);
-	while ((one = strsep(&at, ","))) {
+	while ((word = strsep(&at, ","))) {
 		if (count == TC_WIRE_QUANTILES) {
 			fprintf(stderr, "\"jitter\" takes %d quantiles at most\n",
 				TC_WIRE_QUANTILES);
 			return -1;
 		}
-		if (parse_quantile(one, &quantile[count++]))
+		if (parse_quantile(word, &quantile[count++]))
 			return -1;
 	}
 	addattr_l(n, MSG_MAX, TCA_WIRE_JITTER, quantile, count * sizeof(*quantile));
@@ -65,7 +65,7 @@ static int put_levels(struct nlmsghdr *n, const char *arg)
 		do {
 			if (*at < '0' || *at >= '0' + TC_WIRE_LEVELS || (at[1] && at[1] != ',')) {
 				fprintf(stderr,
-					"\"pfc\" cannot be \"%s\"; give levels from 0 to 7, as in 0,1,2, or none\n",
+					"invalid value \"%s\" for \"pfc\": give levels from 0 to 7, as in 0,1,2, or none\n",
 					arg);
 				return -1;
 			}
@@ -130,7 +130,7 @@ static int put_option(struct nlmsghdr *n, const char *option, char **argv)
 		return put_jitter(n, *argv);
 	if (!strcmp(option, "classify"))
 		return put_classify(n, *argv);
-	fprintf(stderr, "wire has no option \"%s\"; \"wire help\" names them\n", option);
+	fprintf(stderr, "wire has no option \"%s\"; see \"wire help\"\n", option);
 	return -1;
 }
 

@@ -98,7 +98,8 @@ static inline int parse_limit(struct args *a, struct level *l)
 	if (l->has_limit)
 		return repeated("limit");
 	if (get_u32(&l->limit, arg, 10) || !l->limit || l->limit > 1000000) {
-		fprintf(stderr, "\"limit\" cannot be \"%s\"; give 1 to 1000000 packets\n", arg);
+		fprintf(stderr,
+			"invalid value \"%s\" for \"limit\": give 1 to 1000000 packets\n", arg);
 		return -1;
 	}
 	l->has_limit = true;
@@ -116,7 +117,7 @@ static inline int parse_factor(struct args *a, struct level *l)
 	l->factor = strtod(arg, &end);
 	if (end == arg || *end || !isfinite(l->factor) || l->factor <= 0) {
 		fprintf(stderr,
-			"\"factor\" cannot be \"%s\"; give a number above 0, or \"unlimited\"\n",
+			"invalid value \"%s\" for \"factor\": give a number above 0, or \"unlimited\"\n",
 			arg);
 		return -1;
 	}
@@ -186,7 +187,8 @@ static inline int scale(struct level *levels, const uint32_t *bytes)
 		budget = round(l->factor * *bytes);
 		if (budget > INT32_MAX || budget < 1) {
 			fprintf(stderr,
-				"level %d: %g times %u bytes is no budget\n", p, l->factor, *bytes);
+				"level %d: %g times %u bytes is not a valid budget (1 to 2147483647 bytes)\n",
+				p, l->factor, *bytes);
 			return -1;
 		}
 		l->budget = budget;
@@ -197,7 +199,7 @@ static inline int scale(struct level *levels, const uint32_t *bytes)
 		below = p;
 	}
 	if (bytes && below < 0) {
-		fprintf(stderr, "\"bytes\" is what a \"factor\" counts, and there is none\n");
+		fprintf(stderr, "\"bytes\" needs a level with \"factor\"\n");
 		return -1;
 	}
 	return 0;
@@ -311,7 +313,7 @@ static inline int qjump_parse(const struct qdisc_util *qu, int argc, char **argv
 				return -1;
 		} else {
 			fprintf(stderr,
-				"qjump has no option \"%s\"; \"qjump help\" names them\n", *a.argv);
+				"qjump has no option \"%s\"; see \"qjump help\"\n", *a.argv);
 			return -1;
 		}
 	}

@@ -51,9 +51,9 @@ static inline int unit_parse(const char *option, const struct unit *units, long 
 		*value = llroundl(x);
 		return 0;
 	}
-	fprintf(stderr, "\"%s\" cannot be \"%s\"", option, arg);
+	fprintf(stderr, "invalid value \"%s\" for \"%s\"", arg, option);
 	for (u = units; u->name; u++)
-		fprintf(stderr, "%s%s", u == units ? "; give a number of " : " ",
+		fprintf(stderr, "%s%s", u == units ? ": give a number of " : " ",
 			*u->name ? u->name : "(no unit)");
 	fprintf(stderr, ", at most %.19Lg\n", max);
 	return -1;

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("tree", type=Path, metavar="TREE", help="the folder with the source")
     parser.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="where the patches are put; it may hold none yet"
+        "folder", type=Path, metavar="FOLDER", help="where the patches are put; must not contain patches"
     )
     parser.add_argument(
         "--author", help="who signs them off, as 'NAME <ADDRESS>' (default: git's user.name and user.email)"
@@ -31,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     made = next((make for mark, make in _TREES.values() if (given.tree / mark).is_file()), None)
     if made is None:
         print(
-            f"{given.tree} is no source of the kernel or of iproute2: name the folder that has net/ or tc/",
+            f"{given.tree} is not a kernel or iproute2 source tree: "
+            "give the directory that contains net/ or tc/",
             file=sys.stderr,
         )
         return 2

@@ -40,7 +40,7 @@ def letter(documents: Path, module: str) -> str:
 
     def figure(match: re.Match[str]) -> str:
         if match[1] not in found:
-            raise single.TextError(f"cover.txt wants {match[1]!r}, and no table of the documents has it")
+            raise single.TextError(f"cover.txt refers to {match[1]!r}, which is in no table of the documents")
         return found[match[1]]
 
     # Wrap again: figures are longer or shorter than their placeholders.

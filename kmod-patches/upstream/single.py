@@ -16,7 +16,7 @@ _SYSTEM = re.compile(r"^#include <(.+)>\n", re.M)
 _NAME = re.compile(r"#define (\w+)|(?:struct|enum) (\w+) \{|\w.*?(\w+)(?:\[.*?\])* = |\w[^(]*?(\w+)\(")
 
 
-ANOTHER_TREE = "this is another tree than the series is for"
+ANOTHER_TREE = "the series is for another version of this tree"
 
 
 class TextError(Exception):

@@ -409,7 +409,7 @@ def test_qjump_is_refused_below_multi_queue_roots(guest: Guest) -> None:
     roots = [command for command in refused if command.endswith(("(mq)", "(multiq)"))]
     assert len(roots) == 6
     for command in roots:
-        assert "multi-queue root" in refused[command]["words"], command
+        assert "below a multi-queue qdisc" in refused[command]["words"], command
 
 
 def test_a_smaller_budget_drops_what_it_can_never_let_go(guest: Guest) -> None:

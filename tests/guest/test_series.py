@@ -94,14 +94,14 @@ def test_a_source_that_has_changed_is_refused(tmp_path: Path) -> None:
         (
             ["{empty}", "out"],
             2,
-            "is no source of the kernel or of iproute2: name the folder that has net/ or tc/",
+            "is not a kernel or iproute2 source tree: give the directory that contains net/ or tc/",
         ),
-        (["{tree}", "out", "--author", "me"], 2, "'me' is no author: give one as 'NAME <ADDRESS>'"),
+        (["{tree}", "out", "--author", "me"], 2, "'me' is not a valid author: give one as 'NAME <ADDRESS>'"),
         (["{tree}", "{full}", "--author", AUTHOR], 3, "holds patches already: name a new folder"),
         (
             ["{hollow}", "out", "--author", AUTHOR],
             3,
-            "cannot be read (No such file or directory): this is another tree",
+            "cannot be read (No such file or directory): the series is for another version of this tree",
         ),
     ],
 )
@@ -282,8 +282,8 @@ def test_iproute2_builds_with_it(tc: Path) -> None:
     ("options", "sentence"),
     [
         ("epoch 1ms level 9 1550", '"9" is not a level; levels are 0 to 7, 7 is the most urgent'),
-        ("epoch 5", '"epoch" cannot be "5"; give a number of s sec ms msec us usec ns nsec'),
-        ("colour blue", 'qjump has no option "colour"; "qjump help" names them'),
+        ("epoch 5", 'invalid value "5" for "epoch": give a number of s sec ms msec us usec ns nsec'),
+        ("colour blue", 'qjump has no option "colour"; see "qjump help"'),
         ("help", "Usage: ... qjump [ epoch TIME ] [ bytes SIZE ]"),
     ],
 )
