@@ -13,6 +13,7 @@ import pytest
 
 from qjump_mn.install import environment
 
+FACTS = "/".join(("tests", "test_facts.py"))
 TESTS = """
 import os
 import pytest
@@ -52,7 +53,7 @@ def project(tmp_path: Path) -> Path:
     """A project with this one's conftest.py and settings, a cache of its own and few tests."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "cache").mkdir()
-    (tmp_path / "tests/test_facts.py").write_text(TESTS)
+    (tmp_path / FACTS).write_text(TESTS)
     shutil.copy(environment.CHECKOUT / "tests/conftest.py", tmp_path / "tests")
     shutil.copy(environment.CHECKOUT / "pyproject.toml", tmp_path)
     return tmp_path
@@ -128,7 +129,7 @@ def test_a_skip_that_is_not_allowed_fails_and_is_named(project: Path, workers: t
         codes.append(done.returncode)
         lines += [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     assert codes == [1, 0]
-    assert lines == ["FAILED tests/test_facts.py::test_skipped[0] - no skip is allowed for: no rope"]
+    assert lines == [f"FAILED {FACTS}::test_skipped[0] - no skip is allowed for: no rope"]
 
 
 def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
@@ -147,7 +148,7 @@ def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
 def test_a_fact_that_is_no_more_is_forgotten(project: Path) -> None:
     session(project, "-k", "fact")
     changed = TESTS.replace('"key", lambda: None', '"key", lambda: 1 / 0')
-    (project / "tests/test_facts.py").write_text(changed)
+    (project / FACTS).write_text(changed)
     assert "1 failed" in session(project, "-k", "a_fact", AGAIN="1")[-1]
     assert "1 failed" in session(project, "-k", "a_fact")[-1]
 
