@@ -31,10 +31,9 @@ def of_arm(
     experiment: ExperimentSpec,
     network: Network,
     time_scale: int,
-    remarks: list[str],
 ) -> QJumpPlan | None:
     """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme
-    has none. What a reader should know of it goes into ``remarks``."""
+    has none."""
     mode = experiment.schemes[arm.scheme].limiter
     limiters = experiment.qjump
     if mode is None:
@@ -55,7 +54,7 @@ def of_arm(
             f"{where}: arms.{name}: there is no limiter qjump.{key}: "
             f"{suggestions.nearest(key, list(limiters))}"
         )
-    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, time_scale, remarks)
+    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, time_scale)
 
 
 def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
@@ -63,11 +62,9 @@ def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
     return next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
 
 
-def _limiter(
-    where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_scale: int, remarks: list[str]
-) -> QJumpPlan:
+def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_scale: int) -> QJumpPlan:
     _check(where, spec, mode)
-    hosts = len(network.hosts) if spec.hosts is None else spec.hosts
+    hosts = _hosts(spec, network)
     if hosts < 1 or spec.packet < 1:
         raise UsageError(
             f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}"
@@ -76,15 +73,8 @@ def _limiter(
     epoch = equation if spec.epoch is None else int(spec.epoch)
     if not 1_000 <= epoch <= 10**11:
         raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
-    name = where.rpartition(".")[2]
-    if spec.budget_packet != spec.packet:
-        remarks.append(
-            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
-            f"{epoch / 1e6:g} ms is "
-            + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
-        )
     drops = mode in MODES_OF_2015
-    limiter = QJumpPlan(
+    return QJumpPlan(
         epoch_ns=epoch,
         budget_bytes=_budgets(where, spec, drops=drops),
         mode=mode,
@@ -95,13 +85,32 @@ def _limiter(
         mpu=0 if drops else spec.mpu,
         priomap=spec.priomap,
     )
-    blocked = [str(one) for one in LEVELS if limiter.blocks(one)]
+
+
+def _hosts(spec: QJumpSpec, network: Network) -> int:
+    """The n of Eq. 2."""
+    return len(network.hosts) if spec.hosts is None else spec.hosts
+
+
+def remarks(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[str]:
+    """What a reader should know of the budgets of an arm's limiter."""
+    if plan.qjump is None:
+        return []
+    name, said = _key(arm, experiment), []
+    spec = experiment.qjump[name]
+    if spec.budget_packet != spec.packet:
+        equation = f"Eq. 2 with P = {int(spec.packet)} B, n = {_hosts(spec, plan.network)}."
+        said.append(
+            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
+            f"{plan.qjump.epoch_ns / 1e6:g} ms is {equation if spec.epoch is None else 'given.'}"
+        )
+    blocked = [str(one) for one in LEVELS if plan.qjump.blocks(one)]
     if blocked:
-        remarks.append(
+        said.append(
             f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level "
             "without a factor has no budget."
         )
-    return limiter
+    return said
 
 
 def _slack_ns(spec: QJumpSpec, mode: Limiter, time_scale: int) -> int:

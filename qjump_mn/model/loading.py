@@ -232,8 +232,15 @@ def experiment(
     registry.check(_programs(raw))
     laid = toml_locations.Laid(f"presets.{preset}", changes)
     spec = convert(raw, ExperimentSpec, where, path_of("experiments", name), laid)
-    if not settings:
-        return spec, named
+    return (_set(name, spec, settings, own_link, bases) if settings else spec), named
+
+
+def _set(
+    name: str, spec: ExperimentSpec, settings: list[str], own_link: dict[str, Any], bases: dict[str, str]
+) -> ExperimentSpec:
+    """The experiment with settings; ``own_link`` is what its file and preset say of links, ``bases`` names
+    the files of its schemes."""
+    where = f"experiment {name!r}"
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for setting in settings:
         tables.apply(plain, setting, name)
@@ -244,7 +251,7 @@ def experiment(
             tables.apply(plain, setting, name)
     _add_schemes(plain, bases)
     registry.check(_programs(plain))
-    return convert(plain, ExperimentSpec, where), named
+    return convert(plain, ExperimentSpec, where)
 
 
 def _link_of(topology: Any) -> dict[str, Any]:

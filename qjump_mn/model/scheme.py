@@ -140,6 +140,28 @@ class Presented(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) -> SchemePlan:
     """Check ``spec`` for links of ``network`` and fill in its numbers; raise :class:`UsageError` that begins
     with ``where``."""
+    _check(where, spec, network)
+
+    def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
+        values = {**_of_link(link), **spec.parameters}
+        return tuple(
+            _filled(f"{where}: {key}", line, {**values, **level}) for line in lines for level in _levels(line)
+        )
+
+    return SchemePlan(
+        name=name,
+        congestion_control=spec.congestion_control,
+        ecn=spec.ecn,
+        host=filled("host", spec.host, network.link),
+        switch_port=filled("switch_port", spec.switch_port, network.link),
+        trunk_port=filled("switch_port", spec.switch_port, network.trunk),
+        vlan=filled("vlan", spec.vlan, network.link),
+        simulator=spec.simulator,
+        only_simulated=spec.only_simulated,
+    )
+
+
+def _check(where: str, spec: SchemeSpec, network: Network) -> None:
     if spec.limiter and not spec.levels:
         raise UsageError(f"{where}: a limiter without levels limits nothing but level 0: set levels = true")
     spec.look.check(f"{where}: look")
@@ -164,28 +186,9 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         raise UsageError(
             f"{where}: only_simulated: the simulator has no use for {', '.join(unused)}: leave it out"
         )
-    parameters = spec.parameters
-    for parameter in parameters:
+    for parameter in spec.parameters:
         if parameter in (*_of_link(network.link), LEVEL, *FILLED_LATER):
             raise UsageError(f"{where}: parameters.{parameter}: take another name: it is the link's")
-
-    def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
-        values = {**_of_link(link), **parameters}
-        return tuple(
-            _filled(f"{where}: {key}", line, {**values, **level}) for line in lines for level in _levels(line)
-        )
-
-    return SchemePlan(
-        name=name,
-        congestion_control=spec.congestion_control,
-        ecn=spec.ecn,
-        host=filled("host", spec.host, network.link),
-        switch_port=filled("switch_port", spec.switch_port, network.link),
-        trunk_port=filled("switch_port", spec.switch_port, network.trunk),
-        vlan=filled("vlan", spec.vlan, network.link),
-        simulator=spec.simulator,
-        only_simulated=spec.only_simulated,
-    )
 
 
 def _levels(line: str) -> list[dict[str, float]]:

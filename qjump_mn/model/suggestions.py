@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import msgspec
 from msgspec import inspect
+
+from qjump_mn.errors import UsageError
 
 MOST_NAMED, FEW_NAMED = 24, 6
 """A sentence names up to so many known words; of more than that only the nearest few, if one is like it."""
@@ -51,6 +53,12 @@ def nearest(word: str, known: list[str], see: str = "") -> str:
     also = f"nearest: {', '.join(alike[:FEW_NAMED])}" if len(named) == 1 and len(alike) > 1 else ""
     more = "; ".join(filter(None, (also, see)))
     return f"did you mean {_or(named)}?{f' ({more})' if more else ''}"
+
+
+def require(start: str, word: str, known: Collection[str]) -> None:
+    """Raise :class:`UsageError`, a sentence that begins with ``start``, for a word that is not ``known``."""
+    if word not in known:
+        raise UsageError(f"{start} {word!r}: {nearest(word, list(known))}")
 
 
 def _or(words: list[str]) -> str:
