@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.main
@@ -16,19 +16,23 @@ from qjump_mn.cli.options import (
     LAST,
     NO_SETTINGS,
     Backend,
+    DryRun,
     Engine,
     Experiment,
+    ExperimentOrAll,
     FindingsTable,
     Listed,
     OnlyArms,
     Perturb,
     Preset,
+    Replicates,
     Rerun,
     Run,
     Runs,
     Sample,
     Scheduler,
     Schemes,
+    Seed,
     Setting,
     Settings,
     TheseArms,
@@ -42,6 +46,9 @@ from qjump_mn.console import out
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.programs import user_programs
+
+if TYPE_CHECKING:
+    from qjump_mn.session import Request
 
 VERBS = (
     "run",
@@ -91,32 +98,19 @@ def main_options(
 
 @app.command()
 def run(
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            help="name of the experiment, such as fig3a (see list); or all, for each that has the preset",
-            show_default=False,
-            autocompletion=completion.experiments,
-        ),
-    ],
+    experiment: ExperimentOrAll,
     preset: Preset = "",
     settings: Settings = NO_SETTINGS,
     arms: OnlyArms = None,
     schemes: Schemes = None,
-    seed: Annotated[int, typer.Option(help="seed of the first replicate; the next ones count up")] = 1,
-    replicates: Annotated[
-        int | None,
-        typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),
-    ] = None,
+    seed: Seed = 1,
+    replicates: Replicates = None,
     perturb: Perturb = 0,
     backend: Backend = "",
     engine: Engine = "local",
     scheduler: Scheduler = "",
     output: Runs = Path("results"),
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),
-    ] = False,
+    dry_run: DryRun = False,
     verbose: Verbose = False,
     trust: Trust = False,
 ) -> None:
@@ -125,16 +119,11 @@ def run(
     Every arm runs with every seed. Each run gets a folder of its own, with report.html in it.
     """
     from qjump_mn import session
-    from qjump_mn.cli import run_all
 
     only, added = names(arms), names(schemes, "--scheme")
     check_added(added, only)
-    name, dask = loading.experiment_called(experiment), cluster(engine, scheduler)
-    if name != run_all.ALL:
-        # A script is for a machine on which code takes time, as the backend host.
-        preset = preset or loading.usual_preset(name, "host" if dry_run else backend)
     request = session.Request(
-        name,
+        loading.experiment_called(experiment),
         preset,
         tuple(settings),
         seed,
@@ -143,17 +132,28 @@ def run(
         output,
         only,
         added,
-        dask,
+        cluster(engine, scheduler),
         perturb,
         verbose,
     )
-    if name == run_all.ALL:
-        raise typer.Exit(run_all.run(request, out, dry_run=dry_run))
-    each = sweep.combinations(name, preset, settings)
+    raise typer.Exit(_carried_out(request, dry_run=dry_run))
+
+
+def _carried_out(request: Request, *, dry_run: bool) -> int:
+    """Run what was asked for, or print its script; returns the exit code."""
+    from qjump_mn import session
+    from qjump_mn.cli import run_all
+
+    if request.experiment == run_all.ALL:
+        return run_all.run(request, out, dry_run=dry_run)
+    # A script is for a machine on which code takes time, as the backend host.
+    backend = "host" if dry_run else request.backend
+    preset = request.preset or loading.usual_preset(request.experiment, backend)
+    each = sweep.combinations(request.experiment, preset, request.settings)
+    request = request._replace(preset=preset, settings=each[0])
     if len(each) > 1:
-        raise typer.Exit(run_all.sweep(request, each, out, dry_run=dry_run))
-    request = request._replace(settings=each[0])
-    raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out))
+        return run_all.sweep(request, each, out, dry_run=dry_run)
+    return session.show(request, out) if dry_run else session.run(request, out)
 
 
 @app.command()

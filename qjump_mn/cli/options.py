@@ -49,6 +49,14 @@ Experiment = Annotated[
         autocompletion=completion.experiments,
     ),
 ]
+ExperimentOrAll = Annotated[
+    str,
+    typer.Argument(
+        help="name of the experiment, such as fig3a (see list); or all, for each that has the preset",
+        show_default=False,
+        autocompletion=completion.experiments,
+    ),
+]
 Preset = Annotated[
     str,
     typer.Option(
@@ -217,6 +225,15 @@ def cluster(engine: str, scheduler: str) -> str:
     return scheduler
 
 
+Seed = Annotated[int, typer.Option(help="seed of the first replicate; the next ones count up")]
+Replicates = Annotated[
+    int | None,
+    typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),
+]
 Perturb = Annotated[
     int,
     typer.Option(
