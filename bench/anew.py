@@ -35,7 +35,7 @@ def judged_today(path: Path, scratch: Path) -> Path:
 def today(before: Manifest) -> Plan | None:
     """What the run's own command line makes today; None of what runs something else."""
     try:
-        plan = command_lines.plan(before.plan.experiment, before.plan.preset, before.argv)
+        plan = command_lines.plan(before.plan.shown.experiment, before.plan.shown.preset, before.argv)
     except UsageError:  # an arm or a scheme that there is no more
         return None
     return plan if plan.hash == before.plan_sha256 else None

@@ -62,7 +62,7 @@ def table(runs: list[Path]) -> list[str]:
     rows = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for run in runs:
         manifest = read(run)
-        seeds = [seed(run / "trials" / ARM / str(number)) for number in manifest.plan.seeds]
+        seeds = [seed(run / "trials" / ARM / str(number)) for number in manifest.plan.run.seeds]
         medians = sorted(one.median_us for one in seeds)
         least = sorted(min(one.shares) for one in seeds)
         hosts = [share * len(one.shares) for one in seeds for share in one.shares]
@@ -76,7 +76,7 @@ def table(runs: list[Path]) -> list[str]:
 
 def declared(manifest: Manifest) -> tuple[str, str]:
     """The run's tolerance and wake-ups, in words."""
-    (arm,) = manifest.plan.arms_run
+    (arm,) = manifest.plan.run.arms
     ppb, clock = arm.network.link.tolerance_ppb, arm.clock
     faster = f"up to {ppb / 1e3:g} ppm faster" if ppb else "exact"
     return faster, f"{clock.wakeup_ns / 1e3:g} us on average" if clock else "no time"

@@ -20,7 +20,7 @@ DIGITS = 9
 
 def write(run: Path, path: Path) -> None:
     """What was measured in ``run``, into ``path``; a cell is empty where a seed has no such number."""
-    seeds = directory.existing(run).manifest.plan.seeds
+    seeds = directory.existing(run).manifest.plan.run.seeds
     with path.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow([*KEYS, *seeds])

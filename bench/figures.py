@@ -132,7 +132,7 @@ def complete(folder: Path, key: str) -> Path | None:
     name, preset = which(key, "")
     others = [which(other, "")[1] for other in SECTIONS.get(name, ())]
     for run in previous_runs.newest_first(folder, name):
-        its = run.manifest.plan.preset
+        its = run.manifest.plan.shown.preset
         if (its == preset if preset else its not in others) and run.outcome is not None:
             return run.directory.path
     return None
@@ -149,8 +149,8 @@ def command(manifest: Manifest) -> str:
         elif not word.startswith(tuple(f"{option}=" for option in LEFT_OUT)):
             options.append(word)
     plan = manifest.plan
-    options = [word for word in options if loading.experiment_called(word) != plan.experiment]
-    return shlex.join(["qjump-mn", "run", plan.experiment, "--preset", plan.preset, *options])
+    options = [word for word in options if loading.experiment_called(word) != plan.shown.experiment]
+    return shlex.join(["qjump-mn", "run", plan.shown.experiment, "--preset", plan.shown.preset, *options])
 
 
 def size(manifest: Manifest) -> str:
@@ -159,7 +159,7 @@ def size(manifest: Manifest) -> str:
     plan = manifest.plan
     minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
     shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
-    return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {shown} minutes together."
+    return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes together."
 
 
 def told(path: Path, *, keep: bool) -> str:
@@ -167,8 +167,8 @@ def told(path: Path, *, keep: bool) -> str:
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
-    own = f"{plan.experiment}-{plan.preset}"
-    key = own if own in SECTIONS.get(plan.experiment, ()) else plan.experiment
+    own = f"{plan.shown.experiment}-{plan.shown.preset}"
+    key = own if own in SECTIONS.get(plan.shown.experiment, ()) else plan.shown.experiment
     for drawing in found.drawings:
         picture = PICTURES / f"{key}-{drawing.name}.png"
         if keep:
@@ -184,9 +184,9 @@ def told(path: Path, *, keep: bool) -> str:
         figure_data.write(run.path, PICTURES / f"{key}.csv")
     return "\n".join(
         [
-            f"## {key}: {plan.title}",
+            f"## {key}: {plan.shown.title}",
             "",
-            f"{plan.reproduces}. `{command(manifest)}`,"
+            f"{plan.shown.reproduces}. `{command(manifest)}`,"
             f" exit code {found.exit_code}: {formatting.verdicts(found)}. {size(manifest)}",
             "",
             *pictures,

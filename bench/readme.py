@@ -106,7 +106,7 @@ def summaries(plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]
         ArmSummary(
             name=arm.name,
             label=arm.label,
-            scheme=plan.schemes[arm.scheme.name].label,
+            scheme=plan.shown.schemes[arm.scheme.name].label,
             planned=1,
             done=1,
             measures={
@@ -115,7 +115,7 @@ def summaries(plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]
             },
             flows={},
         )
-        for arm in plan.arms_run
+        for arm in plan.run.arms
     ]
 
 
@@ -123,7 +123,7 @@ def links_table() -> str:
     """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference run of
     `links`."""
     plan, values = resolve.plan("links", "smoke", []), reference_values("links", "smoke")
-    idle_ms, wait_ms = (plan.constants[name] for name in ("ping_analytic_ms", "wait_ms"))
+    idle_ms, wait_ms = (plan.judged.constants[name] for name in ("ping_analytic_ms", "wait_ms"))
     rows = [
         "| 10 Mb/s, `--preset smoke` | idle median | urgent ping under load: median, p99, slowest |",
         "|---|---|---|",

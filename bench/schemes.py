@@ -122,10 +122,10 @@ def _of_run(folder: Path) -> tuple[str, dict[str, Measured]]:
         arm.name: Measured(
             scheme=arm.scheme.name, seeds=done[arm.name], linux=linux, commit=commit, values=values[arm.name]
         )
-        for arm in plan.arms_run
+        for arm in plan.run.arms
         if done[arm.name]
     }
-    return f"{plan.experiment}/{plan.preset}", arms
+    return f"{plan.shown.experiment}/{plan.shown.preset}", arms
 
 
 def _of_reference(name: str) -> dict[str, Measured]:
@@ -137,12 +137,12 @@ def _of_reference(name: str) -> dict[str, Measured]:
     last = ("git", "log", "-1", "--format=%h", "--abbrev=8", "--", str(path))
     commit = subprocess.run(last, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     values, seeds = reference.read(path).values, len({trial.seed for trial in plan.trials()})
-    release = "" if "simulator" in plan.backends else linux()
+    release = "" if "simulator" in plan.shown.backends else linux()
     return {
         arm.name: Measured(
             scheme=arm.scheme.name, seeds=seeds, linux=release, commit=commit, values=values[arm.name]
         )
-        for arm in plan.arms_run
+        for arm in plan.run.arms
     }
 
 
@@ -154,7 +154,7 @@ def table() -> str:
         "| scheme | levels | ping: median | p99 | slowest, ms | lost | iperf3, Mb/s |",
         "|---|---|---|---|---|---|---|",
     ]
-    for arm in plan.arms_run:
+    for arm in plan.run.arms:
         ping, bulk = values[arm.name]["ping"], values[arm.name].get("bulk")
         cells = [
             arm.label if arm.name == "idle" else f"{arm.label} (`{arm.scheme.name}`)",
@@ -164,7 +164,7 @@ def table() -> str:
             f"{bulk['goodput_mbps']:.2f}" if bulk else "",
         ]
         rows.append(f"| {' | '.join(cells)} |")
-    rows += ["", f"{plan.network.told_links}, preset `{PRESET}`, one seed, Linux {linux()}."]
+    rows += ["", f"{plan.shown.network.told_links}, preset `{PRESET}`, one seed, Linux {linux()}."]
     return "\n".join(rows)
 
 
@@ -185,7 +185,7 @@ def rows(found: Kept) -> list[Row]:
         experiment, _, preset = name.partition("/")
         plan = resolve.plan(experiment, preset, [])
         scales.setdefault(_scale(plan), {}).setdefault(FIGURE_OF[experiment], {}).update(arms)
-    order = [arm.scheme.name for arm in resolve.plan(EXPERIMENT, PRESET, []).arms_run]
+    order = [arm.scheme.name for arm in resolve.plan(EXPERIMENT, PRESET, []).run.arms]
     return [
         row
         for scale, figures in sorted(scales.items())
@@ -197,9 +197,9 @@ def rows(found: Kept) -> list[Row]:
 
 
 def _scale(plan: Plan) -> tuple[bool, int, str]:
-    simulated = "simulator" in plan.backends
-    links = plan.network.told_links.removesuffix(" links")
-    return simulated, plan.network.link.rate_bps, links + (", simulated" if simulated else "")
+    simulated = "simulator" in plan.shown.backends
+    links = plan.shown.network.told_links.removesuffix(" links")
+    return simulated, plan.shown.network.link.rate_bps, links + (", simulated" if simulated else "")
 
 
 def _rows_of(scale: str, figures: dict[str, dict[str, Measured]]) -> Iterator[Row]:

@@ -203,6 +203,6 @@ class Run:
             )
             for row in self.outcome.verdicts
         )
-        title = markupsafe.Markup("<h4>{}</h4><p>{}</p>").format(self.plan.title, str(self.path))
+        title = markupsafe.Markup("<h4>{}</h4><p>{}</p>").format(self.plan.shown.title, str(self.path))
         pictures = "".join(picture.svg for picture in self.figures[:1])
         return f"{title}{pictures}<table>{rows}</table>"

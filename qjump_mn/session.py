@@ -128,9 +128,9 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
 
 def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDirectory:
     """Say what is about to run and make its run directory."""
-    further = f" and {counted(plan.perturbations, 'perturbed run')}" if plan.perturbations else ""
-    trials = f"{counted(plan.arms_run, 'arm')} x {counted(plan.seeds, 'seed')}{further}"
-    what = f"{trials} on {plan.network.topology}, backend {backend.name}"
+    further = f" and {counted(plan.run.perturbations, 'perturbed run')}" if plan.run.perturbations else ""
+    trials = f"{counted(plan.run.arms, 'arm')} x {counted(plan.run.seeds, 'seed')}{further}"
+    what = f"{trials} on {plan.shown.network.topology}, backend {backend.name}"
     first = ""
     if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
         first = (
@@ -138,7 +138,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         )
     state = provenance.git()
     out.print(provenance.describe(state), markup=False)
-    out.print(f"{formatting.experiment(plan)}, preset {plan.preset}: {what}", markup=False)
+    out.print(f"{formatting.experiment(plan)}, preset {plan.shown.preset}: {what}", markup=False)
     out.print(f"{estimate.run(plan, backend)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run = directory.create(
@@ -177,7 +177,7 @@ def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = Fal
             run_directory.unmark(name)
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
-        f"{formatting.experiment(plan)}, preset {plan.preset}: "
+        f"{formatting.experiment(plan)}, preset {plan.shown.preset}: "
         f"{left} of {len(plan.trials())} trials are left",
         markup=False,
     )
@@ -320,10 +320,10 @@ def _check_length(plan: Plan, backend: Backend) -> None:
     """Raise :class:`UsageError` for a run that nobody would wait for."""
     seconds = estimate.run(plan, backend).seconds
     if seconds > LONGEST_S:
-        shorter_s = (plan.warmup_ns + plan.duration_ns) / 1e9 * LONGEST_S / seconds
+        shorter_s = (plan.run.warmup_ns + plan.run.duration_ns) / 1e9 * LONGEST_S / seconds
         raise UsageError(
-            f"experiment {plan.experiment!r}: it would take about {seconds / 3600:.0f} hours: use a warmup "
-            f"and a duration of at most {shorter_s:.2g} s together, or fewer arms, "
+            f"experiment {plan.shown.experiment!r}: it would take about {seconds / 3600:.0f} hours: use a "
+            f"warmup and a duration of at most {shorter_s:.2g} s together, or fewer arms, "
             "replicates or perturbed runs"
         )
 
@@ -332,12 +332,12 @@ def backend_name(plan: Plan, name: str = "") -> str:
     """The backend that was asked for, or else the usual one of the experiment; raise :class:`UsageError` for
     one that there is not, or that the experiment is not for."""
     _check_backends(plan)
-    name = name or plan.backends[0]
+    name = name or plan.shown.backends[0]
     registry.check([name], "--backend")
-    if name not in plan.backends:
+    if name not in plan.shown.backends:
         raise UsageError(
-            f"experiment {plan.experiment!r} is not for the {name}: use --backend "
-            f"{' or '.join(plan.backends)}, or name it in the experiment's file, as in "
+            f"experiment {plan.shown.experiment!r} is not for the {name}: use --backend "
+            f"{' or '.join(plan.shown.backends)}, or name it in the experiment's file, as in "
             f'backends = ["{name}"]'
         )
     return name
@@ -348,15 +348,15 @@ def check_plan(plan: Plan) -> None:
     beside others."""
     _check_backends(plan)
     check(plan)
-    published_comparison.spec(plan.experiment)
+    published_comparison.spec(plan.shown.experiment)
 
 
 def _check_backends(plan: Plan) -> None:
     """Raise :class:`UsageError` where the experiment names no backend, or one that there is not."""
-    where = f"experiment {plan.experiment!r}: backends"
-    if not plan.backends:
+    where = f"experiment {plan.shown.experiment!r}: backends"
+    if not plan.shown.backends:
         raise UsageError(f"{where}: name one or more of {', '.join(registry.names())}")
-    registry.check(plan.backends, where)
+    registry.check(plan.shown.backends, where)
 
 
 def _remote(backend: Backend, scheduler: str) -> Backend:

@@ -14,13 +14,15 @@ def check(plan: Plan) -> None:
     """Raise :class:`UsageError` with the place of a claim, a sentence or a figure that makes no sense."""
     claims.check(plan)
     sentences.check(plan)
-    figures.check(plan.figure)
+    figures.check(plan.shown.figure)
     _check_bounds(plan)
 
 
 def _check_bounds(plan: Plan) -> None:
     """Raise :class:`UsageError` for a panel's bound that is neither a constant nor a measure of arms."""
-    bounds = [panel.bound for panel in plan.figure.panels if panel.bound not in ("", *plan.constants)]
+    bounds = [
+        panel.bound for panel in plan.shown.figure.panels if panel.bound not in ("", *plan.judged.constants)
+    ]
     if not bounds:
         return
     series = sorted({name for arm in plan.arms for name in (arm.name, arm.series) if name})
@@ -28,7 +30,7 @@ def _check_bounds(plan: Plan) -> None:
     measures = [f"{name}.{entry}" for name in series for entry in entries]
     for bound in bounds:
         if bound not in measures:
-            nearest = suggestions.nearest(bound, [*plan.constants, *measures])
+            nearest = suggestions.nearest(bound, [*plan.judged.constants, *measures])
             raise UsageError(
-                f"experiment {plan.experiment!r}: figure: there is no bound {bound!r}: {nearest}"
+                f"experiment {plan.shown.experiment!r}: figure: there is no bound {bound!r}: {nearest}"
             )

@@ -98,7 +98,7 @@ def check(plan: Plan) -> None:
     the first wrong one."""
     for name in plan.judged.published:
         _check_published(name, plan)
-    for name in plan.claims:
+    for name in plan.judged.claims:
         Claim.of(plan, name)
 
 
@@ -132,8 +132,8 @@ class Claim:
     def of(cls, plan: Plan, name: str) -> Claim:
         """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what makes no
         sense."""
-        claim = plan.claims[name]
-        where = f"experiment {plan.experiment!r}: claims.{name}"
+        claim = plan.judged.claims[name]
+        where = f"experiment {plan.shown.experiment!r}: claims.{name}"
         predicate = expression.parse(claim.predicate, f"{where}.predicate")
         shows = expression.parse(claim.shows, f"{where}.shows") if claim.shows else None
         condition = expression.parse(claim.where, f"{where}.where") if claim.where else None
@@ -196,7 +196,7 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
             )
         return Size(least, most, spec.factor, spec.because)
     # Our constants are of our scale: nothing was published of them.
-    unknown = dict.fromkeys(plan.constants, math.nan)
+    unknown = dict.fromkeys(plan.judged.constants, math.nan)
     values = [shown.shown(measured, unknown) for measured in corners(plan.judged.published)]
     sizes = [value for value in values if value is not None and value > 0]
     if len(sizes) < len(values):
@@ -215,7 +215,7 @@ def _check_published(name: str, plan: Plan) -> None:
         if len(path) != 3 or path[0] in {arm.name for arm in plan.arms}:
             _check_measure(path, plan, None)
     except UnknownNameError as error:
-        raise UsageError(f"experiment {plan.experiment!r}: published.{name}: {error}") from None
+        raise UsageError(f"experiment {plan.shown.experiment!r}: published.{name}: {error}") from None
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:
@@ -238,7 +238,9 @@ def _points(plan: Plan, series: set[str], condition: Expression | None, where: s
             by_x.setdefault(arm.x, {})[arm.series] = arm.name
     points = [Point(x, arms) for x, arms in by_x.items() if len(arms) == len(series)]
     if condition:
-        points = [point for point in points if _condition(condition, plan, point).holds({}, plan.constants)]
+        points = [
+            point for point in points if _condition(condition, plan, point).holds({}, plan.judged.constants)
+        ]
     if not points:
         raise UsageError(f"{where}: no value of the sweep is left that it would be about")
     return points
@@ -262,7 +264,7 @@ def _formula(parsed: Expression, kind: Kind, plan: Plan, point: Point | None) ->
     def known(path: Path) -> float | None:
         if len(path) > 1:
             return None
-        return point.x if point and path == ("x",) else plan.constants[path[0]]
+        return point.x if point and path == ("x",) else plan.judged.constants[path[0]]
 
     parsed.check_constants(known)
     return Formula(parsed, point)
@@ -283,13 +285,13 @@ def _kind(path: Path, plan: Plan, point: Point | None) -> Kind:
 
 
 def _check_constant(name: str, plan: Plan, point: Point | None) -> None:
-    if name in plan.constants or (point and name == "x"):
+    if name in plan.judged.constants or (point and name == "x"):
         return
     arm = next((arm for arm in plan.arms if name in (arm.name, arm.series)), None)
     if arm is not None:
         what = "an arm" if name == arm.name else "a series"
         raise UnknownNameError(f"is {what}: write a measure of it, such as {_example(name, arm)}")
-    raise UnknownNameError(f"is not known: {nearest(name, [*plan.constants, *FUNCTIONS])}")
+    raise UnknownNameError(f"is not known: {nearest(name, [*plan.judged.constants, *FUNCTIONS])}")
 
 
 def _check_measure(path: Path, plan: Plan, point: Point | None) -> None:

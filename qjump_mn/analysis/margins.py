@@ -36,12 +36,12 @@ def reached(plan: Plan, files: contents.Files, number: int) -> bool:
 
 def _before(plan: Plan, number: int) -> tuple[Trial, ...]:
     """The trials from which those of a perturbed run differ in what is varied; none for another seed."""
-    run = plan.perturbations[number - 1]
+    run = plan.run.perturbations[number - 1]
     if run.what not in plan.run.varied:
         return ()
-    if run.seed in plan.seeds:
+    if run.seed in plan.run.seeds:
         return tuple(trial for trial in plan.unperturbed.trials() if trial.seed == run.seed)
-    return plan.perturbed(1 + [one.seed for one in plan.perturbations].index(run.seed))
+    return plan.perturbed(1 + [one.seed for one in plan.run.perturbations].index(run.seed))
 
 
 def told(plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun]) -> tuple[VerdictRow, ...]:
@@ -49,10 +49,10 @@ def told(plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun])
 
     A run whose gate fails says nothing but that.
     """
-    if not plan.perturbations:
+    if not plan.run.perturbations:
         return rows
-    judged = {name: claims.Claim.of(plan, name) for name in plan.claims}
-    gates = {name for name, claim in plan.claims.items() if claim.gate}
+    judged = {name: claims.Claim.of(plan, name) for name in plan.judged.claims}
+    gates = {name for name, claim in plan.judged.claims.items() if claim.gate}
     holds: dict[str, dict[int, bool]] = {name: {} for name in judged}
     for run in runs:
         if not run.says:

@@ -68,7 +68,7 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:
     """Every arm of the plan with the spread of its measures over the seeds that have them."""
     return tuple(
-        _summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.arms_run
+        _summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.run.arms
     )
 
 
@@ -76,8 +76,8 @@ def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummar
     return ArmSummary(
         name=arm.name,
         label=arm.label,
-        scheme=plan.schemes[arm.scheme.name].label,
-        planned=len(plan.seeds),
+        scheme=plan.shown.schemes[arm.scheme.name].label,
+        planned=len(plan.run.seeds),
         done=len(trials),
         measures={
             workload.name: _spreads(

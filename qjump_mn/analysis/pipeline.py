@@ -68,7 +68,7 @@ def analyse(path: Path) -> Analysed:
     compared = reference.compare(
         manifest,
         results,
-        reference.find(plan.experiment, plan.preset),
+        reference.find(plan.shown.experiment, plan.shown.preset),
         valid=exit_code != verdicts.INVALID,
     )
     result = Outcome(
@@ -103,14 +103,14 @@ def _perturbed(run: RunDirectory, manifest: Manifest) -> tuple[list[margins.Pert
     is read after the other: the tables of all may be too many."""
     plan, runs, missing = manifest.plan, [], dict[str, str]()
     files = contents.by_trial(manifest.files)
-    for number, perturbation in enumerate(plan.perturbations, 1):
+    for number, perturbation in enumerate(plan.run.perturbations, 1):
         data, reasons = _read(run, manifest, plan.perturbed(number))
         missing |= reasons
         found = margins.PerturbedRun(
             number=number,
             what=perturbation.what,
             measured={trial.trial.arm.name: measures.measure(trial).values for trial in data},
-            constants=plan.judged.varied.get(perturbation.what, plan.constants),
+            constants=plan.judged.varied.get(perturbation.what, plan.judged.constants),
             says=margins.reached(plan, files, number)
             and all(check.status != "fail" for check in fidelity.of_trials(run, manifest, data)),
         )

@@ -59,7 +59,7 @@ class Side(NamedTuple):
     @property
     def frame_ms(self) -> float:
         """How long a full-size frame keeps a link busy."""
-        return self.plan.constants["frame_ms"]
+        return self.plan.judged.constants["frame_ms"]
 
     def value(self, text: str, where: str) -> float | None:
         """What an expression comes to; None where something of it is not known, or not of this plan, and for
@@ -67,7 +67,9 @@ class Side(NamedTuple):
         if not text or not self.measured:
             return None
         try:
-            return claims.parse(text, "number", self.plan, where).number(self.measured, self.plan.constants)
+            return claims.parse(text, "number", self.plan, where).number(
+                self.measured, self.plan.judged.constants
+            )
         except UsageError:  # the user's own arms; ours are checked by a test
             return None
 
@@ -90,24 +92,26 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
     table."""
     plan = manifest.plan
     try:
-        comparison_spec = spec(plan.experiment)
+        comparison_spec = spec(plan.shown.experiment)
     except UsageError:  # a run is judged where its experiment's file is not, or is another by now
         return None
     if comparison_spec is None:
         return None
     own = Side(plan, medians(arms))
     if manifest.backend == "simulator":
-        emulated, simulated = _referred(plan.experiment, comparison_spec.emulation), own
+        emulated, simulated = _referred(plan.shown.experiment, comparison_spec.emulation), own
     else:
-        emulated, simulated = own, _referred(plan.experiment, comparison_spec.simulation)
+        emulated, simulated = own, _referred(plan.shown.experiment, comparison_spec.simulation)
     published_ms = (
-        theory.occupancy_ns(theory.frame_bytes(plan.network.mtu_bytes), int(comparison_spec.published_rate))
+        theory.occupancy_ns(
+            theory.frame_bytes(plan.shown.network.mtu_bytes), int(comparison_spec.published_rate)
+        )
         / 1e6
     )
     return Comparison(
         heads=(
             *(
-                f"{how}, {Rate(side.plan.network.link.rate_bps)}"
+                f"{how}, {Rate(side.plan.shown.network.link.rate_bps)}"
                 for side, of in ((emulated, "emulation"), (simulated, "simulation"))
                 for how in ("theory", of)
             ),
@@ -121,7 +125,7 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
             published_ms,
         ),
         rows=tuple(
-            _row(row, emulated, simulated, f"experiment {plan.experiment!r}: beside: {row.what}")
+            _row(row, emulated, simulated, f"experiment {plan.shown.experiment!r}: beside: {row.what}")
             for row in comparison_spec.rows
         ),
         source=comparison_spec.source,

@@ -21,12 +21,14 @@ def check(plan: Plan) -> None:
 def of(plan: Plan, arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     """The sentences of ``plan`` that have a value; one about an arm that was not run has none."""
     measured, sentences = medians(arms), []
-    for number, sentence in enumerate(plan.figure.sentences, start=1):
-        where = f"experiment {plan.experiment!r}: figure.sentences, sentence {number}"
+    for number, sentence in enumerate(plan.shown.figure.sentences, start=1):
+        where = f"experiment {plan.shown.experiment!r}: figure.sentences, sentence {number}"
         if PLACE not in sentence.text:
             what = f"text has no {PLACE}: say in it where the value of {sentence.of!r} goes"
             raise UsageError(f"{where}: {what}")
-        value = claims.parse(sentence.of, "number", plan, f"{where}: of").number(measured, plan.constants)
+        value = claims.parse(sentence.of, "number", plan, f"{where}: of").number(
+            measured, plan.judged.constants
+        )
         if value is not None:
             sentences.append(sentence.text.replace(PLACE, formatting.number(value)))
     return tuple(sentences)

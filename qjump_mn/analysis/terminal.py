@@ -40,7 +40,7 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
     """Print the summary, or with ``verbose`` everything; paths stand alone on their lines, whole, so
     that they can be copied."""
     plan, outcome = analysed.manifest.plan, analysed.outcome
-    console.print(Text(plan.title, style="bold"))
+    console.print(Text(plan.shown.title, style="bold"))
     if any(arm.done for arm in outcome.arms):
         for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
             _print_unfolded(console, table)

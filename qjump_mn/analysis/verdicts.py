@@ -21,7 +21,7 @@ def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) 
     hold for every seed, makes every claim that could be checked INVALID; the values stay, for they show what
     went wrong.
     """
-    rows = [_row(plan, name, _by_seed(trials)) for name in plan.claims]
+    rows = [_row(plan, name, _by_seed(trials)) for name in plan.judged.claims]
     reasons = [
         f"fidelity: {check.name}" for check in checks if check.status == "fail" and not check.completeness
     ]
@@ -58,16 +58,16 @@ def _by_seed(trials: Sequence[TrialMeasures]) -> dict[int, dict[str, Mapping[str
 
 
 def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> VerdictRow:
-    claim = plan.claims[name]
+    claim = plan.judged.claims[name]
     judged = claims.Claim.of(plan, name)
     needed = set(judged.arms)
-    checked = tuple(seed for seed in plan.seeds if seed in by_seed and needed <= set(by_seed[seed]))
-    held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.constants))
-    defines = [judged.is_defined(by_seed[seed], plan.constants) for seed in checked]
-    is_known = all(judged.is_knowable(by_seed[seed], plan.constants) for seed in checked)
+    checked = tuple(seed for seed in plan.run.seeds if seed in by_seed and needed <= set(by_seed[seed]))
+    held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.judged.constants))
+    defines = [judged.is_defined(by_seed[seed], plan.judged.constants) for seed in checked]
+    is_known = all(judged.is_knowable(by_seed[seed], plan.judged.constants) for seed in checked)
     undefined = "" if all(defines) else "its predicate has no value: a measure is missing"
     undefined = undefined if is_known else "its predicate divides by zero: nothing is known"
-    values = {seed: judged.shown(by_seed[seed], plan.constants) for seed in checked}
+    values = {seed: judged.shown(by_seed[seed], plan.judged.constants) for seed in checked}
     defined = {seed: value for seed, value in values.items() if value is not None}
     size = judged.size
     is_size = size is None or all(size.is_met(value) for value in values.values())
@@ -109,7 +109,7 @@ def _note(
             if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())
         ]
         return f"no data of {', '.join(absent)}" if absent else "no seed has all of its arms"
-    return f"{len(checked)} of {len(plan.seeds)} seeds" if len(checked) < len(plan.seeds) else ""
+    return f"{len(checked)} of {len(plan.run.seeds)} seeds" if len(checked) < len(plan.run.seeds) else ""
 
 
 def _with(row: VerdictRow, verdict: Verdict, note: str) -> VerdictRow:

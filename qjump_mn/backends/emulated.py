@@ -25,15 +25,15 @@ def check(plan: Plan) -> None:
 
     Two programs of an arm must not write the same file.
     """
-    experiment = f"experiment {plan.experiment!r}"
-    check_emulated(plan.network)
-    least_ns = max(LEAST_DURATION_NS // arm.time_scale for arm in plan.arms_run)
-    if plan.duration_ns < least_ns:
+    experiment = f"experiment {plan.shown.experiment!r}"
+    check_emulated(plan.shown.network)
+    least_ns = max(LEAST_DURATION_NS // arm.time_scale for arm in plan.run.arms)
+    if plan.run.duration_ns < least_ns:
         raise UsageError(
-            f"{experiment}: a duration of {plan.duration_ns / 1e6:g} ms is out of range "
+            f"{experiment}: a duration of {plan.run.duration_ns / 1e6:g} ms is out of range "
             f"for the emulation: use {least_ns / 1e6:g}ms or more"
         )
-    for trial in plan.trials()[: len(plan.arms_run)]:  # further seeds write the same files
+    for trial in plan.trials()[: len(plan.run.arms)]:  # further seeds write the same files
         _check_trial(f"{experiment}: arms.{trial.arm.name}", trial)
 
 

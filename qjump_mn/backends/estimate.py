@@ -158,7 +158,7 @@ def _read() -> dict[str, Measured]:
 
 
 def _key(plan: Plan, backend: Backend, arm: str = "") -> str:
-    return f"{_kind(backend)}/{plan.experiment}/{plan.preset}/{arm}"
+    return f"{_kind(backend)}/{plan.shown.experiment}/{plan.shown.preset}/{arm}"
 
 
 def _kind(backend: Backend) -> str:
@@ -168,7 +168,7 @@ def _kind(backend: Backend) -> str:
 def _usual_factor(measured: Mapping[str, Measured], plan: Plan, backend: Backend) -> float:
     """Return the factor of an arm that has not run here: the median of similar arms."""
     kind = _kind(backend)
-    for prefix in (_key(plan, backend), f"{kind}/{plan.experiment}/"):
+    for prefix in (_key(plan, backend), f"{kind}/{plan.shown.experiment}/"):
         if factors := [arm.factor for key, arm in measured.items() if key.startswith(prefix)]:
             return statistics.median(factors)
     return outer.SLOWER if kind == OUTER else 1.0

@@ -136,7 +136,7 @@ def _programs_in(argv: Sequence[str]) -> Iterator[str]:
 
 def _modules(plan: Plan) -> dict[str, None]:
     names = dict.fromkeys(MODULES)
-    for arm in plan.arms_run:
+    for arm in plan.run.arms:
         names |= dict.fromkeys(registry.of(arm.network.model).modules)
         if arm.qjump is not None and arm.qjump.qdisc:
             names[f"sch_{arm.qjump.qdisc}"] = None
@@ -180,7 +180,7 @@ def _module_advice(lacking: Sequence[str], plan: Plan) -> str:
 
 def _stock_limiters(plan: Plan) -> list[str]:
     """Return the settings that make stock qdiscs limit the hosts."""
-    limited = (arm.scheme.name for arm in plan.arms_run if arm.qjump is not None and arm.qjump.qdisc)
+    limited = (arm.scheme.name for arm in plan.run.arms if arm.qjump is not None and arm.qjump.qdisc)
     return [f"schemes.{name}.limiter=tbf" for name in dict.fromkeys(limited)]
 
 

@@ -54,7 +54,7 @@ class SimulatorBackend:
         self.package = machines.simulator_package(progress)
         said, _ = self.process(msgspec.json.encode(plan), progress)
         if said.exit_code == UsageError.exit_code:
-            raise UsageError(f"experiment {plan.experiment!r}: {said.message}")
+            raise UsageError(f"experiment {plan.shown.experiment!r}: {said.message}")
         if said.exit_code:
             raise LostError(f"the simulator ended with exit code {said.exit_code}: {said.message}")
 

@@ -40,8 +40,8 @@ def settings(manifest: Manifest) -> dict[str, str]:
     given = _options(manifest.argv)
     try:
         spec, _ = loading.experiment(
-            manifest.plan.experiment,
-            manifest.plan.preset,
+            manifest.plan.shown.experiment,
+            manifest.plan.shown.preset,
             list(given.get("settings", ())),
             names(given.get("schemes")),
         )

@@ -58,25 +58,26 @@ def show(runs: Sequence[Run], out: Console) -> None:
     :class:`UsageError` where there is no such arm."""
     rows = list(_rows(runs))
     if not rows:
-        named = " and ".join(dict.fromkeys(run.manifest.plan.experiment for run in runs))
+        named = " and ".join(dict.fromkeys(run.manifest.plan.shown.experiment for run in runs))
         raise UsageError(
             f"the runs, of {named}, have no measure of the same arm: there is nothing to compare"
         )
     for run in runs:
         plan = run.manifest.plan
         seeds = (
-            f"{len(plan.seeds)} seeds from {plan.seeds[0]}"
-            if len(plan.seeds) > 1
-            else f"seed {plan.seeds[0]}"
+            f"{len(plan.run.seeds)} seeds from {plan.run.seeds[0]}"
+            if len(plan.run.seeds) > 1
+            else f"seed {plan.run.seeds[0]}"
         )
-        about = f"{plan.experiment}, preset {plan.preset}, {seeds}, {formatting.verdicts(run.outcome)}"
+        verdicts = formatting.verdicts(run.outcome)
+        about = f"{plan.shown.experiment}, preset {plan.shown.preset}, {seeds}, {verdicts}"
         out.print(f"{run.letter}  {run.path}: {about}", markup=False)
     for run in runs[1:]:
         for line in _otherwise(runs[0], run):
             out.print(line, markup=False)
     out.print("")
     out.print(_table(runs, rows))
-    fewest = min(len(run.manifest.plan.seeds) for run in runs)
+    fewest = min(len(run.manifest.plan.run.seeds) for run in runs)
     out.print(
         f"In brackets how many times {runs[0].letter}'s it is: the median over the seeds that both have"
         + (", and its 95 % interval" if fewest >= 3 else "; from three seeds on there is an interval")
@@ -120,10 +121,13 @@ def _is_explained(first: Run, other: Run) -> bool:
     manifests = [run.manifest for run in (first, other)]
     plans = [manifest.plan for manifest in manifests]
     try:
-        made = [command_lines.plan(one.plan.experiment, one.plan.preset, one.argv) for one in manifests]
+        made = [
+            command_lines.plan(one.plan.shown.experiment, one.plan.shown.preset, one.argv)
+            for one in manifests
+        ]
     except UsageError:
         return False
-    return len({(plan.experiment, plan.preset) for plan in plans}) == 1 and [
+    return len({(plan.shown.experiment, plan.shown.preset) for plan in plans}) == 1 and [
         (plan.hash, plan.judged) for plan in made
     ] == [(plan.hash, plan.judged) for plan in plans]
 

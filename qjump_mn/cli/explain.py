@@ -20,17 +20,17 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
     plan = _plan(experiment, preset, settings)
     arms = {_series(plan, arm): None for arm in plan.arms}
     lines = [
-        f"{plan.experiment}: {plan.title}",
-        f"reproduces: {plan.reproduces}",
+        f"{plan.shown.experiment}: {plan.shown.title}",
+        f"reproduces: {plan.shown.reproduces}",
         "",
-        *([plan.question, ""] if plan.question else []),
+        *([plan.shown.question, ""] if plan.shown.question else []),
         *_frame(plan),
         *_presets(experiment, preset),
         "arms:",
         *(f"  {name}: {label}" for name, label in arms),
         "",
         "claims:",
-        *(f"  {name}: {claim.statement}" for name, claim in plan.claims.items()),
+        *(f"  {name}: {claim.statement}" for name, claim in plan.judged.claims.items()),
         "",
         f"qjump-mn explain {experiment} --all  shows workloads, limits, predicates, remarks and settings.",
     ]
@@ -43,10 +43,10 @@ def explain_all(experiment: str, preset: str, settings: list[str], out: Console)
     """Say in words all that an experiment asks and does, and list its settings."""
     plan = _plan(experiment, preset, settings)
     lines = [
-        f"{plan.experiment}: {plan.title}",
-        f"reproduces: {plan.reproduces}",
+        f"{plan.shown.experiment}: {plan.shown.title}",
+        f"reproduces: {plan.shown.reproduces}",
         "",
-        *([plan.question, ""] if plan.question else []),
+        *([plan.shown.question, ""] if plan.shown.question else []),
         *_frame(plan),
         *_presets(experiment, preset),
         "arms:",
@@ -54,14 +54,14 @@ def explain_all(experiment: str, preset: str, settings: list[str], out: Console)
         "",
         "claims:",
     ]
-    for name, claim in plan.claims.items():
+    for name, claim in plan.judged.claims.items():
         lines += [
             f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
             f"    {claim.predicate}",
         ]
     spec, _ = loading.experiment(experiment, preset, settings)
     plain = msgspec.to_builtins(spec, enc_hook=units.encode)
-    lines += ["", *plan.remarks, "", "settings, to change with -s:"]
+    lines += ["", *plan.shown.remarks, "", "settings, to change with -s:"]
     lines += (f"  {setting}" for setting in tables.values(plain))
     for line in lines:
         out.print(line, markup=False)
@@ -83,26 +83,26 @@ def _plan(experiment: str, preset: str, settings: list[str]) -> Plan:
 
 
 def _network(plan: Plan) -> str:
-    network = plan.network
+    network = plan.shown.network
     links = f"{network.topology}, {len(network.hosts)} hosts, {network.told_links}"
     return (
         links
-        if plan.backends[0] == "simulator"
+        if plan.shown.backends[0] == "simulator"
         else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level and port"
     )
 
 
 def _trial(plan: Plan) -> str:
-    if not plan.duration_ns:
+    if not plan.run.duration_ns:
         return "until all of its flows have ended"
-    return f"{plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured"
+    return f"{plan.run.warmup_ns / 1e9:g} s of warm-up, {plan.run.duration_ns / 1e9:g} s measured"
 
 
 def _frame(plan: Plan) -> list[str]:
     return [
         f"network: {_network(plan)}",
-        f"trial: {_trial(plan)}; {formatting.seeds(plan.seeds)}",
-        f"backends: {', '.join(plan.backends)}",
+        f"trial: {_trial(plan)}; {formatting.seeds(plan.run.seeds)}",
+        f"backends: {', '.join(plan.shown.backends)}",
         "",
     ]
 
@@ -121,7 +121,7 @@ def _presets(experiment: str, preset: str) -> list[str]:
 
 def _takes(experiment: str, preset: str) -> str:
     plan = resolve.plan(experiment, preset, [])
-    return str(estimate.run(plan, registry.make(plan.backends[0])))
+    return str(estimate.run(plan, registry.make(plan.shown.backends[0])))
 
 
 def _series(plan: Plan, arm: ArmPlan) -> tuple[str, str]:

@@ -96,8 +96,8 @@ def _experiment(name: str) -> tuple[str, ...]:
     seconds, memory_mb = estimate.run(plan, backend)
     time = estimate.time_in_words(seconds)
     memory = formatting.NONE if memory_mb is None else estimate.memory_in_words(memory_mb)
-    figure = plan.reproduces
+    figure = plan.shown.reproduces
     for paper, short in PAPERS.items():
         figure = figure.replace(paper, short)
-    shows = plan.title if figure.startswith("none") else f"{figure}: {plan.title}"
+    shows = plan.shown.title if figure.startswith("none") else f"{figure}: {plan.shown.title}"
     return name, preset, time, memory, shows

@@ -122,7 +122,7 @@ def _all_done(tasks: Sequence[Task], what: str, out: Console) -> list[Result]:
     with interrupts.repeatable():
         for number, task in enumerate(tasks, 1):
             if task.outcome is None:
-                named = " ".join((task.plan.experiment, *task.request.settings))
+                named = " ".join((task.plan.shown.experiment, *task.request.settings))
                 out.print(f"\n[{number}/{len(tasks)}] {named}", markup=False)
             results.append(_done(task, out))
     out.print("")
@@ -131,7 +131,7 @@ def _all_done(tasks: Sequence[Task], what: str, out: Console) -> list[Result]:
     out.print(table)
     for result in results:
         if result.message:
-            out.print(f"{result.task.plan.experiment}: {result.message}", markup=False)
+            out.print(f"{result.task.plan.shown.experiment}: {result.message}", markup=False)
     return results
 
 
@@ -172,7 +172,7 @@ def _task(request: Request, out: Console) -> Task:
     before = next(
         (
             run
-            for run in previous_runs.newest_first(request.out, plan.experiment)
+            for run in previous_runs.newest_first(request.out, plan.shown.experiment)
             if run.manifest.plan_sha256 == plan.hash and run.manifest.backend == backend_name
         ),
         None,
@@ -229,8 +229,8 @@ def _table(results: Iterable[Result]) -> Table:
     for result in results:
         task, run_directory = result.task, result.run_directory
         table.add_row(
-            task.plan.experiment,
-            Text(" ".join((task.plan.preset, *task.request.settings))),
+            task.plan.shown.experiment,
+            Text(" ".join((task.plan.shown.preset, *task.request.settings))),
             _how(task),
             str(result.exit_code),
             estimate.time_in_words(result.wall_s) if result.wall_s else formatting.NONE,

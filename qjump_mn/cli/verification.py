@@ -55,7 +55,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
             "hours: name fewer with --arms or --sample"
         )
     out.print(
-        f"{formatting.experiment(plan)}, preset {plan.preset}: {len(trials)} of "
+        f"{formatting.experiment(plan)}, preset {plan.shown.preset}: {len(trials)} of "
         f"{len(plan.trials())} trials are run again",
         markup=False,
     )
@@ -71,7 +71,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
 
 def _chosen(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: int) -> list[Trial]:
     plan = manifest.plan
-    known = list(dict.fromkeys(name for arm in plan.arms_run for name in (arm.series, arm.name) if name))
+    known = list(dict.fromkeys(name for arm in plan.run.arms for name in (arm.series, arm.name) if name))
     for name in arms:
         if name not in known:
             raise UsageError(f"--arms: the run has no arm {name!r}: {suggestions.nearest(name, known)}")

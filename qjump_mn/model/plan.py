@@ -188,11 +188,8 @@ class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment resolved. Two plans with one hash ask for the same run, however it is shown and judged.
-
-    The parts are for those who make, compare and print plans. Everybody else reads a plan by its
-    properties, and need not know in which part a field lies.
-    """
+    """An experiment resolved. Two plans with one hash ask for the same run, however it is shown and
+    judged."""
 
     run: Run
     shown: Shown
@@ -207,22 +204,22 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates;
         last those of the perturbed runs."""
-        replicates = (self._trial(arm, seed) for seed in self.seeds for arm in self.arms_run)
-        numbers = range(1, len(self.perturbations) + 1)
+        replicates = (self._trial(arm, seed) for seed in self.run.seeds for arm in self.run.arms)
+        numbers = range(1, len(self.run.perturbations) + 1)
         return (*replicates, *(trial for number in numbers for trial in self.perturbed(number)))
 
     def perturbed(self, number: int) -> tuple[Trial, ...]:
         """The trials of a perturbed run, numbered from 1."""
-        perturbation = self.perturbations[number - 1]
-        arms = self.run.varied.get(perturbation.what, self.arms_run)
+        perturbation = self.run.perturbations[number - 1]
+        arms = self.run.varied.get(perturbation.what, self.run.arms)
         return tuple(self._trial(arm, perturbation.seed, number) for arm in arms)
 
     def _trial(self, arm: ArmPlan, seed: int, perturbation: int = 0) -> Trial:
         return Trial(
             arm=msgspec.structs.replace(arm, network=arm.network.drawn(seed)),
             seed=seed,
-            warmup_ns=self.warmup_ns,
-            duration_ns=self.duration_ns,
+            warmup_ns=self.run.warmup_ns,
+            duration_ns=self.run.duration_ns,
             perturbation=perturbation,
         )
 
@@ -236,101 +233,6 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         )
 
     @property
-    def perturbations(self) -> tuple[Perturbation, ...]:
-        """The perturbed runs."""
-        return self.run.perturbations
-
-    @property
     def arms(self) -> tuple[ArmPlan, ...]:
         """All arms of the experiment, those that are run first."""
         return (*self.run.arms, *self.judged.not_run)
-
-    @property
-    def arms_run(self) -> tuple[ArmPlan, ...]:
-        """The arms that are run, in the experiment's order."""
-        return self.run.arms
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """One for each replicate."""
-        return self.run.seeds
-
-    @property
-    def warmup_ns(self) -> int:
-        """How long background traffic runs before the measurement."""
-        return self.run.warmup_ns
-
-    @property
-    def duration_ns(self) -> int:
-        """How long the measurement takes; 0 where a trial ends by itself."""
-        return self.run.duration_ns
-
-    @property
-    def experiment(self) -> str:
-        """The name of the experiment's file."""
-        return self.shown.experiment
-
-    @property
-    def preset(self) -> str:
-        """The name of the preset."""
-        return self.shown.preset
-
-    @property
-    def title(self) -> str:
-        """The experiment's title."""
-        return self.shown.title
-
-    @property
-    def reproduces(self) -> str:
-        """Which figure or table was published."""
-        return self.shown.reproduces
-
-    @property
-    def question(self) -> str:
-        """What the experiment asks."""
-        return self.shown.question
-
-    @property
-    def network(self) -> Network:
-        """The experiment's own network; an arm may have another."""
-        return self.shown.network
-
-    @property
-    def tcp(self) -> Tcp:
-        """The experiment's own TCP; an arm may have another."""
-        return self.shown.tcp
-
-    @property
-    def figure(self) -> FigureSpec:
-        """How the experiment is drawn."""
-        return self.shown.figure
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a reader must know, in sentences."""
-        return self.shown.remarks
-
-    @property
-    def axes(self) -> dict[str, str]:
-        """What each sweep varies, with its unit."""
-        return self.shown.axes
-
-    @property
-    def schemes(self) -> dict[str, Presented]:
-        """How each scheme of an arm is presented, by its name."""
-        return self.shown.schemes
-
-    @property
-    def backends(self) -> tuple[str, ...]:
-        """Those that can run it, the usual one first."""
-        return self.shown.backends
-
-    @property
-    def claims(self) -> dict[str, ClaimSpec]:
-        """What was published, by name."""
-        return self.judged.claims
-
-    @property
-    def constants(self) -> dict[str, float]:
-        """What is known before anything runs, by name."""
-        return self.judged.constants

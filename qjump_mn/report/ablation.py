@@ -46,7 +46,7 @@ def steps(plan: Plan, outcome: Outcome) -> list[Step]:
     """A step for every arm that was run but the first; the arms of a series are one."""
     firsts: dict[str, ArmPlan] = {}
     values: dict[str, list[float]] = {}
-    for arm in plan.arms_run:
+    for arm in plan.run.arms:
         firsts.setdefault(arm.series or arm.name, arm)
         values.setdefault(arm.series or arm.name, []).append(arm.x or 0.0)
     labels = {name: _label(arm, values[name]) for name, arm in firsts.items()}
@@ -77,7 +77,7 @@ def _first(plan: Plan, outcome: Outcome, arm: ArmPlan) -> str:
 def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
     """What ``other`` has otherwise, in words."""
     if first.scheme != other.scheme:
-        before, now = (plan.schemes[arm.scheme.name].label for arm in (first, other))
+        before, now = (plan.shown.schemes[arm.scheme.name].label for arm in (first, other))
         yield f"scheme '{now}' instead of '{before}'" if before != now else "settings of its scheme"
     yield from _limiter(first, other)
     if first.uses_levels != other.uses_levels:

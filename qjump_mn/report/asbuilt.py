@@ -47,7 +47,7 @@ def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
             flows = [
                 flow
                 for workload in trial.arm.workloads
-                if workload.name == plan.figure.workload
+                if workload.name == plan.shown.figure.workload
                 for flow in workload.flows
             ]
             source, destination = flows[0] if flows else trial.network.hosts[:2]

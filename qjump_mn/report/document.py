@@ -58,7 +58,7 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
     write_atomically(run.path / PICTURE, network.svg.encode())
     text = templating.text("report.md.jinja").render(context(run, manifest, outcome, own, network))
     page = templating.page("report.html.jinja").render(
-        title=f"{manifest.plan.title} · {run.path.name}",
+        title=f"{manifest.plan.shown.title} · {run.path.name}",
         exit_code=outcome.exit_code,
         body=markdown.render(
             text, _pictures(run, outcome, network), [part.signed[1] for part in own.sections]
@@ -146,7 +146,7 @@ def _parameters(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict
     return {
         "equations": parameters.equations(plan, simulated=by_simulator),
         "constants": [
-            (templating.code(name), formatting.number(value)) for name, value in plan.constants.items()
+            (templating.code(name), formatting.number(value)) for name, value in plan.judged.constants.items()
         ],
         "network": parameters.network(plan, simulated=by_simulator),
         "workloads": parameters.workloads(plan),

@@ -13,7 +13,7 @@ from qjump_mn.results.outcome import ArmSummary, Drawing
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> tuple[Drawing, ...]:
     """Draw the experiment's figures into ``fig/``; raise :class:`UsageError` if there is no such figure."""
     drawings = []
-    for figure in registry.find(manifest.plan.figure.plot)(run, manifest, arms):
+    for figure in registry.find(manifest.plan.shown.figure.plot)(run, manifest, arms):
         files = style.save(figure, run.figures)
         if figure.numbers is not None:
             files["csv"] = run.figures / f"{figure.name}.csv"

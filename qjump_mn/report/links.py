@@ -46,7 +46,7 @@ def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
     cables = dict.fromkeys(
         cable
-        for network in (plan.network, *(arm.network for arm in plan.arms_run))
+        for network in (plan.shown.network, *(arm.network for arm in plan.run.arms))
         for cable in (*network.edges, *network.cables)
     )
     links = [link for above, below in cables for link in ((below, above), (above, below)) if link in busy]
@@ -95,7 +95,9 @@ def _row(
     unknown = formatting.NONE if ALL in by_level else "0"
     by_level[ALL] = formatting.percent(_total(levels))
     waited = [load.most_bytes for load in levels if load.most_bytes is not None]
-    most = formatting.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
+    most = formatting.number(
+        round(max(waited, default=0) / theory.frame_bytes(plan.shown.network.mtu_bytes), 1)
+    )
     shares = [by_level.get(column, unknown) for column in columns[1 : columns.index("drops")]]
     marks = [str(sum(load.marks for load in levels))] if MARKS in columns else []
     return (

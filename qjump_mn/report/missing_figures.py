@@ -17,9 +17,9 @@ def why(plan: Plan, outcome: Outcome) -> str:
 
 
 def _reason(plan: Plan, outcome: Outcome) -> str:
-    figure = plan.figure
+    figure = plan.shown.figure
     names = {arm.name for arm in outcome.arms if arm.done}
-    done = [arm for arm in plan.arms_run if arm.name in names]
+    done = [arm for arm in plan.run.arms if arm.name in names]
     asked = [arm for arm in done if {arm.name, arm.series} & set(figure.arms)]
     draws = f'plot = "{figure.plot}" draws'
     if not done:

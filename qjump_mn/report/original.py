@@ -44,23 +44,23 @@ def lead(manifest: Manifest, drawing: Drawing) -> str:
     """What a figure is, in 40 words at most; its caption says the rest."""
     plan = manifest.plan
     how = "the simulator" if manifest.backend == "simulator" else f"real Linux on a {manifest.clock} clock"
-    seeds = f"{len(plan.seeds)} seeds" if len(plan.seeds) > 1 else f"seed {plan.seeds[0]}"
+    seeds = f"{len(plan.run.seeds)} seeds" if len(plan.run.seeds) > 1 else f"seed {plan.run.seeds[0]}"
     shown = any(one.shows for one in _behind(plan) if one)
     published = " What was published is hollow or grey." if shown else ""
     title = drawing.title[:1].upper() + drawing.title[1:]
-    return f"{title}. Preset {plan.preset}: {plan.network.told_links}, {how}, {seeds}.{published}"
+    return f"{title}. Preset {plan.shown.preset}: {plan.shown.network.told_links}, {how}, {seeds}.{published}"
 
 
 def subset(plan: Plan, outcome: Outcome) -> str:
     """How much of the experiment was run and judged."""
-    many = len(plan.seeds)
+    many = len(plan.run.seeds)
     judged = sum(row.verdict != "NOT RUN" for row in outcome.verdicts)
-    left_out = ", ".join(f"'{arm.label}'" for arm in plan.arms if arm not in plan.arms_run)
+    left_out = ", ".join(f"'{arm.label}'" for arm in plan.arms if arm not in plan.run.arms)
     not_run = f" Not run: {left_out}." if left_out else ""
     return (
-        f"This run has {len(plan.arms_run)} of the {len(plan.arms)} arms of experiment {plan.experiment}, "
-        f"preset {plan.preset}, with {many} seed{'' if many == 1 else 's'} each, and judges {judged} of its "
-        f"{len(outcome.verdicts)} claims.{not_run}"
+        f"This run has {len(plan.run.arms)} of the {len(plan.arms)} arms of experiment "
+        f"{plan.shown.experiment}, preset {plan.shown.preset}, with {many} seed{'' if many == 1 else 's'} "
+        f"each, and judges {judged} of its {len(outcome.verdicts)} claims.{not_run}"
     )
 
 
@@ -104,7 +104,7 @@ def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:
 
 def _behind(plan: Plan) -> list[Behind | None]:
     """What is behind each picture of the figure that names something published."""
-    return [behind.of(plan, picture) for picture in range(len(plan.figure.published))]
+    return [behind.of(plan, picture) for picture in range(len(plan.shown.figure.published))]
 
 
 def _curves(drawn: list[Behind]) -> str:
@@ -121,8 +121,8 @@ def _curves(drawn: list[Behind]) -> str:
 
 
 def _nothing(plan: Plan, *, curves: bool) -> str:
-    if plan.reproduces.startswith("none"):
-        what = plan.reproduces.partition(":")[2].strip()
+    if plan.shown.reproduces.startswith("none"):
+        what = plan.shown.reproduces.partition(":")[2].strip()
         if what == OWN:
             return "This experiment is one's own: it reproduces no published result."
         return "This experiment reproduces no published result" + (f": {what}." if what else ".")

@@ -23,7 +23,11 @@ MAX_FLOWS = 12
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on
     the wire that a scheme says."""
-    hosts, rate, mtu = len(plan.network.hosts), plan.network.slowest_bps, plan.network.mtu_bytes
+    hosts, rate, mtu = (
+        len(plan.shown.network.hosts),
+        plan.shown.network.slowest_bps,
+        plan.shown.network.mtu_bytes,
+    )
     mbps, epoch = told_rate(rate), theory.network_epoch_ns(hosts, mtu, rate)
     rows = [
         (
@@ -66,18 +70,22 @@ def _programs(plan: Plan) -> list[tuple[str, str, str]]:
         for arm in reversed(plan.arms)
         for workload in reversed(arm.workloads)
     }
-    return [row for workload in firsts.values() for row in workload.equations(plan.network, plan.constants)]
+    return [
+        row
+        for workload in firsts.values()
+        for row in workload.equations(plan.shown.network, plan.judged.constants)
+    ]
 
 
 def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
     """The network and the times, as planned."""
-    net = plan.network
+    net = plan.shown.network
     seeds = (
         "replicates",
-        f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} "
-        f"{', '.join(str(seed) for seed in plan.seeds)}",
+        f"{len(plan.run.seeds)}: seed{'s' if len(plan.run.seeds) > 1 else ''} "
+        f"{', '.join(str(seed) for seed in plan.run.seeds)}",
     )
-    runs = [seeds, *([("perturbed runs", formatting.perturbations(plan))] if plan.perturbations else [])]
+    runs = [seeds, *([("perturbed runs", formatting.perturbations(plan))] if plan.run.perturbations else [])]
     if simulated:
         links = [
             (
@@ -93,16 +101,16 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
                 )
             )
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
-        ends = f"{plan.duration_ns / 1e9:g} s" if plan.duration_ns else "until every flow has ended"
+        ends = f"{plan.run.duration_ns / 1e9:g} s" if plan.run.duration_ns else "until every flow has ended"
         return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), *runs]
     return [
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
         *_links("", net.link),
         *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
-        *((name, told) for name, told in (("hosts", net.told_hosts), ("TCP", plan.tcp.told)) if told),
-        *(("programs", arm.clock.told) for arm in plan.arms_run[:1] if arm.clock),
+        *((name, told) for name, told in (("hosts", net.told_hosts), ("TCP", plan.shown.tcp.told)) if told),
+        *(("programs", arm.clock.told) for arm in plan.run.arms[:1] if arm.clock),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
-        ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
+        ("warm-up, measured", f"{plan.run.warmup_ns / 1e9:g} s, {plan.run.duration_ns / 1e9:g} s"),
         *runs,
     ]
 
@@ -122,7 +130,7 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
     by_name: dict[str, WorkloadPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
-    for arm in plan.arms_run:
+    for arm in plan.run.arms:
         for workload in arm.workloads:
             if workload.name not in by_name or workload.level > by_name[workload.name].level:
                 by_name[workload.name] = workload
@@ -141,11 +149,11 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
 def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, markupsafe.Markup]]:
     """Each scheme of the arms that were run: label, what it is, and what it set; the simulator sets no such
     thing."""
-    arms = {arm.scheme.name: arm for arm in reversed(plan.arms_run)}
+    arms = {arm.scheme.name: arm for arm in reversed(plan.run.arms)}
     return [
         (
-            plan.schemes[name].label,
-            templating.sentence(plan.schemes[name].about),
+            plan.shown.schemes[name].label,
+            templating.sentence(plan.shown.schemes[name].about),
             templating.lines(map(templating.code, [] if simulated else _set(arm))),
         )
         for name, arm in reversed(arms.items())
@@ -174,11 +182,11 @@ def limiters(plan: Plan) -> tuple[list[str], list[tuple[str, ...]], int] | None:
     """The rate limits of the arms that have some as a table: heads, rows, and how many columns hold words.
     Arms of a series that all have the same limits share a column. None if no arm has limits."""
     shown: dict[tuple[str, QJumpPlan], list[str]] = {}
-    for arm in plan.arms_run:
+    for arm in plan.run.arms:
         if arm.qjump:
             label = (
                 formatting.series_label(arm)
-                if formatting.same_limits(plan.arms_run, arm.series)
+                if formatting.same_limits(plan.run.arms, arm.series)
                 else arm.label
             )
             shown.setdefault((label, arm.qjump), limiter(arm.qjump))

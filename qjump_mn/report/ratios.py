@@ -23,7 +23,7 @@ def tables(plan: Plan, outcome: Outcome) -> list[Table]:
     arms = {arm.name: arm for arm in outcome.arms if arm.done}
     return [
         table
-        for panel in plan.figure.panels
+        for panel in plan.shown.figure.panels
         if panel.relative_to and (table := _table(plan, panel, arms)).rows
     ]
 

@@ -25,7 +25,7 @@ def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
     parts_of: dict[str, list[str]] = {}
     for trial in plan.unperturbed.trials():
         path = run.asbuilt(trial.name) / "scenario.json"
-        label = plan.schemes[trial.arm.scheme.name].label
+        label = plan.shown.schemes[trial.arm.scheme.name].label
         if label not in parts_of and run.is_done(trial.name) and path.is_file():
             parts_of[label] = [
                 _line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()
@@ -36,7 +36,7 @@ def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
 def packets(run: RunDirectory, plan: Plan) -> Packets:
     """How many packets each arm sent, and how many of what kind were lost for what reason; columns of zeros
     are left out."""
-    counted = {arm.name: found for arm in plan.arms_run if (found := _counters(run, plan, arm))}
+    counted = {arm.name: found for arm in plan.run.arms if (found := _counters(run, plan, arm))}
     columns: dict[str, dict[str, float]] = {}
     for arm, trials in counted.items():
         columns.setdefault("sent", {})[arm] = _median(trials, "sent")
@@ -47,7 +47,7 @@ def packets(run: RunDirectory, plan: Plan) -> Packets:
         for name in ("marked", "retransmitted", "timeouts"):
             columns.setdefault(name, {})[arm] = _median(trials, name)
     shown = {head: values for head, values in columns.items() if any(values.values())}
-    labels = {arm.name: f"{arm.label} ({arm.name})" for arm in plan.arms_run}
+    labels = {arm.name: f"{arm.label} ({arm.name})" for arm in plan.run.arms}
     rows = tuple(
         (labels[arm], *(f"{values.get(arm, 0):.0f}" for values in shown.values())) for arm in counted
     )

@@ -178,7 +178,7 @@ def create(
     Raises what :func:`make_room` raises.
     """
     make_room(out, needs_bytes)
-    path = _new_folder(out, f"{plan.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
+    path = _new_folder(out, f"{plan.shown.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
     run = RunDirectory(path)
     manifests.write(
         path,

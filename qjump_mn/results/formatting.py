@@ -24,7 +24,11 @@ MEANINGS = {
 
 def experiment(plan: Plan) -> str:
     """The experiment's name, and what it reproduces, if that was published."""
-    return plan.experiment if plan.reproduces.startswith("none") else f"{plan.experiment} ({plan.reproduces})"
+    return (
+        plan.shown.experiment
+        if plan.shown.reproduces.startswith("none")
+        else f"{plan.shown.experiment} ({plan.shown.reproduces})"
+    )
 
 
 def number(value: float) -> str:
@@ -114,10 +118,10 @@ def original(row: VerdictRow) -> str:
 
 def intervals(plan: Plan) -> str:
     """What varies from seed to seed, and what the intervals are then."""
-    many = len(plan.seeds)
+    many = len(plan.run.seeds)
     if many == 1:
         return "One replicate: nothing says how far its values would spread."
-    seeds = f"{many} replicates: seeds {plan.seeds[0]} to {plan.seeds[-1]}"
+    seeds = f"{many} replicates: seeds {plan.run.seeds[0]} to {plan.run.seeds[-1]}"
     varied = f"{seeds}, which decide when programs start and what they draw."
     if many < bootstrap.LEAST:
         return f"{varied} There are intervals from {bootstrap.LEAST} seeds on."
@@ -141,10 +145,10 @@ def perturbed(row: VerdictRow) -> str:
 def perturbations(plan: Plan) -> str:
     """What is varied in the perturbed runs, each with the runs' numbers."""
     numbers: dict[str, list[str]] = {}
-    for number, perturbation in enumerate(plan.perturbations, 1):
+    for number, perturbation in enumerate(plan.run.perturbations, 1):
         numbers.setdefault(perturbation.what, []).append(f"{number}")
     kinds = "; ".join(f"{what} ({', '.join(which)})" for what, which in numbers.items())
-    return f"{len(plan.perturbations)}: {kinds}"
+    return f"{len(plan.run.perturbations)}: {kinds}"
 
 
 FINE_FRAME_MS = 0.1
@@ -153,7 +157,7 @@ FINE_FRAME_MS = 0.1
 
 def fine(plan: Plan) -> bool:
     """Whether times are told in us instead of ms."""
-    return plan.constants["frame_ms"] < FINE_FRAME_MS
+    return plan.judged.constants["frame_ms"] < FINE_FRAME_MS
 
 
 def unit(plan: Plan) -> str:

@@ -157,7 +157,7 @@ def _check_names(path: Path, plan: Plan) -> None:
         for arm in arms
         for name in (arm.name, *(workload.name for workload in arm.workloads), *_nodes(arm.network))
     )
-    words.check(words.FILE, f"{path}", plan.experiment, plan.preset, *dict.fromkeys(of_arms))
+    words.check(words.FILE, f"{path}", plan.shown.experiment, plan.shown.preset, *dict.fromkeys(of_arms))
 
 
 def _nodes(network: Network) -> tuple[str, ...]:

@@ -29,13 +29,13 @@ def value(
 def series(plan: Plan, name: str) -> list[ArmPlan]:
     """The arms of a series, or the arm, that were run, by x."""
     return sorted(
-        (arm for arm in plan.arms_run if name in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0
+        (arm for arm in plan.run.arms if name in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0
     )
 
 
 def compared(plan: Plan, panel: PanelSpec) -> list[str]:
     """The names of the panel's arms and series without those that the others are relative to."""
-    return [name for name in panel.arms or plan.figure.arms if name not in panel.relative_to.values()]
+    return [name for name in panel.arms or plan.shown.figure.arms if name not in panel.relative_to.values()]
 
 
 def point(arm: ArmPlan) -> str:

@@ -45,7 +45,7 @@ def newest_first(folder: Path, experiment: str) -> list[EarlierRun]:
             manifest = run.manifest
         except UsageError:
             continue
-        if manifest.plan.experiment == experiment:  # not hadoop-codel where it is hadoop
+        if manifest.plan.shown.experiment == experiment:  # not hadoop-codel where it is hadoop
             found.append(EarlierRun(run, manifest))
     # Of two that started in one second the later one has a number at its end.
     return sorted(

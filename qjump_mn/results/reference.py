@@ -70,7 +70,7 @@ def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) 
         raise UsageError(f"{missing}: resume the run before it is a reference")
     trials = {trial.name: TrialReference(trial.hash, results.trials[trial.name]) for trial in plan.trials()}
     made = Reference(plan.hash, results.sha256, trials, medians(outcome.arms))
-    path = folder / f"{plan.experiment}-{plan.preset}.json"
+    path = folder / f"{plan.shown.experiment}-{plan.shown.preset}.json"
     save(path, made)
     return path
 
@@ -100,12 +100,16 @@ def compare(manifest: Manifest, results: Results, path: Path | None, *, valid: b
         return Compared(f"not compared: {missing}")
     if manifest.clock == "real":
         why = "no two runs on the real clock are alike"
-        clause = f"not compared with a reference run: {why}" if _has_any(plan.experiment) else ""
+        clause = f"not compared with a reference run: {why}" if _has_any(plan.shown.experiment) else ""
         return Compared(f"not compared: {why}; {digest}", clause)
     if path is None:
-        clause = f"there is no reference run of preset {plan.preset}" if _has_any(plan.experiment) else ""
+        clause = (
+            f"there is no reference run of preset {plan.shown.preset}"
+            if _has_any(plan.shown.experiment)
+            else ""
+        )
         return Compared(
-            f"not compared: there is no reference run of preset '{plan.preset}'; {digest}", clause
+            f"not compared: there is no reference run of preset '{plan.shown.preset}'; {digest}", clause
         )
     return _compared(manifest, results, path)
 

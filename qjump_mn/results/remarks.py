@@ -42,7 +42,7 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
     if limited is None or alone is None:
         return []
     rate = _bulk_mbps(limited)[0]
-    link = f"more than the link's {formatting.number(plan.network.link.rate_bps / 1e6)} Mb/s"
+    link = f"more than the link's {formatting.number(plan.shown.network.link.rate_bps / 1e6)} Mb/s"
     budget = "has no limit" if rate is None else f"may send {formatting.number(rate)} Mb/s a host, {link}"
     return [
         f"In the arm '{limited.label}' the bulk level {budget}: "
@@ -55,7 +55,9 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
 def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
     """Whether the arm has limits, and none that its bulk traffic meets below the links' rate."""
     rates = _bulk_mbps(arm)
-    return bool(rates) and all(rate is None or rate >= plan.network.link.rate_bps / 1e6 for rate in rates)
+    return bool(rates) and all(
+        rate is None or rate >= plan.shown.network.link.rate_bps / 1e6 for rate in rates
+    )
 
 
 def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
@@ -69,7 +71,7 @@ def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
 
 
 def _medians(plan: Plan, outcome: Outcome) -> dict[str, float]:
-    workload = plan.figure.workload
+    workload = plan.shown.figure.workload
     return {
         arm.name: arm.measures[workload]["p50_ms"].median
         for arm in outcome.arms

@@ -24,7 +24,7 @@ def heads(plan: Plan) -> list[str]:
     """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where
     there are several."""
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
-    entries = [entry.split(".") for entry in plan.figure.table]
+    entries = [entry.split(".") for entry in plan.shown.figure.table]
     several = len({workload for workload, _ in entries}) > 1
     before = [None, *(workload for workload, _ in entries)]
     headings = [
@@ -40,7 +40,7 @@ def heads(plan: Plan) -> list[str]:
 
 def entries(plan: Plan) -> list[str]:
     """What the columns of :func:`heads` are of: measures, of a workload where the experiment says so."""
-    return list(plan.figure.table or HEADS)
+    return list(plan.shown.figure.table or HEADS)
 
 
 def row(plan: Plan, arm: ArmSummary) -> list[str]:
@@ -57,8 +57,8 @@ class Block(NamedTuple):
 
 def blocks(plan: Plan, arms: Iterable[ArmSummary]) -> list[Block]:
     """The table of arms, in parts that have no column in common: arms with other workloads stand apart."""
-    asked = [entry.partition(".")[0] for entry in plan.figure.table]
-    own = {arm.name: {workload.name for workload in arm.workloads} for arm in plan.arms_run}
+    asked = [entry.partition(".")[0] for entry in plan.shown.figure.table]
+    own = {arm.name: {workload.name for workload in arm.workloads} for arm in plan.run.arms}
     parts: list[tuple[set[int], list[ArmSummary]]] = []
     for arm in arms:
         columns = {place for place, workload in enumerate(asked) if workload in own[arm.name]}
@@ -83,11 +83,11 @@ def blocks(plan: Plan, arms: Iterable[ArmSummary]) -> list[Block]:
 
 def measured(plan: Plan, arm: ArmSummary) -> list[tuple[str, Spread | None]]:
     """What is in an arm's row, in the order of :func:`heads`: measures with their values."""
-    if plan.figure.table:
-        entries = (entry.split(".") for entry in plan.figure.table)
+    if plan.shown.figure.table:
+        entries = (entry.split(".") for entry in plan.shown.figure.table)
         return [(measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in entries]
     # The figure's workload if the arm has it, else its own.
-    own = sorted(arm.measures.items(), key=lambda item: item[0] != plan.figure.workload)
+    own = sorted(arm.measures.items(), key=lambda item: item[0] != plan.shown.figure.workload)
     return [(key, next((values[key] for _, values in own if key in values), None)) for key in HEADS]
 
 

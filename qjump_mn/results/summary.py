@@ -78,8 +78,10 @@ def answer(plan: Plan, outcome: Outcome) -> str:
     1170 us (ping + iperf3)". Of too many arms to name, the first claim with a published number, else
     the arms with the least and the greatest median."""
     found = _values(plan, outcome)
-    groups = [[arm for arm in panels.series(plan, name) if arm.name in found] for name in plan.figure.arms]
-    groups = [group for group in groups if group] or [[arm] for arm in plan.arms_run if arm.name in found]
+    groups = [
+        [arm for arm in panels.series(plan, name) if arm.name in found] for name in plan.shown.figure.arms
+    ]
+    groups = [group for group in groups if group] or [[arm] for arm in plan.run.arms if arm.name in found]
     if not groups:
         return ""
     prefix = ""
@@ -136,9 +138,9 @@ def _title(plan: Plan, values: list[_Value]) -> tuple[str, str]:
         name, unit = heading, ""
     workloads = {value.workload for value in values}
     is_latency = values[0].measure in LATENCIES
-    if is_latency and workloads <= {"", plan.figure.workload}:
-        name = f"{name} {plan.figure.quantity}"
-    elif len(workloads) == 1 and len({entry.partition(".")[0] for entry in plan.figure.table}) > 1:
+    if is_latency and workloads <= {"", plan.shown.figure.workload}:
+        name = f"{name} {plan.shown.figure.quantity}"
+    elif len(workloads) == 1 and len({entry.partition(".")[0] for entry in plan.shown.figure.table}) > 1:
         name = f"{name}{' latency' if is_latency else ''} of {values[0].workload}"
     return name, "/s" if unit == "1/s" else f" {unit}" if unit else ""
 
@@ -157,7 +159,7 @@ def _label(plan: Plan, group: list[ArmPlan], found: Mapping[str, _Value]) -> str
     workload where arms of several workloads have the same label."""
     first, last = group[0], group[-1]
     label = formatting.series_label(first) if first is not last else first.label
-    same = [arm for arm in plan.arms_run if arm.label == first.label and arm.name in found]
+    same = [arm for arm in plan.run.arms if arm.label == first.label and arm.name in found]
     if len({found[arm.name].workload for arm in same}) > 1:
         label = f"{found[first.name].workload}: {label}"
     if first is last or panels.has_names(group):

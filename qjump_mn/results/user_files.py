@@ -29,10 +29,10 @@ def of(plan: Plan) -> Iterator[tuple[str, Path]]:
     """The experiment, topologies, schemes, published figures and programs of ``plan`` that lie in a user's
     folders, and the packages that extend qjump-mn, file by file, each with its name below ``FOLDER``."""
     wanted = {
-        "experiments": {plan.experiment},
+        "experiments": {plan.shown.experiment},
         "topologies": {arm.network.topology for arm in plan.run.arms},
         "schemes": {arm.scheme.name for arm in plan.run.arms},
-        "plots/published": set(plan.figure.published),
+        "plots/published": set(plan.shown.figure.published),
     }
     for kind, names in wanted.items():
         ours = loading.folders(kind)[-1].resolve()

@@ -20,7 +20,7 @@ from qjump_mn.simulation.scenario import Staged
 def check(plan: Plan) -> None:
     """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its
     first instant."""
-    for trial in plan.trials()[: len(plan.arms_run)]:  # another seed changes nothing of that
+    for trial in plan.trials()[: len(plan.run.arms)]:  # another seed changes nothing of that
         _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 
 

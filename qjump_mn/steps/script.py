@@ -207,7 +207,9 @@ def lines(plan: Plan) -> Iterator[str]:
     another network, that replaces the one before.
     """
     yield "#!/bin/sh"
-    yield _comment(f"{plan.experiment}, preset {plan.preset}. Run it as root, with Open vSwitch running.")
+    yield _comment(
+        f"{plan.shown.experiment}, preset {plan.shown.preset}. Run it as root, with Open vSwitch running."
+    )
     yield "# Each trial leaves a folder below trials/."
     yield PROLOGUE.rstrip()
     script, current = Script(), None

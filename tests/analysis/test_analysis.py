@@ -125,7 +125,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 
 
 def test_every_claim_of_the_complete_run_holds(complete: pipeline.Analysed) -> None:
-    expected = dict.fromkeys(complete.manifest.plan.claims, "REPRODUCED") | {"order": "DIRECTION ONLY"}
+    expected = dict.fromkeys(complete.manifest.plan.judged.claims, "REPRODUCED") | {"order": "DIRECTION ONLY"}
     assert {row.claim: row.verdict for row in complete.outcome.verdicts} == expected
     passed = ("complete", "files", "as built", "CPU", "wire", "bound", "idle RTT", "pings", "bulk flows")
     # A made-up run has not the counters that these compare with; tests/analysis/test_forged.py has a real one.
@@ -195,7 +195,7 @@ def test_verbose_shows_everything_in_80_columns(complete: pipeline.Analysed) -> 
     for arm in complete.manifest.plan.arms:
         assert any(line.startswith(arm.label) for line in lines)
     judged = [line for line in lines if line.startswith(("REPRODUCED ", "DIRECTION ONLY "))]
-    assert len(judged) == len(complete.manifest.plan.claims)
+    assert len(judged) == len(complete.manifest.plan.judged.claims)
     assert "published: 300, within a factor of 2: the medians were read off a figure" in flat
     assert "Fidelity passed, 9 of 11 checks" in flat
     assert "the idle RTT is a model value, not a measurement" in flat
@@ -540,7 +540,7 @@ def test_seeds_may_be_alike_in_the_simulator_where_nothing_is_drawn(
     tmp_path: Path, experiment: str, preset: str, count: int
 ) -> None:
     plan = resolve.plan(experiment, preset, [], replicates=2, backend="simulator")
-    trials = [trial for trial in plan.trials() if trial.arm.name == plan.arms_run[0].name]
+    trials = [trial for trial in plan.trials() if trial.arm.name == plan.run.arms[0].name]
     manifest = msgspec.structs.replace(
         synthetic.create(tmp_path, plan).manifest,
         backend="simulator",
@@ -601,7 +601,7 @@ def test_an_unreadable_trial_is_missing(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_pdf")
 def test_htb2015_is_analysed(tmp_path: Path) -> None:
     analysed = pipeline.analyse(small(tmp_path, "htb2015").path)
-    assert analysed.manifest.plan.network.model == "htb"
+    assert analysed.manifest.plan.shown.network.model == "htb"
     assert [check.name for check in analysed.outcome.checks if check.status == "fail"] == []
     verdicts = {verdict.claim: verdict.verdict for verdict in analysed.outcome.verdicts}
     assert analysed.outcome.exit_code == 1
@@ -616,13 +616,13 @@ def of_arms(width: int | None) -> list[str]:
         ArmSummary(
             name=arm.name,
             label=arm.label,
-            scheme=plan.schemes[arm.scheme.name].label,
+            scheme=plan.shown.schemes[arm.scheme.name].label,
             planned=1,
             done=1,
             measures={},
             flows={},
         )
-        for arm in plan.arms_run
+        for arm in plan.run.arms
     ]
     console = Console(width=width or 80, file=io.StringIO(), record=True)
     for table in terminal.arms_tables(plan, arms, width):
@@ -640,7 +640,7 @@ def test_the_names_of_arms_stand_beside_each_part_of_their_numbers(width: int) -
     assert "scheme" in heads[0].split() and heads[-1].split()[-1] == "n" and "timeouts" in words
     for value in ("200ms", "10ms", "1ms"):
         assert words.count(value) == len(heads) * sum(
-            arm.label.endswith(f" {value}") for arm in plan.arms_run
+            arm.label.endswith(f" {value}") for arm in plan.run.arms
         )
     assert (len(heads) == 1) == (width > 80)
 

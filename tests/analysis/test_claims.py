@@ -29,11 +29,11 @@ MEASURED = {
 
 
 def number(text: str, measured: claims.Measured = MEASURED) -> float | None:
-    return claims.parse(text, "number", PLAN, "here").number(measured, PLAN.constants)
+    return claims.parse(text, "number", PLAN, "here").number(measured, PLAN.judged.constants)
 
 
 def holds(text: str, measured: claims.Measured = MEASURED) -> bool:
-    return claims.parse(text, "truth", PLAN, "here").holds(measured, PLAN.constants)
+    return claims.parse(text, "truth", PLAN, "here").holds(measured, PLAN.judged.constants)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_plans_are_checked_without_data() -> None:
     for preset in ("smoke", "course", "paper"):
         claims.check(resolve.plan("fig3a", preset, []))
     wrong = {
-        **PLAN.claims,
+        **PLAN.judged.claims,
         "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms"),
     }
     place = r"experiment 'fig3a': claims\.extra\.shows: character 1: "
@@ -146,7 +146,7 @@ from qjump_mn.model import resolve
 from qjump_mn.report.figures import registry
 plan = resolve.plan("fig3a", "smoke", [])
 claims.check(plan)
-registry.check(plan.figure)
+registry.check(plan.shown.figure)
 print(*{name.split(".")[0] for name in sys.modules})
 """
     assert not {"numpy", "pyarrow", "matplotlib", "jinja2"} & set(printed(code).split())

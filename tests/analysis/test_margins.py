@@ -45,9 +45,9 @@ def told(plan: Plan, medians: Sequence[float], silent: Sequence[int] = ()) -> tu
     runs = [
         PerturbedRun(
             number,
-            plan.perturbations[number - 1].what,
+            plan.run.perturbations[number - 1].what,
             measured(value),
-            plan.judged.varied.get(plan.perturbations[number - 1].what, plan.constants),
+            plan.judged.varied.get(plan.run.perturbations[number - 1].what, plan.judged.constants),
             number not in silent,
         )
         for number, value in enumerate(medians, 1)

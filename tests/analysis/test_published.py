@@ -38,13 +38,13 @@ def at_the_published_rate(experiment: str, preset: str = "course") -> Plan:
 def refuted(plan: Plan) -> Iterator[str]:
     """The claims that the published numbers themselves would fail, of those that ask for nothing else."""
     published = plan.judged.published
-    for name, spec in plan.claims.items():
+    for name, spec in plan.judged.claims.items():
         claim = claims.Claim.of(plan, name)
         measures = claims.measures_of(spec.predicate)
         if (
             measures
             and measures <= set(published)
-            and not all(claim.holds(corner, plan.constants) for corner in claims.corners(published))
+            and not all(claim.holds(corner, plan.judged.constants) for corner in claims.corners(published))
         ):
             yield name
 
@@ -74,7 +74,7 @@ def test_no_claim_asks_for_what_was_not_published(experiment: str, preset: str) 
 def test_every_published_number_is_used(experiment: str) -> None:
     plan = resolve.plan(experiment, "course", [])
     used = set[str]()
-    for spec in plan.claims.values():
+    for spec in plan.judged.claims.values():
         used |= claims.measures_of(spec.predicate)
         used |= claims.measures_of(spec.shows) if spec.shows else set()
     assert set(plan.judged.published) - used == set()
@@ -83,9 +83,9 @@ def test_every_published_number_is_used(experiment: str) -> None:
 def test_a_claim_that_the_published_numbers_refute_is_found() -> None:
     plan = at_the_published_rate("fig3b")
     harder = msgspec.structs.replace(
-        plan.claims["better"], predicate="qjump.memcached.p99_ms <= contended.memcached.p99_ms / 5"
+        plan.judged.claims["better"], predicate="qjump.memcached.p99_ms <= contended.memcached.p99_ms / 5"
     )
-    judged = msgspec.structs.replace(plan.judged, claims={**plan.claims, "better": harder})
+    judged = msgspec.structs.replace(plan.judged, claims={**plan.judged.claims, "better": harder})
     assert list(refuted(msgspec.structs.replace(plan, judged=judged))) == ["better"]
 
 
@@ -158,7 +158,7 @@ RATIO_OF = re.compile(r"([a-z]\w*\.\w+\.\w+)(?: / ([a-z]\w*\.\w+\.\w+))?")
 WITH_RATIOS = [
     (name, claim)
     for name in loading.names("experiments")
-    for claim, spec in resolve.plan(name, "course", []).claims.items()
+    for claim, spec in resolve.plan(name, "course", []).judged.claims.items()
     if spec.size and spec.size.published is not None
 ]
 
@@ -186,23 +186,23 @@ def cases_of_ratios() -> Iterator[tuple[str, str]]:
     """The claims among ``WITH_RATIOS`` that what was published can be put into."""
     for experiment, name in WITH_RATIOS:
         plan = resolve.plan(experiment, "course", [])
-        if list(measured_as_published(plan, plan.claims[name])):
+        if list(measured_as_published(plan, plan.judged.claims[name])):
             yield experiment, name
 
 
 @pytest.mark.parametrize(("experiment", "name"), list(cases_of_ratios()))
 def test_no_claim_asks_for_what_a_published_ratio_refutes(experiment: str, name: str) -> None:
     plan = resolve.plan(experiment, "course", [])
-    for published in measured_as_published(plan, plan.claims[name]):
+    for published in measured_as_published(plan, plan.judged.claims[name]):
         (measured,) = claims.corners(published)
-        assert claims.Claim.of(plan, name).holds(measured, plan.constants), published
+        assert claims.Claim.of(plan, name).holds(measured, plan.judged.constants), published
 
 
 def test_some_published_ratios_are_held_against_their_claims() -> None:
     tried = {
         claim
         for plan in (resolve.plan(name, "course", []) for name in ("fig9", "hadoop", "hadoop-codel"))
-        for claim, spec in plan.claims.items()
+        for claim, spec in plan.judged.claims.items()
         if spec.size and spec.size.published is not None and list(measured_as_published(plan, spec))
     }
     assert tried >= {"c03", "c04", "c07", "c12", "c13", "c14", "mining_long", "search_dctcp"}
@@ -257,7 +257,7 @@ def test_a_size_that_makes_no_sense_is_refused(
 
 def test_a_size_is_of_measures_alone() -> None:
     plan = plan_of(RATIO)
-    claim = plan.claims["claim"]
+    claim = plan.judged.claims["claim"]
     scaled = msgspec.structs.replace(claim, shows=f"{claim.shows} / frame_ms")
     judged = msgspec.structs.replace(plan.judged, claims={"claim": scaled})
     with pytest.raises(UsageError, match="make no number above 0"):

@@ -65,14 +65,14 @@ def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[floa
 
 
 def test_two_sweeps_of_one_parameter_share_the_axis(plan: Plan) -> None:
-    assert set(plan.axes) == {"factor", "dropped"}
-    assert sweep._axis(plan) == plan.axes["factor"]
+    assert set(plan.shown.axes) == {"factor", "dropped"}
+    assert sweep._axis(plan) == plan.shown.axes["factor"]
 
 
 def test_where_each_series_has_a_workload_of_its_own_its_name_is_enough() -> None:
     commits = resolve.plan("fig6", "smoke", [])
     arms = {arm.name: arm for arm in commits.arms}
-    rates, slowest = commits.figure.panels
+    rates, slowest = commits.shown.figure.panels
     assert swept.label(commits, arms["tcp_400"], "tcp", "requests_per_s", rates) == "TCP"
     both = PanelSpec(measures=["tcp.requests_per_s", "tcp.max_ms"], label="")
     assert swept.label(commits, arms["tcp_400"], "tcp", "max_ms", both) == "TCP: max"

@@ -29,7 +29,7 @@ def arm(name: str, *medians: float) -> ArmSummary:
 def saying(plan: Plan, of: str, text: str) -> Plan:
     """A copy of ``plan`` with one sentence."""
     plan = msgspec.convert(msgspec.to_builtins(plan), Plan, dec_hook=registry.decode)
-    plan.figure.sentences[:] = [SentenceSpec(of=of, text=text)]
+    plan.shown.figure.sentences[:] = [SentenceSpec(of=of, text=text)]
     return plan
 
 

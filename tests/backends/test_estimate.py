@@ -178,7 +178,7 @@ def test_trials_run_on_several_cores_before_the_report(fig3a_ran: Mapping[str, f
 
 def test_real_clock_is_not_noted(empty_cache: Path) -> None:
     plan, backend = resolve.plan("fig3a", "smoke", []), HostBackend()
-    virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
+    virtual_s = (plan.run.warmup_ns + plan.run.duration_ns) / 1e9
     seconds = estimate.each_trial(plan, backend, plan.trials())
     assert set(seconds.values()) == {estimate.REAL_S + virtual_s}
     estimate.note(plan, backend, {"idle/1": record(cpu_s=None)})

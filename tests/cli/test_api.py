@@ -59,8 +59,8 @@ def test_a_notebook_shows_figures_and_verdicts(judged: Run) -> None:
     assert figure._repr_svg_().lstrip().startswith("<?xml") and "<svg" not in repr(figure)
     assert repr(judged) == f"Run(path={judged.path!r})"
     page = judged._repr_html_()
-    assert judged.plan.title in page and all(verdict in page for verdict in judged.verdicts.values())
-    assert set(judged.verdicts) == set(judged.plan.claims)
+    assert judged.plan.shown.title in page and all(verdict in page for verdict in judged.verdicts.values())
+    assert set(judged.verdicts) == set(judged.plan.judged.claims)
 
 
 def test_what_is_no_judged_run_is_refused(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_values_of_python_are_settings_as_toml_has_them() -> None:
         "qjump.paper.factors.6=2.5",
         'backends=["simulator"]',
     )
-    assert len(plan.perturbations) == 1 and plan.backends == ("simulator",)
+    assert len(plan.run.perturbations) == 1 and plan.shown.backends == ("simulator",)
 
 
 @pytest.mark.usefixtures("asked")

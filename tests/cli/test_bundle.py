@@ -107,7 +107,7 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: RunDirectory
 ) -> None:
     mine, ping = tmp_path / "experiments/fig3a.toml", tmp_path / "programs/ping"
-    published = f"plots/published/{run.manifest.plan.figure.published[0]}.toml"
+    published = f"plots/published/{run.manifest.plan.shown.figure.published[0]}.toml"
     for path in (
         mine,
         tmp_path / published,

@@ -46,7 +46,7 @@ def test_an_option_with_names_may_be_given_again(tmp_path: Path) -> None:
     words = ("run", "fig3a", "--preset", "10g", "-s", "duration=1ms", "--out", str(tmp_path))
     assert called(*words, "--arms", "idle", "--arms", "qjump")[0] in (0, 1, 4)
     run = manifest.read((tmp_path / "last").resolve())
-    assert [arm.name for arm in run.plan.arms_run] == ["idle", "qjump"]
+    assert [arm.name for arm in run.plan.run.arms] == ["idle", "qjump"]
 
 
 def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:
     variables = {"QJUMP_MN_PATH": str(tmp_path), "QJUMP_MN_RUN_SEED": "7", "QJUMP_MN_RUN_PRESET": tiny.PRESET}
     code, _, _ = called("run", "alpha", "--out", str(tmp_path / "out"), **variables)
     found = manifest.read(tmp_path / "out/last")
-    assert (code, found.plan.seeds) == (0, (7, 8))
+    assert (code, found.plan.run.seeds) == (0, (7, 8))
     assert found.argv[:7] == ("qjump-mn", "run", "alpha", "--preset", tiny.PRESET, "--seed", "7")
 
 

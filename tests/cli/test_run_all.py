@@ -58,8 +58,8 @@ class Made:
         return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        if plan.experiment in Made.broken:
-            raise Made.broken[plan.experiment]
+        if plan.shown.experiment in Made.broken:
+            raise Made.broken[plan.shown.experiment]
         return {"image": "0"}
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
@@ -93,7 +93,7 @@ def judged(path: Path, *, verbose: bool) -> int:
     found = directory.existing(path)
     plan = found.manifest.plan
     missing = {trial.name: "not run" for trial in plan.trials() if not found.is_done(trial.name)}
-    code = 5 if missing else EXIT_CODES[plan.experiment]
+    code = 5 if missing else EXIT_CODES[plan.shown.experiment]
     Made.verbose.append(verbose)
     outcome.write(path, synthetic.outcome([], missing=missing, exit_code=code))
     return code
@@ -176,7 +176,7 @@ def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
     assert "\n[1/2] alpha link.rate=10Mbit\n" in text and "\n[2/2] alpha link.rate=20Mbit\n" in text
     assert Made.trials == ["one/1", "one/2"] * 2
     plans = [run.manifest.plan for run in previous_runs.newest_first(folder / "out", "alpha")]
-    assert sorted(plan.network.link.rate_bps for plan in plans) == [10**7, 2 * 10**7]
+    assert sorted(plan.shown.network.link.rate_bps for plan in plans) == [10**7, 2 * 10**7]
     argv = [run.manifest.argv for run in previous_runs.newest_first(folder / "out", "alpha")]
     assert all("-s" in words and words[words.index("-s") + 1].startswith("link.rate=") for words in argv)
     code, text = swept()
@@ -327,7 +327,7 @@ def test_without_a_preset_each_has_its_usual_one(folder: Path, monkeypatch: pyte
     monkeypatch.setattr(loading, "names", lambda kind: sorted(EXIT_CODES))
     code, text = called(folder, preset="")
     assert code == 1 and "experiments with their usual presets: 3 to run\n" in text
-    presets = [directory.existing(only(folder, name)).manifest.plan.preset for name in EXIT_CODES]
+    presets = [directory.existing(only(folder, name)).manifest.plan.shown.preset for name in EXIT_CODES]
     assert presets == ["course", "tiny", "course"]
 
 
@@ -406,7 +406,7 @@ def test_runs_of_an_experiment_are_not_those_of_another_name(
     (folder / "out/alpha-20200101T000000Z-000000000000").mkdir()
     (folder / "out/alpha-20200101T000000Z-000000000000/manifest.json").write_text('{"schema": 1}')
     (one,) = previous_runs.newest_first(folder / "out", "alpha")
-    assert one.manifest.plan.experiment == "alpha" and one.left == 0
+    assert one.manifest.plan.shown.experiment == "alpha" and one.left == 0
     assert previous_runs.newest_first(folder / "nothing", "alpha") == []
 
 

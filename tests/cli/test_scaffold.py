@@ -28,9 +28,9 @@ def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
     assert scaffold.write("experiment", "mine") == [Path("experiments/mine.toml")]
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
-    assert plan.backends == ("guest", "simulator")
+    assert plan.shown.backends == ("guest", "simulator")
     assert [arm.name for arm in plan.arms] == ["idle", "contended", "qjump"]
-    assert plan.title == "mine" and len(plan.claims) == 2
+    assert plan.shown.title == "mine" and len(plan.judged.claims) == 2
     assert any("ping" in line for line in script.lines(plan))
 
 
@@ -44,7 +44,7 @@ def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path
         "mine, preset course: 3 arms" if kind == "experiment" else "fig3a (QJump (NSDI'15), "
     )
     plan = manifest.read(here / "results/last").plan
-    assert plan.title == "mine" if kind == "experiment" else plan.network.topology == "mine"
+    assert plan.shown.title == "mine" if kind == "experiment" else plan.shown.network.topology == "mine"
 
 
 def qjump_mn(*words: str) -> str:
@@ -57,13 +57,14 @@ def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
     assert scaffold.write("topology", "mine") == [Path("topologies/mine.toml")]
     plans = [resolve.plan("fig3a", "smoke", [f"topology={name}"]) for name in ("paper12", "mine")]
     links = [
-        [(link.rate_bps, link.buffer_bytes, link.delay_ns)] for link in (one.network.link for one in plans)
+        [(link.rate_bps, link.buffer_bytes, link.delay_ns)]
+        for link in (one.shown.network.link for one in plans)
     ]
-    assert links[0] == links[1] and plans[0].network.switches == plans[1].network.switches
+    assert links[0] == links[1] and plans[0].shown.network.switches == plans[1].shown.network.switches
     file = here / "topologies/mine.toml"
     file.write_text(re.sub("^# trunk_", "trunk_", file.read_text(), flags=re.MULTILINE))
     changed = resolve.plan("fig3a", "10g", ["topology=mine"])
-    assert changed.network.trunk.rate_bps == 5 * 10**9, "what stands in a comment can be used"
+    assert changed.shown.network.trunk.rate_bps == 5 * 10**9, "what stands in a comment can be used"
 
 
 def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
@@ -122,13 +123,17 @@ def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
     assert loading.presets("mine") == {"course": "as the file has it"}
-    assert (plan.title, plan.network.topology, plan.warmup_ns, plan.duration_ns) == (
+    assert (plan.shown.title, plan.shown.network.topology, plan.run.warmup_ns, plan.run.duration_ns) == (
         "mine",
         "paper12",
         2 * 10**9,
         10 * 10**9,
     )
-    assert (plan.figure.plot, plan.figure.workload, plan.figure.arms) == ("latency_cdf", "ping", ["idle"])
+    assert (plan.shown.figure.plot, plan.shown.figure.workload, plan.shown.figure.arms) == (
+        "latency_cdf",
+        "ping",
+        ["idle"],
+    )
     (arm,) = plan.arms
     assert (arm.label, arm.workloads[0].label, arm.workloads[0].level) == ("idle", "ping", 0)
-    assert plan.seeds == (1,) and not plan.claims
+    assert plan.run.seeds == (1,) and not plan.judged.claims

@@ -287,7 +287,7 @@ def test_all_schemes_everywhere_are_what_was_kept() -> None:
     with Image.open(schemes.FIGURE) as picture:
         assert picture.info["Source"] == schemes.digest(found), "the figure has other numbers"
     slow = {row.scheme for row in schemes.rows(found) if row.scale == "10 Mb/s"}
-    compared = {arm.scheme.name for arm in resolve.plan("schemes", "smoke", []).arms_run} - {"ideal"}
+    compared = {arm.scheme.name for arm in resolve.plan("schemes", "smoke", []).run.arms} - {"ideal"}
     assert compared <= slow, "a scheme that has no row"
 
 
@@ -324,7 +324,7 @@ def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
     pipeline.analyse(made.path)
     before = schemes.renewed({}, ["fig3a/smoke"])
     found = schemes.renewed(before, [str(made.path)])
-    name = f"{made.manifest.plan.experiment}/{made.manifest.plan.preset}"
+    name = f"{made.manifest.plan.shown.experiment}/{made.manifest.plan.shown.preset}"
     assert set(found[name]) >= {"idle", "contended"} and set(before["fig3a/smoke"]) >= {"idle", "qjump"}
     assert found[name]["contended"].values["ping"]["p99_ms"] > found[name]["idle"].values["ping"]["p99_ms"]
     assert found[name]["contended"].scheme == "none"
@@ -393,8 +393,8 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     before = pipeline.analyse(run.path).outcome
     assert anew.judged_today(run.path, tmp_path) == run.path
     manifest = run.manifest
-    first, *others = manifest.plan.claims
-    judged = msgspec.structs.replace(manifest.plan.judged, claims={first: manifest.plan.claims[first]})
+    first, *others = manifest.plan.judged.claims
+    judged = msgspec.structs.replace(manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]})
     older = msgspec.structs.replace(
         manifest,
         plan=msgspec.structs.replace(manifest.plan, judged=judged),

@@ -35,7 +35,7 @@ def test_every_constant_of_every_plan_is_explained() -> None:
         name
         for experiment in loading.names("experiments")
         for preset in loading.presets(experiment)
-        for name in resolve.plan(experiment, preset, []).constants
+        for name in resolve.plan(experiment, preset, []).judged.constants
     }
     assert [name for name in sorted(found) if measures.told(name) is None] == []
     assert {measures.told(name) for name in found} == set(measures.CONSTANTS)

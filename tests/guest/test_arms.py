@@ -25,7 +25,7 @@ def emulated(experiment: str, presets: list[str]) -> Iterator[tuple[str, ArmPlan
     """The arms of an experiment that run on a kernel, called experiment/preset/arm."""
     for preset in presets:
         plan = resolve.plan(experiment, preset, [])
-        if "guest" in plan.backends:
+        if "guest" in plan.shown.backends:
             yield from ((f"{experiment}/{preset}/{arm.name}", arm) for arm in plan.arms)
 
 

@@ -139,7 +139,7 @@ def out(image: Image, booted: Setup, plan: Plan, tmp_path_factory: pytest.TempPa
     }
     work = {
         "openvswitch": msgspec.to_builtins(openvswitch.start()),
-        "up": msgspec.to_builtins(bring_up(plan.network.skeleton())),
+        "up": msgspec.to_builtins(bring_up(plan.shown.network.skeleton())),
         "trials": {trial.arm.name: msgspec.to_builtins(trial_steps(trial)) for trial in plan.trials()},
         "cases": cases,
     }

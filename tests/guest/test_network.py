@@ -77,7 +77,7 @@ def test_an_urgent_packet_waits_for_at_most_one_packet_a_port(laboratory: Labora
     resolved = fig3a("duration=4s")
     trial, out = laboratory.run(resolved, arm)
     idle_us = theory.ping_rtt_ns(56, [(10**7, 0)] * 4) / 1e3 + PING_US
-    assert max(round_trips_us(trial, out)) <= idle_us + resolved.constants["wait_ms"] * 1e3
+    assert max(round_trips_us(trial, out)) <= idle_us + resolved.judged.constants["wait_ms"] * 1e3
     # Were nothing in the way, this test would say nothing.
     assert statistics.median(round_trips_us(trial, out)) > idle_us + 500
 
@@ -231,7 +231,7 @@ delay, _ = interface.delayCmds(parent, delay="300000ns")
 print("\\n".join(" ".join((line % ("tc", "h1-eth0")).split()) for line in bandwidth + delay))
 """
     assert run(image, booted, Job(script=script), tmp_path).exit_code == 0, (tmp_path / "stderr").read_text()
-    link = msgspec.structs.replace(fig3a().network.link, delay_ns=300_000)
+    link = msgspec.structs.replace(fig3a().shown.network.link, delay_ns=300_000)
     lines = registry.of("htb").shape(link, "h1-eth0", on_switch=False, seed=1).tc
     assert (tmp_path / "stdout").read_text().splitlines() == [f"tc {line}" for line in lines]
 

@@ -118,7 +118,7 @@ def test_the_verdicts_of_the_smoke_run_are_known(experiment: str, tmp_path: Path
 def test_an_arm_of_the_smoke_run_has_the_bits_of_the_reference_run(experiment: str, tmp_path: Path) -> None:
     """The last that the figure draws, which most often has QJump or most at once."""
     plan = resolve.plan(experiment, "smoke", [])
-    arm = [arm.name for arm in plan.arms if (arm.series or arm.name) in plan.figure.arms][-1]
+    arm = [arm.name for arm in plan.arms if (arm.series or arm.name) in plan.shown.figure.arms][-1]
     assert ran(experiment, tmp_path, "--arms", arm) == 0
     said = compared(directory.existing(tmp_path / "last"))
     assert said.startswith("the results are those of the reference run in the 1 trial that both have"), said
@@ -147,7 +147,7 @@ def test_ptp4l_takes_the_place_of_ptpd(tmp_path: Path) -> None:
     arm = outcome.read(run.path).arm("idle")
     assert arm is not None
     idle = arm.measures["ptp"]
-    assert 0 < idle["delay_p50_ms"].median - run.manifest.plan.constants["ptp_analytic_ms"] < 0.05, (
+    assert 0 < idle["delay_p50_ms"].median - run.manifest.plan.judged.constants["ptp_analytic_ms"] < 0.05, (
         "15 us up and 36 us down, by the guest's processor"
     )
     assert abs(idle["offset_mean_ms"].median) < 0.05

@@ -23,7 +23,7 @@ def test_no_link_is_slower_than_its_rate_and_each_is_faster_by_the_tolerance_at_
     off = []
     for trial in resolved.trials():
         for device, link in trial.network.by_device().items():
-            nominal = resolved.network.by_device()[device].rate_bps
+            nominal = resolved.shown.network.by_device()[device].rate_bps
             off.append((link.rate_bps - nominal) / nominal)
     assert 0 <= min(off) < 2e-6 and 198e-6 < max(off) <= 200e-6
     assert sum(off) / len(off) == pytest.approx(100e-6, rel=0.05)
@@ -41,7 +41,7 @@ def test_both_ways_of_a_link_have_one_rate_and_each_seed_has_its_own() -> None:
 
 def test_links_have_exactly_their_rates_unless_told() -> None:
     resolved = fig3a(replicates=2)
-    assert all(trial.network == resolved.network for trial in resolved.trials())
+    assert all(trial.network == resolved.shown.network for trial in resolved.trials())
 
 
 def test_every_arm_of_a_seed_has_the_same_links() -> None:
@@ -102,7 +102,7 @@ def test_a_hosts_own_kernel_has_no_declared_times() -> None:
 
 def test_what_is_declared_is_told() -> None:
     resolved = fig3a("clock.wakeup=2us")
-    assert resolved.network.told_links == "10 Mb/s links"
-    assert fig3a(WITHIN).network.told_links == "10 Mb/s links (up to 200 ppm more)"
+    assert resolved.shown.network.told_links == "10 Mb/s links"
+    assert fig3a(WITHIN).shown.network.told_links == "10 Mb/s links (up to 200 ppm more)"
     assert resolved.arms[0].clock is not None
     assert resolved.arms[0].clock.told == "wake-ups of 2 us on average put in"

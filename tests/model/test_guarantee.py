@@ -119,7 +119,7 @@ def test_a_host_may_send_faster_than_the_port_that_it_meets() -> None:
 
 
 def test_a_bound_that_is_not_known_is_a_remark_of_the_plan() -> None:
-    remarks = plan("bound", "course", []).remarks
+    remarks = plan("bound", "course", []).shown.remarks
     (early,) = (remark for remark in remarks if "13.33" in remark)
     assert (
         early == f"early_3, early_6, early_12, early_30, early_60: no bound for level 7: {NONE['early_3']}."
@@ -132,9 +132,9 @@ def test_a_network_with_several_ways_has_neither_bounds_nor_remarks_of_them(
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(Path(__file__).parents[2] / "examples"))
     made = plan("fig3a", "smoke", ["topology=two-ways"])
-    assert any(arm.qjump and arm.qjump.mode == "delay" for arm in made.arms_run)
-    assert {guarantee.of_arm(arm) == ({}, {}) for arm in made.arms_run} == {True}
-    assert not any("no bound" in remark for remark in made.remarks)
+    assert any(arm.qjump and arm.qjump.mode == "delay" for arm in made.run.arms)
+    assert {guarantee.of_arm(arm) == ({}, {}) for arm in made.run.arms} == {True}
+    assert not any("no bound" in remark for remark in made.shown.remarks)
 
 
 def test_of_each_level_the_port_is_named_that_is_offered_most_of_what_it_carries() -> None:

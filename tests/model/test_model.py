@@ -43,7 +43,7 @@ def test_every_topology_resolves(name: str) -> None:
 
 
 def test_paper12_is_the_papers_tree() -> None:
-    network = fig3a().network
+    network = fig3a().shown.network
     assert network.hosts == tuple(f"h{index}" for index in range(1, 13))
     assert network.path("h8", "h10") == (("h8", "s2"), ("s2", "s0"), ("s0", "s3"), ("s3", "h10"))
     assert network.path("h7", "h9") == (("h7", "s2"), ("s2", "h9"))
@@ -82,7 +82,7 @@ def test_a_window_is_only_for_the_workloads_it_names() -> None:
 
 
 def test_what_the_limiter_does_is_computed_beforehand() -> None:
-    constants = fig3a().constants
+    constants = fig3a().judged.constants
     assert constants["limiter_drop_predicted_loss"] == pytest.approx(3 / 4)
     assert constants["limiter_delay_predicted_wait_ms"] == pytest.approx(288)
 
@@ -171,7 +171,7 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
     assert old.budget_bytes == repaired.budget_bytes
     assert [level for level in range(8) if old.blocks(level)] == [1, 2, 5]
     assert not any(repaired.blocks(level) for level in range(8))
-    assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.remarks)
+    assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.shown.remarks)
     with pytest.raises(
         UsageError, match=r"arms\.qjump: ping would have level 5, of which its limiter lets nothing pass"
     ):
@@ -190,7 +190,7 @@ def test_a_preset_leaves_out_what_it_names(tmp_path: Path, monkeypatch: pytest.M
         "window_only",
         "qjump_drop",
     ]
-    assert "limiter_drops" not in scaled.claims and scaled.backends == ("simulator",)
+    assert "limiter_drops" not in scaled.judged.claims and scaled.shown.backends == ("simulator",)
     text = (Path(loading.__file__).parents[2] / "experiments" / "fig3a.toml").read_text()
     (tmp_path / "experiments").mkdir()
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
@@ -239,8 +239,8 @@ def test_settings_reach_the_plan() -> None:
     resolved = fig3a(
         "link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5"
     )
-    assert resolved.network.link.rate_bps == 10**8
-    assert resolved.duration_ns == 2 * 10**9
+    assert resolved.shown.network.link.rate_bps == 10**8
+    assert resolved.run.duration_ns == 2 * 10**9
     arm = next(arm for arm in resolved.arms if arm.name == "qjump")
     assert arm.workloads[0].flows == (("h1", "h2"), ("h3", "h4"))
     assert arm.qjump is not None
@@ -257,7 +257,7 @@ def test_a_users_own_experiment_comes_first(tmp_path: Path, monkeypatch: pytest.
         ours.read_text().replace('title = "', 'title = "My own: ', 1)
     )
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    assert fig3a().title.startswith("My own: ")
+    assert fig3a().shown.title.startswith("My own: ")
 
 
 def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(

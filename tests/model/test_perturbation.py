@@ -40,7 +40,7 @@ def different(before: Any, after: Any, place: str = "") -> Iterator[tuple[str, A
 
 def varied(plan: Plan, what: str) -> set[tuple[str, Any, Any]]:
     """What is otherwise in the arms of the perturbed runs with ``what``."""
-    ordinary = sorted(plan.arms_run, key=lambda arm: arm.name)
+    ordinary = sorted(plan.run.arms, key=lambda arm: arm.name)
     return set(different(*(msgspec.to_builtins(arms) for arms in (ordinary, list(plan.run.varied[what])))))
 
 
@@ -50,14 +50,14 @@ def test_the_trials_of_replicates_are_the_same_with_and_without(replicates: int)
     assert plan.unperturbed == without and plan.unperturbed.hash == without.hash
     assert plan.hash != without.hash
     assert plan.trials()[: len(without.trials())] == without.trials()
-    assert len(plan.trials()) == len(without.trials()) + 9 * len(without.arms_run)
+    assert len(plan.trials()) == len(without.trials()) + 9 * len(without.run.arms)
     assert planned(replicates=replicates, perturb=0) == without
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan, dec_hook=registry.decode) == plan
 
 
 def test_kinds_take_turns_and_each_turn_begins_from_the_other_seed_of_the_one_before() -> None:
     plan = planned(replicates=3, seed=5, perturb=10)
-    assert [(one.what, one.seed) for one in plan.perturbations] == [
+    assert [(one.what, one.seed) for one in plan.run.perturbations] == [
         (SEED, 8),
         ("buffer + 2 %", 5),
         ("propagation + 20 ns", 5),
@@ -69,7 +69,7 @@ def test_kinds_take_turns_and_each_turn_begins_from_the_other_seed_of_the_one_be
         (SEED, 10),
         ("buffer + 2 %", 9),
     ]
-    assert {one.seed for one in plan.perturbations if one.what == SEED}.isdisjoint(plan.seeds)
+    assert {one.seed for one in plan.run.perturbations if one.what == SEED}.isdisjoint(plan.run.seeds)
 
 
 def test_no_run_is_repeated_and_none_lies_in_the_folder_of_another() -> None:
@@ -121,19 +121,19 @@ def test_packets_are_a_word_shorter() -> None:
     places = {"network.mtu_bytes", "network.link.mtu_bytes", "network.trunk.mtu_bytes"}
     plan = planned(perturb=4)
     assert varied(plan, PACKETS) == {(place, 1500, 1496) for place in places}
-    assert plan.judged.varied[PACKETS]["frame_ms"] < plan.constants["frame_ms"]
+    assert plan.judged.varied[PACKETS]["frame_ms"] < plan.judged.constants["frame_ms"]
 
 
 def test_one_machine_state_serves_all_but_shorter_packets() -> None:
     plan = planned("table1", "paper", perturb=8)
-    arms: dict[str, tuple[ArmPlan, ...]] = {"": plan.arms_run, **plan.run.varied}
+    arms: dict[str, tuple[ArmPlan, ...]] = {"": plan.run.arms, **plan.run.varied}
     states = {what: {arm.network.skeleton() for arm in some} for what, some in arms.items()}
     assert {what for what, some in states.items() if some != states[""]} == {PACKETS}
 
 
 def test_a_link_whose_first_ns_would_add_a_queue_keeps_none() -> None:
     plan = planned("fig3a", "smoke", "link.model=htb", perturb=9)
-    assert {one.what for one in plan.perturbations} == {SEED, "buffer + 2 %", "buffer - 2 %", PACKETS}
+    assert {one.what for one in plan.run.perturbations} == {SEED, "buffer + 2 %", "buffer - 2 %", PACKETS}
     mixed = planned("links", "smoke", perturb=4)
     delays = {
         (arm.network.model, arm.network.link.delay_ns) for arm in mixed.run.varied["propagation + 20 ns"]
@@ -143,10 +143,10 @@ def test_a_link_whose_first_ns_would_add_a_queue_keeps_none() -> None:
 
 def test_what_cannot_be_varied_is_left_out_and_said() -> None:
     plan = planned("fig3a", "smoke", "workloads.ping.payload=1472B", perturb=8)
-    assert PACKETS not in {one.what for one in plan.perturbations}
+    assert PACKETS not in {one.what for one in plan.run.perturbations}
     assert any(
         remark.startswith(f"No perturbed run has {PACKETS}: experiment 'fig3a': workloads.ping.payload")
-        for remark in plan.remarks
+        for remark in plan.shown.remarks
     )
 
 

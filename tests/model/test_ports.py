@@ -30,29 +30,29 @@ def fig3a(*settings: str, backend: str = "") -> Plan:
     ],
 )
 def test_each_port_has_data_or_acknowledgements_or_nothing(flow: str, data: int, acks: int) -> None:
-    constants = fig3a(f"workloads.bulk.flows={flow}").constants
+    constants = fig3a(f"workloads.bulk.flows={flow}").judged.constants
     assert (constants["ping_busy_ports"], constants["ping_ack_ports"]) == (data, acks)
     assert constants["wait_ms"] == pytest.approx(data * FULL_MS + acks * ACK_MS)
     assert constants["busy_ports"] == data
 
 
 def test_where_data_goes_both_ways_no_acknowledgement_counts_beside_it() -> None:
-    constants = fig3a("workloads.bulk.flows=h7>h10,h10>h7").constants
+    constants = fig3a("workloads.bulk.flows=h7>h10,h10>h7").judged.constants
     assert (constants["ping_busy_ports"], constants["ping_ack_ports"]) == (6, 0)
 
 
 def test_nothing_comes_back_of_datagrams() -> None:
-    constants = fig3a("workloads.bulk.udp_rate=5Mbit").constants
+    constants = fig3a("workloads.bulk.udp_rate=5Mbit").judged.constants
     assert (constants["ping_busy_ports"], constants["ping_ack_ports"]) == (3, 0)
 
 
 def test_a_message_that_nobody_answers_meets_what_is_on_its_way_there() -> None:
-    constants = plan("fig3c", "course", []).constants
+    constants = plan("fig3c", "course", []).judged.constants
     assert constants["barrier_busy_ports"] == 2
 
 
 def test_each_frame_takes_the_time_of_its_own_link() -> None:
-    constants = fig3a("link.trunk_rate=40Mbit").constants
+    constants = fig3a("link.trunk_rate=40Mbit").judged.constants
     # s2>s0 and s0>s3 are four times as fast as s3>h10, and likewise back.
     assert constants["wait_ms"] == pytest.approx(1.5 * FULL_MS + 1.5 * ACK_MS)
 
@@ -60,7 +60,10 @@ def test_each_frame_takes_the_time_of_its_own_link() -> None:
 def test_the_bound_and_what_is_allowed_beside_it_are_printed_apart() -> None:
     shown = fig3a()
     ping = next(load for arm in shown.arms for load in arm.workloads if load.name == "ping")
-    rows = {name: (formula, value) for name, formula, value in ping.equations(shown.network, shown.constants)}
+    rows = {
+        name: (formula, value)
+        for name, formula, value in ping.equations(shown.shown.network, shown.judged.constants)
+    }
     formula, value = rows["bound of an urgent ping"]
     assert formula.endswith(
         "a full-size frame on each of 3 busy ports and an acknowledgement on each of 3 more"
@@ -68,25 +71,25 @@ def test_the_bound_and_what_is_allowed_beside_it_are_printed_apart() -> None:
     assert value == f"{0.7296 + 3 * FULL_MS + 3 * ACK_MS:.4g} ms"
     assert "allowed for the processor" not in rows, "code takes no time"
     shown = fig3a(backend="host")
-    values = {name: value for name, _, value in ping.equations(shown.network, shown.constants)}
+    values = {name: value for name, _, value in ping.equations(shown.shown.network, shown.judged.constants)}
     assert values["allowed for the processor"] == "0.12 ms"
 
 
 def test_the_page_tells_the_same_numbers() -> None:
     page = " ".join((Path(__file__).parents[2] / "docs/emulation.md").read_text().split())
-    constants = fig3a().constants
+    constants = fig3a().judged.constants
     bound_ms = constants["ping_analytic_ms"] + constants["wait_ms"]
     assert f"three have acknowledgements: {constants['wait_ms']:.2f} ms at 10 Mb/s" in page
     assert f"the bound is {bound_ms:.2f} ms" in page
-    assert f"{fig3a(backend='host').constants['processor_ms']:g} ms are allowed for it" in page
+    assert f"{fig3a(backend='host').judged.constants['processor_ms']:g} ms are allowed for it" in page
     assert f"(up to {theory.wire_bytes(theory.ACK_BYTES)} B)" in page
 
 
 def test_the_processor_is_allowed_for_where_code_takes_time() -> None:
-    assert fig3a().constants["processor_ms"] == 0
-    assert plan("fig3a", "10g", []).constants["processor_ms"] == 0
+    assert fig3a().judged.constants["processor_ms"] == 0
+    assert plan("fig3a", "10g", []).judged.constants["processor_ms"] == 0
     for rate in ("10Mbit", "10Gbit"):
-        assert fig3a(f"link.rate={rate}", backend="host").constants["processor_ms"] == 0.12
+        assert fig3a(f"link.rate={rate}", backend="host").judged.constants["processor_ms"] == 0.12
 
 
 def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
@@ -95,12 +98,12 @@ def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
     arm = next(arm for arm in shown.arms if arm.name == "qjump")
     # Level 0 has a bound too where its hosts cannot offer more than the port carries.
     waits = {port: wait for (port, level), wait in guarantee.of_arm(arm).waits_ns.items() if level == 6}
-    bulk = ports.longest((load for load in arm.workloads if load.BACKGROUND), shown.network)
-    hosts = shown.network.hosts
+    bulk = ports.longest((load for load in arm.workloads if load.BACKGROUND), shown.shown.network)
+    hosts = shown.shown.network.hosts
     crossed = {
         port
         for way in (("h8", "h10"), ("h10", "h8"))
-        for port in shown.network.path(*way)
+        for port in shown.shown.network.path(*way)
         if port[0] not in hosts
     }
     assert set(waits) == crossed
@@ -109,4 +112,4 @@ def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
         # they waited before, an epoch of 28.8 ms apart as they are.
         assert FULL_MS <= wait / 1e6 <= 1.02 * FULL_MS, port
     data = [port for port, length in bulk.items() if length > theory.ACK_BYTES and port in crossed]
-    assert len(data) == shown.constants["busy_ports"]
+    assert len(data) == shown.judged.constants["busy_ports"]

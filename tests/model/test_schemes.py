@@ -52,13 +52,13 @@ def test_every_scheme_may_be_added_to_every_experiment_that_compares(name: str) 
         ]
         resolved = plan(experiment, "smoke", settings, schemes=[name])
         key = name.replace("-", "_")
-        assert key in resolved.figure.arms
+        assert key in resolved.shown.figure.arms
         assert name in {one.scheme.name for one in resolved.arms if key in (one.series, one.name)}
 
 
 def test_an_arm_may_be_called_as_its_scheme_is() -> None:
     resolved = plan("fig3a", "smoke", [], schemes=["fq-codel"], only=["idle", "fq-codel"])
-    assert [one.name for one in resolved.arms_run] == ["idle", "fq_codel"]
+    assert [one.name for one in resolved.run.arms] == ["idle", "fq_codel"]
 
 
 def test_a_scheme_meets_the_workloads_of_the_contended_arm() -> None:
@@ -66,7 +66,7 @@ def test_a_scheme_meets_the_workloads_of_the_contended_arm() -> None:
     added, contended = arm(resolved, "dctcp"), arm(resolved, "contended")
     assert added.workloads == contended.workloads
     assert (added.label, added.scheme.congestion_control, added.scheme.ecn) == ("DCTCP", "dctcp", True)
-    assert resolved.figure.arms[-1] == "dctcp"
+    assert resolved.shown.figure.arms[-1] == "dctcp"
 
 
 def test_an_arm_that_has_the_scheme_already_is_not_added_again() -> None:
@@ -89,7 +89,7 @@ def test_an_experiment_may_change_a_parameter() -> None:
 def test_token_buckets_have_the_limiters_rates() -> None:
     qjump = arm(with_schemes("prio-tbf"), "prio_tbf").qjump
     assert qjump is not None
-    lines = limiter(qjump, "h1-eth0", with_schemes().network)
+    lines = limiter(qjump, "h1-eth0", with_schemes().shown.network)
     bucket = "tbf rate 430555bit burst 1550 limit 1522000 overhead 28 mpu 84"
     assert f"qdisc add dev h1-eth0 parent 6:2 handle 67: {bucket}" in lines
     assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines, (
@@ -150,7 +150,7 @@ def test_a_users_scheme_is_a_file(mine: Path) -> None:
     ]
     assert line in at_switches.stdin.splitlines()
     assert line in "\n".join(script.lines(resolved)).splitlines()
-    assert resolved.schemes["mine"].look.colour == "#123456"
+    assert resolved.shown.schemes["mine"].look.colour == "#123456"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_queues_below_a_port_see_levels_as_priorities(mine: Path) -> None:
 
     assert marks(MINE) == []
     found = marks(MINE.replace("parameters", "levels = true\nparameters"))
-    ports = with_schemes("mine").network.switch_ports()
+    ports = with_schemes("mine").shown.network.switch_ports()
     of_one = [line for line in found if f"dev {ports[0]} " in line]
     assert len(found) == len(ports) * len(of_one) and len(of_one) == 9
     frame = f"filter add dev {ports[0]} egress pref 1 protocol 802.1q flower vlan_prio"

@@ -76,12 +76,12 @@ def test_a_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.
     pings = [workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)]
     assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5, 10, 20, 5, 10, 20]
     assert plan.arms[1].label == "limited, 5ms"
-    assert plan.axes == {"pace": "interval, ms"}
+    assert plan.shown.axes == {"pace": "interval, ms"}
 
 
 def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch, only=("idle", "free"))
-    assert [arm.name for arm in plan.arms_run] == ["idle", "free_5ms", "free_10ms", "free_20ms"]
+    assert [arm.name for arm in plan.run.arms] == ["idle", "free_5ms", "free_10ms", "free_20ms"]
     assert [arm.name for arm in plan.judged.not_run] == ["limited_5ms", "limited_10ms", "limited_20ms"]
 
 
@@ -133,7 +133,7 @@ def test_only_what_stands_in_the_place_of_an_arm_is_a_series(
 ) -> None:
     text = EXPERIMENT.replace("[claims.each]", OTHER.replace("NAME", name), 1)
     plan = sweep(tmp_path, monkeypatch, text=text)
-    arms = {claim: claims.Claim.of(plan, claim).arms for claim in plan.claims}
+    arms = {claim: claims.Claim.of(plan, claim).arms for claim in plan.judged.claims}
     assert arms["none"] == ("idle",), "workloads, measures and constants are no series"
     assert arms["other"] == (f"{name}_1us", f"{name}_2us")
     assert arms["shown"] == ("limited_10ms", "limited_20ms")
@@ -268,7 +268,7 @@ def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named
         )
     sweep(tmp_path, monkeypatch, text=text)
     settings = ["topology=fast"] if how == "setting" else []
-    link = resolve.plan("sweep", "fast" if how == "preset" else "course", settings).network.link
+    link = resolve.plan("sweep", "fast" if how == "preset" else "course", settings).shown.network.link
     assert (link.rate_bps, link.delay_ns) == (10**9, 3000 if own else 7000)
 
 
@@ -298,7 +298,7 @@ def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
         ("limited_4_hosts", 4.0, "small"),
         ("limited_12_hosts", 12.0, "paper12"),
     ]
-    assert not panels.has_names(plan.arms_run)
+    assert not panels.has_names(plan.run.arms)
     for arm in limited:
         assert arm.workloads[0].flows == tuple((host, "h2") for host in arm.network.hosts if host != "h2")
     assert [arm.qjump.epoch_ns for arm in limited if arm.qjump][1] == 12 * 2 * 1500 * 8 * 100, (

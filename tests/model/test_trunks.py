@@ -20,13 +20,13 @@ def fig3a(*settings: str, schemes: tuple[str, ...] = ()) -> Plan:
 
 
 def test_links_between_switches_are_those_of_hosts_unless_told() -> None:
-    network = fig3a("link.rate=20Mbit").network
+    network = fig3a("link.rate=20Mbit").shown.network
     assert network.trunk == network.link
     assert set(network.by_device().values()) == {network.link}
 
 
 def test_every_link_has_its_numbers() -> None:
-    network = fig3a(*FAST).network
+    network = fig3a(*FAST).shown.network
     assert network.speeds("h8", "h10") == ((10**7, 0), (4 * 10**7, 1000), (4 * 10**7, 1000), (10**7, 0))
     assert network.speeds("h7", "h9") == ((10**7, 0), (10**7, 0))
     assert network.slowest_bps == 10**7
@@ -39,12 +39,12 @@ def test_every_link_has_its_numbers() -> None:
         "s2-eth1",
         "s3-eth1",
     }
-    assert network.skeleton() == fig3a().network.skeleton()
+    assert network.skeleton() == fig3a().shown.network.skeleton()
 
 
 def test_the_epoch_is_that_of_the_slowest_link() -> None:
-    assert fig3a("link.trunk_rate=5Mbit").constants["frame_ms"] == pytest.approx(
-        2 * fig3a().constants["frame_ms"]
+    assert fig3a("link.trunk_rate=5Mbit").judged.constants["frame_ms"] == pytest.approx(
+        2 * fig3a().judged.constants["frame_ms"]
     )
     epochs = {
         arm.qjump.epoch_ns for arm in plan("fig5", "smoke", ["link.trunk_rate=5Mbit"]).arms if arm.qjump
@@ -53,7 +53,7 @@ def test_the_epoch_is_that_of_the_slowest_link() -> None:
 
 
 def test_an_idle_round_trip_is_the_sum_of_its_links() -> None:
-    found = fig3a(*FAST).constants["ping_analytic_ms"]
+    found = fig3a(*FAST).judged.constants["ping_analytic_ms"]
     assert found == pytest.approx(2 * (2 * 0.0912 + 2 * (0.0228 + 0.001)))
     rows = {name: value for name, _, value in parameters.equations(fig3a(*FAST), simulated=False)}
     assert rows["round trip of the idle network"] == f"{found:g} ms"
@@ -98,7 +98,7 @@ def test_a_schemes_queues_are_of_their_ports_link() -> None:
 
 def test_pauses_need_room_for_what_every_link_holds() -> None:
     settings = ("link.xoff=20kB", "link.xon=10kB")
-    assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").network.link.xoff_bytes == 20_000
+    assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").shown.network.link.xoff_bytes == 20_000
     with pytest.raises(
         UsageError, match=r"2 ports of s0 may send 52176B to one whose buffer has 30000B: use at most 8912B"
     ):

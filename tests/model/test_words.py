@@ -378,11 +378,11 @@ def test_an_unknown_congestion_control_is_a_remark_for_scheme_and_workload(folde
     write(folder, congestion_control="prague")
     scheme = folder / "schemes/mine.toml"
     scheme.write_text(f'congestion_control = "prague2"\n{scheme.read_text()}')
-    unknown = [remark for remark in planned().remarks if "congestion control" in remark]
+    unknown = [remark for remark in planned().shown.remarks if "congestion control" in remark]
     assert [remark.split(": Linux's")[0] for remark in unknown] == ["workloads.bulk", "scheme 'mine'"]
     assert "'prague': the kernel must bring it" in unknown[0]
     write(folder)
-    assert not [remark for remark in planned().remarks if "congestion control" in remark]
+    assert not [remark for remark in planned().shown.remarks if "congestion control" in remark]
 
 
 def test_values_of_a_sweep_that_make_one_name_are_refused(folder: Path) -> None:

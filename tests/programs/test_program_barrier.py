@@ -96,10 +96,10 @@ def test_the_load_lasts_as_long_as_the_barriers() -> None:
 def test_a_message_in_an_idle_network_is_known() -> None:
     frame, ports = 14 + 4 + 20 + 32 + 144 + 4, 4
     own_us, sent_before = (8 + frame + 12) * 8 / 10, 2
-    assert PLAN.constants["barrier_analytic_ms"] == pytest.approx(
+    assert PLAN.judged.constants["barrier_analytic_ms"] == pytest.approx(
         (sent_before * own_us + ports * (8 + frame) * 8 / 10) / 1e3
     )
-    assert PLAN.constants["busy_ports"] == 2, "up and down the aggregation switch: nobody answers"
+    assert PLAN.judged.constants["busy_ports"] == 2, "up and down the aggregation switch: nobody answers"
 
 
 @pytest.mark.parametrize(

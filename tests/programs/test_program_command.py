@@ -311,7 +311,7 @@ def test_shell_words_are_one_remark(folder: Path) -> None:
     line = "FOO=1 cat $HOME * < in | grep a && touch x > out 2>&1 ; ls ~/a"
     plan = plan_of(folder, CLIENT, f'command = "{line}"')
     words = "FOO=1, $HOME, *, <, |, &&, >, 2>&1, ;, ~/a"
-    (remark,) = [remark for remark in plan.remarks if "no shell reads" in remark]
+    (remark,) = [remark for remark in plan.shown.remarks if "no shell reads" in remark]
     assert remark.startswith(
         f"workloads.client.command: no shell reads {words}: the program gets it as it is"
     )
@@ -321,7 +321,7 @@ def test_shell_words_are_one_remark(folder: Path) -> None:
     "line", ["sh -c 'a | b > $HOME/*'", "awk '{{{{ print }}}}' '*' 'a>b'", "env A=1 b", "./x=y"]
 )
 def test_quoted_words_are_no_remark(line: str, folder: Path) -> None:
-    assert not [one for one in plan_of(folder, CLIENT, f'command = "{line}"').remarks if "shell" in one]
+    assert not [one for one in plan_of(folder, CLIENT, f'command = "{line}"').shown.remarks if "shell" in one]
 
 
 @pytest.mark.parametrize(

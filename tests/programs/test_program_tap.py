@@ -106,10 +106,10 @@ def test_a_tap_makes_no_traffic_of_its_own() -> None:
 def test_where_a_scheme_has_its_own_queues_at_ports_there_is_no_tap() -> None:
     """For a port would say of each frame that it came when the scheme's queue handed it over."""
     found = plan("fig3a", "paper", [], schemes=["dctcp", "bbr", "cake"])
-    tapped = {arm.name for arm in found.arms_run if any(one.name == "tap" for one in arm.workloads)}
+    tapped = {arm.name for arm in found.run.arms if any(one.name == "tap" for one in arm.workloads)}
     assert tapped == {"idle", "contended", "qjump", "bbr"}
-    assert found.remarks.count(BLIND) == 1
-    assert BLIND not in plan("fig3a", "paper", [], schemes=["bbr"]).remarks
+    assert found.shown.remarks.count(BLIND) == 1
+    assert BLIND not in plan("fig3a", "paper", [], schemes=["bbr"]).shown.remarks
 
 
 def test_an_arm_of_nothing_but_a_tap_is_refused_there() -> None:

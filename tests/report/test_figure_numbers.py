@@ -40,7 +40,7 @@ def test_a_curve_in_the_file_is_that_of_the_tables(analysed: pipeline.Analysed) 
     rows = [row for row in csv.DictReader(path.open()) if row["name"] == "contended"]
     tables = [
         pq.read_table(analysed.run.data(f"contended/{seed}") / "ping.parquet")
-        for seed in analysed.manifest.plan.seeds
+        for seed in analysed.manifest.plan.run.seeds
     ]
     latencies = np.sort(
         np.concatenate([table["latency_us"].drop_null().to_numpy() for table in tables]) / 1e3
@@ -69,4 +69,4 @@ def test_a_panel_of_ratios_has_each_arm_with_its_value_of_the_sweep() -> None:
     chosen = rows["ecn_ack_as_chosen"]
     assert (chosen["median"], chosen["least"], chosen["greatest"], chosen["seeds"]) == (0.625, 0.5, 0.75, 2)
     assert (chosen["measure"], chosen["relative to"]) == ("job.runtime_s", "droptail")
-    assert {row["x"] for row in rows.values()} == {arm.x for arm in plan.arms_run if arm.name in rows}
+    assert {row["x"] for row in rows.values()} == {arm.x for arm in plan.run.arms if arm.name in rows}

@@ -82,8 +82,10 @@ def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
     plan = resolve.plan("fig3a", "course", [])
     found = style.looks(plan)
     assert set(found) == {arm.name for arm in plan.arms}
-    main = [found[name] for name in plan.figure.arms]
-    others = [found[arm.name] for arm in plan.arms if arm.name not in plan.figure.arms or arm.name == "idle"]
+    main = [found[name] for name in plan.shown.figure.arms]
+    others = [
+        found[arm.name] for arm in plan.arms if arm.name not in plan.shown.figure.arms or arm.name == "idle"
+    ]
     for looks in (main, others):
         assert (
             len({look.colour for look in looks})
@@ -129,7 +131,9 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
         for figure in figures
     ]
     arms = {arm.name: arm.label for arm in manifest.plan.arms}
-    assert [label.split(": ")[0] for label in labels[0]] == [arms[name] for name in manifest.plan.figure.arms]
+    assert [label.split(": ")[0] for label in labels[0]] == [
+        arms[name] for name in manifest.plan.shown.figure.arms
+    ]
     assert {label.split(": ")[0] for shown in labels for label in shown} == set(arms.values())
     lost = {arms[name]: loss(run, name) for name in ("limiter_delay", "limiter_drop")}
     assert {label.split(": ")[0]: label.split(", ")[-1] for label in labels[1] if "lost" in label} == {
@@ -232,7 +236,7 @@ drawing.draw(run, run.manifest, [])
 
 def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None:
     def check(**changes: object) -> None:
-        registry.check(msgspec.structs.replace(manifest.plan.figure, **changes))
+        registry.check(msgspec.structs.replace(manifest.plan.shown.figure, **changes))
 
     check()
     sentence = r"there is no figure 'latency_cfd': did you mean 'latency_cdf'\? \(all: latency_cdf, "
@@ -247,9 +251,7 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
 
 def test_to_check_a_figure_imports_no_matplotlib() -> None:
     code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn.model import resolve"
-    code += (
-        "; registry.check(resolve.plan('fig3a', 'smoke', []).figure); sys.exit('matplotlib' in sys.modules)"
-    )
+    code += "; registry.check(resolve.plan('fig3a', 'smoke', []).shown.figure); sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 
 
@@ -271,7 +273,7 @@ def test_the_figure_of_another_distribution_is_drawn(
     folder = distributions.make(tmp_path, "ladders", registry.GROUP, points, {"ladder_figures": LADDER})
     monkeypatch.syspath_prepend(str(folder))
     plan = run.manifest.plan
-    figure = msgspec.structs.replace(plan.figure, plot="ladder")
+    figure = msgspec.structs.replace(plan.shown.figure, plot="ladder")
     registry.check(figure)
     shown = msgspec.structs.replace(plan.shown, figure=figure)
     other = msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=shown))
@@ -343,7 +345,7 @@ def test_a_style_that_does_not_fit_is_one_sentence(
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
     arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
     figure = msgspec.structs.replace(
-        manifest.plan.figure, arms=tuple(f"my_{name}" for name in manifest.plan.figure.arms)
+        manifest.plan.shown.figure, arms=tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms)
     )
     run = msgspec.structs.replace(manifest.plan.run, arms=arms)
     shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
@@ -414,7 +416,7 @@ def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
 ) -> None:
     panel = PanelSpec(measures=["ping.p99_ms"], label="times idle", relative_to={"ping": "idle"})
     figure = msgspec.structs.replace(
-        manifest.plan.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
+        manifest.plan.shown.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
     )
     shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
     relative = msgspec.structs.replace(manifest, plan=msgspec.structs.replace(manifest.plan, shown=shown))

@@ -173,7 +173,7 @@ arms = ["one"]
 def test_the_papers_network_has_its_flows_with_their_levels() -> None:
     plan = resolve.plan("fig3a", "smoke", [])
     drawn = drawn_of(plan)
-    assert {*names(drawn)} == {*plan.network.hosts, *plan.network.switches}
+    assert {*names(drawn)} == {*plan.shown.network.hosts, *plan.shown.network.switches}
     assert sorted(lines(drawn).splitlines()) == [
         "bulk ← h1, level 0",
         "bulk ← h7, level 0",
@@ -193,7 +193,7 @@ def test_the_papers_network_has_its_flows_with_their_levels() -> None:
 def test_what_a_tap_looks_at_is_what_is_measured() -> None:
     plan = resolve.plan("fig3a", "paper", [])
     arm = drawing.arm_drawn(plan, synthetic.outcome(()))
-    assert plan.figure.workload == "tap"
+    assert plan.shown.figure.workload == "tap"
     assert roles.measured(arm, "tap") == {"ping"}
 
 

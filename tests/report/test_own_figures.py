@@ -92,7 +92,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 def shown(run: RunDirectory, **entries: Any) -> Manifest:
     """The run's manifest, as if its experiment had these entries of ``[figure]``."""
     plan = run.manifest.plan
-    figure = msgspec.structs.replace(plan.figure, **entries)
+    figure = msgspec.structs.replace(plan.shown.figure, **entries)
     seen = msgspec.structs.replace(plan.shown, figure=figure)
     return msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=seen))
 
@@ -191,7 +191,7 @@ def test_why_there_is_no_figure_is_said(
     run: RunDirectory, outcome: Outcome, entries: dict[str, Any], reason: str
 ) -> None:
     manifest = shown(run, **entries)
-    assert registry.find(manifest.plan.figure.plot)(run, manifest, outcome.arms) == []
+    assert registry.find(manifest.plan.shown.figure.plot)(run, manifest, outcome.arms) == []
     assert missing_figures.why(manifest.plan, outcome) == f"There is no figure: {reason}."
     nothing = msgspec.structs.replace(outcome, arms=())
     assert missing_figures.why(manifest.plan, nothing) == "There is no figure: no trial is done."

@@ -90,7 +90,7 @@ def latencies(tmp_path: Path, plan: Plan, by_arm: Mapping[str, Sequence[float]])
             run.prepare(trial.name)
             run.data(trial.name).mkdir(parents=True)
             table = pa.table({"latency_us": pa.array(by_arm[trial.arm.name], pa.float64())})
-            pq.write_table(table, run.data(trial.name) / f"{plan.figure.workload}.parquet")
+            pq.write_table(table, run.data(trial.name) / f"{plan.shown.figure.workload}.parquet")
             run.finish(trial.name, TrialRecord(status="done", exit_code=0))
     return checked(latency_cdf.draw(run, run.manifest, []))
 
@@ -145,14 +145,16 @@ def test_figures_3b_and_3c_have_a_tail_from_90_to_100_percent(
     name: str, dots: list[tuple[float, float]], words: str, tmp_path: Path
 ) -> None:
     plan = at_paper(name)
-    (figure,) = latencies(tmp_path, plan, {arm: [400.0 + k for k in range(10)] for arm in plan.figure.arms})
+    (figure,) = latencies(
+        tmp_path, plan, {arm: [400.0 + k for k in range(10)] for arm in plan.shown.figure.arms}
+    )
     whole, tail = panels(figure)
     assert ranges([whole, tail]) == [(0, 2.25)] * 2
     assert ranges([tail], "y") == [(0.9, 1)] and tail.get_yscale() == "linear"
     assert hollow(tail) == dots and set(dots) <= set(hollow(whole))
     assert "Published in words: " in figure.caption and words in figure.caption
     drawn = {line.get_color() for line in tail.get_lines() if line.get_drawstyle() == "steps-post"}
-    assert {style.looks(plan)[arm].colour for arm in plan.figure.arms} == drawn
+    assert {style.looks(plan)[arm].colour for arm in plan.shown.figure.arms} == drawn
 
 
 def test_at_another_rate_axes_are_those_of_the_data() -> None:
@@ -197,7 +199,7 @@ def drawn_timeline(tmp_path: Path, offset_us: float, set_us: float) -> list[Figu
     run = synthetic.create(tmp_path, plan)
     write_timeline(run, offset_us, set_us)
     measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"set_mean_ms": 0.45}}
-    arms = summaries(plan, dict.fromkeys(plan.figure.arms, measured))
+    arms = summaries(plan, dict.fromkeys(plan.shown.figure.arms, measured))
     return checked(timeline.draw(run, run.manifest, arms))
 
 
@@ -296,7 +298,7 @@ def test_a_line_is_broken_where_there_is_no_value_and_its_legend_is_whole(tmp_pa
     plan = at_paper("thresholds")
     measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"rms_ms": 0.5}}
     job = {"job": {"round_rms_ms": 13.0}}
-    arms = {arm.name: measured if arm.x in (0.08, 0.16) else measured | job for arm in plan.arms_run}
+    arms = {arm.name: measured if arm.x in (0.08, 0.16) else measured | job for arm in plan.run.arms}
     figure = drawn(tmp_path, plan, summaries(plan, arms), sweep)
     (axis,) = panels(figure)
     rounds, offsets, *_ = axis.get_lines()
@@ -350,7 +352,7 @@ def test_figure_11_is_against_the_factor_with_regions_the_bound_and_crosses(tmp_
 def test_figure_7_ends_at_3_and_labels_what_is_above(tmp_path: Path) -> None:
     plan = at_paper("fig7")
     rms = {"job": {"round_rms_ms": 10.0}, "ptp": {"offset_rms_ms": 0.02}, "memcached": {"rms_ms": 0.5}}
-    arms = dict.fromkeys((*plan.figure.arms, "job_alone", "ptp_alone", "memcached_alone"), rms)
+    arms = dict.fromkeys((*plan.shown.figure.arms, "job_alone", "ptp_alone", "memcached_alone"), rms)
     arms["contended"] = {**rms, "ptp": {"offset_rms_ms": 0.106}}
     figure = drawn(tmp_path, plan, summaries(plan, arms), bars)
     (axis,) = panels(figure)
@@ -383,7 +385,7 @@ def drawn_axis_of_figure_11(spread: Spread) -> tuple[tuple[float, float], str]:
 
 def test_table_1_has_dots_where_numbers_were_published_and_says_where_not(tmp_path: Path) -> None:
     plan = at_paper("table1")
-    arms = {name: {"ping": {"p50_ms": 0.09, "p99_ms": 0.13}} for name in plan.figure.arms}
+    arms = {name: {"ping": {"p50_ms": 0.09, "p99_ms": 0.13}} for name in plan.shown.figure.arms}
     figure = drawn(tmp_path, plan, summaries(plan, arms), bars)
     (axis,) = panels(figure)
     assert sorted({y for _, y in hollow(axis)}) == [0.085, 0.126]
@@ -395,13 +397,15 @@ def test_table_1_has_dots_where_numbers_were_published_and_says_where_not(tmp_pa
 def test_labels_that_would_touch_are_tilted_below_the_last_panel(tmp_path: Path) -> None:
     plan = resolve.plan("schemes", "smoke", [])
     measured = {"ping": {"p50_ms": 2.0, "p99_ms": 4.0}, "bulk": {"goodput_mbps": 9.3}}
-    figure = drawn(tmp_path, plan, summaries(plan, dict.fromkeys(plan.figure.arms, measured)), bars).figure
+    figure = drawn(
+        tmp_path, plan, summaries(plan, dict.fromkeys(plan.shown.figure.arms, measured)), bars
+    ).figure
     figure.draw_without_rendering()
     above, last = figure.axes
     assert not any(label.get_visible() and label.get_text() for label in above.get_xticklabels())
     labels = last.get_xticklabels()
     assert [label.get_text() for label in labels] == [
-        arm.label for name in plan.figure.arms for arm in plan.arms if arm.name == name
+        arm.label for name in plan.shown.figure.arms for arm in plan.arms if arm.name == name
     ]
     (footer,) = (text for text in figure.texts if "virtual clock" in text.get_text())
     lowest = min(label.get_window_extent().y0 for label in labels)
@@ -421,10 +425,10 @@ def test_every_preset_of_the_paper_has_its_published_figure() -> None:
 def test_published_figures_are_about_what_the_experiment_has(name: str, preset: str) -> None:
     plan = resolve.plan(name, preset, [])
     arms = {arm.name: {one.name for one in arm.workloads} for arm in plan.arms}
-    for figure in map(published.read, plan.figure.published):
+    for figure in map(published.read, plan.shown.figure.published):
         assert figure.source and figure.title.startswith("QJump (NSDI'15), ")
         assert set(figure.words) <= set(plan.judged.published)
-        assert len(figure.panels) <= max(2, len(plan.figure.panels))
+        assert len(figure.panels) <= max(2, len(plan.shown.figure.panels))
         for panel in figure.panels:
             assert all(band.workload in arms[band.arm] for band in panel.bands if band.arm)
             measures = {
@@ -462,7 +466,7 @@ def test_a_published_figure_that_does_not_fit_is_one_sentence(
 
 def test_how_a_figure_is_drawn_is_no_part_of_what_is_run() -> None:
     plan = at_paper("fig11")
-    figure = msgspec.structs.replace(plan.figure, published=[])
+    figure = msgspec.structs.replace(plan.shown.figure, published=[])
     shown = msgspec.structs.replace(plan.shown, figure=figure)
     assert msgspec.structs.replace(plan, shown=shown).hash == plan.hash
 

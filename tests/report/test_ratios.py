@@ -50,7 +50,7 @@ RUNTIMES = {
 
 
 def test_a_series_is_relative_to_the_other_at_the_same_value(plan: Plan) -> None:
-    arms, panel = summaries(plan, RUNTIMES), plan.figure.panels[0]
+    arms, panel = summaries(plan, RUNTIMES), plan.shown.figure.panels[0]
 
     def ratio(arm: str) -> Spread | None:
         return panels.value(plan, panel, "job.runtime_s", arm, arms)
@@ -66,7 +66,7 @@ def test_an_arm_that_is_no_series_is_divided_by_at_every_value() -> None:
     red = resolve.plan("hadoop", "smoke", [])
     arms = summaries(red, {"droptail": (2.0, 2.0), "ecn_ack_100us": (1.0, 1.0), "ecn_ack_500us": (3.0, 3.0)})
     found = [
-        panels.value(red, red.figure.panels[0], "job.runtime_s", name, arms)
+        panels.value(red, red.shown.figure.panels[0], "job.runtime_s", name, arms)
         for name in ("ecn_ack_100us", "ecn_ack_500us")
     ]
     assert [spread.median for spread in found if spread] == [0.5, 1.5]
@@ -83,7 +83,7 @@ def test_the_report_has_a_row_for_each_value_with_data(plan: Plan) -> None:
 def test_the_figure_has_a_row_for_each_value(plan: Plan) -> None:
     rows = {arm.x or 0.0: row for row, arm in enumerate(arm for arm in plan.arms if arm.series == "ecn_ack")}
     axis = matplotlib.figure.Figure().add_subplot()
-    variations._panel(axis, plan, plan.figure.panels[0], summaries(plan, RUNTIMES), rows)
+    variations._panel(axis, plan, plan.shown.figure.panels[0], summaries(plan, RUNTIMES), rows)
     lines = {str(line.get_label()): line for line in axis.get_lines()}
     drawn = {
         label: np.column_stack(line.get_data()).tolist()

@@ -121,14 +121,14 @@ def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: 
                 assert part in content
         for check in outcome.checks:
             assert check.text in content
-        for remark in plan.remarks:
+        for remark in plan.shown.remarks:
             assert remark in content
         for drawing in outcome.drawings:
             assert " ".join(drawing.caption.split()) in " ".join(content.split())
         for part in (
-            plan.title,
-            plan.question,
-            plan.reproduces,
+            plan.shown.title,
+            plan.shown.question,
+            plan.shown.reproduces,
             "model value, not a measurement",
             "the effect is that of the priorities",
         ):
@@ -168,8 +168,8 @@ def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
     """An arm may have another than the experiment, such as in a sweep of topologies."""
     run = synthetic.make(tmp_path, only=["idle", "contended"])
     plan, found = run.manifest.plan, pipeline.analyse(run.path).outcome
-    other = resolve.plan("fig11", "smoke", []).network
-    assert other.hosts != plan.network.hosts
+    other = resolve.plan("fig11", "smoke", []).shown.network
+    assert other.hosts != plan.shown.network.hosts
     elsewhere = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, network=other))
     built = asbuilt.summary(run, elsewhere)
     assert built is not None and built == asbuilt.summary(run, plan)

@@ -97,7 +97,7 @@ def test_what_was_not_published_is_said(name: str, settings: list[str], said: st
 def test_each_arm_stands_beside_the_one_that_is_most_like_it() -> None:
     plan = resolve.plan("course16", "ablation", [])
     found = {step.arm: step for step in ablation.steps(plan, synthetic.outcome(()))}
-    assert len(found) == len(plan.arms_run) - 1
+    assert len(found) == len(plan.run.arms) - 1
     epoch = found["as it was, epoch of 19.2 ms"]
     assert (epoch.beside, epoch.otherwise) == ("QJump as it was", "limiter's epoch 19.2ms instead of 192ms")
     factor = found["as it was, memcached's factor 100"]
@@ -122,7 +122,7 @@ def test_its_measure_is_that_of_the_table_of_arms() -> None:
 def test_series_are_one_row_and_every_row_says_something(name: str) -> None:
     plan = resolve.plan(name, loading.usual_preset(name), [])
     found = ablation.steps(plan, synthetic.outcome(()))
-    assert len(found) == len({arm.series or arm.name for arm in plan.arms_run}) - 1
+    assert len(found) == len({arm.series or arm.name for arm in plan.run.arms}) - 1
     assert len({step.arm for step in found}) == len(found)
     assert not any(step.otherwise == "nothing but its name" for step in found)
     assert ablation.steps(plan, synthetic.outcome(())) == found

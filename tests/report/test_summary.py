@@ -253,7 +253,7 @@ def test_every_experiment_has_an_answer_with_numbers(path: Path) -> None:
     assert title[0].isupper() and answer.endswith(").") and len(answer) < 320
     numbers = re.findall(r"(?:^|, |from |to )(\d[\d.]*)(?=/s| )", values)
     assert len(set(numbers)) > 1, "it tells arms apart"
-    assert sum(arm.label.rpartition(", ")[0] in values or arm.label in values for arm in plan.arms_run) > 1
+    assert sum(arm.label.rpartition(", ")[0] in values or arm.label in values for arm in plan.run.arms) > 1
 
 
 def test_few_arms_are_named_and_of_many_the_ends() -> None:
@@ -297,9 +297,15 @@ def test_the_box_is_the_first_thing_below_the_title(analysed: pipeline.Analysed)
     plain = " ".join(re.sub(r"<[^>]+>|\N{NO-BREAK SPACE}", " ", box).replace("&#x27;", "'").split())
     assert '<body class="exit-0">' in (analysed.run.path / "report.html").read_text()
     plain = plain.replace(" ·", "")
-    assert plain == f"{plan.question} {said.answer} {said.sentence} Verdicts Fidelity Time lines Raw files"
+    assert (
+        plain == f"{plan.shown.question} {said.answer} {said.sentence} Verdicts Fidelity Time lines Raw files"
+    )
     text = (analysed.run.path / "report.md").read_text().split("\n\n")[1]
-    assert text.splitlines()[:5:2] == [f"> {plan.question}", f"> **{said.answer}**", f"> {said.sentence}"]
+    assert text.splitlines()[:5:2] == [
+        f"> {plan.shown.question}",
+        f"> **{said.answer}**",
+        f"> {said.sentence}",
+    ]
 
 
 def test_a_users_own_experiment_without_a_question(analysed: pipeline.Analysed, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_ports_had_at_the_readings_is_what_tc_printed(run: RunDirectory) ->
     made = Page(run.path / "timeline/contended-1.html")
     (line, *_) = made.lane("Bytes that wait at a port")["lines"]
     facts = json.loads((run.trial("contended/1") / "trial.json").read_text())
-    network = run.manifest.plan.network
+    network = run.manifest.plan.shown.network
     link, level = line["name"].split(", priority ")
     switch, neighbour = next(pair for pair in network.interfaces() if formatting.flow(pair) == link)
     device = network.interfaces()[switch, neighbour]

@@ -93,7 +93,7 @@ def test_done_has_the_digest_of_the_files_and_of_the_manifest(run: RunDirectory,
 
 def test_a_run_of_another_plan_is_not_resumed(run: RunDirectory) -> None:
     plan = run.manifest.plan
-    longer = msgspec.structs.replace(plan.run, duration_ns=plan.duration_ns + 1)
+    longer = msgspec.structs.replace(plan.run, duration_ns=plan.run.duration_ns + 1)
     edit(run, plan=msgspec.structs.replace(plan, run=longer))
     with pytest.raises(UsageError, match="its plan is not the one that was run"):
         session.resume(run.path, Console())

@@ -324,7 +324,7 @@ def test_tables_have_a_row_for_every_request_and_interval(run: RunDirectory) -> 
     table = data.tables[workload.name]
     assert table.schema == tables.schema(workload)
     assert table["sequence"].to_pylist() == list(range(1, workload.count + 1))
-    lost = round(PLAN.constants["limiter_drop_predicted_loss"] * workload.count)
+    lost = round(PLAN.judged.constants["limiter_drop_predicted_loss"] * workload.count)
     assert table["latency_us"].null_count == table["received_s"].null_count == lost > 0
     assert table["flow"].unique().to_pylist() == ["h8>h10"]
     assert pq.read_table(run.data(trial.name) / f"{workload.name}.parquet").equals(table)
@@ -427,7 +427,7 @@ def blocks(experiment: str, **parts: Any) -> list[tuple[list[str], list[str]]]:
         outcome.ArmSummary(
             name=arm.name, label=arm.label, scheme="", planned=1, done=0, measures={}, flows={}
         )
-        for arm in plan.arms_run
+        for arm in plan.run.arms
     ]
     made = result_tables.blocks(plan, arms)
     assert all(len(cells) == len(block.heads) for block in made for _, cells in block.rows)

@@ -109,7 +109,7 @@ def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout
     assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(done.stdout.split())
     found = directory.existing(tmp_path / "last")
-    assert [one.what for one in found.manifest.plan.perturbations] == WHATS
+    assert [one.what for one in found.manifest.plan.run.perturbations] == WHATS
     whole, its_own = outcome.read(found.path).verdicts
     assert whole.perturbed == outcome.Perturbed(
         planned=6, checked=(1, 2, 3, 4, 5, 6), held=(1, 2, 3, 4, 5), broken_by="buffer - 2 %"

@@ -126,7 +126,7 @@ def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Pat
     for experiment in loading.names("experiments"):
         for preset in loading.presets(experiment):
             plan = resolve.plan(experiment, preset, [])
-            if plan.backends[0] == "simulator":
+            if plan.shown.backends[0] == "simulator":
                 (tmp_path / f"{experiment}-{preset}.json").write_bytes(msgspec.json.encode(plan))
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(environment.CHECKOUT)])}
     done = subprocess.run(

@@ -44,7 +44,7 @@ def test_what_a_scheme_wants_above_the_wire_is_looked_for(tmp_path: Path) -> Non
         "h3-eth0.2: it has no taprio qdisc as its root",
         *(f"h3-eth0.2: it has no etf qdisc below 100:{number}" for number in range(8, 0, -1)),
     ]
-    assert {text.partition("-")[0] for text in found} == {*resolved.network.hosts}
+    assert {text.partition("-")[0] for text in found} == {*resolved.shown.network.hosts}
 
 
 PACKETS = "its limits is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"

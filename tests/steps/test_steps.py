@@ -43,7 +43,9 @@ from qjump_mn.steps.script import Script
 from qjump_mn.steps.treatment import introduce_flows, qjump, treatment
 from tests.support import distributions
 
-EMULATED = [name for name in loading.names("experiments") if "guest" in plan(name, "smoke", []).backends]
+EMULATED = [
+    name for name in loading.names("experiments") if "guest" in plan(name, "smoke", []).shown.backends
+]
 
 
 def fig3a(*settings: str) -> Plan:
@@ -66,9 +68,9 @@ def batches(steps: Sequence[AnyStep], program: str) -> dict[str, list[str]]:
 def test_the_script_names_every_host_switch_and_program() -> None:
     resolved = fig3a()
     text = "\n".join(script.lines(resolved))
-    for switch in resolved.network.switches:
+    for switch in resolved.shown.network.switches:
         assert f"ovs-vsctl add-br {switch} " in text
-    for host in resolved.network.hosts:
+    for host in resolved.shown.network.hosts:
         assert f"ip netns add {host}\n" in text
         wire = f"qdisc add dev {host}-eth0 root handle 5: wire rate 10000000bit limit 152200"
         assert f"ip netns exec {host} tc -batch - << 'END'\n{wire}" in text
@@ -112,7 +114,7 @@ def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
 
 
 def test_tbf_serves_pcp_7_first() -> None:
-    network = fig3a().network
+    network = fig3a().shown.network
     shaping = registry.of("tbf").shape(network.link, "s1-eth1", on_switch=True, seed=1)
     assert any("flower vlan_prio 7 classid 10:1" in line for line in shaping.tc)
     assert shaping.ip[0] == "link add name i-s1-eth1 type ifb"
@@ -132,7 +134,7 @@ TREATED = [
 def test_a_treatment_says_how_all_of_it_is_taken_back(
     experiment: str, settings: tuple[str, ...], schemes: tuple[str, ...]
 ) -> None:
-    for arm in plan(experiment, "smoke", list(settings), schemes=schemes).arms_run:
+    for arm in plan(experiment, "smoke", list(settings), schemes=schemes).run.arms:
         steps = tuple(treatment(arm, 1))
         assert steps
         for step in steps:
@@ -192,13 +194,13 @@ def test_an_experiment_changes_tcp_and_an_arm_changes_it_back() -> None:
         arm = arm_of(resolved, name)
         values = [step.values for step in treatment(arm, 1) if isinstance(step, Settings)]
         assert values == [{"net.ipv4.tcp_early_retrans": str(value)}] * len(arm.network.hosts)
-    assert resolved.tcp.told == "TCP without a tail-loss probe"
+    assert resolved.shown.tcp.told == "TCP without a tail-loss probe"
 
 
 def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
     steps = [step for step in treatment(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
-    assert [step.node for step in steps] == list(resolved.network.hosts)
+    assert [step.node for step in steps] == list(resolved.shown.network.hosts)
     printed, node = Script(), "ip netns exec h1 ethtool -K"
     assert list(printed.lines((steps[0],))) == [
         f"{node} h1-eth0 tso on gso on",
@@ -214,7 +216,7 @@ def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
 
 def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -> None:
     resolved = plan("fig3a", "smoke", [])
-    h8, h10 = (resolved.network.addresses[host] for host in ("h8", "h10"))
+    h8, h10 = (resolved.shown.network.addresses[host] for host in ("h8", "h10"))
     steps = {step.node: step.argv for step in introduce_flows(arm_of(resolved, "qjump"))}
     assert steps == {
         "h8": ("sh", "-c", f"qjau -p 6 --library -- ping -n -q -c 1 -w 5 {h10} >/dev/null || :"),
@@ -227,7 +229,7 @@ def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -
 def test_open_vswitch_gets_its_own_settings_back() -> None:
     (keeps,) = [
         step
-        for step in bring_up(plan("fig3a", "smoke", []).network)
+        for step in bring_up(plan("fig3a", "smoke", []).shown.network)
         if isinstance(step, Run) and "other_config:max-revalidator=86400000" in step.argv
     ]
     assert keeps.saves == ("ovs-vsctl", "--timeout=5", "get", "Open_vSwitch", ".", "other_config")
@@ -299,8 +301,8 @@ def test_the_counters_of_every_node_are_read_four_times() -> None:
 def test_a_seed_changes_only_instants_and_what_programs_draw_from_it(experiment: str) -> None:
     resolved = plan(experiment, "smoke", [], replicates=2)
     by_seed = {(trial.arm.name, trial.seed): trial_steps(trial) for trial in resolved.trials()}
-    first, second = resolved.seeds
-    for arm in resolved.arms_run:
+    first, second = resolved.run.seeds
+    for arm in resolved.run.arms:
         pair = by_seed[arm.name, first], by_seed[arm.name, second]
         assert instants(pair[0]) != instants(pair[1])
         assert [without_seed(step) for step in pair[0]] == [without_seed(step) for step in pair[1]]
@@ -374,7 +376,7 @@ def cable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("cable")
 def test_a_link_model_of_an_extension_shapes_the_links() -> None:
     resolved = plan("fig3a", "smoke", ["link.model=cable", "link.trunk_rate=40Mbit"])
-    network = resolved.network
+    network = resolved.shown.network
     assert network.link.model == network.trunk.model == "cable"
     (loading_modules,) = [
         step for step in bring_up(network) if isinstance(step, Run) and "sch_netem" in step.argv

@@ -359,7 +359,7 @@ def create(
         plan,
         backend="host" if clock == "real" else "guest",
         clock=clock,
-        argv=("qjump-mn", "run", plan.experiment, "--preset", plan.preset, *options),
+        argv=("qjump-mn", "run", plan.shown.experiment, "--preset", plan.shown.preset, *options),
         git=Git(commit="0123456789abcdef0123456789abcdef01234567", dirty=False),
         versions={
             "qjump-mn": "0.1.0",

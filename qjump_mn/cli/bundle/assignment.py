@@ -107,12 +107,12 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
 def compared_here(manifest: Manifest) -> tuple[str, list[str]]:
     """Compare a run's plan with the one that its command line makes of this checkout's experiment of that
     name. Returns what to say if nothing differs, and what differs, a line each."""
-    name = manifest.plan.experiment
+    name = manifest.plan.shown.experiment
     if name not in loading.names("experiments"):
         return f"not compared: this checkout has no experiment {name}", []
     where = f"differs from this checkout's experiment {name}"
     try:
-        expected = command_lines.plan(name, manifest.plan.preset, manifest.argv)
+        expected = command_lines.plan(name, manifest.plan.shown.preset, manifest.argv)
     except UsageError as error:
         return "", [f"{where}, which makes no plan of the run's command line: {error}"]
     differing = _otherwise(expected, manifest)

@@ -107,8 +107,8 @@ def _manifest(path: Path, run: Path) -> Manifest:
     except UsageError as error:
         raise UsageError(str(error).replace(str(run), str(path))) from None
     plan = told.plan
-    arms = (plan.run.varied.get(one.what, plan.arms_run) for one in plan.perturbations)
-    count = len(plan.seeds) * len(plan.arms_run) + sum(map(len, arms))
+    arms = (plan.run.varied.get(one.what, plan.run.arms) for one in plan.run.perturbations)
+    count = len(plan.run.seeds) * len(plan.run.arms) + sum(map(len, arms))
     if count > archive.MOST_FILES:
         raise UsageError(
             f"{path}: its plan has {count} trials, and a bundle has {archive.MOST_FILES} files at most"
@@ -119,7 +119,8 @@ def _manifest(path: Path, run: Path) -> Manifest:
 def _about(told: Manifest) -> str:
     version = told.versions.get("qjump-mn", "unknown")
     return (
-        f"{told.plan.experiment}, preset {told.plan.preset}, {formatting.seeds(told.plan.seeds)}; "
+        f"{told.plan.shown.experiment}, preset {told.plan.shown.preset}, "
+        f"{formatting.seeds(told.plan.run.seeds)}; "
         f"run on {told.started_utc} by qjump-mn {version} on machine "
         f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {shlex.join(told.argv)}"
     )

@@ -40,14 +40,16 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     run."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms}
-    shown = [by_name[name] for name in plan.figure.arms if name in by_name and by_name[name].done]
-    stack = [panel for panel in plan.figure.panels if any(_values(plan, panel, shown, by_name).values())]
+    shown = [by_name[name] for name in plan.shown.figure.arms if name in by_name and by_name[name].done]
+    stack = [
+        panel for panel in plan.shown.figure.panels if any(_values(plan, panel, shown, by_name).values())
+    ]
     if not stack:
         return []
     published, seeds = behind.of(plan), notes.seeds(shown)
     with style.applied():
         figure, longer = _drawn(plan, stack, shown, by_name, published)
-        drawn = [arm for arm in plan.arms if arm.name in plan.figure.arms]
+        drawn = [arm for arm in plan.arms if arm.name in plan.shown.figure.arms]
         scale = f"{notes.scale(manifest, drawn)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, scale)
     panel_texts = "; ".join(
@@ -59,9 +61,9 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     told = f" {_published(published, shown)}{longer}" if published else ""
     return [
         Figure(
-            plan.figure.plot,
-            plan.title,
-            f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: "
+            plan.shown.figure.plot,
+            plan.shown.title,
+            f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.shown.preset}: "
             f"{scale}.{spread}{told}",
             figure,
             numbers.of_panels(plan, arms),
@@ -88,7 +90,7 @@ def _drawn(
     )
     for index, panel in enumerate(stack):
         axis = figure.add_subplot(grid[index, 0])
-        place = plan.figure.panels.index(panel)  # those without data are not drawn
+        place = plan.shown.figure.panels.index(panel)  # those without data are not drawn
         longer += _panel(axis, plan, panel, arms, all_arms, published, place)
         letter = style.letter(index) if len(stack) > 1 else ""
         title = [letter, published.title(place) if published else ""]
@@ -227,7 +229,7 @@ def _legend(
 
 def _published(published: Behind, arms: Sequence[ArmSummary]) -> str:
     """The caption's sentences about what was published."""
-    entries = [entry for panel in published.plan.figure.panels for entry in panel.measures]
+    entries = [entry for panel in published.plan.shown.figure.panels for entry in panel.measures]
     series = {arm.label: [f"{arm.name}.{entry}" for entry in entries] for arm in arms}
     return published.told(series, "Hollow dots")
 
@@ -239,5 +241,7 @@ def _number(value: float) -> str:
 
 def _heading(plan: Plan, entry: str) -> str:
     """A measure by its name, and by its workload's where the figure has several."""
-    several = len({other.partition(".")[0] for panel in plan.figure.panels for other in panel.measures}) > 1
+    several = (
+        len({other.partition(".")[0] for panel in plan.shown.figure.panels for other in panel.measures}) > 1
+    )
     return notes.heading(plan, entry, named=several)

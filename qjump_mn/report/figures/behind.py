@@ -91,10 +91,10 @@ class Behind:
 def of(plan: Plan, picture: int = 0) -> Behind | None:
     """What was published of a plan's ``picture``; None where the figure names nothing for it, or nothing
     that could be drawn at the plan's rate."""
-    if picture >= len(plan.figure.published):
+    if picture >= len(plan.shown.figure.published):
         return None
-    figure = published.read(plan.figure.published[picture])
-    scale = int(figure.rate) / plan.network.link.rate_bps
+    figure = published.read(plan.shown.figure.published[picture])
+    scale = int(figure.rate) / plan.shown.network.link.rate_bps
     if scale != 1 and not figure.stretches:
         return None
     values = {}

@@ -70,13 +70,13 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
     """The curve of an arm; None where nothing was measured in it."""
     workload = min(
         (one for one in arm.workloads if not one.BACKGROUND),
-        key=lambda one: one.name != plan.figure.workload,
+        key=lambda one: one.name != plan.shown.figure.workload,
         default=None,
     )
     if workload is None:
         return None
     seeds, values, sent, done = [], [], [], False
-    for seed in plan.seeds:
+    for seed in plan.run.seeds:
         path = run.data(f"{arm.name}/{seed}") / f"{workload.name}.parquet"
         if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
             done = True
@@ -93,9 +93,9 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
 
 def reference_lines(plan: Plan) -> Lines:
     """The round trip of an idle network, and the most that frames in transmission on its way add."""
-    idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
-    wait = plan.constants.get("wait_ms", 0.0)
-    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"], formatting.unit(plan))
+    idle = plan.judged.constants.get(f"{plan.shown.figure.workload}_analytic_ms", 0.0)
+    wait = plan.judged.constants.get("wait_ms", 0.0)
+    return Lines(idle, idle and idle + wait, wait / plan.judged.constants["frame_ms"], formatting.unit(plan))
 
 
 def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:

@@ -56,7 +56,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     figures = []
     with style.applied():
         if main:
-            detail = [curves[name] for name in plan.figure.detail if name in curves]
+            detail = [curves[name] for name in plan.shown.figure.detail if name in curves]
             figures.append(_main(manifest, main, detail, silent, alone=not others))
         if others:
             idle = [curve for curve in main if curve.arm.name == "idle"]
@@ -70,7 +70,7 @@ def _names(plan: Plan) -> list[str]:
     A figure that names every arm outside the sweeps, as one does of which the experiment's file says nothing,
     has those of the sweeps too.
     """
-    asked = list(plan.figure.arms)
+    asked = list(plan.shown.figure.arms)
     if all(arm.series or arm.name in asked for arm in plan.arms):
         asked += [arm.series for arm in plan.arms if arm.series]
     return list(
@@ -106,7 +106,7 @@ def _main(
         + ("All arms" if alone else "The main arms")
         + (", on a broken axis" if len(parts) > 1 else "")
     )
-    name = f"{plan.figure.quantity}, {unit}"
+    name = f"{plan.shown.figure.quantity}, {unit}"
     figure.text((LEFT + RIGHT) / 2, height(0.455), name, ha="center", va="center", fontsize=8.5)
     _legend(figure, handles, top=0.995)
     if detail:
@@ -116,7 +116,7 @@ def _main(
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
     more = _more(published, curves, parts, has_tail=bool(detail))
     caption = _caption(manifest, curves, silent, lines, more)
-    return Figure(plan.figure.plot, plan.title, caption, figure, drawn(curves))
+    return Figure(plan.shown.figure.plot, plan.shown.title, caption, figure, drawn(curves))
 
 
 def _axes(
@@ -163,7 +163,7 @@ def _name_tail(panel: matplotlib.axes.Axes, plan: Plan, published: Behind | None
     axis."""
     name = f"b  The tail{', without the contended arms' if is_part else ''}"
     panel.set_title(f"{name} {published.title(1)}".rstrip() if published else name)
-    panel.set_xlabel(f"{plan.figure.quantity}, {style.times(panel.xaxis, plan)}")
+    panel.set_xlabel(f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)}")
 
 
 def _more(published: Behind | None, curves: list[Curve], parts: tuple[Range, ...], *, has_tail: bool) -> str:
@@ -191,7 +191,7 @@ def _tail(
 
 def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...]) -> str:
     """The caption's sentences about what was published."""
-    workload = published.plan.figure.workload
+    workload = published.plan.shown.figure.workload
     told = published.told(
         {
             curve.arm.label: [f"{curve.arm.name}.{workload}.{measure}" for measure in QUANTILES]
@@ -221,14 +221,14 @@ def _others(manifest: Manifest, curves: list[Curve], silent: list[str]) -> Figur
     for index, curve in enumerate(curves):
         draw_curve(panel, curve, index)
     _fractions(panel)
-    panel.set_xlabel(f"{plan.figure.quantity}, {style.times(panel.xaxis, plan)} (logarithmic)")
+    panel.set_xlabel(f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)} (logarithmic)")
     panel.set_title("The other arms")
     draw_references(panel, lines, height=0.75)
     _legend(figure, _handles(curves), top=0.99)
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
     return Figure(
-        f"{plan.figure.plot}_others",
-        f"{plan.title}: the other arms",
+        f"{plan.shown.figure.plot}_others",
+        f"{plan.shown.title}: the other arms",
         _caption(manifest, curves, silent, lines, ""),
         figure,
         drawn(curves),
@@ -316,7 +316,8 @@ def _caption(manifest: Manifest, curves: list[Curve], silent: list[str], lines: 
         else ""
     )
     return (
-        f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; "
+        f"{plan.shown.figure.quantity.capitalize()} of {what}, preset {plan.shown.preset}: "
+        f"{_scale(manifest, curves)}; "
         f"{_replicates(curves, silent)}.{ends}{spread} "
         f"{_told(plan, lines)}{more}"
     ).strip()
@@ -328,6 +329,6 @@ def _told(plan: Plan, lines: Lines) -> str:
         return ""
     idle, bound = (formatting.duration(time, lines.unit) for time in (lines.idle, lines.bound))
     return (
-        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {idle}, and with "
-        f"{ports.told(plan.constants, plan.figure.workload)}, {bound}. "
+        f"Dashed: the analytic {plan.shown.figure.quantity} of the idle network, {idle}, and with "
+        f"{ports.told(plan.judged.constants, plan.shown.figure.workload)}, {bound}. "
     )

@@ -33,7 +33,7 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curve
     name = "published" if behind.scale == 1 else "published, scaled"
     for entry, (low, high) in behind.values.items():
         arm, workload, measure = entry.split(".")
-        if workload != behind.plan.figure.workload or measure not in QUANTILES:
+        if workload != behind.plan.shown.figure.workload or measure not in QUANTILES:
             continue
         look = looks.get(arm)  # somebody's experiment may name its arms otherwise
         colour = look.colour if look else style.sheet().grey
@@ -106,7 +106,7 @@ def _name(
 
 def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
     """The legend's entry for published quantiles, if there are any."""
-    workload = behind.plan.figure.workload
+    workload = behind.plan.shown.figure.workload
     there = {entry.split(".")[2] for entry in behind.values if entry.split(".")[1] == workload}
     headings = [
         notes.heading(behind.plan, f"{workload}.{measure}", named=False)

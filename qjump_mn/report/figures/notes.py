@@ -38,23 +38,30 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     epoch_text = f", epoch {epoch_text}" if epochs else ""
     clock = "simulated" if manifest.backend == "simulator" else _clock(manifest)
     declared = next((arm.clock.told for arm in arms if arm.clock), "")
-    hosts = "".join(f", {told}" for told in (plan.network.told_hosts, declared, plan.tcp.told) if told)
-    model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
-    frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
-    topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
+    hosts = "".join(
+        f", {told}" for told in (plan.shown.network.told_hosts, declared, plan.shown.tcp.told) if told
+    )
+    model = "" if manifest.backend == "simulator" else f" of model {plan.shown.network.model}"
+    frame_ms, idle_ms = (
+        plan.judged.constants["frame_ms"],
+        plan.judged.constants.get(f"{plan.shown.figure.workload}_analytic_ms"),
+    )
+    topologies = (
+        " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.shown.network.topology
+    )
     ratios = [f"buffer {_buffers(plan, arms)}"]
     if epochs:
         ratios.append("epoch " + joined.join(_three(epoch / 1e6 / frame_ms) for epoch in epochs))
     ratios += [f"idle {_two(idle_ms / frame_ms)}"] if idle_ms else []
     return (
-        f"{clock}; {plan.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
+        f"{clock}; {plan.shown.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
         f"in full-size frames ({frame_ms * per_ms:.3g} {unit}): {', '.join(ratios)}"
     )
 
 
 def _buffers(plan: Plan, arms: Sequence[ArmPlan]) -> str:
     """The buffers of ``arms`` in full-size frames: the least and the greatest where they differ."""
-    networks = [arm.network for arm in arms] or [plan.network]
+    networks = [arm.network for arm in arms] or [plan.shown.network]
     found = sorted({one.link.buffer_bytes / theory.frame_bytes(one.mtu_bytes) for one in networks})
     return " to ".join(dict.fromkeys(f"{frames:.4g}" for frames in (found[0], found[-1])))
 
@@ -132,7 +139,8 @@ LINE_INCHES = 0.145
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:
     """What must not be lost when the picture travels without its caption. Three lines have room; the picture
     is cut below what is more (:func:`~qjump_mn.report.figures.style.save`)."""
-    plan = f"{manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}"
+    shown = manifest.plan.shown
+    plan = f"{shown.experiment}, preset {shown.preset}, plan {manifest.plan_sha256[:12]}"
     text = textwrap.fill(f"{scale_text}. {plan}.", 129, break_on_hyphens=False)
     below_inches = max(0, text.count("\n") - 2) * LINE_INCHES
     figure.text(

@@ -39,7 +39,7 @@ def of_panels(plan: Plan, arms: Sequence[ArmSummary]) -> Numbers:
     replicates."""
     by_name = {arm.name: arm for arm in arms}
     rows: list[tuple[Cell, ...]] = []
-    for panel in plan.figure.panels:
+    for panel in plan.shown.figure.panels:
         for name in panels.compared(plan, panel):
             for arm in panels.series(plan, name):
                 for entry in panel.measures:

@@ -66,6 +66,6 @@ def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
         panel.plot([], [], color=curve.look.colour, linestyle=curve.look.dashes, label=label)
     panel.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %"))
     panel.set_ylabel("fraction of requests")
-    panel.set_xlabel(f"{first.figure.quantity}, {style.times(panel.xaxis, first)} (logarithmic)")
+    panel.set_xlabel(f"{first.shown.figure.quantity}, {style.times(panel.xaxis, first)} (logarithmic)")
     figure.legend(loc="outside upper left", fontsize=7.5)
     return figure

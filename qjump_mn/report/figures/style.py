@@ -142,10 +142,10 @@ def looks(plan: Plan) -> dict[str, Look]:
     schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
     labels = formatting.series_labels(plan)
     firsts: dict[str, str] = {}
-    for name in dict.fromkeys([*plan.figure.arms, *schemes]):
+    for name in dict.fromkeys([*plan.shown.figure.arms, *schemes]):
         firsts.setdefault(schemes[name], name)
     own = {
-        name: _of_scheme(plan.schemes[key].look)
+        name: _of_scheme(plan.shown.schemes[key].look)
         for name, key in schemes.items()
         if labels[name] == labels[firsts[key]]
     }

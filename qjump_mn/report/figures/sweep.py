@@ -39,19 +39,19 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     plan, published = manifest.plan, behind.of(manifest.plan)
     panels = [
         (panel, lines)
-        for panel in plan.figure.panels
+        for panel in plan.shown.figure.panels
         if (lines := swept.lines_of(plan, panel, arms, published))
     ]
     if not panels:
         return []
-    shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
+    shown = [arm for arm in plan.run.arms if (arm.series or arm.name) in plan.shown.figure.arms]
     scale = f"{notes.scale(manifest, shown)}; {notes.replicates(swept.seeds(panels))}"
     with style.applied():
         figure, longer = _drawn(plan, panels, arms, published)
         notes.footer(figure, manifest, scale)
     told = _published(published, panels) + longer if published else ""
     caption = _caption(manifest, panels, scale, published) + told
-    return [Figure(plan.figure.plot, plan.title, caption, figure, numbers.of_panels(plan, arms))]
+    return [Figure(plan.shown.figure.plot, plan.shown.title, caption, figure, numbers.of_panels(plan, arms))]
 
 
 def _drawn(
@@ -95,7 +95,7 @@ def _whole_panel(
     """Draw a panel with its bound, its title and what was published; return what is to be said of an axis
     that is longer than as published."""
     panel, lines = panels[index]
-    place = plan.figure.panels.index(panel)  # those without data are not drawn
+    place = plan.shown.figure.panels.index(panel)  # those without data are not drawn
     _panel(axis, plan, panel, lines, published.panel(place) if published else None)
     _bound(axis, plan, panel, arms, published)
     heading = published.title(place) if published else ""
@@ -157,14 +157,14 @@ def _axis(plan: Plan, published: Behind | None = None) -> str:
     """What is varied, or what was published for it; sweeps of one parameter say so once."""
     if published and published.x.label:
         return published.x.label
-    return "; ".join(dict.fromkeys(plan.axes.values()))
+    return "; ".join(dict.fromkeys(plan.shown.axes.values()))
 
 
 def _panel(
     axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], published: Panel | None
 ) -> None:
     # Where one series has several measures, these are what is told apart by colour.
-    several = len(plan.figure.arms) > 1
+    several = len(plan.shown.figure.arms) > 1
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
     crosses = published.crosses if published else ()
     for index, line in enumerate(lines):
@@ -179,11 +179,11 @@ def _panel(
         _draw(axis, line, stroke | {"color": look.colour, "zorder": 3 + index})
     if panel.relative_to:
         axis.axhline(1, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
-    if values.has_names(plan.arms_run):
-        places = {arm.x: values.point(arm) for arm in plan.arms_run if arm.x is not None}
+    if values.has_names(plan.run.arms):
+        places = {arm.x: values.point(arm) for arm in plan.run.arms if arm.x is not None}
         axis.set_xticks(list(places), list(places.values()), fontsize=6.8)
         axis.margins(x=0.14)
-    elif plan.figure.log_x:
+    elif plan.shown.figure.log_x:
         axis.set_xscale("log")
         style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
     if published.log if published else panel.log:
@@ -244,8 +244,8 @@ def _bound(
         return
     grey, dashes = style.sheet().grey, (0, (2, 2))
     look: dict[str, Any] = {"color": grey, "linewidth": 0.9, "linestyle": dashes, "zorder": 1}
-    if panel.bound in plan.constants:
-        value = plan.constants[panel.bound]
+    if panel.bound in plan.judged.constants:
+        value = plan.judged.constants[panel.bound]
         axis.axhline(value, **look)
         in_us = _has_times(panel) and formatting.fine(plan)
         axis.annotate(
@@ -300,7 +300,7 @@ def _caption(
         ] = None
     panel_texts = "; ".join(f"{'; '.join(labels)}: {lines}" for lines, labels in alike.items())
     bounds = [
-        f"{plan.constants[bound]:.4g} ({bound})" if bound in plan.constants else bound
+        f"{plan.judged.constants[bound]:.4g} ({bound})" if bound in plan.judged.constants else bound
         for panel, _ in panels
         if (bound := panel.bound)
     ]
@@ -323,13 +323,13 @@ def _caption(
     where = "; ".join(dict.fromkeys(absent))
     broken = f" A line is broken where there is no value: {where}." if where else ""
     return (
-        f"{panel_texts}, against {_axis(plan, published)}{extent}, preset {plan.preset}: {scale}."
+        f"{panel_texts}, against {_axis(plan, published)}{extent}, preset {plan.shown.preset}: {scale}."
         f"{bound}{enough}{spread}{broken}"
     )
 
 
 def _extent(plan: Plan, panels: Panels) -> str:
-    if values.has_names(plan.arms_run):
+    if values.has_names(plan.run.arms):
         return ""
     xs = sorted({x for _, lines in panels for line in lines for x, _ in line.points})
     return f" from {xs[0]:g} to {xs[-1]:g}, {len(xs)} values" if len(xs) > 1 else f" at {xs[0]:g}"

@@ -39,7 +39,7 @@ def lines_of(
     """The lines of a panel, series by series; none of a series without data."""
     by_name = {arm.name: arm for arm in arms}
     lines = []
-    for series in panel.arms or plan.figure.arms:
+    for series in panel.arms or plan.shown.figure.arms:
         members = values.series(plan, series)
         for entry in panel.measures:
             workload, measure = entry.split(".")
@@ -75,7 +75,7 @@ def points_of(
             xs = (
                 [arm.x]
                 if arm.x is not None
-                else sorted({other.x for other in plan.arms_run if other.x is not None})
+                else sorted({other.x for other in plan.run.arms if other.x is not None})
             )
             points += [(published.place(x) if published else x, spread) for x in xs]
     return tuple(sorted(points, key=lambda point: point[0]))
@@ -88,7 +88,7 @@ def label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpe
     if alone and len(_measures(panel)) == 1:
         return series
     heading = notes.heading(plan, f"{workload}.{measure}", named=not alone)
-    return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
+    return heading if len(plan.shown.figure.arms) == 1 else f"{series}: {heading}"
 
 
 def _measures(panel: PanelSpec) -> set[str]:

@@ -59,21 +59,23 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     panels = {
         panel.arm.name: panel
         for arm in arms
-        if arm.name in plan.figure.arms and (panel := _panel(run, plan, arm))
+        if arm.name in plan.shown.figure.arms and (panel := _panel(run, plan, arm))
     }
-    shown = [panels[name] for name in plan.figure.arms if name in panels]
-    detail = [panels[name] for name in plan.figure.detail if name in panels]
+    shown = [panels[name] for name in plan.shown.figure.arms if name in panels]
+    detail = [panels[name] for name in plan.shown.figure.detail if name in panels]
     figures = []
     with style.applied():
         if shown:
-            figures.append(_stacked(manifest, shown, plan.figure.plot, plan.title, behind.of(plan)))
+            figures.append(
+                _stacked(manifest, shown, plan.shown.figure.plot, plan.shown.title, behind.of(plan))
+            )
         if detail and len(detail) < len(shown):
             figures.append(
                 _stacked(
                     manifest,
                     detail,
-                    f"{plan.figure.plot}_detail",
-                    f"{plan.title}: without the contended arms",
+                    f"{plan.shown.figure.plot}_detail",
+                    f"{plan.shown.title}: without the contended arms",
                     None,
                 )
             )
@@ -113,7 +115,7 @@ def _stacked(
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         axis.set_title(f"{style.letter(index)}  {panel.arm.label}")
         _draw(axis, panel, plan, published)
-    axes[-1].set_xlim(0, plan.duration_ns / 1e9)
+    axes[-1].set_xlim(0, plan.run.duration_ns / 1e9)
     longer = _as_published(list(axes), [[line.drawn for line in panel.lines] for panel in panels], published)
     axes[-1].set_xlabel(_time_axis(published))
     labels = _legend(figure, axes, published)
@@ -168,7 +170,7 @@ def _caption(plan: Plan, panels: list[Panel], labels: list[str], scale: str) -> 
     arms = ", ".join(panel.arm.label for panel in panels)
     broken = dict.fromkeys(line.drawn.gap for line in lines if np.isnan(line.drawn.y).any())
     gaps = "".join(f" A gap is a time {gap}." for gap in broken)
-    return f"{'; '.join(labels)}: {what}, for {arms}, preset {plan.preset}: {scale}.{gaps}"
+    return f"{'; '.join(labels)}: {what}, for {arms}, preset {plan.shown.preset}: {scale}.{gaps}"
 
 
 def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None) -> Figure:
@@ -185,7 +187,7 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Beh
     for label, (look, drawn) in lines.items():
         _plot(axis, drawn, look.colour, label, look.dashes)
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-    axis.set_xlim(0, plan.duration_ns / 1e9)
+    axis.set_xlim(0, plan.run.duration_ns / 1e9)
     longer = _as_published([axis], [[drawn for _, drawn in lines.values()]], published)
     axis.set_xlabel(_time_axis(published))
     axis.set_ylabel(whole.axis.removesuffix("ms") + style.times(axis.yaxis, plan))
@@ -193,10 +195,10 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Beh
     scale = _scale(manifest, panels)
     notes.footer(figure, manifest, scale)
     arms = ", ".join(panel.arm.label for panel in panels)
-    text = f"{whole.title} for {arms}, {whole.source}, preset {plan.preset}: {scale}."
+    text = f"{whole.title} for {arms}, {whole.source}, preset {plan.shown.preset}: {scale}."
     text += f" {published.told(dict.fromkeys(lines, ()), '')}{longer}" if published else ""
     of_whole = ((panel, line.drawn) for panel in panels for line in panel.lines if line.drawn.whole == whole)
-    name, title = f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}"
+    name, title = f"{plan.shown.figure.plot}_{whole.name}", f"{plan.shown.title}: {whole.title}"
     return Figure(name, title, text, figure, _numbers(of_whole))
 
 
@@ -292,6 +294,6 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:
     names = [panel.arm.name for panel in panels]
     seeds = {panel.seed for panel in panels}
-    drawn = f"; drawn: {formatting.seeds(seeds)}" if len(manifest.plan.seeds) > 1 else ""
+    drawn = f"; drawn: {formatting.seeds(seeds)}" if len(manifest.plan.run.seeds) > 1 else ""
     arms = [arm for arm in manifest.plan.arms if arm.name in names]
-    return f"{notes.scale(manifest, arms)}; {notes.replicates(manifest.plan.seeds)}{drawn}"
+    return f"{notes.scale(manifest, arms)}; {notes.replicates(manifest.plan.run.seeds)}{drawn}"

@@ -30,25 +30,25 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     """The figure of the experiment; nothing where there is no data."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms if arm.done}
-    names = {arm.x: values.point(arm) for arm in plan.arms_run if arm.x is not None and arm.name in by_name}
+    names = {arm.x: values.point(arm) for arm in plan.run.arms if arm.x is not None and arm.name in by_name}
     rows = {x: place for place, x in enumerate(sorted(names))}
-    if not rows or not plan.figure.panels:
+    if not rows or not plan.shown.figure.panels:
         return []
     with style.applied():
         figure, labels = _drawn(plan, by_name, rows, [names[x] for x in rows])
         seeds = notes.seeds(by_name.values())
-        scale = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
+        scale = f"{notes.scale(manifest, plan.run.arms)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, scale)
     panel_texts = "; ".join(
         f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}"
-        for panel in plan.figure.panels
+        for panel in plan.shown.figure.panels
     )
     spread = notes.spans("lines span", seeds)
     return [
         Figure(
-            plan.figure.plot,
-            plan.title,
-            f"{panel_texts}, for {', '.join(labels)}, preset {plan.preset}: {scale}.{spread}",
+            plan.shown.figure.plot,
+            plan.shown.title,
+            f"{panel_texts}, for {', '.join(labels)}, preset {plan.shown.preset}: {scale}.{spread}",
             figure,
             numbers.of_panels(plan, arms),
         )
@@ -62,9 +62,9 @@ def _drawn(
     inches = ROW_INCHES * len(rows) + 1.65
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     ends = {"top": 1 - 0.5 / inches, "bottom": 0.9 / inches}
-    grid = figure.add_gridspec(1, len(plan.figure.panels), left=LEFT, right=RIGHT, wspace=0.08, **ends)
+    grid = figure.add_gridspec(1, len(plan.shown.figure.panels), left=LEFT, right=RIGHT, wspace=0.08, **ends)
     every = grid.subplots(sharey=True, squeeze=False)[0]
-    for axis, panel in zip(every, plan.figure.panels, strict=True):
+    for axis, panel in zip(every, plan.shown.figure.panels, strict=True):
         _panel(axis, plan, panel, arms, rows)
         axis.set_title(panel.title, loc="left")
     every[0].set_yticks(range(len(rows)), names)

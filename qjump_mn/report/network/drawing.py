@@ -22,7 +22,7 @@ def draw(plan: Plan, outcome: Outcome) -> Drawn:
     """Draw the network of the arm in which most is going on."""
     arm = arm_drawn(plan, outcome)
     used = use(arm, outcome.links.get(arm.name))
-    measured = roles.measured(arm, plan.figure.workload)
+    measured = roles.measured(arm, plan.shown.figure.workload)
     parts = roles.roles(arm, measured)
     way = on_the_way(arm, measured)
     drawn = outline.outline(outline.tree(arm.network, parts, used, way), used)
@@ -41,7 +41,7 @@ def arm_drawn(plan: Plan, outcome: Outcome) -> ArmPlan:
     """The one with the most workloads, and of these the one with the most flows; rather one whose counters
     tell, and one with a limiter."""
     return max(
-        plan.arms_run,
+        plan.run.arms,
         key=lambda arm: (
             len(arm.workloads),
             sum(len(workload.flows) for workload in arm.workloads),
@@ -89,9 +89,9 @@ def _used(used: Use) -> list[str]:
 
 
 def _others(plan: Plan, arm: ArmPlan) -> list[str]:
-    hosts = {(other.network.edges, other.network.fabric) for other in plan.arms_run}
+    hosts = {(other.network.edges, other.network.fabric) for other in plan.run.arms}
     if len(hosts) > 1:
         return ["Other arms have other hosts or switches."]
-    if any(len(other.workloads) < len(arm.workloads) for other in plan.arms_run):
+    if any(len(other.workloads) < len(arm.workloads) for other in plan.run.arms):
         return ["Other arms have the same hosts and switches, and some have fewer workloads."]
     return []

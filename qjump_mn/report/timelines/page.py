@@ -134,7 +134,8 @@ def _lanes(
     """What is measured, first, then the load, then the ports."""
     trial, facts = tables.trial, tables.facts
     workloads = sorted(
-        trial.arm.workloads, key=lambda workload: (workload.name != plan.figure.workload, workload.BACKGROUND)
+        trial.arm.workloads,
+        key=lambda workload: (workload.name != plan.shown.figure.workload, workload.BACKGROUND),
     )
     for workload in workloads:
         tracks = registry.measures(workload).tracks(tables.tables[workload.name], workload, trial, facts)

@@ -24,7 +24,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     """The figure, of the first seed that each arm has; nothing where no arm has data."""
     plan = manifest.plan
     tables = {arm.name: table for arm in plan.arms if (table := _table(run, manifest, arm)) is not None}
-    shown = [arm for name in plan.figure.arms for arm in plan.arms if arm.name == name and name in tables]
+    by_name = {arm.name: arm for arm in plan.arms}
+    shown = [by_name[name] for name in plan.shown.figure.arms if name in tables]
     if not shown:
         return []
     looks = style.looks(plan)
@@ -41,8 +42,9 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         panels[-1].set_xlabel("request")
         notes.footer(figure, manifest, notes.scale(manifest, shown))
     caption = (
-        f"Round trips of {plan.figure.workload} in ms, in their order; a cross is a request without a reply. "
-        f"The first seed of: {', '.join(arm.label for arm in shown)}; preset {plan.preset}."
+        f"Round trips of {plan.shown.figure.workload} in ms, in their order; a cross is a request "
+        "without a reply. "
+        f"The first seed of: {', '.join(arm.label for arm in shown)}; preset {plan.shown.preset}."
     )
     rows = tuple(
         (arm.label, float(row["sequence"]), None if row["latency_us"] is None else row["latency_us"] / 1e3)
@@ -50,12 +52,12 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         for row in tables[arm.name].to_pylist()
     )
     numbers = Numbers(("arm", "request", "latency, ms"), rows)
-    return [style.Figure("strips", plan.title, caption, figure, numbers)]
+    return [style.Figure("strips", plan.shown.title, caption, figure, numbers)]
 
 
 def _table(run: RunDirectory, manifest: Manifest, arm: ArmPlan) -> pa.Table | None:
-    for seed in manifest.plan.seeds:
-        path = run.data(f"{arm.name}/{seed}") / f"{manifest.plan.figure.workload}.parquet"
+    for seed in manifest.plan.run.seeds:
+        path = run.data(f"{arm.name}/{seed}") / f"{manifest.plan.shown.figure.workload}.parquet"
         if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
             return pq.read_table(path, columns=["sequence", "latency_us"])
     return None
