@@ -49,7 +49,7 @@ def show(request: session.Request) -> None:
     session.show(request, Console(file=io.StringIO()))
 
 
-def test_each_backend_of_ours_has_the_name_that_finds_it() -> None:
+def test_our_backends_have_their_registered_names() -> None:
     assert registry.names() == ["guest", "host", "simulator"]
     assert [registry.make(name).name for name in registry.names()] == registry.names()
     assert [name for name in registry.names() if registry.make(name).repeats_anywhere] == [
@@ -58,7 +58,7 @@ def test_each_backend_of_ours_has_the_name_that_finds_it() -> None:
     ]
 
 
-def test_an_unknown_backend_names_the_nearest_and_all() -> None:
+def test_unknown_backend_lists_known_backends() -> None:
     sentence = "--backend: there is no backend 'gast': did you mean 'guest'? (all: guest, host, simulator)"
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("fig3a", backend="gast"))
@@ -67,7 +67,7 @@ def test_an_unknown_backend_names_the_nearest_and_all() -> None:
 
 
 @pytest.mark.usefixtures("clouds")
-def test_the_backend_of_another_distribution_is_found() -> None:
+def test_backend_of_an_extension_is_loaded() -> None:
     assert registry.make("cloud").parallel == 7
     registry.check(["guest", "cloud"], "here")
     with pytest.raises(
@@ -90,7 +90,7 @@ def test_the_backend_of_another_distribution_is_found() -> None:
         ("[]", "experiment 'mine': backends: name one or more of guest, host, simulator"),
     ],
 )
-def test_an_experiment_names_backends_that_there_are(
+def test_experiment_with_unknown_backend_is_refused(
     backends: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "experiments").mkdir()

@@ -1,5 +1,7 @@
-"""The host backend beside the guest's test (tests/guest/test_host_backend.py): what it needs of a machine, and the
-claim on it."""
+"""The host backend's checks of the machine, and its claim to the network.
+
+tests/guest/test_host_backend.py runs it.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,14 @@ def fig3a() -> Plan:
     return plan("fig3a", "smoke", [])
 
 
-def test_the_systems_packages_are_mininet_and_no_other() -> None:
+def test_only_mininet_is_imported_from_system_packages() -> None:
     host_needs.find_mininet()
     assert host_needs.DEBIAN_PACKAGES not in sys.path
     for name in ("numpy", "yaml", "apt_pkg"):
         assert host_needs.FINDER.find_spec(name, None) is None
 
 
-def test_every_program_of_a_plan_is_looked_for(fig3a: Plan) -> None:
+def test_every_program_of_a_plan_is_checked(fig3a: Plan) -> None:
     programs = [*host_needs._programs(fig3a)]
     assert {
         "ovs-vsctl",
@@ -51,7 +53,7 @@ def test_every_program_of_a_plan_is_looked_for(fig3a: Plan) -> None:
     assert not {name for name in programs if "=" in name or name.startswith("-")}
 
 
-def test_what_is_missing_is_said_with_how_to_get_it(
+def test_missing_programs_come_with_install_commands(
     fig3a: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ip").touch(mode=0o755)
@@ -72,18 +74,18 @@ def test_what_is_missing_is_said_with_how_to_get_it(
         assert (Path(host_needs.__file__).parents[2] / folder / "Makefile").is_file()
 
 
-def test_programs_of_ours_are_made_of_their_folders() -> None:
+def test_our_programs_are_installed_from_their_folders() -> None:
     assert host_needs._install_commands(["qjump-edt", "nsping"]) == (
         "make -C native/qjump-edt install PREFIX=/usr; make -C native/nsping install PREFIX=/usr"
     )
 
 
-def test_departure_times_need_no_module_of_ours() -> None:
+def test_departure_times_need_none_of_our_modules() -> None:
     settings = ["link.model=tbf", *(f"schemes.{name}.limiter=edt" for name in ("qjump", "qjump-drop"))]
     assert not {*host_needs.OURS} & {*host_needs._modules(plan("fig3a", "smoke", settings))}
 
 
-def test_without_our_modules_the_settings_that_are_named_do(fig3a: Plan) -> None:
+def test_suggested_settings_need_none_of_our_modules(fig3a: Plan) -> None:
     assert {*host_needs.OURS} <= {*host_needs._modules(fig3a)}
     said = host_needs._module_advice(["the kernel module sch_wire"], fig3a)
     settings = re.findall(r"-s (\S+?),? ", said)
@@ -91,14 +93,14 @@ def test_without_our_modules_the_settings_that_are_named_do(fig3a: Plan) -> None
     assert not {*host_needs.OURS} & {*host_needs._modules(plan("fig3a", "smoke", settings))}
 
 
-def test_a_kernel_without_any_module_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the real programs where there are any; without them, nothing can be loaded either."""
     assert host_needs.missing_modules(["no_such_module"]) == ["the kernel module no_such_module"]
     monkeypatch.setenv("PATH", str(tmp_path))
     assert host_needs.missing_modules(["veth"]) == ["the kernel module veth"]
 
 
-def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tc_plugins_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By Debian's own tc, which has none of ours, and has them."""
     tree = trees.toolbox()
     (tmp_path / "tc").write_text(f'#!/bin/sh\nexec {shlex.join(tree.program("usr/sbin/tc"))} "$@"\n')
@@ -116,14 +118,14 @@ def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch
     assert host_needs.missing_modules(host_needs.OURS) == []
 
 
-def test_without_root_it_is_one_sentence(fig3a: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_root_is_one_sentence(fig3a: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MachineError, match="run it with sudo, or use --backend guest"):
         host_needs.check(fig3a)
 
 
 @root
-def test_a_second_process_is_told_whose_the_machine_is(tmp_path: Path) -> None:
+def test_second_process_is_refused_with_the_holders_name(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from qjump_mn.backends.host_claim import Claim\n"
         "with Claim(print, Path(sys.argv[1])): pass"
@@ -142,7 +144,7 @@ def test_a_second_process_is_told_whose_the_machine_is(tmp_path: Path) -> None:
 
 
 @root
-def test_what_was_there_first_is_put_back(tmp_path: Path) -> None:
+def test_first_recorded_setting_is_restored(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     with Claim(print, tmp_path / "claim") as claimed:
         claimed.note_setting(("read",), ("tee", str(kept)), "first")
@@ -151,7 +153,7 @@ def test_what_was_there_first_is_put_back(tmp_path: Path) -> None:
     assert (kept.read_text(), Path(f"{kept}2").read_text()) == ("first", "other")
 
 
-def test_a_journal_that_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
+def test_damaged_journal_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / host_claim.JOURNAL).write_bytes(b'{"mark": ')
     with pytest.raises(
         MachineError, match=r"host\.json, which lists what a killed run left .* and remove that file$"
@@ -160,7 +162,7 @@ def test_a_journal_that_cannot_be_understood_is_one_sentence(tmp_path: Path) -> 
 
 
 @root
-def test_of_another_boot_only_what_outlives_it_is_put_back(tmp_path: Path) -> None:
+def test_only_lasting_settings_are_restored_after_reboot(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     with subprocess.Popen(["sleep", "60"], env={**os.environ, host_leftovers.VARIABLE: "a mark"}) as process:
         journal = host_leftovers.Journal(

@@ -1,4 +1,4 @@
-"""What is told while trials run: in a terminal, and without one."""
+"""Progress while trials run, in a terminal and without one."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def text() -> io.StringIO:
     return io.StringIO()
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_terminal_lines_are_occasional(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -61,9 +59,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
     assert line == f"  0:31  {FIRST.name}: starts; {SECOND.name}: measures, 1 of 4 s; about 10 s left"
 
 
-def test_what_is_left_follows_how_long_trials_take(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remaining_time_follows_actual_durations(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -82,7 +78,7 @@ def test_what_is_left_follows_how_long_trials_take(
     ]
 
 
-def test_the_same_stage_some_way_on_is_no_other_stage(text: io.StringIO) -> None:
+def test_progress_within_a_stage_is_not_a_new_stage(text: io.StringIO) -> None:
     with board(Console(file=text)) as shown:
         lines = ("starts", "measures, 1 of 4 s", "measures, 2 of 4 s", "ends")
         assert [shown.stage(FIRST, line) for line in lines] == ["starts", "measures", "", "ends"]
@@ -105,7 +101,7 @@ def ticks(shown: Board, clock: list[float], until_s: float) -> None:
         shown.tick()
 
 
-def test_waiting_takes_no_time_of_the_trial(text: io.StringIO, clock: list[float]) -> None:
+def test_waiting_does_not_count_as_trial_time(text: io.StringIO, clock: list[float]) -> None:
     with board(Console(file=text, soft_wrap=True)) as shown:
         shown.stage(FIRST, WAITS)
         shown.stage(SECOND, WAITS)
@@ -120,7 +116,7 @@ def test_waiting_takes_no_time_of_the_trial(text: io.StringIO, clock: list[float
     ]
 
 
-def test_a_wait_of_minutes_is_a_line_for_each_change(text: io.StringIO, clock: list[float]) -> None:
+def test_long_wait_has_a_line_per_change(text: io.StringIO, clock: list[float]) -> None:
     with board(Console(file=text, soft_wrap=True, width=200)) as shown:
         for trial in (FIRST, SECOND):
             shown.stage(trial, "starts")
@@ -147,9 +143,7 @@ def test_a_wait_of_minutes_is_a_line_for_each_change(text: io.StringIO, clock: l
     assert len(lines[4]) == 80 and lines[4].endswith("…")
 
 
-def test_a_queue_that_moves_all_the_time_is_at_most_a_line_in_half_a_minute(
-    text: io.StringIO, clock: list[float]
-) -> None:
+def test_waiting_lines_are_rate_limited(text: io.StringIO, clock: list[float]) -> None:
     with board(Console(file=text, soft_wrap=True)) as shown:
         for second in range(0, 120, 5):
             shown.stage(FIRST, f"{WAITS}; {120 - second} ahead")
@@ -181,7 +175,7 @@ def test_many_running_trials_fit_the_width(text: io.StringIO, clock: list[float]
     ]
 
 
-def test_waiting_is_one_stage_whoever_has_the_cores(text: io.StringIO) -> None:
+def test_waiting_is_one_stage_whoever_holds_the_cores(text: io.StringIO) -> None:
     with board(Console(file=text)) as shown:
         assert shown.stage(FIRST, f"{WAITS}; 1 ahead") == "waits for a core"
         assert shown.stage(FIRST, WAITS) == ""
@@ -256,7 +250,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("columns", [80, 40])
-def test_a_terminal_has_a_line_for_each_trial_that_goes_when_it_ends(columns: int, folder: Path) -> None:
+def test_terminal_has_a_line_for_each_running_trial(columns: int, folder: Path) -> None:
     code, written = Terminal(columns, folder, "run", "mine", "--preset", tiny.PRESET).ended()
     assert code in (0, 1), written
     lines = [
@@ -270,7 +264,7 @@ def test_a_terminal_has_a_line_for_each_trial_that_goes_when_it_ends(columns: in
     assert sum(": done in " in line for line in shown) == 4
 
 
-def test_a_trial_that_ends_tells_the_median_of_what_it_measured(folder: Path) -> None:
+def test_ended_trial_shows_its_median(folder: Path) -> None:
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
     printed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False).stdout
     ran = Run.load(folder / "results" / "last")
@@ -283,7 +277,7 @@ def test_a_trial_that_ends_tells_the_median_of_what_it_measured(folder: Path) ->
 
 
 @pytest.mark.parametrize("damaged", ["raw/ping.csv", "trial.json"])
-def test_what_cannot_be_read_is_left_to_the_analysis(damaged: str, folder: Path) -> None:
+def test_unreadable_result_is_left_to_the_analysis(damaged: str, folder: Path) -> None:
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
     subprocess.run(argv, cwd=folder, capture_output=True, check=False)
     found = RunDirectory((folder / "results" / "last").resolve())
@@ -295,12 +289,12 @@ def test_what_cannot_be_read_is_left_to_the_analysis(damaged: str, folder: Path)
     assert first_median(found, trial, "us") == ""
 
 
-def test_a_terminal_that_cannot_change_lines_gets_whole_ones(folder: Path) -> None:
+def test_terminal_that_cannot_change_lines_gets_plain_ones(folder: Path) -> None:
     code, written = Terminal(80, folder, "run", "mine", "--preset", tiny.PRESET, TERM="dumb").ended()
     assert code in (0, 1) and "\x1b[1A" not in written and "\x1b[?25l" not in written
 
 
-def test_ctrl_c_gives_the_cursor_back(folder: Path) -> None:
+def test_ctrl_c_restores_the_cursor(folder: Path) -> None:
     terminal = Terminal(80, folder, "run", "mine", "--preset", tiny.PRESET, "-s", "duration=100s")
     while "simulates" not in terminal.written:
         assert terminal.process.poll() is None, terminal.written
@@ -318,7 +312,7 @@ def stages(trial: Trial, unit: str = "s") -> tuple[Stages, list[str]]:
     return Stages(trial, lines.append, unit=unit), lines
 
 
-def test_an_emulated_trial_tells_its_stage_and_the_seconds_of_its_clock() -> None:
+def test_emulated_trial_reports_stage_and_clock() -> None:
     trial, lines = stages(FIRST, unit="virtual s")
     for second in (7.0, 8.0, 9.0):
         trial.clock(second)
@@ -337,7 +331,7 @@ def test_an_emulated_trial_tells_its_stage_and_the_seconds_of_its_clock() -> Non
     ]
 
 
-def test_a_short_trial_is_told_in_as_many_digits() -> None:
+def test_short_trial_is_shown_with_enough_digits() -> None:
     trial, lines = stages(resolve.plan("fig3a", "paper", []).trials()[0])
     trial.clock(0.4)
     trial.line(MEASURING)
@@ -345,7 +339,7 @@ def test_a_short_trial_is_told_in_as_many_digits() -> None:
     assert lines[-1] == "measures, 0.125 of 0.25 s"
 
 
-def test_other_lines_pass_as_they_are() -> None:
+def test_other_lines_pass_unchanged() -> None:
     trial, lines = stages(FIRST)
     trial.line("waits for a core: pid 12 has it")
     assert lines == ["waits for a core: pid 12 has it"]
@@ -358,7 +352,7 @@ def test_on_the_host_the_clock_is_the_hosts() -> None:
     assert lines == ["sets up, 0 s", "measures, 0 of 4 s"]
 
 
-def test_a_pipe_that_nobody_reads_any_more_ends_no_run(folder: Path) -> None:
+def test_closed_pipe_does_not_end_the_run(folder: Path) -> None:
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
     running = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None and running.stderr is not None
@@ -370,7 +364,7 @@ def test_a_pipe_that_nobody_reads_any_more_ends_no_run(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 40])
-def test_a_trial_that_waits_is_cut_to_the_width(columns: int) -> None:
+def test_waiting_line_is_cut_to_the_width(columns: int) -> None:
     shown = board(Console(file=io.StringIO(), width=columns), 34.0)
     shown.stage(FIRST, "waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead")
     first, last = (str(one) for one in shown._lines().renderables)
@@ -382,7 +376,7 @@ def test_a_trial_that_waits_is_cut_to_the_width(columns: int) -> None:
     assert str(shown._lines().renderables[-1]).endswith(" left")
 
 
-def test_of_less_than_a_second_no_share_is_told() -> None:
+def test_no_share_is_shown_for_less_than_a_second() -> None:
     shown = board(Console(file=io.StringIO(), width=80), 0.2)
     shown.stage(FIRST, "simulates")
     assert str(shown._lines().renderables[0]) == f"{FIRST.name}: simulates"

@@ -1,5 +1,4 @@
-"""What travels into the guest: little code, which knows nothing of experiments, and steps, which hold nothing
-that is not done."""
+"""The executor is short and independent of the package, and a job has only what is carried out."""
 
 from __future__ import annotations
 
@@ -139,14 +138,14 @@ def statements(source: Path) -> int:
     return sum(not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) for node in nodes)
 
 
-def test_the_executor_is_short() -> None:
+def test_executor_is_short() -> None:
     counts = {source.name: statements(source) for source in EXECUTOR.rglob("*.py")}
     assert "agent.py" in counts
     assert sum(counts.values()) <= MAX_STATEMENTS, counts
 
 
 @pytest.mark.parametrize("source", sorted(EXECUTOR.rglob("*.py")), ids=lambda source: source.stem)
-def test_the_executor_imports_nothing_of_the_package_but_itself(source: Path) -> None:
+def test_executor_imports_nothing_else_of_the_package(source: Path) -> None:
     for node in ast.walk(ast.parse(source.read_text())):
         modules: list[str] = []
         if isinstance(node, ast.ImportFrom):
@@ -157,7 +156,7 @@ def test_the_executor_imports_nothing_of_the_package_but_itself(source: Path) ->
         assert {module.partition(".")[0] for module in modules} <= sys.stdlib_module_names | OTHERS
 
 
-def test_a_comment_goes_into_the_guest_from_the_executor_alone(tmp_path: Path) -> None:
+def test_guest_has_none_of_our_python_but_the_executor(tmp_path: Path) -> None:
     if toolbox.found() is None:
         pytest.skip("the toolbox, whose Python compiles the executor, is not built")
     tree = toolbox.toolbox()
@@ -171,7 +170,7 @@ def test_a_comment_goes_into_the_guest_from_the_executor_alone(tmp_path: Path) -
     assert not any(name.startswith("job ") for name in different)
 
 
-def test_what_is_only_shown_is_not_in_a_trials_job() -> None:
+def test_labels_and_titles_are_not_in_a_trials_job() -> None:
     for plan in emulated():
         for trial in plan.trials():
             another = renamed(trial)

@@ -1,4 +1,4 @@
-"""How late a program gets the processor."""
+"""Measuring how late programs get the processor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qjump_mn.executor.lateness import Lateness
 EVERY_S = 0.023
 
 
-def test_a_processor_that_is_taken_is_noticed() -> None:
+def test_busy_processor_is_measured() -> None:
     with Lateness(EVERY_S) as taken:
         time.sleep(2 * EVERY_S)
         began = time.monotonic()
@@ -23,7 +23,7 @@ def test_a_processor_that_is_taken_is_noticed() -> None:
     assert taken.quantiles_us()["max"] > 5000
 
 
-def test_quantiles_are_ranks_beyond_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quantiles_are_relative_to_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     with Lateness(EVERY_S) as lateness:
         pass
     monkeypatch.setattr(lateness, "_late_s", [(100 - rank) * 1e-6 + 50e-6 for rank in range(100)])

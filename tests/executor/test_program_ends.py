@@ -1,4 +1,4 @@
-"""Which of several programs that have failed is said to be lost: the one that rather is the cause."""
+"""If several programs fail, the error is about the likely cause."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         (STAYS, False, "sh on h2 ended with status 1: no peer"),
     ],
 )
-def test_who_was_killed_or_serves_comes_before_who_fails(
-    stage: Stage, other: str, itself: bool, sentence: str
-) -> None:
+def test_killed_program_or_server_is_the_cause(stage: Stage, other: str, itself: bool, sentence: str) -> None:
     stage.start("h1", other, itself=itself)
     client = stage.start("h2", FAILS)
     with pytest.raises(LostError) as caught:
@@ -61,7 +59,7 @@ def test_who_was_killed_or_serves_comes_before_who_fails(
     assert str(caught.value) == sentence
 
 
-def test_who_hangs_waits_for_the_one_that_failed(stage: Stage) -> None:
+def test_failed_program_is_the_cause_of_a_hang(stage: Stage) -> None:
     hangs = stage.start("h1", STAYS)
     stage.start("h2", FAILS)
     with pytest.raises(LostError) as caught:
@@ -69,7 +67,7 @@ def test_who_hangs_waits_for_the_one_that_failed(stage: Stage) -> None:
     assert str(caught.value) == "sh on h2 ended with status 1: no peer"
 
 
-def test_a_server_that_was_ended_has_not_failed(stage: Stage) -> None:
+def test_terminated_server_has_not_failed(stage: Stage) -> None:
     server = stage.start("h1", STAYS, itself=False)
     stage.programs.end(Stop(program=server.step.output, deadline_s=10))
     assert server.process.returncode == -15

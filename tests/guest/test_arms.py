@@ -1,5 +1,4 @@
-"""Arms that no smoke run has can be put on their networks, one after another: the kernel takes links, scheme
-and limiter, and what it shows is what was planned."""
+"""The kernel accepts the arms that no smoke run has, and what it reports is what was planned."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.nightly
-def test_every_other_treatment_is_taken(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_kernel_accepts_every_other_treatment(image: Image, booted: Setup, tmp_path: Path) -> None:
     chosen = untried()
     assert len(chosen) >= 30
     are_taken(chosen, image, booted, tmp_path)

@@ -1,4 +1,4 @@
-"""One guest a core: first come, first served, and free again whatever ends its holder."""
+"""One guest per core, served in order; a core is free again however its holder ends."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_each_guest_has_a_core_of_its_own() -> None:
         assert again == 3
 
 
-def test_a_third_waits_until_one_is_free(slots: Path) -> None:
+def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
     got: list[int] = []
 
     def third() -> None:
@@ -84,7 +84,7 @@ def test_a_third_waits_until_one_is_free(slots: Path) -> None:
         assert one != other
 
 
-def test_a_holder_that_is_killed_frees_its_core(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_holder_frees_its_core(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     number = int(holder.stdout.readline())
@@ -107,7 +107,7 @@ def test_a_holder_that_is_killed_frees_its_core(slots: Path, monkeypatch: pytest
 
 
 @pytest.mark.root
-def test_folder_of_root_is_where_only_root_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roots_folder_is_writable_by_root_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.delenv("TMPDIR")
     monkeypatch.setattr(cores, "_RUNTIME", tmp_path / "run")
@@ -121,7 +121,7 @@ def test_folder_of_root_is_where_only_root_may_write(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.root
-def test_names_that_a_stranger_took_in_tmp_stop_nobody(tmp_path: Path) -> None:
+def test_names_taken_in_tmp_by_others_are_skipped(tmp_path: Path) -> None:
     """All sessions take the first name that is left."""
     names = [tmp_path / f"qjump-mn-cores-{os.getuid()}{suffix}" for suffix in ("", 1, 2)]
     make_for_nobody(names[0])
@@ -169,7 +169,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> int:
     return number
 
 
-def test_three_processes_that_ask_again_and_again_take_turns(slots: Path, only: int) -> None:
+def test_three_processes_take_turns(slots: Path, only: int) -> None:
     ours, theirs = os.pipe()
     with ExitStack() as stack:
         processes = [stack.enter_context(process(AGAIN, name, stdout=theirs)) for name in "abc"]
@@ -191,7 +191,7 @@ def test_three_processes_that_ask_again_and_again_take_turns(slots: Path, only: 
     assert all(len(set(turns[index : index + 3])) == 3 for index in range(len(turns) - 2)), got
 
 
-def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
+def test_threads_of_a_process_are_served_in_order(slots: Path, only: int) -> None:
     got: list[int] = []
     told: list[str] = []
 
@@ -212,7 +212,7 @@ def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
     assert tickets(slots) == []
 
 
-def test_a_short_one_passes_a_long_one_that_waits_but_not_for_ever(
+def test_short_guest_passes_long_one_for_a_limited_time(
     slots: Path, only: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
@@ -239,7 +239,7 @@ def test_a_short_one_passes_a_long_one_that_waits_but_not_for_ever(
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_who_is_killed_or_stopped_in_the_queue_is_passed(slots: Path, only: int, how: signal.Signals) -> None:
+def test_killed_or_stopped_waiters_are_passed(slots: Path, only: int, how: signal.Signals) -> None:
     got: list[int] = []
 
     def second() -> None:
@@ -263,7 +263,7 @@ def test_who_is_killed_or_stopped_in_the_queue_is_passed(slots: Path, only: int,
         assert len(tickets(slots)) == (how == signal.SIGSTOP)
 
 
-def test_a_core_that_none_before_us_may_use_is_ours(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_core_that_no_earlier_waiter_may_use_is_taken(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = 3, 5
     affinity: dict[int, set[int]] = {}
     me = threading.get_native_id
@@ -284,7 +284,7 @@ def test_a_core_that_none_before_us_may_use_is_ours(slots: Path, monkeypatch: py
     thread.join(10)
 
 
-def test_waiting_is_reported_when_it_changes_and_without_commands(slots: Path, only: int) -> None:
+def test_waiting_is_reported_when_it_changes(slots: Path, only: int) -> None:
     lines: list[str] = []
     stop = threading.Event()
     ended: list[StoppedError] = []
@@ -322,9 +322,7 @@ def test_waiting_is_reported_when_it_changes_and_without_commands(slots: Path, o
         pass
 
 
-def test_own_threads_that_hold_or_wait_are_not_reported(
-    slots: Path, only: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_threads_are_not_reported(slots: Path, only: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "_SILENT_S", 0.1)
     lines: list[str] = []
     stop = threading.Event()
@@ -344,7 +342,7 @@ def test_own_threads_that_hold_or_wait_are_not_reported(
     assert set(lines) == {"waits for a core"}
 
 
-def test_patience_ends_with_the_pids_of_those_who_have_the_cores(slots: Path) -> None:
+def test_busy_error_names_pids_of_holders(slots: Path) -> None:
     holds = HOLD.replace("with core", "import os; os.sched_getaffinity = lambda pid: {3, 5}\nwith core")
     with process(holds) as one, process(holds) as other:
         for holder in (one, other):
@@ -363,7 +361,7 @@ def test_patience_ends_with_the_pids_of_those_who_have_the_cores(slots: Path) ->
             assert number in {3, 5}
 
 
-def test_nothing_starts_after_the_stop() -> None:
+def test_no_process_starts_after_stop() -> None:
     stop, started = Stop(), []
 
     def start() -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""A program in the place of a guest's kernel reaches nothing of the host's: an intruder of ours tries."""
+"""An intruder in the place of a guest's kernel reaches nothing of the host."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def aims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         yield [str(server.getsockname()[1]), name, str(secret)]
 
 
-def test_an_intruder_reaches_nothing(intruder: Path, aims: list[str], tmp_path: Path) -> None:
+def test_intruder_reaches_nothing(intruder: Path, aims: list[str], tmp_path: Path) -> None:
     outcome = instance.run(intruder, intruder, b"", tmp_path, words=aims)
     assert outcome.out.read_text() == ALL, outcome.log.read_text()
 
 
-def test_nor_where_an_ordinary_user_runs_it(
+def test_intruder_run_by_ordinary_user_reaches_nothing(
     intruder: Path, aims: list[str], stranger: Stranger, tmp_path: Path
 ) -> None:
     program = stranger.home / "intruder"
@@ -63,7 +63,7 @@ print(instance.run(program, program, b"", folder, words={aims!r}).out.read_text(
     assert stranger.run(code, b"") == ALL
 
 
-def test_without_a_fence_it_reaches_much(intruder: Path, aims: list[str], stranger: Stranger) -> None:
+def test_intruder_without_fence_reaches_the_host(intruder: Path, aims: list[str], stranger: Stranger) -> None:
     """So the attempts are real ones; as an ordinary user, for root's would do harm."""
     program = stranger.home / "intruder"
     shutil.copy(intruder, program)
@@ -85,7 +85,7 @@ print(subprocess.run(argv, capture_output=True, text=True).stdout)
     shutil.rmtree("/tmp/intruder.d", ignore_errors=True)
 
 
-def test_descriptors_get_their_numbers_whatever_they_were(tmp_path: Path) -> None:
+def test_descriptors_are_renumbered(tmp_path: Path) -> None:
     files = [os.open(tmp_path / str(number), os.O_RDWR | os.O_CREAT) for number in range(3)]
     given = [files[2], files[0], files[1]]
     names = [os.readlink(f"/proc/self/fd/{fd}") for fd in given]

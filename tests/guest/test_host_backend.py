@@ -1,6 +1,8 @@
-"""The host backend on a machine that others use too: to its end, and killed at random moments; what is others'
-is there byte for byte afterwards. The machine is a virtual one with Debian's kernel, which has modules, and on
-whose clock the harness's own work takes time."""
+"""The host backend on a machine that others use too: run to its end, and killed at random.
+
+Afterwards everything of others is there, byte for byte. The machine is a virtual one with Debian's
+kernel, which has modules, and on its clock the harness's own work takes time.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,7 @@ def results(out: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["wire", "tbf", "htb"])
-def test_a_run_leaves_what_was_there_byte_for_byte(
+def test_run_restores_the_machine_byte_for_byte(
     name: str, results: dict[str, Any], plans: dict[str, Plan], out: Path
 ) -> None:
     shows = results["whole"][name]
@@ -133,12 +135,12 @@ def test_a_run_leaves_what_was_there_byte_for_byte(
 
 
 @pytest.mark.parametrize("number", range(KILLS))
-def test_a_run_that_is_killed_is_taken_back_and_nothing_else(number: int, results: dict[str, Any]) -> None:
+def test_killed_run_is_removed_and_nothing_else(number: int, results: dict[str, Any]) -> None:
     shows = results["killed"][number]
     assert shows["left"] == {}, shows
 
 
-def test_the_moments_are_all_over_a_run(results: dict[str, Any]) -> None:
+def test_runs_are_killed_at_all_stages(results: dict[str, Any]) -> None:
     """Were nothing there when a run was killed, the test above would say nothing."""
     stayed = [set(shows["stayed"]) for shows in results["killed"]]
     for what in ("interfaces", "namespaces", "qdiscs", "bridges", "settings", "modules", "journal"):
@@ -155,7 +157,7 @@ def test_the_moments_are_all_over_a_run(results: dict[str, Any]) -> None:
         assert re.search(pattern, cleaned, re.M), pattern
 
 
-def test_a_second_run_is_told_who_has_the_machine_and_since_when(results: dict[str, Any]) -> None:
+def test_second_run_is_refused_with_holder_and_start(results: dict[str, Any]) -> None:
     shows = results["second"]
     whose = (
         rf"a run of root \(pid {shows['pid']}, since 2026-01-01 \d\d:\d\d UTC\) has this machine's network"
@@ -168,7 +170,7 @@ def test_a_second_run_is_told_who_has_the_machine_and_since_when(results: dict[s
     assert shows["running"]
 
 
-def test_the_next_run_takes_back_what_a_killed_one_left(results: dict[str, Any]) -> None:
+def test_next_run_removes_what_a_killed_run_left(results: dict[str, Any]) -> None:
     shows = results["second"]
     assert shows["third"]["code"] == 0, shows["third"]["said"]
     first, _, _ = shows["third"]["said"].partition("\n")
@@ -176,7 +178,7 @@ def test_the_next_run_takes_back_what_a_killed_one_left(results: dict[str, Any])
     assert shows["left"] == {}
 
 
-def test_what_is_in_the_way_is_named_and_stays(results: dict[str, Any]) -> None:
+def test_conflicting_names_are_reported_and_left_alone(results: dict[str, Any]) -> None:
     shows = results["in the way"]
     said = {
         make.split()[-1] if "dummy" not in make else "s1-eth1": told for make, told in shows["told"].items()

@@ -1,5 +1,7 @@
-"""Every program that is absent, dies, prints nothing or is of another version is one sentence, which says
-what, where and how, and LOST."""
+"""A program that is absent, dies, prints nothing or has another version is one sentence, and LOST.
+
+The sentence says what is wrong, where, and how.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +156,7 @@ def out(image: Image, booted: Setup, plan: Plan, tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_lost_is_one_sentence(case: str, plan: Plan, out: Path) -> None:
+def test_lost_program_is_one_sentence(case: str, plan: Plan, out: Path) -> None:
     arm, program, host, fate = CASES[case]
     trial = next(trial for trial in plan.trials() if trial.arm.name == arm)
     code = json.loads((out / "codes.json").read_text())[case]
@@ -174,7 +176,7 @@ def test_what_is_lost_is_one_sentence(case: str, plan: Plan, out: Path) -> None:
     assert re.fullmatch(pattern, said), said
 
 
-def test_one_lost_arm_does_not_lose_the_others(plan: Plan, tmp_path: Path) -> None:
+def test_lost_arm_does_not_stop_the_others(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/every.toml").write_text(EXPERIMENT)
     argv = [

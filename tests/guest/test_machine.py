@@ -1,5 +1,8 @@
-"""The guest as a machine: what goes in, what comes out, and what ends it. That it does the same thing twice
-is in test_same_bits.py, what it can reach in test_fence.py, its clock in test_standstill.py."""
+"""A guest's input, output, and all the ways in which it ends.
+
+test_same_bits.py has its repeatability, test_fence.py what it can reach, test_standstill.py its
+clock.
+"""
 
 from __future__ import annotations
 
@@ -84,9 +87,7 @@ raise SystemExit(3)
     assert set(result.sha256) == {"kernel", "initrd", "setup", "job", "result"}
 
 
-def test_every_program_is_there_and_no_module_is_to_be_loaded(
-    image: Image, booted: Setup, tmp_path: Path
-) -> None:
+def test_all_programs_are_installed_and_modules_built_in(image: Image, booted: Setup, tmp_path: Path) -> None:
     programs = (
         "ovs-vswitchd ovs-vsctl ovs-ofctl iperf3 ping tc ip ethtool tcpdump mnexec qjau ps pkill".split()
     )
@@ -106,7 +107,7 @@ def test_an_entry_gets_context_arguments_and_folder(image: Image, booted: Setup,
     assert "{'answer': 42} {'n': 1} /tmp/out" in result.console.read_text()
 
 
-def test_an_entry_that_raises_is_code_5_with_its_traceback(
+def test_exception_in_entry_is_exit_code_5_with_traceback(
     image: Image, booted: Setup, tmp_path: Path
 ) -> None:
     result = run(image, booted, Job(entry="operator:truediv"), tmp_path)
@@ -114,14 +115,14 @@ def test_an_entry_that_raises_is_code_5_with_its_traceback(
     assert "TypeError: truediv expected 2 arguments, got 3" in result.console.read_text()
 
 
-def test_it_tells_how_long_a_job_takes(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_clock_reports_the_jobs_time(image: Image, booted: Setup, tmp_path: Path) -> None:
     told: list[float] = []
     job = Job(script="import time\ntime.sleep(1)", tick_s=0.3)
     assert run(image, booted, job, tmp_path, clock=told.append).exit_code == 0
     assert told == [0.3, 0.6, 0.9]
 
 
-def test_another_user_may_use_what_root_built(image: Image, stranger: Stranger) -> None:
+def test_ordinary_user_can_use_what_root_built(image: Image, stranger: Stranger) -> None:
     code = (
         "import sys; from pathlib import Path; from qjump_mn.guest import *\n"
         "image = prepare(print)\n"
@@ -140,7 +141,7 @@ def test_another_user_may_use_what_root_built(image: Image, stranger: Stranger) 
         ("import os; os.kill(os.getppid(), 9)", "ended without a result"),
     ],
 )
-def test_a_guest_that_does_not_get_through_is_lost(
+def test_failed_guest_is_lost_with_the_reason(
     image: Image, booted: Setup, tmp_path: Path, script: str, reason: str
 ) -> None:
     job = Job(script=script, virtual_deadline_s=20)
@@ -150,20 +151,20 @@ def test_a_guest_that_does_not_get_through_is_lost(
     assert not sessions(os.getpid())
 
 
-def test_the_wall_deadline_holds_while_time_stands_still(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_wall_deadline_ends_a_guest_whose_time_stands_still(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     with pytest.raises(LostError, match="deadline of 3 s"):
         run(image, booted, SPIN, tmp_path, wall_deadline_s=3)
     assert not sessions(os.getpid())
 
 
-def test_a_setup_that_fails_is_lost(image: Image, tmp_path: Path) -> None:
+def test_failed_setup_is_lost(image: Image, tmp_path: Path) -> None:
     with pytest.raises(LostError, match="No module named 'nowhere'"):
         run(image, Setup(entry="nowhere:nothing"), Job(script="pass"), tmp_path)
 
 
-def test_what_is_stopped_is_lost_at_once_and_nothing_starts_any_more(
-    image: Image, booted: Setup, tmp_path: Path
-) -> None:
+def test_stop_ends_guests_and_prevents_new_ones(image: Image, booted: Setup, tmp_path: Path) -> None:
     stop = Stop()
     timer = threading.Timer(3, stop.now)
     timer.start()
@@ -183,7 +184,7 @@ def taken_cores() -> Iterator[None]:
         yield
 
 
-def test_it_waits_for_a_core_and_says_how_long(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_waiting_for_a_core_is_reported(image: Image, booted: Setup, tmp_path: Path) -> None:
     seen: list[str] = []
     with ThreadPoolExecutor(1) as pool:
         with taken_cores():
@@ -194,9 +195,7 @@ def test_it_waits_for_a_core_and_says_how_long(image: Image, booted: Setup, tmp_
     assert result.waited_s >= 2 and seen[0].startswith(WAITS)
 
 
-def test_nothing_of_a_guest_survives_a_harness_that_is_killed(
-    image: Image, booted: Setup, tmp_path: Path
-) -> None:
+def test_no_guest_process_survives_its_killed_harness(image: Image, booted: Setup, tmp_path: Path) -> None:
     code = (
         "import pickle, sys, threading; from pathlib import Path; from qjump_mn.guest import run\n"
         "image, setup, job, out = pickle.load(sys.stdin.buffer)\n"
@@ -224,7 +223,7 @@ def test_nothing_of_a_guest_survives_a_harness_that_is_killed(
     assert not members(started)
 
 
-def test_bad_jobs_and_a_missing_kernel_are_one_sentence(image: Image, tmp_path: Path) -> None:
+def test_bad_jobs_and_missing_kernel_are_one_sentence(image: Image, tmp_path: Path) -> None:
     for job in (Job(), Job(script="pass", entry="builtins:str"), Job(script="pass", virtual_deadline_s=0)):
         with pytest.raises(UsageError):
             run(image, Setup(), job, tmp_path)

@@ -40,9 +40,7 @@ def round_trips_us(trial: Trial, out: Path) -> list[float]:
 
 
 @pytest.mark.parametrize("rate", nightly([10, 100, 1000, 10_000], but=[10_000]))
-def test_a_lone_ping_takes_its_serialisation_times_and_nothing_else(
-    laboratory: Laboratory, rate: int
-) -> None:
+def test_lone_ping_takes_exactly_its_serialisation_times(laboratory: Laboratory, rate: int) -> None:
     terms = []
     for payload in (56, 200, 500, 1000, 1400):
         settings = [f"link.rate={rate}Mbit", f"workloads.ping.payload={payload}B"]
@@ -73,7 +71,7 @@ def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laborato
 
 
 @pytest.mark.parametrize("arm", nightly(["qjump", "priority_only"], but=["qjump"]))
-def test_an_urgent_packet_waits_for_at_most_one_packet_a_port(laboratory: Laboratory, arm: str) -> None:
+def test_urgent_packet_waits_for_at_most_one_packet_per_port(laboratory: Laboratory, arm: str) -> None:
     resolved = fig3a("duration=4s")
     trial, out = laboratory.run(resolved, arm)
     idle_us = theory.ping_rtt_ns(56, [(10**7, 0)] * 4) / 1e3 + PING_US
@@ -111,7 +109,7 @@ def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Labo
 
 
 @pytest.mark.nightly
-def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Laboratory) -> None:
+def test_trunk_utilisation_is_relative_to_its_own_rate(laboratory: Laboratory) -> None:
     # What all of the bulk's senders have to s3 is 8 Mb/s, which it hands on over links of 10.
     trial, out = laboratory.run(fig3a("link.trunk_rate=8Mbit", "duration=3s"), "contended")
     facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
@@ -125,7 +123,7 @@ def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Lab
 
 
 @pytest.mark.parametrize("experiment", nightly(["fig3a", "table1", "fig11"], but=["fig3a"]))
-def test_every_switch_knows_every_host_beforehand(image: Image, tmp_path: Path, experiment: str) -> None:
+def test_switches_learn_every_host_before_a_trial(image: Image, tmp_path: Path, experiment: str) -> None:
     resolved = plan(experiment, "smoke", [])
     network = resolved.trials()[0].network
     script = "; ".join(f"ovs-appctl fdb/show {switch}" for switch in network.switches)
@@ -139,9 +137,7 @@ def test_every_switch_knows_every_host_beforehand(image: Image, tmp_path: Path, 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("source", "destination"), [("h7", "h12"), ("h1", "h9"), ("h12", "h7")])
-def test_a_hosts_link_carries_the_frames_of_its_own_flows_alone(
-    laboratory: Laboratory, source: str, destination: str
-) -> None:
+def test_hosts_link_carries_only_its_own_flows(laboratory: Laboratory, source: str, destination: str) -> None:
     trial, out = laboratory.run(fig3a(f"workloads.bulk.flows={source}>{destination}"), "contended")
     facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
     assert facts.read_ns is not None
@@ -168,7 +164,7 @@ def test_frames_carry_the_level_as_pcp_in_both_directions(laboratory: Laboratory
         assert packets[0] > 100
 
 
-def test_links_carry_the_jobs_copies_and_their_headers(laboratory: Laboratory) -> None:
+def test_links_carry_copies_with_their_headers(laboratory: Laboratory) -> None:
     settings = ["duration=4s", "warmup=1s", "workloads.job.parallel=1", "workloads.job.shuffle=100kB"]
     trial, out = laboratory.run(plan("fig3b", "smoke", settings), "contended")
     _, job = trial.arm.workloads
@@ -203,7 +199,7 @@ def test_links_carry_the_jobs_copies_and_their_headers(laboratory: Laboratory) -
             assert data < carried < data + answers * SMALL_BYTES + sent_again
 
 
-def test_a_network_that_is_not_as_planned_stops_the_trial(
+def test_network_unlike_the_plan_stops_the_trial(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolved = fig3a()
@@ -219,9 +215,7 @@ def test_a_network_that_is_not_as_planned_stops_the_trial(
     assert "its MTU is 1500, not 1400" in ended.message
 
 
-def test_htb_is_what_mininet_makes_of_a_bandwidth_and_a_delay(
-    image: Image, booted: Setup, tmp_path: Path
-) -> None:
+def test_htb_equals_mininets_bandwidth_and_delay(image: Image, booted: Setup, tmp_path: Path) -> None:
     """Its own TC link, asked for the commands that it would run."""
     script = """
 from mininet.link import TCIntf
@@ -236,7 +230,7 @@ print("\\n".join(" ".join((line % ("tc", "h1-eth0")).split()) for line in bandwi
     assert (tmp_path / "stdout").read_text().splitlines() == [f"tc {line}" for line in lines]
 
 
-def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory) -> None:
+def test_dead_program_is_lost_with_its_last_output(laboratory: Laboratory) -> None:
     _, ended, _ = laboratory.attempt(fig3a("workloads.bulk.congestion_control=nonsense"), "contended")
     assert ended.exit_code == 5
     assert "iperf3 on h7 ended with status 1" in ended.message
@@ -244,7 +238,7 @@ def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory)
 
 
 @pytest.mark.nightly
-def test_another_seed_gives_other_samples(laboratory: Laboratory) -> None:
+def test_other_seed_gives_other_samples(laboratory: Laboratory) -> None:
     one = round_trips_us(*laboratory.run(fig3a(), "contended", seed=1))
     other = round_trips_us(*laboratory.run(fig3a(), "contended", seed=2))
     assert one != other

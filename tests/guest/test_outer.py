@@ -1,5 +1,8 @@
-"""The machine around an instance (guest/outer.py), with a program in QEMU's place: what it is told, what it is
-given, and what its end means. tests/guest/test_outer_machine.py has the real one."""
+"""Run an instance in the outer machine (guest/outer.py), with a program in the place of QEMU.
+
+Its input, its output, and the meaning of its end; tests/guest/test_outer_machine.py has the real
+one.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def ran(machine: Path, **options: object) -> instance.Outcome:
     return outer.run(machine, machine / "linux", machine / "cpio", b"input", folder, **options)  # type: ignore[arg-type]
 
 
-def test_the_machine_is_for_other_processors_and_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outer_machine_is_for_other_processors_or_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(outer.VARIABLE, raising=False)
     monkeypatch.setattr(processors, "here", lambda: "x86_64")
     assert not outer.is_wanted()
@@ -71,9 +74,7 @@ def test_the_machine_is_for_other_processors_and_for_who_asks(monkeypatch: pytes
     assert outer.is_wanted()
 
 
-def test_without_qemu_a_sentence_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_qemu_names_packages_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
@@ -82,7 +83,7 @@ def test_without_qemu_a_sentence_says_what_to_install(
         guest.check_processor()
 
 
-def test_a_machine_file_brings_its_own_where_it_has_one(
+def test_machine_file_provides_its_outer_machine(
     machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -95,7 +96,7 @@ def test_a_machine_file_brings_its_own_where_it_has_one(
     assert images._outer_machine(None, said.append) == tmp_path / "made"
 
 
-def test_an_instance_is_told_and_given_what_it_is_anywhere(
+def test_instance_gets_the_same_input_as_without_qemu(
     machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(tmp_path, monkeypatch)
@@ -127,7 +128,7 @@ def test_an_instance_is_told_and_given_what_it_is_anywhere(
         ),
     ],
 )
-def test_how_it_ended_is_said(
+def test_bad_end_is_an_error_with_the_console(
     status: str, then: str, why: str, machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(tmp_path, monkeypatch, status, then)
@@ -135,7 +136,7 @@ def test_how_it_ended_is_said(
         ran(machine)
 
 
-def test_a_deadline_is_as_many_times_later(
+def test_deadline_is_scaled_by_the_slowdown(
     machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(tmp_path, monkeypatch, then="exec sleep 60")
@@ -145,7 +146,7 @@ def test_a_deadline_is_as_many_times_later(
     assert 1.5 <= time.monotonic() - began < 30
 
 
-def test_it_is_ended_with_the_run(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_the_machine(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play(tmp_path, monkeypatch, "", f"echo $$ >{tmp_path}/pid; exec sleep 60")
     stop = instance.Stop()
     timer = threading.Timer(1.0, stop.now)

@@ -1,5 +1,4 @@
-"""The script that ``--dry-run`` prints, pasted into a shell, does what a run does: the same network and the
-same files, and nothing else is left."""
+"""The script of ``--dry-run`` builds the same network as a run, and leaves only the same files."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ def out(image: Image, booted: Setup, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_the_script_ends_well_and_leaves_nothing_but_its_files(name: str, out: Path) -> None:
+def test_script_succeeds_and_leaves_only_its_files(name: str, out: Path) -> None:
     result = json.loads((out / "results.json").read_text())[name]
     assert (result["code"], (out / name / "stderr").read_text()) == (0, "")
     assert result["after"] == result["before"]
@@ -60,7 +59,7 @@ def test_the_script_ends_well_and_leaves_nothing_but_its_files(name: str, out: P
 
 
 @pytest.mark.parametrize(("name", "arm"), TRIALS)
-def test_the_network_that_the_script_makes_is_the_one_planned(name: str, arm: str, out: Path) -> None:
+def test_script_builds_the_planned_network(name: str, arm: str, out: Path) -> None:
     trial = TRIALS[name, arm]
     folder = out / name / "trials" / trial.name
     assert asbuilt.differences(folder / readback.BEFORE, trial.arm) == []
@@ -69,7 +68,7 @@ def test_the_network_that_the_script_makes_is_the_one_planned(name: str, arm: st
 
 
 @pytest.mark.parametrize(("name", "arm"), TRIALS)
-def test_every_command_of_a_trial_is_in_the_script(name: str, arm: str) -> None:
+def test_script_has_every_command_of_a_trial(name: str, arm: str) -> None:
     trial: Trial = TRIALS[name, arm]
     text = "\n".join(script.lines(PLANS[name]))
     for step in (*bring_up(trial.network.skeleton()), *trial_steps(trial)):

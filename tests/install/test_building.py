@@ -1,4 +1,4 @@
-"""The first build on a machine: image and simulator side by side; and who calls root for it."""
+"""The first build: image and simulator in parallel, and when it runs as root."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def built(monkeypatch: pytest.MonkeyPatch) -> threading.Barrier:
     return both
 
 
-def test_image_and_simulator_are_built_side_by_side(built: threading.Barrier) -> None:
+def test_image_and_simulator_are_built_in_parallel(built: threading.Barrier) -> None:
     lines: list[str] = []
     assert building.build(lines.append) == "the image"  # type: ignore[comparison-overlap]
     assert lines == ["the toolbox"] and not built.broken
 
 
-def test_a_simulator_that_cannot_be_compiled_is_an_error(
+def test_failed_compilation_of_simulator_is_an_error(
     built: threading.Barrier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(progress: object) -> Path:
@@ -59,9 +59,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return calls
 
 
-def test_the_toolbox_is_built_by_root_where_bootstrap_found_sudo(
-    user: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_builds_the_toolbox_if_bootstrap_found_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trees = iter([None, "root's tree"])
     monkeypatch.setattr(toolbox, "found", lambda: next(trees))
     monkeypatch.setenv(make_tree.SUDO, "1")
@@ -73,7 +71,7 @@ def test_the_toolbox_is_built_by_root_where_bootstrap_found_sudo(
     assert user.read_text().endswith("--by-sudo machine build --newest\n")
 
 
-def test_machine_build_of_an_ordinary_user_is_roots_work(
+def test_machine_build_by_ordinary_user_runs_as_root(
     user: Path, built: threading.Barrier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_CACHE", str(user.parent / "cache"))
@@ -88,7 +86,7 @@ def test_machine_build_of_an_ordinary_user_is_roots_work(
     ]
 
 
-def test_without_bootstrap_nobody_calls_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sudo_is_not_called_without_bootstrap(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(make_tree.SUDO, raising=False)
     assert not make_tree.by_sudo() and not user.exists()
     with pytest.raises(MachineError, match=r"must be built once by root: run  .*/bootstrap  as root or as a"):

@@ -22,7 +22,7 @@ from qjump_mn import theory
         (12, 1500, 15 * 10**6, 9600, 19200),  # CS244'16
     ],
 )
-def test_delay_and_epoch_are_those_of_the_published_set_ups(
+def test_delay_and_epoch_match_published_values(
     hosts: int, packet: int, rate: int, one_us: float, two_us: float
 ) -> None:
     assert theory.worst_case_delay_ns(hosts, packet, rate) / 1000 == pytest.approx(one_us, rel=0.005)
@@ -95,7 +95,7 @@ def served(arrivals: list[tuple[int, int]], own: int, other: int, delivery: int)
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(2, 6), st.integers(1, 4), st.integers(0, 2**32), st.booleans())
-def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(
+def test_no_frame_exceeds_fan_in_bound_if_epoch_is_no_shorter(
     hosts: int, streams: int, seed: int, at_once: bool
 ) -> None:
     rate, frame, full = 10**7, 280, 1522
@@ -124,7 +124,7 @@ def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(
         )
 
 
-def test_fan_in_bound_counts_the_jitter_of_the_own_host_and_of_the_others() -> None:
+def test_fan_in_bound_counts_jitter_of_all_hosts() -> None:
     """At 8 Mb/s a byte takes 1 us: a frame of 280 B occupies 300 us and arrives after 288, a full one 1542."""
     jitter_us, meeting_us, port_us, ways_us = 300 + 1542, 5 * 300, 1542, 2 * 288
     bound_us = meeting_us + 2 * jitter_us + port_us + ways_us
@@ -132,7 +132,7 @@ def test_fan_in_bound_counts_the_jitter_of_the_own_host_and_of_the_others() -> N
     assert theory.fan_in_bound_ns(3, 2, 280, 0, [(8 * 10**6, 0)] * 2) == (1500 + 2 * 300 + 576) * 1000
 
 
-def test_a_shorter_epoch_than_the_links_can_carry_exceeds_it() -> None:
+def test_overloaded_links_exceed_fan_in_bound() -> None:
     own = theory.occupancy_ns(280, 10**7)
     bound = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 2)
     arrivals = [(index * own // 2, index) for index in range(2000)]
@@ -153,7 +153,7 @@ def test_fan_in_bound_counts_the_jitter_at_the_senders_own_rate() -> None:
     assert theory.fan_in_bound_ns(2, 2, 280, 1522, links) == (900 + 2 * jitter_us + 771 + one_way_us) * 1000
 
 
-def test_what_is_no_whole_number_is_rounded_down_where_it_may_be() -> None:
+def test_fractions_are_rounded_down_where_no_bound_is_at_stake() -> None:
     assert theory.worst_case_delay_ns(1, 125, 10**9) == 1000
     rate, delay = theory.host_rate_bps(1500, 7), theory.full_queue_delay_ns(10, 3, 4)
     assert (rate, delay) == (1_714_285_714_285, 7)

@@ -1,4 +1,4 @@
-"""Links between switches unlike those of hosts: what a plan, the steps and the report make of them."""
+"""Links between switches that differ from host links, in plan, steps and report."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def fig3a(*settings: str, schemes: tuple[str, ...] = ()) -> Plan:
     return plan("fig3a", "smoke", list(settings), schemes=schemes)
 
 
-def test_links_between_switches_are_those_of_hosts_unless_told() -> None:
+def test_trunks_are_like_host_links_by_default() -> None:
     network = fig3a("link.rate=20Mbit").shown.network
     assert network.trunk == network.link
     assert set(network.by_device().values()) == {network.link}
 
 
-def test_every_link_has_its_numbers() -> None:
+def test_every_link_has_its_own_rate_and_delay() -> None:
     network = fig3a(*FAST).shown.network
     assert network.speeds("h8", "h10") == ((10**7, 0), (4 * 10**7, 1000), (4 * 10**7, 1000), (10**7, 0))
     assert network.speeds("h7", "h9") == ((10**7, 0), (10**7, 0))
@@ -42,7 +42,7 @@ def test_every_link_has_its_numbers() -> None:
     assert network.skeleton() == fig3a().shown.network.skeleton()
 
 
-def test_the_epoch_is_that_of_the_slowest_link() -> None:
+def test_epoch_follows_the_slowest_link() -> None:
     assert fig3a("link.trunk_rate=5Mbit").judged.constants["frame_ms"] == pytest.approx(
         2 * fig3a().judged.constants["frame_ms"]
     )
@@ -59,7 +59,7 @@ def test_an_idle_round_trip_is_the_sum_of_its_links() -> None:
     assert rows["round trip of the idle network"] == f"{found:g} ms"
 
 
-def test_the_fan_in_bound_waits_at_the_slowest_link() -> None:
+def test_fan_in_bound_queues_at_the_slowest_link() -> None:
     alike = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 3)
     fast = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0), (10**8, 0), (10**7, 0)])
     assert alike - fast == theory.occupancy_ns(1522, 10**7) - theory.occupancy_ns(
@@ -87,7 +87,7 @@ def test_each_end_of_a_link_has_its_rate(model: str) -> None:
     assert [sum(rate in word for word in roots) for rate in (slow, fast)] == [24, 6]
 
 
-def test_a_schemes_queues_are_of_their_ports_link() -> None:
+def test_schemes_queues_follow_their_ports_link() -> None:
     resolved = fig3a(*FAST, schemes=("dctcp",))
     arm = next(arm for arm in resolved.arms if arm.scheme.name == "dctcp")
     lines = port_queues(arm.scheme, arm.network)
@@ -96,7 +96,7 @@ def test_a_schemes_queues_are_of_their_ports_link() -> None:
     assert any("`port to another switch: tc " in done for done in told)
 
 
-def test_pauses_need_room_for_what_every_link_holds() -> None:
+def test_pause_thresholds_need_room_for_every_link() -> None:
     settings = ("link.xoff=20kB", "link.xon=10kB")
     assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").shown.network.link.xoff_bytes == 20_000
     with pytest.raises(
@@ -114,7 +114,7 @@ def test_pauses_need_room_for_what_every_link_holds() -> None:
         ("schemes.none.link.rate=1bit", "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range"),
     ],
 )
-def test_links_that_cannot_be_are_refused(setting: str, sentence: str) -> None:
+def test_impossible_links_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence) as refused:
         fig3a(setting)
     assert str(refused.value).startswith("experiment 'fig3a': ")

@@ -44,7 +44,7 @@ def test_two_distributions_with_the_same_name_are_refused(install: Install) -> N
         extensions.entries(GROUP)
 
 
-def test_a_name_of_ours_is_refused(install: Install) -> None:
+def test_name_that_we_have_is_refused(install: Install) -> None:
     install("ladders", {"ladder": "ladders:ladder"})
     with pytest.raises(
         UsageError, match=r"ladders adds 'ladder' to .*, which qjump-mn has itself: uninstall"
@@ -60,7 +60,7 @@ def test_a_name_of_ours_is_refused(install: Install) -> None:
         ("empty", "", "has no attribute 'ladder'"),
     ],
 )
-def test_an_extension_that_cannot_be_imported_is_one_sentence(
+def test_extension_that_cannot_be_imported_is_one_sentence(
     install: Install, name: str, module: str, reason: str
 ) -> None:
     install(name, {"ladder": f"{name}_things:ladder"}, **{f"{name}_things": module})

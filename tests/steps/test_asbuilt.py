@@ -1,4 +1,4 @@
-"""The comparison of the network built with the network planned."""
+"""Comparing the network built with the network planned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_network_as_planned_has_no_differences(tmp_path: Path) -> None:
     assert asbuilt.differences(built(tmp_path, resolved, arm), arm) == []
 
 
-def test_what_a_scheme_wants_above_the_wire_is_looked_for(tmp_path: Path) -> None:
+def test_missing_qdiscs_of_a_vlan_device_are_reported(tmp_path: Path) -> None:
     resolved = plan("fig3a", "course", [], schemes=("etf",))
     arm = arm_of(resolved, "etf")
     found = asbuilt.differences(built(tmp_path, resolved, arm), arm)
@@ -97,7 +97,7 @@ PACKETS = "its limits is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
         ("tc-h3.json", lambda qdiscs: qdiscs[1].update(parent="1:1"), "qjump's parent is 1:1, not 5:1"),
     ],
 )
-def test_each_difference_is_found_and_named(
+def test_each_difference_is_reported(
     tmp_path: Path, file: str, change: Callable[[Any], object], sentence: str
 ) -> None:
     resolved = fig3a()
@@ -135,14 +135,14 @@ def test_departure_times_are_read_back(
     assert found.endswith(sentence)
 
 
-def test_a_limiter_in_an_arm_without_one_is_found(tmp_path: Path) -> None:
+def test_unplanned_limiter_is_reported(tmp_path: Path) -> None:
     resolved = fig3a()
     folder = built(tmp_path, resolved, arm_of(resolved, "qjump"))
     differences = asbuilt.differences(folder, arm_of(resolved, "idle"))
     assert any("the arm has no limiter" in text for text in differences)
 
 
-def test_an_offload_that_is_on_is_found(tmp_path: Path) -> None:
+def test_offload_that_is_on_is_reported(tmp_path: Path) -> None:
     resolved = fig3a()
     arm = arm_of(resolved, "idle")
     path = built(tmp_path, resolved, arm) / "ethtool-h3.txt"

@@ -1,4 +1,4 @@
-"""The steps that a plan becomes: their order, what they change, and what takes it back."""
+"""The steps of a plan: their order, what they change, and how they are undone."""
 
 from __future__ import annotations
 
@@ -84,20 +84,20 @@ def test_the_script_names_every_host_switch_and_program() -> None:
 
 
 @pytest.mark.parametrize("model", ["wire", "htb", "tbf"])
-def test_the_script_is_one_that_a_shell_can_read(model: str) -> None:
+def test_script_is_valid_shell(model: str) -> None:
     text = "\n".join(script.lines(plan("fig3a", "smoke", [f"link.model={model}"])))
     done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("model", ["wire", "htb", "tbf"])
-def test_the_qdisc_is_below_class_5_1_in_every_link_model(model: str) -> None:
+def test_qjump_is_below_class_5_1_in_every_link_model(model: str) -> None:
     text = "\n".join(script.lines(fig3a(f"link.model={model}")))
     assert "parent 5:1 handle 6: qjump" in text
     assert f"root handle 5:{'0' if model == 'htb' else ''} {model}" in text
 
 
-def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
+def test_2015_line_has_a_budget_for_every_level() -> None:
     arm = arm_of(plan("fig3a", "htb2015", []), "qjump")
     assert arm.qjump is not None
     assert qjump(arm.qjump, "h8-eth0") == (
@@ -106,7 +106,7 @@ def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
     )
 
 
-def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
+def test_htb_switches_select_one_of_eight_queues_by_pcp() -> None:
     calls = commands.ovs_qos({"s1-eth1": 10**7}, [OWNER])
     assert sum(argument.startswith("--id=@q-s1-eth1-") for argument in calls) == 8
     chosen = "priority=100,vlan_tci=0xd000/0xf000,actions=set_queue:6,NORMAL"
@@ -131,7 +131,7 @@ TREATED = [
 
 
 @pytest.mark.parametrize(("experiment", "settings", "schemes"), TREATED)
-def test_a_treatment_says_how_all_of_it_is_taken_back(
+def test_treatment_has_an_undo_for_every_step(
     experiment: str, settings: tuple[str, ...], schemes: tuple[str, ...]
 ) -> None:
     for arm in plan(experiment, "smoke", list(settings), schemes=schemes).run.arms:
@@ -171,7 +171,7 @@ def removals(lines: Sequence[str]) -> Iterator[str]:
             yield f"link del {match[1]}"
 
 
-def test_what_is_saved_is_what_is_set() -> None:
+def test_saved_settings_are_those_that_are_set() -> None:
     arm = arm_of(plan("fig3a", "smoke", [], schemes=("dctcp",)), "dctcp")
     setting = [step for step in treatment(arm, 1) if isinstance(step, Settings)]
     assert [step.node for step in setting] == list(arm.network.hosts)
@@ -188,7 +188,7 @@ def test_what_is_saved_is_what_is_set() -> None:
         assert list(printed.undo()) == [f"printf '%s\\n' \"$saved1\" | {node} -qp - || true"]
 
 
-def test_an_experiment_changes_tcp_and_an_arm_changes_it_back() -> None:
+def test_arm_overrides_tcp_settings_of_its_experiment() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.tail_loss_probe=false", "arms.qjump.tcp.tail_loss_probe=true"])
     for name, value in (("contended", 0), ("qjump", 3)):
         arm = arm_of(resolved, name)
@@ -197,7 +197,7 @@ def test_an_experiment_changes_tcp_and_an_arm_changes_it_back() -> None:
     assert resolved.shown.tcp.told == "TCP without a tail-loss probe"
 
 
-def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
+def test_segmentation_offload_needs_links_that_segment() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
     steps = [step for step in treatment(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
     assert [step.node for step in steps] == list(resolved.shown.network.hosts)
@@ -214,7 +214,7 @@ def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
         plan("fig3b", "smoke", ["tcp.segmentation_offload=true", "link.model=htb"])
 
 
-def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -> None:
+def test_only_measured_flows_are_introduced_to_switches() -> None:
     resolved = plan("fig3a", "smoke", [])
     h8, h10 = (resolved.shown.network.addresses[host] for host in ("h8", "h10"))
     steps = {step.node: step.argv for step in introduce_flows(arm_of(resolved, "qjump"))}
@@ -226,7 +226,7 @@ def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -
     assert {step.node for step in introduce_flows(tapped)} == {"h8", "h10"}
 
 
-def test_open_vswitch_gets_its_own_settings_back() -> None:
+def test_settings_of_open_vswitch_are_restored() -> None:
     (keeps,) = [
         step
         for step in bring_up(plan("fig3a", "smoke", []).shown.network)
@@ -256,7 +256,7 @@ def letter(step: AnyStep) -> str:
 
 
 @pytest.mark.parametrize("experiment", EMULATED)
-def test_a_trial_treats_reads_back_serves_disturbs_measures_and_reads_again(experiment: str) -> None:
+def test_trial_steps_are_in_order(experiment: str) -> None:
     for trial in plan(experiment, "smoke", [], replicates=1).trials():
         steps = trial_steps(trial)
         assert ORDER.fullmatch("".join(map(letter, steps)))
@@ -298,7 +298,7 @@ def test_the_counters_of_every_node_are_read_four_times() -> None:
 
 
 @pytest.mark.parametrize("experiment", EMULATED)
-def test_a_seed_changes_only_instants_and_what_programs_draw_from_it(experiment: str) -> None:
+def test_seed_changes_only_instants_and_programs_seeds(experiment: str) -> None:
     resolved = plan(experiment, "smoke", [], replicates=2)
     by_seed = {(trial.arm.name, trial.seed): trial_steps(trial) for trial in resolved.trials()}
     first, second = resolved.run.seeds
@@ -308,7 +308,7 @@ def test_a_seed_changes_only_instants_and_what_programs_draw_from_it(experiment:
         assert [without_seed(step) for step in pair[0]] == [without_seed(step) for step in pair[1]]
 
 
-def test_a_seed_draws_the_rates_of_all_links_and_moves_nothing_of_the_bring_up() -> None:
+def test_seed_draws_link_rates_but_leaves_bring_up_alone() -> None:
     within = ["link.tolerance=200ppm"]
     first, second = plan("fig3a", "paper", within, only=["idle"], replicates=2).trials()
     rates = [
@@ -338,7 +338,7 @@ def without_seed(step: AnyStep) -> AnyStep:
     return step
 
 
-def test_the_warm_up_is_as_long_as_planned_and_less_than_a_phase_more() -> None:
+def test_warm_up_exceeds_plan_by_less_than_a_phase() -> None:
     resolved = plan("fig3a", "smoke", [], replicates=8)
     for trial in resolved.trials():
         (ping,) = [workload for workload in trial.arm.workloads if workload.phase_ns]
@@ -409,6 +409,6 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
         ("link.orphan=false", "orphan = false is for links of model wire: cable releases no packet early"),
     ],
 )
-def test_what_a_link_model_of_an_extension_cannot_do_is_refused(setting: str, sentence: str) -> None:
+def test_unsupported_settings_of_an_extensions_link_model_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         plan("fig3a", "smoke", ["link.model=cable", setting])
