@@ -41,7 +41,8 @@ def author_of(words: str) -> tuple[str, str]:
     match = re.fullmatch(r"\s*([^<>]+?)\s*<([^<>\s]+@[^<>\s]+)>\s*", words)
     if not match:
         raise TextError(
-            f"{words!r} is not a valid author: give one as 'NAME <ADDRESS>', or set git's user.name and user.email"
+            f"{words!r} is not a valid author: "
+            "give one as 'NAME <ADDRESS>', or set git's user.name and user.email"
         )
     return match[1], match[2]
 
