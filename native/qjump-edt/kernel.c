@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../common/bpf.h"
 #include "../common/common.h"
 
 #define NAME "qjump_edt"
@@ -26,11 +26,6 @@ enum { TYPE_U32 = 1, TYPE_LOCK, TYPE_STATE }; /* type ids in the map's BTF */
 
 #define NAMES "\0u32\0bpf_spin_lock\0val\0state\0lock"
 enum { NAME_U32 = 1, NAME_SPIN_LOCK = 5, NAME_VAL = 19, NAME_STATE = 23, NAME_LOCK = 29 };
-
-static long bpf(enum bpf_cmd command, union bpf_attr *attributes)
-{
-	return syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-}
 
 __attribute__((noreturn)) static void fail_errno(const char *what)
 {
@@ -104,25 +99,15 @@ static int make_map(struct state *state, const struct layout *layout)
 
 static int load_program(int map, const struct layout *layout)
 {
-	static char log[1 << 16];
 	struct bpf_insn insns[MAX_INSNS];
-	union bpf_attr load = { 0 };
-	long fd;
+	const size_t count = assemble(insns, map, layout);
+	const char *log;
+	const int fd = bpf_load(BPF_PROG_TYPE_SCHED_CLS, 0, NAME, insns, count, &log);
 
-	load.prog_type = BPF_PROG_TYPE_SCHED_CLS;
-	load.insns = (uintptr_t)insns;
-	load.insn_cnt = (uint32_t)assemble(insns, map, layout);
-	load.license = (uintptr_t) "GPL";
-	memcpy(load.prog_name, NAME, sizeof(NAME));
-	fd = bpf(BPF_PROG_LOAD, &load);
 	if (fd >= 0)
-		return (int)fd;
-	if (errno == EPERM)
+		return fd;
+	if (!*log)
 		fail_errno("load the program");
-	load.log_level = 1;
-	load.log_buf = (uintptr_t)log;
-	load.log_size = sizeof(log);
-	bpf(BPF_PROG_LOAD, &load);
 	fail("this kernel does not accept the program; end of the verifier's log:\n%s",
 	     log + (strlen(log) > 2000 ? strlen(log) - 2000 : 0));
 }

@@ -15,7 +15,7 @@ import pytest
 
 from tests.app_util.cgroup import CLIENT, compiled, sent_by, under
 from tests.app_util.network import ACK, PORT, THERE, Network, until
-from tests.app_util.qjau import LIBRARY, MARKED, NOBODY, PRELUDE, AppUtil, Words, needs_root, run
+from tests.app_util.qjau import LIBRARY, MARKED, NOBODY, PRELUDE, SOURCE, AppUtil, Words, needs_root, run
 
 pytestmark = needs_root
 
@@ -215,6 +215,26 @@ def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -
         "then the library marks alone"
     )
     assert cgroups() <= before
+
+
+REFUSED = r"""#include <stdio.h>
+#include "bpf.h"
+int main(void) {
+	const struct bpf_insn leave = { .code = BPF_JMP | BPF_EXIT };
+	const char *log = "none";
+	int fd = bpf_load(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, "test", &leave, 1, &log);
+	return fputs(log, stdout) < 0 || fd >= 0 ? 0 : errno;
+}"""
+
+
+def test_bpf_load_returns_log_of_verifier(app: AppUtil) -> None:
+    """A program must not end without a return value in R0."""
+    program = app.compile("refused", REFUSED, "-I", str(SOURCE.parent / "common"))
+    result = run([program])
+    assert result.returncode == errno.EACCES and "R0 !read_ok" in result.stdout
+    if os.uname().machine == "x86_64":
+        result = run([*refusing(app, 321, errno.EINVAL), program])
+        assert (result.returncode, result.stdout) == (errno.EINVAL, "")
 
 
 def test_a_window_where_there_is_none(app: AppUtil) -> None:
