@@ -15,7 +15,17 @@ import pytest
 
 from tests.native.app_util.cgroup import CLIENT, compiled, sent_by, under
 from tests.native.app_util.network import ACK, PORT, THERE, Network, until
-from tests.native.app_util.qjau import LIBRARY, MARKED, NOBODY, PRELUDE, SOURCE, AppUtil, Words, needs_root, run
+from tests.native.app_util.qjau import (
+    LIBRARY,
+    MARKED,
+    NOBODY,
+    PRELUDE,
+    SOURCE,
+    AppUtil,
+    Words,
+    needs_root,
+    run,
+)
 
 pytestmark = needs_root
 
