@@ -116,7 +116,7 @@ def test_prose_in_every_source_moves_no_identity(
     ("name", "old", "new", "moved"),
     [
         ("kmod-patches/sch_qjump.c", "return", "return  2 *", {"Linux", "the plugins of tc"}),
-        ("kmod-patches/tc/q_qjump.c", "return", "return  2 *", {"the plugins of tc"}),
+        ("kmod-patches/tc/q_qjump.c", "return true", "return  2 * true", {"the plugins of tc"}),
         ("kernel/config", "CONFIG_HZ=250", "CONFIG_HZ=100", {"Linux"}),
         ("native/nsping/nsping.c", "return", "return  2 *", {"nsping"}),
         ("native/barrier/src/shutdown.rs", "false", "true", {"barrier"}),
