@@ -98,7 +98,7 @@ def _explained_loss(image: Image, stop: Stop, waited_s: float) -> Iterator[None]
     except LostError as error:
         error.waited_s = waited_s
         if not stop.event.is_set():
-            with suppress(OSError):  # a kernel that is not in the cache
+            with suppress(OSError):  # a file outside the cache is missing: the loss says so
                 cache.check(image.kernel, image.initrd)
         raise
 
