@@ -15,7 +15,7 @@ if __name__ == "__main__":
 
 with environment.intact():
     from qjump_mn.analysis import pipeline, preload, terminal
-    from qjump_mn.console import Output, accept_everything
+    from qjump_mn.console import Output, replace_unencodable
     from qjump_mn.errors import BEGINS, last_words
     from qjump_mn.report import pdf
     from qjump_mn.results import reference
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     print the report or a disk is full.
     """
     options = _parser().parse_args(arguments)
-    accept_everything()
+    replace_unencodable()
     try:
         if options.wait and not _wait_for_start():
             return 0
