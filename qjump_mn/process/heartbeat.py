@@ -1,4 +1,4 @@
-"""Say that a long step still goes on, when nothing has been said for a while."""
+"""Repeat the last progress message if nothing has been printed for a while."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERVAL_S = 20.0
-"""The longest silence."""
+"""The longest time without a line, in s."""
 
 
 @contextmanager

@@ -1,5 +1,4 @@
-"""Which process it is, for a pid alone may be somebody else's by now; and what one used that has
-ended."""
+"""Identify processes by pid and start time (pids are reused); report a child's resource use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Root's half of a command that reads a stranger's files: start the command again as an ordinary
-user.
+"""Run a command that reads a stranger's files as an ordinary user, when root calls it.
 
 Root opens such a file only to copy it where that user cannot read it, and parses nothing. The
 user's half has no capabilities and cannot get any; where this kernel allows it, it has no network.
@@ -31,7 +30,8 @@ _BLOCK_BYTES = 1 << 20
 
 
 def user() -> Caller:
-    """Who called sudo, else nobody. Raises :class:`MachineError` where there is no such user."""
+    """Return sudo's caller, else the user nobody. Raises :class:`MachineError` without such a
+    user."""
     caller = directory.caller()
     if caller and caller.user:
         return caller
@@ -43,7 +43,7 @@ def user() -> Caller:
 
 
 def name_of(user: Caller) -> str:
-    """The user's name, or number."""
+    """Return the user's name, or "user" and the number."""
     try:
         return pwd.getpwuid(user.user).pw_name
     except KeyError:
@@ -51,8 +51,7 @@ def name_of(user: Caller) -> str:
 
 
 def without_rights(user: Caller) -> list[str]:
-    """What stands before a command line that is to run as this user, without any of root's
-    rights."""
+    """Return the prefix of a command line that runs as this user, without root's rights."""
     return ["setpriv", f"--reuid={user.user}", f"--regid={user.group}", *RIGHTS, "--"]
 
 
@@ -67,13 +66,13 @@ def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
     if done.stdout:
         return Path(os.fsdecode(done.stdout))
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise MachineError(f"root cannot act as {name_of(user)} here ({said}): call as an ordinary user")
+        reason = done.stderr.decode(errors="replace").strip()
+        raise MachineError(f"root cannot act as {name_of(user)} here ({reason}): call as an ordinary user")
     return None
 
 
 def check_checkout(user: Caller) -> None:
-    """Raise :class:`MachineError` where the user cannot read this checkout, or its Python."""
+    """Raise :class:`MachineError` if the user cannot read this checkout or its Python."""
     if unreadable := first_unreadable(user, [Path(__file__).parents[1] / "run.py", Path(sys.executable)]):
         raise MachineError(
             f"{name_of(user)} cannot read {unreadable}, and root does not read strangers' files: call as an "
