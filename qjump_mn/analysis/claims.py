@@ -49,7 +49,7 @@ class Formula:
         self.measures = tuple(map(".".join, paths))
 
     def number(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
-        """The value for one seed, or None where it is undefined."""
+        """Return the value for one seed; None if it is undefined."""
         value = self._value(measured, constants)
         return None if value is None else float(value)
 
@@ -148,10 +148,10 @@ class Claim:
     def lacks(self, plan: Plan) -> str:
         """The measures of what it shows that were not published, in words; empty where all were."""
         if not self._shows:
-            return ", for it shows nothing (write shows = ...)"
+            return ", because it shows nothing (write shows = ...)"
         names = (name for shown in self._shows for name in shown.measures)
         missing = [name for name in dict.fromkeys(names) if name not in plan.judged.published]
-        return f", for there is no {', '.join(map(repr, missing))}" if missing else ""
+        return f", because there is no {', '.join(map(repr, missing))}" if missing else ""
 
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
         """Whether it is true for one seed."""
@@ -166,13 +166,13 @@ class Claim:
         return all(predicate.is_knowable(measured, constants) for predicate in self._predicates)
 
     def shown(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
-        """The value to tell for one seed; None where none is defined."""
+        """Return the largest value that is shown for one seed; None if none is defined."""
         values = (formula.number(measured, constants) for formula in self._shows)
         return max((value for value in values if value is not None), default=None)
 
 
 def measures_of(text: str) -> set[str]:
-    """The measures that an expression names, "arm.workload.measure"."""
+    """Return the measures that an expression names, as "arm.workload.measure"."""
     return {".".join(path) for path in expression.parse(text, "").names if len(path) > 1}
 
 
@@ -192,7 +192,7 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
     """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is
     no size."""
     if not spec.factor >= 1 or not spec.because:
-        raise UsageError(f"{where}: give a factor of at least 1, and say because of what it is not smaller")
+        raise UsageError(f"{where}: set `factor` to 1 or more and explain it in `because`")
     if spec.published is not None:
         least, most = spec.published if isinstance(spec.published, tuple) else (spec.published,) * 2
         if not 0 < least <= most:
@@ -214,7 +214,8 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
 
 
 def _check_published(name: str, plan: Plan) -> None:
-    """Raise :class:`UsageError` for what is no measure; arms may be those of other presets."""
+    """Raise :class:`UsageError` for a name that is not a measure; its arm may be another
+    preset's."""
     path = tuple(name.split("."))
     try:
         if len(path) != 3 or path[0] in {arm.name for arm in plan.arms}:
@@ -235,9 +236,7 @@ def _points(plan: Plan, series: set[str], condition: Expression | None, where: s
     names none."""
     if not series:
         if condition:
-            raise UsageError(
-                f"{where}.where: the claim names no series, of which x is the value: leave `where` out"
-            )
+            raise UsageError(f"{where}.where: the claim names no series, so there is no x: leave `where` out")
         return [None]
     by_x: dict[float, dict[str, str]] = {}
     for arm in plan.arms:
@@ -254,7 +253,7 @@ def _points(plan: Plan, series: set[str], condition: Expression | None, where: s
 
 
 def _condition(condition: Expression, plan: Plan, point: Point) -> Formula:
-    """What chooses among the values of a sweep, before anything is measured."""
+    """Return the condition that selects values of a sweep, before anything is measured."""
 
     def kind_of(path: Path) -> Kind:
         if len(path) > 1:
@@ -283,7 +282,8 @@ def _arm_name(path: Path, point: Point | None) -> str:
 
 
 def _kind(path: Path, plan: Plan, point: Point | None) -> Kind:
-    """Every name is a number; raise :class:`UnknownNameError` for what ``plan`` has not."""
+    """Return the kind of a name, always a number. Raises :class:`UnknownNameError` for a wrong
+    name."""
     if len(path) == 1:
         _check_constant(path[0], plan, point)
     else:
@@ -303,9 +303,8 @@ def _check_constant(name: str, plan: Plan, point: Point | None) -> None:
 
 def _check_measure(path: Path, plan: Plan, point: Point | None) -> None:
     if len(path) != 3:
-        raise UnknownNameError(
-            f"is no measure: write arm.workload.measure, such as {_example(plan.arms[0].name, plan.arms[0])}"
-        )
+        example = _example(plan.arms[0].name, plan.arms[0])
+        raise UnknownNameError(f"is not a measure: write arm.workload.measure, such as {example}")
     _, workload, measure = path
     arms = {arm.name: arm for arm in plan.arms}
     arm = arms.get(_arm_name(path, point))
