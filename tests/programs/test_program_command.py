@@ -140,40 +140,44 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
         (
             "iperf3 -s -p 7000",
             "iperf3 -s -B {address}",
-            r"receiver\.command: \{address\} is of a flow, and there are hosts: give flows",
+            r"receiver\.command: \{address\} needs a flow, but hosts are given: give flows",
         ),
         (
             'hosts = ["h11"]',
             'hosts = ["h11"]\nflows = ["h1>h2"]',
-            "workloads.receiver: say where it runs: give either hosts or flows",
+            "workloads.receiver: give either hosts or flows, to say where it runs",
         ),
         ('hosts = ["h11"]', 'hosts = ["h99"]', "receiver.hosts: topology 'paper12' has no host 'h99'"),
-        ('hosts = ["h11"]', 'hosts = ["h1", "h1"]', "receiver.hosts: a host is named twice"),
+        ('hosts = ["h11"]', 'hosts = ["h1", "h1"]', "receiver.hosts: a host is listed twice"),
         ('flows = ["h8>h11"]', 'flows = ["h8>h99"]', "client.flows: topology 'paper12' has no host 'h99'"),
-        ("iperf3 -s -p 7000", "iperf3 '-s", "receiver.command: .* is no command line: No closing quotation"),
-        ("iperf3 -s -p 7000", "", "receiver.command: it is empty"),
+        (
+            "iperf3 -s -p 7000",
+            "iperf3 '-s",
+            "receiver.command: .* is not a command line: No closing quotation",
+        ),
+        ("iperf3 -s -p 7000", "", "receiver.command: the command is empty"),
         (
             'listens = "tcp:7000"',
             'listens = "7000"',
-            "receiver.ready.listens: '7000' is no port: write such as 'tcp:7000'",
+            "receiver.ready.listens: '7000' is not a port: write, for example, 'tcp:7000'",
         ),
-        ('listens = "tcp:7000"', "", "receiver.ready: give one of listens, says and exists"),
+        ('listens = "tcp:7000"', "", "receiver.ready: give exactly one of listens, says and exists"),
         (
             'role = "serve"',
             'role = "load"',
-            'receiver.ready: only what serves is waited for: use role = "serve"',
+            'receiver.ready: ready needs role = "serve"',
         ),
         (
             'role = "load"',
             'role = "disturb"',
             r"workloads\.copy\.role: 'disturb' is not possible: known are load, measure, serve",
         ),
-        (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: the end of what measures ends the trial"),
+        (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: a command that measures ends the trial"),
         (CLIENT, f"{CLIENT}\nretries = 3", "unknown field `retries`"),
         (
             "regex = 'time=([0-9.]+) ms'",
             "regex = 'time=([0-9.]+ ms'",
-            r"numbers\.rtt\.regex: .* is no regular expression: missing \)",
+            r"numbers\.rtt\.regex: .* is not a regular expression: missing \)",
         ),
         (
             "regex = 'time=([0-9.]+) ms'",
@@ -184,10 +188,10 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
         (
             'json = "end.sum',
             'json = "end..sum',
-            r"numbers\.received\.json: 'end\.\.sum.*' is no path: character 4 is wrong",
+            r"numbers\.received\.json: 'end\.\.sum.*' is not a path: character 4 is wrong",
         ),
         ('latency = "rtt"', 'latency = "delay"', "client.latency: there is no number 'delay'"),
-        ('unit = "ms"', 'unit = "s"', r"numbers\.rtt\.unit: a latency is in us or ms: give its unit"),
+        ('unit = "ms"', 'unit = "s"', r"numbers\.rtt\.unit: a latency needs the unit us or ms"),
         ("numbers.replies]", "numbers.p50_ms]", r"numbers\.p50_ms: there is another measure 'p50_ms'"),
         ("numbers.replies]", "numbers.rtt_p50]", r"numbers\.rtt_p50: there is another measure 'rtt_p50'"),
     ],
@@ -272,25 +276,29 @@ def test_numbers_are_taken_from_the_file_that_a_command_writes(folder: Path) -> 
         (
             "client",
             lambda text: text.replace("received", "came"),
-            r"number 'replies' is not in it: '\(\\\\d\+\) received' matches",
+            r"number 'replies' is not in the output: '\(\\\\d\+\) received' matches",
         ),
-        ("client", lambda text: text.replace("time=", "took="), "number 'rtt' is not in it"),
+        ("client", lambda text: text.replace("time=", "took="), "number 'rtt' is not in the output"),
         (
             "client",
             lambda text: text.replace("time=4.29", "time=3.7.3"),
-            r"number 'rtt': '3\.7\.3' is no number",
+            r"number 'rtt': '3\.7\.3' is not a number",
         ),
-        ("copy", lambda text: text[: len(text) // 2], "number 'received': the text is no JSON"),
+        ("copy", lambda text: text[: len(text) // 2], "number 'received': the output is not JSON"),
         (
             "copy",
             lambda text: text.replace("sum_received", "sum"),
-            "number 'received' is not in it: there is no 'sum_received' of",
+            "number 'received' is not in the output: there is no 'sum_received' of",
         ),
-        ("copy", lambda text: '{"end": 1}', "number 'received' is not in it: there is no 'sum_received'"),
+        (
+            "copy",
+            lambda text: '{"end": 1}',
+            "number 'received' is not in the output: there is no 'sum_received'",
+        ),
         (
             "copy",
             lambda text: '{"end": {"sum_received": {"bits_per_second": [1]}}}',
-            r"number 'received': \[1\] is no number",
+            r"number 'received': \[1\] is not a number",
         ),
     ],
 )
@@ -311,9 +319,9 @@ def test_shell_words_are_one_remark(folder: Path) -> None:
     line = "FOO=1 cat $HOME * < in | grep a && touch x > out 2>&1 ; ls ~/a"
     plan = plan_of(folder, CLIENT, f'command = "{line}"')
     words = "FOO=1, $HOME, *, <, |, &&, >, 2>&1, ;, ~/a"
-    (remark,) = [remark for remark in plan.shown.remarks if "no shell reads" in remark]
+    (remark,) = [remark for remark in plan.shown.remarks if "no shell interprets" in remark]
     assert remark.startswith(
-        f"workloads.client.command: no shell reads {words}: the program gets it as it is"
+        f"workloads.client.command: no shell interprets {words}: the program gets the text as it is"
     )
 
 

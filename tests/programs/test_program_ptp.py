@@ -119,6 +119,8 @@ def test_one_way_of_an_idle_network_is_known() -> None:
 
 
 def test_two_masters_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"workloads.ptp.flows: 2 masters would vie"):
+    with pytest.raises(
+        UsageError, match=r"workloads.ptp.flows: there are 2 masters: give all slaves the same"
+    ):
         resolve.plan("fig5", "smoke", ["workloads.ptp.flows=h9>h6,h3>h11"])
     assert resolve.plan("fig5", "smoke", ["workloads.ptp.flows=h9>h6,h3>h6"]).trials()

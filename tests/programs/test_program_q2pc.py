@@ -40,7 +40,7 @@ def bursts(trial: Trial) -> NoisePlan:
     [
         (
             'workloads.tcp.flows=["h1>h2", "h3>h4"]',
-            "there is one coordinator: begin every flow at the same host",
+            "there can be only one coordinator: start all flows at the same host",
         ),
         ("workloads.tcp.message=15B", "tcp.message: 15B is out of range: use 16B to 1472B"),
         ("workloads.tcp.message=1473B", "use 16B to 1472B"),
@@ -54,7 +54,7 @@ def bursts(trial: Trial) -> NoisePlan:
         ("workloads.bursts.burst=0", "bursts.burst: 0 is out of range: use 1 to 2055"),
         (
             "workloads.bursts.interval=100ms",
-            "bursts.burst: 100 is out of range: use 1 to 81, what the link carries in an interval",
+            r"bursts.burst: 100 is out of range: use 1 to 81 \(the link's capacity in an interval\)",
         ),
         ("workloads.bursts.interval=61s", "bursts.interval: 61s is out of range"),
     ],

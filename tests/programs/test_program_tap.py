@@ -76,7 +76,7 @@ def test_a_frame_is_in_the_switch_from_its_last_bit_in_to_its_last_bit_out() -> 
     ("text", "sentence"),
     [
         (TRACE.format(written=3), "tap: the kernel kept 2 of 3 events: tap fewer frames"),
-        ("", "tap: the kernel's trace is not there: the tap was cut off"),
+        ("", "tap: the kernel's trace is missing: the tap was cut off"),
     ],
 )
 def test_a_trace_that_is_not_whole_is_no_result(text: str, sentence: str) -> None:
@@ -89,9 +89,9 @@ def test_a_trace_that_is_not_whole_is_no_result(text: str, sentence: str) -> Non
     ("settings", "sentence"),
     [
         (["workloads.tap.at=s9"], "workloads.tap.at: topology 'paper12' has no switch 's9'"),
-        (["workloads.tap.at=s1"], "workloads.tap: h8>h10 does not pass s1"),
+        (["workloads.tap.at=s1"], "workloads.tap.at: h8>h10 does not pass s1"),
         (["workloads.tap.packet=9000B"], "workloads.tap.packet: 9kB is out of range: use 20B to 1500B"),
-        (["link.model=tbf"], "workloads.tap: taps are for links of model wire, and these are tbf"),
+        (["link.model=tbf"], "workloads.tap: a tap needs links of model wire (got tbf)"),
     ],
 )
 def test_what_cannot_be_is_told(settings: list[str], sentence: str) -> None:

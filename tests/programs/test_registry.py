@@ -161,8 +161,18 @@ UNIMPORTABLE = "cannot be imported ("
             f"nowhere:PROGRAM {UNIMPORTABLE}ModuleNotFoundError: No module named 'nowhere')",
         ),
         ({"echo": "somebodys:Echo"}, {}, "echo", "somebodys:Echo is not a qjump_mn.programs.base.Program"),
-        ({}, {"pong.jitter_ms": "numbers_of_somebody:JITTER"}, "pong", "there is no program 'pong' (a measure"),
-        ({}, {"ping.p50_ms": "numbers_of_somebody:JITTER"}, "ping", "program 'ping' already has a measure 'p50_ms'"),
+        (
+            {},
+            {"pong.jitter_ms": "numbers_of_somebody:JITTER"},
+            "pong",
+            "there is no program 'pong' (a measure",
+        ),
+        (
+            {},
+            {"ping.p50_ms": "numbers_of_somebody:JITTER"},
+            "ping",
+            "program 'ping' already has a measure 'p50_ms'",
+        ),
         ({}, {"ping.p50-ms": "numbers_of_somebody:JITTER"}, "ping", "'p50-ms' is not a measure's name"),
         (
             {},

@@ -99,7 +99,8 @@ def test_a_measure_that_cannot_be_imported_is_one_sentence(folder: Path) -> None
     measures.write_text("from qjump_mn import nothing_of_this_name\n")
     code, _, error = called(folder, "report", "results/last")
     assert (
-        code == 2 and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES cannot be imported" in error
+        code == 2
+        and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES cannot be imported" in error
     )
 
 
