@@ -16,7 +16,7 @@ if __name__ == "__main__":
 
 with environment.intact():
     from qjump_mn.analysis import pipeline, preload, terminal
-    from qjump_mn.console import Output, accept_everything
+    from qjump_mn.console import Output, replace_unencodable
     from qjump_mn.errors import BEGINS, last_words
     from qjump_mn.report import pdf
     from qjump_mn.results import reference
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--told", action="store_true", help="begin when told so by a line of standard input")
     options = parser.parse_args(arguments)
-    accept_everything()
+    replace_unencodable()
     try:
         if options.told and not _is_told():
             return 0

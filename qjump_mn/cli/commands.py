@@ -153,7 +153,7 @@ def _carried_out(request: Request, *, dry_run: bool) -> int:
     request = request._replace(preset=preset, settings=each[0])
     if len(each) > 1:
         return run_all.sweep(request, each, out, dry_run=dry_run)
-    return session.show(request, out) if dry_run else session.run(request, out)
+    return session.print_script(request, out) if dry_run else session.run(request, out)
 
 
 @app.command()
@@ -271,9 +271,9 @@ def compare(
     runs = compare.read(directories)
     compare.show(runs, out)
     if figure:
-        from qjump_mn.report.figures import overlay
+        from qjump_mn.cli import compare_figure
 
-        overlay.write(runs, figure)
+        compare_figure.write(runs, figure)
         out.print(f"drawn into {figure}", markup=False)
 
 

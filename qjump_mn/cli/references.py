@@ -9,7 +9,7 @@ from pathlib import Path
 from qjump_mn.errors import LostError
 from qjump_mn.model import loading
 from qjump_mn.process import temp_dirs
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import reference
 from qjump_mn.results.reference import NAMED, Reference
 
@@ -66,7 +66,7 @@ def _difference(before: Reference, now: Reference) -> str:
 
 def _call(module: str, *arguments: str) -> None:
     """Call one of our commands; what it prints is nobody's business unless it fails."""
-    argv, environment = of_ours(module, *arguments)
+    argv, environment = wrap_module(module, *arguments)
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in _RUNS:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]

@@ -178,7 +178,7 @@ def _task(request: Request, out: Console) -> Task:
         None,
     )
     # Made again when its turn comes: a connection to a cluster would have to last for hours.
-    with session.checked(plan, request, out) as backend:
+    with session.checked_backend(plan, request, out) as backend:
         expected_s = estimate.run(plan, backend).seconds
     if before is None:
         return Task(request, plan, None, None, expected_s)
@@ -208,9 +208,9 @@ def _done(task: Task, out: Console) -> Result:
         if run_directory is not None:
             code = session.resume(run_directory.path, out, request.scheduler, verbose=request.verbose)
         else:
-            backend = session.checked(plan, request, out)
-            run_directory = session.begin(plan, backend, request, out)
-            code = session.carry_out(backend, run_directory, plan, out, verbose=request.verbose)
+            backend = session.checked_backend(plan, request, out)
+            run_directory = session.create_run(plan, backend, request, out)
+            code = session.run_and_judge(backend, run_directory, plan, out, verbose=request.verbose)
     except Exception as error:
         if not isinstance(error, QJumpError) and not user_program_line(error):
             raise

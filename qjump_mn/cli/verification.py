@@ -49,9 +49,9 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     trials = _chosen(run, manifest, arms, sample)
     plan = manifest.plan
     hours = estimate.run(plan, backend, trials).seconds / 3600
-    if hours > session.LONGEST_S / 3600:
+    if hours > session.MAX_RUN_S / 3600:
         raise UsageError(
-            f"{run.path}: to run {session.counted(trials, 'trial')} again would take about {hours:.0f} "
+            f"{run.path}: to run {session.count(trials, 'trial')} again would take about {hours:.0f} "
             "hours: name fewer with --arms or --sample"
         )
     out.print(
@@ -135,7 +135,7 @@ def _compared(run: RunDirectory, again: RunDirectory, trials: Sequence[Trial], o
     if differing:
         out.print(f"not the same: {differing} of {len(trials)} trials differ", markup=False)
         return DIFFERS
-    out.print(f"identical: all {files} files of {session.counted(trials, 'trial')}", markup=False)
+    out.print(f"identical: all {files} files of {session.count(trials, 'trial')}", markup=False)
     return 0
 
 

@@ -121,7 +121,7 @@ def _seed(seed: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _deadline(seconds: float, what: str, tick_s: float = 0.0) -> Iterator[None]:
+def _deadline(seconds: float, phase: str, tick_s: float = 0.0) -> Iterator[None]:
     """Power off, with a line on the console, if the block overruns ``seconds`` of virtual time.
 
     Every ``tick_s`` a line says how long the block has taken. A process of its own does this,
@@ -136,7 +136,7 @@ def _deadline(seconds: float, what: str, tick_s: float = 0.0) -> Iterator[None]:
             time.sleep(max(0.0, began + ticks * tick_s - time.monotonic()))
             print(f"{_CLOCK}{ticks * tick_s:.9g}", flush=True)
         time.sleep(max(0.0, began + seconds - time.monotonic()))
-        print(f"agent: the {what} overran its virtual deadline of {seconds:g} s", flush=True)
+        print(f"agent: the {phase} overran its virtual deadline of {seconds:g} s", flush=True)
         _power_off()
     try:
         yield

@@ -128,11 +128,11 @@ def in_namespace(node: str) -> Iterator[None]:
 @contextmanager
 def _restored_namespace() -> Iterator[None]:
     """After the block, return this thread to its present network namespace."""
-    with OWN_NAMESPACE.open() as own:
+    with OWN_NAMESPACE.open() as namespace:
         try:
             yield
         finally:
-            _call("setns", own.fileno(), 0)
+            _call("setns", namespace.fileno(), 0)
 
 
 def _call(name: str, *arguments: int | bytes | None) -> None:

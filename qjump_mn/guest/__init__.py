@@ -15,7 +15,8 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def run(
     waited for the core, if there is no complete result: after a panic, out of memory, the deadline
     or ``stop``. The console is kept in these cases too.
     """
-    encoded, asked = (encode_setup(setup), encode_job(job)), time.monotonic()
+    encoded, arrived = (encode_setup(setup), encode_job(job)), time.monotonic()
     stop = stop or Stop()
     with cache.sentences(), core(progress, stop.event, long=long) as number:
         started = time.monotonic()
@@ -75,23 +76,31 @@ def run(
             core=number,
             stop=stop,
         )
-        try:
+        with _explained_loss(image, stop, started - arrived):
             outcome, trailer = _boot(boot, out)
-        except LostError as error:
-            error.waited_s = started - asked
-            if not stop.event.is_set():
-                cache.check(image.kernel, image.initrd)
-            raise
         wall_s = time.monotonic() - started
     return Result(
         exit_code=trailer.exit_code,
         virtual_s=trailer.virtual_ns / 1e9,
         wall_s=wall_s,
-        waited_s=started - asked,
+        waited_s=started - arrived,
         console=out / "console.log",
         sha256=_hashes(image, *encoded, trailer),
         used=outcome.used,
     )
+
+
+@contextmanager
+def _explained_loss(image: Image, stop: Stop, waited_s: float) -> Iterator[None]:
+    """Record the wait in a LostError, and blame a damaged image, unless the run was stopped."""
+    try:
+        yield
+    except LostError as error:
+        error.waited_s = waited_s
+        if not stop.event.is_set():
+            with suppress(OSError):  # a file outside the cache is missing: the loss says so
+                cache.check(image.kernel, image.initrd)
+        raise
 
 
 def _boot(boot: Callable[[Path], Outcome], out: Path) -> tuple[Outcome, Trailer]:

@@ -1,5 +1,5 @@
-"""``report.md`` and a self-contained ``report.html``: what was asked, what came out, and how to do it
-again."""
+"""Write ``report.md`` and, from it, the self-contained ``report.html``: what was asked, what came out,
+and how to do it again."""
 
 from __future__ import annotations
 

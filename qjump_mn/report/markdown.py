@@ -1,7 +1,7 @@
 """Make the report's page from its Markdown.
 
-Of HTML in the Markdown only what the template writes is kept: line breaks and parts that unfold. All else is
-shown as text.
+Of HTML in the Markdown only what the template writes is kept: line breaks and parts that unfold. All
+else is shown as text.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def parser() -> MarkdownIt:
 
 
 def render(text: str, pictures: Mapping[str, str], sections: Sequence[str]) -> markupsafe.Markup:
-    """Render the report's Markdown as HTML. ``pictures`` are elements to show instead of picture files, by
-    the path of the file; ``sections`` are those of the notes, as HTML."""
+    """Render the report's Markdown as HTML. ``pictures`` are elements to show instead of picture
+    files, by the path of the file; ``sections`` are those of the notes, as HTML."""
     markdown = parser()
     for name in ("html_block", "html_inline"):
         markdown.add_render_rule(name, _html)

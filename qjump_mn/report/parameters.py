@@ -1,4 +1,4 @@
-"""What a run was made with, for the report: network, workloads, schemes, limits, and equations with their
+"""Word what a run was made with: network, workloads, schemes, limits, and equations with their
 numbers."""
 
 from __future__ import annotations

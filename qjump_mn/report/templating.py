@@ -1,4 +1,4 @@
-"""The templates of pages and texts, with what they word things by."""
+"""Load the templates of pages and texts, and escape values for Markdown."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def page(name: str) -> jinja2.Template:
-    """A template of HTML: what it is given is text, unless it is Markup."""
+    """Load a template of HTML, which escapes values unless they are Markup."""
     return _environment(autoescape=True).get_template(name)
 
 
 def text(name: str) -> jinja2.Template:
-    """A template of Markdown: what it is given is text, unless it is Markup."""
+    """Load a template of Markdown, which escapes values unless they are Markup."""
     return _environment(autoescape=False).get_template(name)
 
 
 def sentence(words: object) -> str:
-    """The same, beginning with a capital letter."""
+    """Capitalise the first letter."""
     return str(words)[:1].upper() + str(words)[1:]
 
 
@@ -45,8 +45,8 @@ _MARKS = re.compile(r"(`[^`]*`)|\\(?=[!-/:-@\[-`{-~])|\*(?! )|(?<! )\*|(?<!\w)_|
 
 
 def _plain(value: Any) -> Any:
-    """Escape a value for Markdown, so that it has no HTML, links, pictures, emphasis or lines of its own: a
-    reader of a stranger's report must see words as words. Markup stays as it is."""
+    """Escape a value for Markdown, so that it has no HTML, links, pictures, emphasis or lines of its
+    own: a reader of a stranger's report must see words as words. Markup stays as it is."""
     if not isinstance(value, str) or isinstance(value, markupsafe.Markup):
         return value
     words = " ".join(value.splitlines())
@@ -61,49 +61,49 @@ def _escaped(mark: re.Match[str]) -> str:
 
 
 def code(words: object) -> markupsafe.Markup:
-    """A piece of code in a cell of a table, without the backticks that would end it; "" for no words."""
+    """Write a cell of a table as code, without the backticks that would end it; "" for no words."""
     inside = " ".join(str(words).splitlines()).replace("`", "'").replace("|", "\\|")
     return markupsafe.Markup(f"`{inside}`" if inside else "")
 
 
 def cell(value: object) -> markupsafe.Markup:
-    """A cell of a Markdown table."""
+    """Escape a value for a cell of a Markdown table."""
     if isinstance(value, markupsafe.Markup):
         return value
     return markupsafe.Markup(_plain(str(value)).replace("|", "\\|"))
 
 
 def lines(values: Iterable[object]) -> markupsafe.Markup:
-    """The lines of one cell; empty ones are left out."""
+    """Join the lines of one cell; empty ones are left out."""
     return markupsafe.Markup("<br>".join(filter(None, map(cell, values))))
 
 
 def strong(words: object, is_strong: bool = True) -> markupsafe.Markup:
-    """Words in bold, unless ``is_strong`` is false."""
+    """Set words in bold, unless ``is_strong`` is false."""
     return markupsafe.Markup(f"**{_plain(str(words))}**" if is_strong else _plain(str(words)))
 
 
 def soft(words: str) -> markupsafe.Markup:
-    """Words of a cell that are less important."""
+    """Set apart words of a cell that are less important."""
     return markupsafe.Markup(f"*{cell(words)}*")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> markupsafe.Markup:
-    """A Markdown table; columns from ``numbers`` on hold numbers."""
+    """Write a Markdown table; columns from ``numbers`` on hold numbers."""
     under = ["---:" if column >= numbers else "---" for column in range(len(heads))]
     shown = (map(cell, heads), under, *(map(cell, row) for row in rows))
     return markupsafe.Markup("\n".join(f"| {' | '.join(cells)} |" for cells in shown))
 
 
 def _block(texts: Iterable[str]) -> markupsafe.Markup:
-    """Lines of code, behind a fence that none of them ends."""
+    """Write lines of code, behind a fence that none of them ends."""
     inside = "\n".join(texts)
     fence = max([2, *map(len, re.findall("`+", inside))]) * "`" + "`"
     return markupsafe.Markup(f"{fence}\n{inside}\n{fence}")
 
 
 def _raw(words: object) -> markupsafe.Markup:
-    """Words in a line of HTML."""
+    """Escape words for a line of HTML."""
     return markupsafe.escape(" ".join(str(words).splitlines()))
 
 

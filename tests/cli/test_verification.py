@@ -203,7 +203,7 @@ def test_what_cannot_be_run_again_is_refused(run: RunDirectory, tmp_path: Path, 
 def test_run_of_days_is_not_verified(
     run: RunDirectory, backend: Repeating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "LONGEST_S", 1.0)
+    monkeypatch.setattr(session, "MAX_RUN_S", 1.0)
     with pytest.raises(UsageError, match="to run 4 trials again would take about 0 hours: name fewer with"):
         said(run)
     assert backend.ran == []
@@ -304,7 +304,9 @@ def test_strangers_run_on_the_host_is_not_resumed(
     run: RunDirectory, backend: Repeating, name: str, change: Callable[[Path], object], reason: str
 ) -> None:
     change(on_host(run, backend).path / name)
-    with pytest.raises(UsageError, match=f"only your own run is resumed with the backend host, .*{reason}"):
+    with pytest.raises(
+        UsageError, match=f"only your own run can be resumed with the backend host, .*{reason}"
+    ):
         session.resume(run.path, Console(file=io.StringIO()))
     assert backend.ran == []
 
