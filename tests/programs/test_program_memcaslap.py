@@ -68,7 +68,7 @@ def test_each_second_has_a_row_for_each_operation() -> None:
     assert (gets, sets, both) == (10630, 1280, 11910)
 
 
-def test_the_summary_has_every_bucket() -> None:
+def test_summary_has_all_buckets() -> None:
     found = table(text("contended"))
     run = only(found, kind="run", op="TOTAL").to_pylist()[0]
     assert [run[name] for name in ("end_s", "ops", "min_us", "max_us", "avg_us", "std_us", "geo_us")] == [
@@ -85,7 +85,7 @@ def test_the_summary_has_every_bucket() -> None:
     assert counts == {1 << 16: 72, 1 << 17: 4740, 1 << 18: 2983, 1 << 19: 430, 1 << 20: 166}
 
 
-def test_what_is_measured_is_what_the_statistics_can_tell() -> None:
+def test_measures_follow_from_the_statistics() -> None:
     alone, contended = values(text("alone")), values(text("contended"))
     assert set(alone) == set(contended) == set(WORKLOAD.MEASURES)
     assert (alone["requests_per_s"], alone["min_ms"], alone["mean_ms"], alone["max_ms"]) == (
@@ -106,7 +106,7 @@ def test_what_is_measured_is_what_the_statistics_can_tell() -> None:
     assert contended["over_200ms_at_most"] == (2983 + 430 + 166) / 8391
 
 
-def test_a_maximum_says_that_one_was_over() -> None:
+def test_maximum_above_the_limit_counts_as_one_request() -> None:
     raw = (
         text("alone")
         .replace("Max:    126702", "Max:    200001", 3)
@@ -150,7 +150,7 @@ def test_a_second_without_an_answer_has_no_latency() -> None:
         ("", 10, "this is not output of memcaslap: it begins with ''"),
     ],
 )
-def test_a_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: str) -> None:
+def test_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         memcaslap.parse(raw, seconds)
 
@@ -167,19 +167,19 @@ def test_a_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: st
         (lambda raw: raw.replace("get_misses: 0\n", ""), "has no line get_misses"),
     ],
 )
-def test_output_that_is_not_whole_is_lost(damage: Callable[[str], str], sentence: str) -> None:
+def test_incomplete_output_is_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         table(damage(text("alone")))
 
 
-def test_another_version_is_lost_by_both_names() -> None:
+def test_other_version_is_lost_and_names_both() -> None:
     with pytest.raises(
         LostError, match=r"this is 'memaslap v1\.1', but only output of 'memaslap v1\.0' can be read"
     ):
         table(text("alone"), version="memaslap v1.1\n")
 
 
-def test_it_is_started_with_the_papers_flags_and_a_server_like_memloads() -> None:
+def test_launches_have_the_papers_flags_and_memloads_server() -> None:
     server, version, told, client = launches(WORKLOAD, TRIAL)
     assert client.argv[3:] == tuple(
         "-F memaslap-h3-h11.memcaslap.cnf -B -S 1s -T 2 -c 128 -w 10k -t 10s".split()
@@ -233,6 +233,6 @@ def test_it_is_started_with_the_papers_flags_and_a_server_like_memloads() -> Non
         ),
     ],
 )
-def test_what_memcaslap_cannot_do_is_refused(setting: str, sentence: str) -> None:
+def test_invalid_settings_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         resolve.plan("fig3b", "memaslap", [setting])
