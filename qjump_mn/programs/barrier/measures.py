@@ -1,4 +1,4 @@
-"""Measures of barrier: how long barriers took, in ms, counting each process's time of each barrier."""
+"""Measures of barrier: how long barriers took, in ms; each counts once for every process."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
 
 def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
     rows = tables.tables[workload.name].to_pylist()
-    # A ping waits for lost replies, so the window may end a little later than the flows. The goodput
-    # counts only complete intervals.
+    # A ping waits for lost replies, so the window may end a little later than the flows. The
+    # goodput counts only complete intervals.
     start_s, end_s = tables.facts.window_s
     until_s = min(end_s, start_s + tables.trial.duration_ns / 1e9)
     # A receiver whose sender was stopped does not report its last, incomplete interval.

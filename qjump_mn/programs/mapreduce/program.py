@@ -1,4 +1,4 @@
-"""mapreduce: a job whose reducers fetch their share of every map's output, in the simulator only."""
+"""mapreduce: a job whose reducers fetch from every map, in the simulator only."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
     ``parallel_copies`` at a time. Computing times are exponential with the given means; 0 means
     none. ``flows`` are all ordered pairs of ``hosts``."""
 
-    # Throughput is per host, latency the mean of all packets; "dropped" is a share of all packets sent,
-    # its kinds are shares of those dropped, and "marked" is a share of the data delivered.
+    # Throughput is per host, latency the mean of all packets; "dropped" is a share of all packets
+    # sent, its kinds are shares of those dropped, and "marked" is a share of the data delivered.
     MEASURES: ClassVar = {
         "runtime_s": "runtime, s",
         "shuffled_s": "shuffled after, s",

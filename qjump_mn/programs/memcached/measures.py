@@ -38,8 +38,8 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
     measures = of_latencies(table)
     measures["requests_per_s"] = 0.0
     if table.num_rows:
-        # Answers after the end of the load do not count as throughput: behind a small budget they would
-        # be a third of all.
+        # Answers after the end of the load do not count as throughput: behind a small budget they
+        # would be a third of all.
         answered = table.filter(pc.is_valid(table["latency_us"]))
         done_ns = answered["due_ns"].to_numpy() + answered["latency_us"].to_numpy() * 1e3
         in_time = np.count_nonzero(done_ns <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)

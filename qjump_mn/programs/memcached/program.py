@@ -193,7 +193,8 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
     for index, flow in enumerate(plan.flows):
         source, destination = flow
         common = _memload(plan, trial.network.addresses[destination])
-        # Before any load starts: through a full buffer, storing would take longer than the measurement.
+        # Before any load starts: through a full buffer, storing would take longer than the
+        # measurement.
         yield Launch("serve", source, (*common, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
         client = (
             *(*common, "--stored", *_loop(plan), "--get-fraction", f"{plan.get_fraction:g}"),

@@ -41,7 +41,7 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
 
 
 def _bounds(table: pa.Table, max_ms: float) -> dict[str, float]:
-    """What the buckets of all flows say of percentiles and of requests that took more than 200 ms."""
+    """Bounds from the buckets of all flows: percentiles, and requests that took more than 200 ms."""
     buckets = (
         table.filter((pc.field("kind") == "bucket") & (pc.field("op") == "TOTAL"))
         .group_by("at_most_us")

@@ -188,8 +188,8 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
     yield from memcached.servers(plan, trial)
     yield Launch("serve", plan.flows[0][0], ("memcaslap", "-V"), version_name(plan))
     for flow in plan.flows:
-        # Without a configuration it reads, or writes, a file in the user's home. Commands are 0 (SET)
-        # and 1 (GET), each with its share.
+        # Without a configuration it reads, or writes, a file in the user's home. Commands are 0
+        # (SET) and 1 (GET), each with its share.
         sizes = f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} {plan.value_bytes} 1"
         settings = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
         yield Launch("serve", flow[0], ("printf", settings), output_name(plan, flow, "cnf"))

@@ -60,7 +60,7 @@ def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
 
 
 def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
-    """Check that an idle ping takes as long as the wire, and that every request is accounted for."""
+    """Check that an idle ping takes as long as the wire, and that no request is unaccounted for."""
     yield _idle(clock, data)
     yield _pings(data)
 
@@ -144,8 +144,9 @@ def _pings(data: Sequence[TrialTables]) -> Check:
                 )
             sent += table.num_rows
             received += table.num_rows - table["latency_us"].null_count
-            # Below PING_UNANSWERED_NS, iputils waits longer after an unanswered request. On links that
-            # keep packets charged to their sender, waiting packets delay ping: that is not an error.
+            # Below PING_UNANSWERED_NS, iputils waits longer after an unanswered request. On links
+            # that keep packets charged to their sender, waiting packets delay ping: that is not an
+            # error.
             exact = (
                 (not ping.is_iputils or ping.interval_ns >= theory.PING_UNANSWERED_NS)
                 and network.link.orphan

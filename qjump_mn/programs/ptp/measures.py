@@ -43,7 +43,7 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
 
 
 def wire(table: pa.Table, plan: PtpPlan, trial: Trial) -> OnTheWire:
-    """One-way time of each message; all have the same length, and both directions the same links."""
+    """One-way time of each message; all have one length, and both directions the same links."""
     least_us = {">".join(flow): plan.one_way_ns(trial.network, flow) / 1e3 for flow in plan.flows}
     return OnTheWire(delays_us(table).to_numpy(), by_flow(table, least_us))
 

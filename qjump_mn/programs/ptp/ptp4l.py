@@ -18,13 +18,13 @@ READY_S = 40.0
 """A master waits 6 to 8 s for a better one; a slave waits for two Announces, 2 s apart, then for
 its first offset: 14 s in total."""
 
-# linuxptp 4.2: stamps by the kernel, messages on standard output only, no clock adjusted. By default
-# a Sync and a Delay_Req every second; Delay_Req go to the master alone, like ptpd's. It waits for the
-# sending time before it does anything else: by default for 1 ms, less than an epoch.
+# linuxptp 4.2: stamps by the kernel, messages on standard output only, no clock adjusted. By
+# default a Sync and a Delay_Req every second; Delay_Req go to the master alone, like ptpd's. It
+# waits for the sending time before it does anything else: by default for 1 ms, less than an epoch.
 PTP4L = ("ptp4l", "-4", "-S", "-m", "-q", "--free_running=1", "--hybrid_e2e=1", "--tx_timestamp_timeout=1000")
 
-# pmc ends when its input ends, so its input is a pipe that it holds open itself. With no hops ("-b 0")
-# it does not ask the master.
+# pmc ends when its input ends, so its input is a pipe that it holds open itself. With no hops ("-b
+# 0") it does not ask the master.
 INPUT = ("sh", "-c", 'mkfifo $$ && exec <>$$ && rm $$ && echo "$0" >&0 && exec "$@"')
 SUBSCRIBE = (
     "SET SUBSCRIBE_EVENTS_NP duration 65535 NOTIFY_PORT_STATE off NOTIFY_TIME_SYNC on NOTIFY_PARENT_DATA_SET "
@@ -59,7 +59,8 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
     receives its events."""
 
     def ptp4l(host: str, options: tuple[str, ...], says: str) -> Launch:
-        # Sockets lie in the trial's folder and have the host's name, because hosts share a file system.
+        # Sockets lie in the trial's folder and have the host's name, because hosts share a file
+        # system.
         sockets = (f"--uds_address={host}.ptp4l", f"--uds_ro_address={host}.ptp4l-ro")
         argv = (*PTP4L, *options, *sockets, "-i", f"{host}-eth0.{trial.network.vlan}")
         return Launch(

@@ -67,8 +67,8 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
         )
 
     pace = tuple(f"--ptpengine:log_{kind}_interval={plan.log_interval}" for kind in ("sync", "delayreq"))
-    # Defaults are a second, for a master and for a slave's first request. Until that is answered, the
-    # slave's offset contains the whole delay of a Sync.
+    # Defaults are a second, for a master and for a slave's first request. Until that is answered,
+    # the slave's offset contains the whole delay of a Sync.
     master_pace, slave_pace = pace if plan.log_interval else (), pace
     if plan.log_interval:
         slave_pace = (*pace, f"--ptpengine:log_delayreq_interval_initial={plan.log_interval}")

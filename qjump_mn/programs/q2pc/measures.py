@@ -54,8 +54,8 @@ def moved(said: Said) -> Iterator[Moved]:
         for direction in (flow[::-1],) if plan.copied else (flow, flow[::-1]):
             yield Moved.datagrams(direction, plan.level, size, 2 * completed, None)
         if not tcp:
-            # The end cuts a request off. The coordinator's kernel then answers late replies with an ICMP
-            # error, which has no level and quotes the reply.
+            # The end cuts a request off. The coordinator's kernel then answers late replies with an
+            # ICMP error, which has no level and quotes the reply.
             error = theory.PING_HEADERS_BYTES + size
             beyond = max(0, theory.wire_bytes(error) - HEADERS_BYTES)
             yield Moved(flow, KERNELS_LEVEL, sent_frames=1, sent_payload=beyond)

@@ -18,7 +18,7 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of the rounds that ended during the measurement, and of the copies in that time."""
+    """The measures of the rounds that ended during the measurement, and of its copies."""
     start, end = facts.window_ns
     rounds = table.filter(
         (pc.field("step") == "round") & (pc.field("end_ns") >= start) & (pc.field("end_ns") <= end)
