@@ -277,7 +277,7 @@ def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDir
         ("experiment = 'fig3a'\npreset = '10g'\nbackend = 'guest'", "is not for the guest"),
         (
             "experiment = 'fig3a'\npreset = 'smoke'\nschemes = ['ecn']\narms = ['idle']",
-            "--arms leaves out what --scheme ecn adds",
+            "--arms leaves out the arm that --scheme ecn adds",
         ),
         (
             "experiment = 'fig3a'\npreset = 'smoke'\nfree = ['sed']",

@@ -254,7 +254,7 @@ def test_program_is_not_imported_unless_its_experiment_is_named(folder: Path, wo
     _, said, error = called(folder, *words)
     assert not file.exists()
     if words == ["list"]:
-        assert f"{NAME} has a program of its own: see  qjump-mn explain {NAME}\n" in said, error
+        assert f"{NAME} uses a program of its own: see  qjump-mn explain {NAME}\n" in said, error
     assert called(folder, "explain", NAME)[0] == 0 and file.exists()
 
 
