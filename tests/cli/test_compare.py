@@ -131,7 +131,7 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
         verdicts.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
     )
     with pytest.raises(
-        UsageError, match=r"^the runs, of fig3a, have no measure of the same arm: there is noth"
+        UsageError, match=r"^the runs \(of fig3a\) cannot be compared: no arm was measured in all"
     ):
         shown(usual, other)
 
