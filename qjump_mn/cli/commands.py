@@ -221,7 +221,7 @@ def new(
     ],
     name: Annotated[str, typer.Argument(help="its name", show_default=False)],
 ) -> None:
-    """Write a template for your own experiment, scheme, topology or program.
+    """Write a new experiment, scheme, topology or program.
 
     The new file is commented and runs without changes.
     """

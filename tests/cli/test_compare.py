@@ -65,7 +65,7 @@ def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
     assert re.search(r"\(1, 1 to 1\)$", row(text, "ping alone", "median"))
     found = re.search(r"\(([\d.]+), ([\d.]+) to ([\d.]+)\)$", row(text, "ping + iperf3", "median"))
     assert found and 0.7 < float(found[2]) <= float(found[1]) <= float(found[3]) < 1.0
-    assert text.endswith("and its 95 % interval\n")
+    assert text.endswith("with its 95 % interval\n")
 
 
 def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     path = made(tmp_path)
     text = shown(path, path)
-    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "from three seeds on" in text
+    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "with three seeds or more" in text
 
 
 def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:

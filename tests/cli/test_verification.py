@@ -212,7 +212,7 @@ def test_run_of_days_is_not_verified(
 def sampled(run: RunDirectory) -> int | None:
     """What ``check`` does where nobody has said whether to run trials again."""
     findings = Findings(code=0, is_done=True)
-    return checking._again(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
+    return checking._rerun(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
 
 
 def test_check_repeats_a_trial_of_the_shortest_arm(

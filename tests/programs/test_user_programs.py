@@ -67,11 +67,11 @@ def test_its_processes_are_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("ping", "program 'ping' is there already: take another name"),
-        ("base", "program 'base' is there already: take another name"),
-        ("a-b", "new program: 'a-b' is no name of a Python package: use letters, digits and _"),
-        ("fig3a", "experiment 'fig3a' is there already, "),
-        (NAME, f"program '{NAME}' is there already: take another name"),
+        ("ping", "program 'ping' exists already: use another name"),
+        ("base", "program 'base' exists already: use another name"),
+        ("a-b", "new program: 'a-b' is not the name of a Python package: use letters, digits and _"),
+        ("fig3a", "experiment 'fig3a' exists already, "),
+        (NAME, f"program '{NAME}' exists already: use another name"),
     ],
 )
 def test_what_cannot_be_begun_is_refused(name: str, sentence: str, folder: Path) -> None:
