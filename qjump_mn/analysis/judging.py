@@ -16,7 +16,7 @@ from typing import Any, Self, TextIO
 
 from qjump_mn.errors import BEGINS, LostError, MachineError, command, error_of
 from qjump_mn.process import temp_dirs, unprivileged
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory, outcome
 
 
@@ -116,7 +116,7 @@ def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen
     """The process that judges the run directory, started with more ``words`` on its command line and Popen's
     ``options``. Under sudo it is the caller's, and root's analysis of somebody's run is its owner's. It ends
     with this process, and hears no Ctrl-C itself."""
-    argv, environment = of_ours("qjump_mn.analysis", str(run), *words)
+    argv, environment = wrap_module("qjump_mn.analysis", str(run), *words)
     with ExitStack() as stack:
         # A notebook's backend is a module that the notebook's Python has.
         environment |= {"MPLBACKEND": "agg", **temp_dirs.for_matplotlib(stack)}

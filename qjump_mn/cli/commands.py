@@ -271,9 +271,9 @@ def compare(
     runs = compare.read(directories)
     compare.show(runs, out)
     if figure:
-        from qjump_mn.report.figures import overlay
+        from qjump_mn.cli import compare_figure
 
-        overlay.write(runs, figure)
+        compare_figure.write(runs, figure)
         out.print(f"drawn into {figure}", markup=False)
 
 

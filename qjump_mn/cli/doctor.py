@@ -23,7 +23,7 @@ from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.guest import outer
 from qjump_mn.guest.cores import BusyError, core
 from qjump_mn.install import environment
-from qjump_mn.process import leash, temp_dirs
+from qjump_mn.process import die_with_parent, temp_dirs
 from qjump_mn.toolbox import machines, make_tree
 
 GUEST_S = 15.0
@@ -151,7 +151,7 @@ def _findings(detail: Callable[[str], None], deadline: float) -> Iterator[Findin
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
-    if lacking := leash.missing():
+    if lacking := die_with_parent.missing():
         yield Finding("util-linux", State.MISSING, f"no {', no '.join(lacking)}", "install util-linux")
     if not outer.is_wanted():
         detail(f"starting a guest, which takes {GUEST_S:.0f} s at most")

@@ -9,7 +9,7 @@ from pathlib import Path
 from qjump_mn.errors import LostError
 from qjump_mn.model import loading
 from qjump_mn.process import temp_dirs
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import reference
 from qjump_mn.results.reference import NAMED, Reference
 
@@ -67,7 +67,7 @@ def _difference(old: Reference, new: Reference) -> str:
 
 def _call(module: str, *arguments: str) -> None:
     """Run one of our modules as a command; hide its output unless it fails."""
-    argv, environment = of_ours(module, *arguments)
+    argv, environment = wrap_module(module, *arguments)
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in _VALID_EXIT_CODES:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]

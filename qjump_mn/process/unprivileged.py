@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError, reason_of
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller
 
@@ -83,7 +83,7 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
     """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a while;
     return its exit code. Raises :class:`MachineError` where the user cannot use the folder, and
     :class:`LostError` where something has killed it."""
-    argv, environment = of_ours("qjump_mn.run", *words)
+    argv, environment = wrap_module("qjump_mn.run", *words)
     if first_unreadable(user, [folder]):
         raise MachineError(
             f"{name_of(user)} cannot use {folder}: set TMPDIR to a folder that every user may write"

@@ -17,40 +17,17 @@ from qjump_mn.model.scheme import Setting
 from qjump_mn.model.topology import Link
 from qjump_mn.simulation.stage import wire_bytes
 
-_QUEUES: dict[str, type[Any]] = {
-    "drop-tail": qjump_sim.DropTail,
-    "marking": qjump_sim.Marking,
-    "threshold": qjump_sim.Threshold,
-    "red": qjump_sim.Red,
-    "linux-red": qjump_sim.Red,
-    "codel": qjump_sim.CoDel,
-    "priority": qjump_sim.Priority,
-    "pfabric": qjump_sim.PFabric,
-    "round-robin": qjump_sim.RoundRobin,
-    "wfq": qjump_sim.Wfq,
-    "level-red": qjump_sim.LevelRed,
-    "time-aware": qjump_sim.TimeAware,
-    "pie": qjump_sim.Pie,
-    "dualpi2": qjump_sim.DualPi2,
-}
+_QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
 _CONGESTION: dict[str, Any] = {kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)}
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
+_TIME = "Duration"
+"""The unit of settings in ps, which an experiment gives with a unit."""
 _LINUX = "linux"
 """``like`` this, hosts and switches are those of the emulation."""
 _CONNECTIONS = 4095
 """That a pair of hosts keeps open: what programs of the emulation open beforehand is open."""
-_TIMES: dict[type[Any], frozenset[str]] = {
-    qjump_sim.CoDel: frozenset({"target", "interval"}),
-    qjump_sim.Pie: frozenset({"target", "update", "burst"}),
-    qjump_sim.DualPi2: frozenset({"target", "update", "least", "range"}),
-    qjump_sim.TimeAware: frozenset({"base"}),
-    qjump_sim.Swift: frozenset({"base", "scaling"}),
-    qjump_sim.Dcqcn: frozenset({"report", "alpha_timer", "timer"}),
-    qjump_sim.Transport: frozenset({"min_rto", "max_rto", "delayed_ack", "handshake", "initial_rto"}),
-}
-"""Fields that hold ps, which an experiment gives with a unit. The other whole numbers count something."""
 _SAID = {bool: "true or false", int: "a whole number", float: "a number"}
 _G = "g_shift"
 _NONE = "none"
@@ -305,7 +282,7 @@ def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
 
 def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict[str, Any]:
     """Settings by the names of ``kind``'s fields, as these are."""
-    types, times = typing.get_type_hints(kind), _TIMES.get(kind, frozenset())
+    types, units_of = typing.get_type_hints(kind), qjump_sim.UNITS.get(kind.__name__, {})
     values: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in types:
@@ -317,7 +294,7 @@ def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict
         kinds = (types[name], *typing.get_args(types[name]))
         if value == _NONE and type(None) in kinds:
             values[name] = None
-        elif name in times:
+        elif units_of.get(name) == _TIME:
             values[name] = _time(f"{where}.{name}", value)
         else:
             values[name] = _value(f"{where}.{name}", value, kinds, link)

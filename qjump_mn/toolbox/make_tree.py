@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn.errors import MachineError
 from qjump_mn.install import environment
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.toolbox import mirrors, origins, packages, processors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import host_program
@@ -109,7 +109,7 @@ def _mmdebstrap(
     progress(f"unpacking Debian {lock.suite} for {lock.name}, about a minute")
     lines: list[str] = []
     with subprocess.Popen(
-        leashed([host_program("unshare"), *isolated, *argv]),
+        wrap_command([host_program("unshare"), *isolated, *argv]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

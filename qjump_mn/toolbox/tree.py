@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.toolbox import processors
 from qjump_mn.toolbox.lock import Package
 from qjump_mn.toolbox.processors import Processor
@@ -142,7 +142,7 @@ class Tree:
             "sh",
         ]
         done = subprocess.run(
-            leashed([*unshare, str(folder), str(self.root), *argv]),
+            wrap_command([*unshare, str(folder), str(self.root), *argv]),
             env={**_ENVIRONMENT, **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace",

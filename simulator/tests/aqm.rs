@@ -2,8 +2,9 @@
 //! Active queue management in networks, and what is known of each port.
 
 use qjump_sim::{
-    Bytes, Cable, CoDel, Congestion, End, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine, Limit, Pause, PortResult, Profile,
-    Protection, Ps, Queue, Reading, Red, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, US,
+    Bytes, Cable, CoDel, Congestion, End, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine, Limit, PFabric, Pause, PortResult,
+    Priority, Profile, Protection, Ps, Queue, Reading, Red, Scheme, Simulation, Source, Threshold, Topology, Transport, Tree,
+    Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -40,11 +41,11 @@ fn ports_tell_their_queues() {
     let schemes = [
         (Queue::DropTail(Limit::None), None),
         (Queue::DropTail(Limit::Packets(9)), None),
-        (Queue::Priority { limit: 1 << 40 }, None),
-        (Queue::PFabric { limit: 1 << 40 }, None),
+        (Queue::Priority(Priority { limit: 1 << 40 }), None),
+        (Queue::PFabric(PFabric { limit: 1 << 40 }), None),
         (codel(MS, MS), None),
         (Queue::DropTail(Limit::None), Some(never)),
-        (Queue::Priority { limit: 1 << 40 }, Some(never)),
+        (Queue::Priority(Priority { limit: 1 << 40 }), Some(never)),
     ];
     for (queue, pause) in schemes {
         let scheme = Scheme { queue, pause, ..Scheme::tcp() };
@@ -68,7 +69,7 @@ fn waiting_ends_with_the_run() {
     let queues = [
         (Queue::DropTail(Limit::None), None),
         (Queue::DropTail(Limit::Packets(9)), None),
-        (Queue::Priority { limit: 1 << 40 }, None),
+        (Queue::Priority(Priority { limit: 1 << 40 }), None),
         (codel(MS, MS), None),
         (Queue::DropTail(Limit::None), Some(never)),
     ];
@@ -97,7 +98,7 @@ fn waiting_ends_with_the_run() {
 /// Mean number of packets that wait: load² / (2 (1 − load)) for M/D/1.
 #[test]
 fn waiting_is_the_mean_queue() {
-    for queue in [Queue::DropTail(Limit::None), Queue::Priority { limit: 1 << 40 }, codel(1_000 * MS, 1_000 * MS)] {
+    for queue in [Queue::DropTail(Limit::None), Queue::Priority(Priority { limit: 1 << 40 }), codel(1_000 * MS, 1_000 * MS)] {
         let scheme = Scheme { queue, ..Scheme::tcp() };
         let simulation = watch(&pair(10 * GBIT), &scheme, &datagrams(Gap::Poisson(2 * US), 2_000_000), Ps::MAX);
         let sender = port(&simulation, End::Host(0), End::Switch(0));
@@ -213,7 +214,7 @@ fn plain_marking_keeps_the_modelled_queue() {
         let workload = Workload::of_flows(Flows::List((0..n).map(flow).collect()));
         for mark in [Limit::Bytes(threshold * 1_500), Limit::Packets(threshold as u32), Limit::Time(threshold * 1_200_000)] {
             let mut scheme = Scheme::dctcp();
-            scheme.queue = Queue::Threshold { limit: Limit::None, threshold: mark };
+            scheme.queue = Queue::Threshold(Threshold { limit: Limit::None, threshold: mark });
             scheme.transport.max_window = 1_000;
             let mut simulation = Simulation::new(&topology, &scheme, &workload, 1).unwrap();
             simulation.run_until(20 * MS);
@@ -257,7 +258,7 @@ fn wrong_settings_are_told() {
     );
     assert_eq!(with(codel(MS, 0)), "queue: an interval of 0 ps must be above 0 and at most 1000 s");
     let brief = Queue::DropTail(Limit::Time(US));
-    assert_eq!(with(brief), "queue: at 10000000000 bit/s its limit holds 1250 bytes, no packet of 1500");
+    assert_eq!(with(brief), "queue: at 10000000000 bit/s its limit of 1250 bytes is less than a packet of 1500");
     let paused = |xoff, xon, buffer| said(Scheme { pause: Some(Pause { xoff, xon, buffer, per_level: false }), ..Scheme::tcp() });
     assert_eq!(paused(9, 9, 9_000), "pause: xoff 9, xon 9 and buffer 9000 bytes: xoff must be above xon and at most the buffer");
     assert_eq!(paused(9, 3, 1_499), "pause: its buffer of 1499 bytes is less than a packet of 1500");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! DCTCP's queue against its published model (Alizadeh et al., SIGCOMM'10, section 3.3).
 
-use qjump_sim::{Cable, FlowSpec, Flows, LeafSpine, Ps, Queue, Scheme, Simulation, Topology, Workload, MS, US};
+use qjump_sim::{Cable, FlowSpec, Flows, LeafSpine, Marking, Ps, Queue, Scheme, Simulation, Topology, Workload, MS, US};
 
 const PACKET: u64 = 1_500;
 const K: u64 = 40;
@@ -21,7 +21,7 @@ fn queue(n: u32, delayed_ack: Option<Ps>) -> (f64, f64, f64, f64) {
     let flow = |src| FlowSpec { start: 7 * US * u64::from(src), src, dst: n, packets: 1_000_000 };
     let workload = Workload::of_flows(Flows::List((0..n).map(flow).collect()));
     let mut scheme = Scheme::dctcp();
-    scheme.queue = Queue::Marking { limit: 1_000 * PACKET, threshold: K * PACKET };
+    scheme.queue = Queue::Marking(Marking { limit: 1_000 * PACKET, threshold: K * PACKET });
     scheme.transport.max_window = 1_000;
     scheme.transport.delayed_ack = delayed_ack;
     let mut simulation = Simulation::new(&topology, &scheme, &workload, 1).unwrap();

@@ -2,8 +2,9 @@
 //! What ports, series, traces and counts of flows say of a cable that fails, and what queues know when it works again.
 
 use qjump_sim::{
-    Bytes, Cable, CoDel, DualPi2, Failure, FlowSpec, Flows, Gap, Graph, LevelRed, Limit, Pie, Protection, Ps, Queue, Red,
-    Routing, Scheme, Simulation, Source, TimeAware, Topology, Traced, Tree, Watch, Wfq, Workload, MS, US,
+    Bytes, Cable, CoDel, DualPi2, Failure, FlowSpec, Flows, Gap, Graph, LevelRed, Limit, Marking, PFabric, Pie, Priority,
+    Protection, Ps, Queue, Red, RoundRobin, Routing, Scheme, Simulation, Source, Threshold, TimeAware, Topology, Traced, Tree,
+    Watch, Wfq, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -17,13 +18,13 @@ fn queues() -> Vec<Queue> {
         Queue::DropTail(Limit::None),
         Queue::DropTail(limit),
         Queue::DropTail(Limit::Packets(1_000)),
-        Queue::Marking { limit: bytes, threshold: 3_000 },
-        Queue::Threshold { limit, threshold: Limit::Bytes(3_000) },
+        Queue::Marking(Marking { limit: bytes, threshold: 3_000 }),
+        Queue::Threshold(Threshold { limit, threshold: Limit::Bytes(3_000) }),
         Queue::Red(Red::ns2(limit, limit, limit)),
         Queue::CoDel(CoDel { limit, target: MS, interval: 100 * MS, protection: Protection::Default }),
-        Queue::Priority { limit: bytes },
-        Queue::PFabric { limit: bytes },
-        Queue::RoundRobin { limit: bytes, quantum: 1_500 },
+        Queue::Priority(Priority { limit: bytes }),
+        Queue::PFabric(PFabric { limit: bytes }),
+        Queue::RoundRobin(RoundRobin { limit: bytes, quantum: 1_500 }),
         Queue::Wfq(Wfq { limit: bytes, weights: [1; 8] }),
         Queue::LevelRed(red),
         Queue::LevelRed(LevelRed { weights: Some([1; 8]), ..red }),

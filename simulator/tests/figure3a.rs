@@ -4,8 +4,8 @@
 
 use qjump_sim::apps::{App, AppResult, Bulk, Latencies, Ping};
 use qjump_sim::{
-    Budgets, Bytes, Cable, Gap, Limit, Limiter, Outcome, PerHost, Ps, Queue, Scenario, Scheme, Source, Topology, Tree, Workload,
-    MS, NS, US,
+    Budgets, Bytes, Cable, Gap, Limit, Limiter, Outcome, PerHost, Priority, Ps, Queue, Scenario, Scheme, Source, Topology, Tree,
+    Workload, MS, NS, US,
 };
 
 const BYTE: Ps = 800;
@@ -86,7 +86,7 @@ fn excess(results: &Latencies) -> Vec<Ps> {
 }
 
 const FIFO: Queue = Queue::DropTail(Limit::Bytes(BUFFER));
-const LEVELS: Queue = Queue::Priority { limit: BUFFER };
+const LEVELS: Queue = Queue::Priority(Priority { limit: BUFFER });
 
 #[test]
 fn an_idle_testbed_takes_the_closed_form() {

@@ -2,8 +2,8 @@
 //! Any graph: the fat-tree of Al-Fares, Loukissas and Vahdat (SIGCOMM'08), and cables that fail.
 
 use qjump_sim::{
-    Bytes, Cable, CoDel, DualPi2, Failure, FlowSpec, Flows, Gap, Graph, Limit, Pause, Protection, Ps, Queue, Routing, Scenario,
-    Scheme, Simulation, Source, TimeAware, Topology, Tree, Wfq, Workload, MS, US,
+    Bytes, Cable, CoDel, DualPi2, Failure, FlowSpec, Flows, Gap, Graph, Limit, Pause, Priority, Protection, Ps, Queue,
+    RoundRobin, Routing, Scenario, Scheme, Simulation, Source, Threshold, TimeAware, Topology, Tree, Wfq, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -61,7 +61,7 @@ fn packets_take_all_shortest_paths() {
         let topology = fat_tree(k);
         let count = u64::from(paths) * 10;
         let workload = Workload::of_sources(vec![source(0, other, 10 * US, count)]);
-        let scheme = scheme(Queue::Threshold { limit: Limit::None, threshold: Limit::Bytes(1 << 30) }, Routing::Spray);
+        let scheme = scheme(Queue::Threshold(Threshold { limit: Limit::None, threshold: Limit::Bytes(1 << 30) }), Routing::Spray);
         let mut simulation = Simulation::watching(&topology, &scheme, &workload, 1).unwrap();
         simulation.run();
         assert_eq!(simulation.outcome().counters.delivered.datagrams, count);
@@ -123,9 +123,9 @@ fn queues() -> [(Queue, &'static str); 9] {
     [
         (Queue::DropTail(Limit::None), "drop tail"),
         (Queue::DropTail(Limit::Packets(100)), "counted"),
-        (Queue::Threshold { limit, threshold: limit }, "gated"),
-        (Queue::Priority { limit: 1 << 30 }, "priority"),
-        (Queue::RoundRobin { limit: 1 << 30, quantum: 1_500 }, "round robin"),
+        (Queue::Threshold(Threshold { limit, threshold: limit }), "gated"),
+        (Queue::Priority(Priority { limit: 1 << 30 }), "priority"),
+        (Queue::RoundRobin(RoundRobin { limit: 1 << 30, quantum: 1_500 }), "round robin"),
         (Queue::CoDel(CoDel { limit, target: MS, interval: MS, protection: Protection::Default }), "CoDel"),
         (Queue::Wfq(Wfq { limit: 1 << 30, weights: [1; 8] }), "WFQ"),
         (Queue::TimeAware(TimeAware::new(1 << 30, 0, &[(MS, 0xff)]).unwrap()), "gates"),

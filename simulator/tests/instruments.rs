@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use qjump_sim::{
-    Arrivals, Cable, FlowSpec, Flows, LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, PerHost, Ps, Quantiles, Queue, Scheme,
-    Simulation, Sizes, TimeAware, Topology, Traced, Watch, Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
+    Arrivals, Cable, FlowSpec, Flows, LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, PerHost, Priority, Ps, Quantiles,
+    Queue, Scheme, Simulation, Sizes, TimeAware, Topology, Traced, Watch, Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
 };
 
 const NAMES: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
@@ -167,7 +167,7 @@ fn every_queue_with_levels_tells_of_each() {
     let (limit, weights) = (225_000, [8, 7, 6, 5, 4, 3, 2, 1]);
     let red = LevelRed { limit, min: 5_000, max: 200_000, max_p: 10_000, weights: None };
     for queue in [
-        Queue::Priority { limit },
+        Queue::Priority(Priority { limit }),
         Queue::Wfq(Wfq { limit, weights }),
         Queue::LevelRed(red),
         Queue::LevelRed(LevelRed { weights: Some(weights), ..red }),

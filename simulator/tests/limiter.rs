@@ -3,8 +3,8 @@
 
 use qjump_sim::apps::{App, AppResult, Ping};
 use qjump_sim::{
-    Bytes, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limiter, Mode, Outcome, PerHost, Ps, Queue, Scenario, Scheme, Simulation,
-    Source, Topology, Transport, Workload, US,
+    Bytes, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limiter, Mode, Outcome, PerHost, Priority, Ps, Queue, Scenario, Scheme,
+    Simulation, Source, Topology, Transport, Workload, US,
 };
 
 const ALL: [Epochs; 3] = [Epochs::FirstPacket, Epochs::Rolling, Epochs::Aligned];
@@ -146,7 +146,7 @@ fn an_urgent_level_has_less_than_a_full_packet() {
     let mut budgets = [u64::MAX; 8];
     budgets[0] = bytes.into();
     let limiter = Limiter::PerHost(PerHost::new(epoch, budgets));
-    let scheme = Scheme { limiter, queue: Queue::Priority { limit: 1 << 20 }, ..Scheme::tcp() };
+    let scheme = Scheme { limiter, queue: Queue::Priority(Priority { limit: 1 << 20 }), ..Scheme::tcp() };
     let source = |src, level, gap, bytes, count| Source {
         src,
         dst: 15,

@@ -124,8 +124,8 @@ fn what_only_one_part_could_know_is_refused() {
     assert_eq!(refused(&scheme("homa"), none), "parts: a run with receivers that grant must have one part");
     assert_eq!(refused(&scheme("aequitas"), none), "parts: a run with admission by hosts must have one part");
     assert_eq!(refused(&scheme("dcqcn-pfc"), none), "parts: a run with pauses must have one part");
-    assert!(refused(&|of| of.parts = 0, none).starts_with("parts: 0 are not 1 to 4"));
-    assert!(refused(&|of| of.parts = 5, none).starts_with("parts: 5 are not 1 to 4"));
+    assert!(refused(&|of| of.parts = 0, none).starts_with("parts: 0 must be 1 to 4"));
+    assert!(refused(&|of| of.parts = 5, none).starts_with("parts: 5 must be 1 to 4"));
     let ports = Watch { ports: true, ..Watch::default() };
     assert_eq!(refused(&|_| (), &ports), "parts: a run in 2 parts cannot be watched: watch it in one");
 }

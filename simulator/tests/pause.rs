@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Pause, PortResult, Ps, Queue, Scenario, Scheme,
-    Simulation, Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Marking, Pause, PortResult, Priority, Ps, Queue,
+    Scenario, Scheme, Simulation, Source, Threshold, Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -100,7 +100,7 @@ fn who_is_behind_waits_too() {
         outcome.sources[1].delay_sum
     };
     let pause = Pause { xoff: 9_000, xon: 6_000, buffer: 9_000 + Pause::headroom(US, 800, 1_500), per_level: false };
-    for queue in [Queue::DropTail(Limit::None), Queue::Priority { limit: u64::MAX }] {
+    for queue in [Queue::DropTail(Limit::None), Queue::Priority(Priority { limit: u64::MAX })] {
         // Three links of 1.2 us and 1 us each.
         assert_eq!(delay(queue, None), 6_600_000);
         // The slow receiver takes 1.2 ms for a packet; the switch has to send two or more before anything comes again.
@@ -127,9 +127,9 @@ fn without_pauses_nothing_is_different() {
     let queues = [
         Queue::DropTail(Limit::Bytes(30_000)),
         Queue::DropTail(Limit::Packets(20)),
-        Queue::Marking { limit: 60_000, threshold: 10_000 },
-        Queue::Threshold { limit: Limit::None, threshold: Limit::Bytes(20_000) },
-        Queue::Priority { limit: 30_000 },
+        Queue::Marking(Marking { limit: 60_000, threshold: 10_000 }),
+        Queue::Threshold(Threshold { limit: Limit::None, threshold: Limit::Bytes(20_000) }),
+        Queue::Priority(Priority { limit: 30_000 }),
     ];
     for queue in queues {
         let run = |pause| {
@@ -192,7 +192,7 @@ proptest! {
     ) {
         let (racks, hosts_per_rack, spines) = size;
         let topology = Topology::leaf_spine(&LeafSpine { racks, hosts_per_rack, spines, edge, uplink }).unwrap();
-        let queue = if priority { Queue::Priority { limit: u64::MAX } } else { Queue::DropTail(Limit::None) };
+        let queue = if priority { Queue::Priority(Priority { limit: u64::MAX }) } else { Queue::DropTail(Limit::None) };
         lossless(&topology, &[edge, uplink], &flows, incast, xoff, xon, queue);
     }
 

@@ -2,12 +2,12 @@
 //! Priority flow control (802.1Qbb): the times of 802.3x, but of one level; the others go on.
 
 use qjump_sim::{
-    Bytes, Cable, End, Gap, LeafSpine, Limit, Pause, Ps, Queue, Scenario, Scheme, Simulation, Source, Topology, Tree, Wfq,
-    Workload, MS, US,
+    Bytes, Cable, End, Gap, LeafSpine, Limit, Pause, Priority, Ps, Queue, Scenario, Scheme, Simulation, Source, Topology, Tree,
+    Wfq, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
-const LOSSLESS: Queue = Queue::Priority { limit: u64::MAX };
+const LOSSLESS: Queue = Queue::Priority(Priority { limit: u64::MAX });
 
 fn scheme(queue: Queue, pause: Pause) -> Scheme {
     Scheme { queue, pause: Some(pause), ..Scheme::tcp() }

@@ -3,7 +3,8 @@
 //! size.
 
 use qjump_sim::{
-    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limit, Queue, Scenario, Scheme, Source, Topology, Tree, Workload, MS, S, US,
+    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limit, Queue, RoundRobin, Scenario, Scheme, Source, Topology, Tree, Workload,
+    MS, S, US,
 };
 
 /// Three hosts send to a fourth for 100 ms by one link of 1 Gb/s, each more than a third of it; what is delivered of each, in bytes.
@@ -36,7 +37,7 @@ fn delivered(queue: Queue) -> [u64; 3] {
 /// and what came before all three waited.
 #[test]
 fn sources_share_a_link_alike() {
-    let got = delivered(Queue::RoundRobin { limit: 150_000, quantum: 1_500 });
+    let got = delivered(Queue::RoundRobin(RoundRobin { limit: 150_000, quantum: 1_500 }));
     let (least, most) = (got.iter().min().unwrap(), got.iter().max().unwrap());
     // Three frames until all have begun.
     assert!(most - least <= 1_500 + 2 * 1_500 + 3 * 1_500, "{got:?}");
@@ -58,13 +59,13 @@ fn a_flow_alone_is_served_in_order() {
     };
     let limit = 1_500_000;
     let fifo = finish(Queue::DropTail(Limit::Bytes(limit)));
-    assert_eq!(finish(Queue::RoundRobin { limit, quantum: 1_500 }), fifo);
+    assert_eq!(finish(Queue::RoundRobin(RoundRobin { limit, quantum: 1_500 })), fifo);
 }
 
 #[test]
 fn a_quantum_of_nothing_is_refused() {
     let mut scheme = Scheme::tcp();
-    scheme.trunk_queue = Some(Queue::RoundRobin { limit: 150_000, quantum: 0 });
+    scheme.trunk_queue = Some(Queue::RoundRobin(RoundRobin { limit: 150_000, quantum: 0 }));
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
     let workload = Workload::of_flows(Flows::List(Vec::new()));
     let error = Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap_err();

@@ -2,7 +2,7 @@
 //! Queueing theory's mean waits, over millions of packets. A host's own link is the queue; the link after it is so much faster that
 //! nobody waits there, and what it takes is known.
 
-use qjump_sim::{Bytes, Cable, Gap, Limit, Outcome, Ps, Queue, Scenario, Scheme, Source, Topology, Tree, Workload, S};
+use qjump_sim::{Bytes, Cable, Gap, Limit, Outcome, Priority, Ps, Queue, Scenario, Scheme, Source, Topology, Tree, Workload, S};
 
 const SLOW: u64 = 8_000;
 const FAST: u64 = 80;
@@ -78,7 +78,7 @@ fn priorities_wait_as_computed() {
         poisson(2 * level, gap, bytes, duration / gap)
     });
     let sources: Vec<Source> = sources.collect();
-    let outcome = run(Queue::Priority { limit: u64::MAX }, sources.clone(), None);
+    let outcome = run(Queue::Priority(Priority { limit: u64::MAX }), sources.clone(), None);
     let residual: f64 = levels.iter().map(|&(load, bytes, square)| load * mean(bytes) * square / 2.0).sum();
     let mut sorted = sources.clone();
     sorted.sort_unstable();

@@ -3,8 +3,8 @@
 //! 2.7 us on each of two links, an ACK or SYN of 40 bytes 32 ns and 2.7 us.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, PerHost, Ps, Queue, Scenario, Scheme,
-    Simulation, Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Marking, Outcome, PerHost, Ps, Queue, Scenario,
+    Scheme, Simulation, Source, Threshold, Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 /// A packet there and its ACK back; a SYN there and its SYN-ACK back.
@@ -232,7 +232,7 @@ fn marks_halve_a_steady_window() {
         Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(40)).cable("b", "s", cable(10)).build().unwrap();
     let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 0, dst: 1, packets: 1_000_000 }]));
     let transport = Transport { delayed_ack: None, ..Transport::linux(Congestion::Ecn) };
-    let queue = Queue::Marking { limit: 1_500_000, threshold: K * 1_500 };
+    let queue = Queue::Marking(Marking { limit: 1_500_000, threshold: K * 1_500 });
     let mut simulation = Simulation::new(&topology, &Scheme { queue, ..scheme(transport) }, &workload, 1).unwrap();
     simulation.run_until(50 * MS);
     let before = simulation.outcome().counters;
@@ -267,8 +267,11 @@ fn four_flows_fill_a_link() {
         let workload = Workload::of_flows(Flows::List(flows.collect()));
         let transport = Transport { min_rto: 10 * MS, ..Transport::linux(congestion) };
         let marks = matches!(congestion, Congestion::Ecn | Congestion::Dctcp { .. });
-        let queue =
-            if marks { Queue::Marking { limit: 300_000, threshold: 60_000 } } else { Queue::DropTail(Limit::Packets(100)) };
+        let queue = if marks {
+            Queue::Marking(Marking { limit: 300_000, threshold: 60_000 })
+        } else {
+            Queue::DropTail(Limit::Packets(100))
+        };
         let mut simulation = Simulation::new(&topology, &Scheme { queue, ..scheme(transport) }, &workload, 1).unwrap();
         simulation.run_until(20 * MS);
         let before = simulation.outcome().counters;
@@ -284,7 +287,7 @@ fn four_flows_fill_a_link() {
 fn data_sent_again_is_marked_where_it_is_ecn_capable() {
     let marks = |ect_again| {
         let transport = Transport { ect_again, ..Transport::linux(Congestion::Ecn) };
-        let queue = Queue::Threshold { limit: Limit::Packets(5), threshold: Limit::Bytes(0) };
+        let queue = Queue::Threshold(Threshold { limit: Limit::Packets(5), threshold: Limit::Bytes(0) });
         let outcome = run(Scheme { queue, ..scheme(transport) }, &[flow(1, 60)], &[]);
         let c = outcome.counters;
         assert!(c.retransmitted > 0 && c.full.data > 0 && c.early.data == 0, "{c:?}");
@@ -301,7 +304,7 @@ fn data_sent_again_is_marked_where_it_is_ecn_capable() {
 fn windows_of_one_packet_wait_for_delayed_acks() {
     let time = |least_window| {
         let transport = Transport { least_window, ..Transport::linux(Congestion::Dctcp { shift: 0 }) };
-        let queue = Queue::Threshold { limit: Limit::Packets(100), threshold: Limit::Bytes(0) };
+        let queue = Queue::Threshold(Threshold { limit: Limit::Packets(100), threshold: Limit::Bytes(0) });
         let outcome = run(Scheme { queue, ..scheme(transport) }, &[flow(1, 100)], &[]);
         assert_eq!((outcome.counters.timeouts, outcome.counters.marked), (0, 100));
         completion(&outcome)

@@ -12,9 +12,8 @@ import pytest
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline
-from qjump_mn.cli import compare
+from qjump_mn.cli import compare, compare_figure
 from qjump_mn.errors import UsageError
-from qjump_mn.report.figures import overlay
 from qjump_mn.results import directory, manifest
 from qjump_mn.session import Request
 from tests.support import synthetic
@@ -136,9 +135,9 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
         shown(usual, other)
 
 
-@pytest.mark.parametrize("ending", overlay.ENDINGS)
+@pytest.mark.parametrize("ending", compare_figure.ENDINGS)
 def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tmp_path: Path) -> None:
-    overlay.write(compare.read([usual, small]), tmp_path / f"both{ending}")
+    compare_figure.write(compare.read([usual, small]), tmp_path / f"both{ending}")
     content = (tmp_path / f"both{ending}").read_bytes()
     assert content.startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending])
 
@@ -146,11 +145,11 @@ def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tm
 def test_a_picture_that_cannot_be_is_refused(usual: Path, tmp_path: Path) -> None:
     runs = compare.read([usual, usual])
     with pytest.raises(UsageError, match=r"both\.gif does not end in \.png, \.svg or \.pdf: name a picture"):
-        overlay.write(runs, tmp_path / "both.gif")
+        compare_figure.write(runs, tmp_path / "both.gif")
     with pytest.raises(UsageError, match="cannot be written: no such file or directory"):
-        overlay.write(runs, tmp_path / "none/both.png")
+        compare_figure.write(runs, tmp_path / "none/both.png")
     copy = shutil.copytree(usual, tmp_path / "copy")
     for data in copy.glob("trials/*/*/data/ping.parquet"):
         data.unlink()
     with pytest.raises(UsageError, match="no latencies of the same arm: there is nothing to draw"):
-        overlay.write(compare.read([usual, copy]), tmp_path / "both.png")
+        compare_figure.write(compare.read([usual, copy]), tmp_path / "both.png")

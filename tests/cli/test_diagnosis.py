@@ -16,7 +16,7 @@ from qjump_mn.cli import doctor
 from qjump_mn.cli.doctor import Finding, State
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import outer
-from qjump_mn.process import leash
+from qjump_mn.process import die_with_parent
 from qjump_mn.toolbox import machines, processors
 
 _boot = doctor._boot
@@ -61,7 +61,7 @@ def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_missing_programs_of_util_linux_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "util-linux" not in said()[1]
-    monkeypatch.setattr(leash, "missing", lambda: ["setpriv", "chrt"])
+    monkeypatch.setattr(die_with_parent, "missing", lambda: ["setpriv", "chrt"])
     code, text = said()
     assert code == 3
     assert "\nmissing  util-linux: no setpriv, no chrt\n         install util-linux\n" in text

@@ -301,7 +301,7 @@ def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.C
 
 def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "Judge", judging.Judge)
-    monkeypatch.setattr(judging, "of_ours", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
+    monkeypatch.setattr(judging, "wrap_module", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
     code, text = called(folder)
     assert (code, rows(text)["beta"]) == (5, ["run", "5"])
     with pytest.raises(LostError, match=r"its analysis was ended by SIGKILL, .*: run  qjump-mn report "):

@@ -64,8 +64,8 @@ def test_measures_are_of_all_processes() -> None:
     ("damage", "sentence"),
     [
         (lambda text: text[: len(text) // 2], "has no end"),
-        (lambda text: text.replace("early=0", "early=1"), "was ended early"),
-        (lambda text: text.replace("# barrier 1", "# barrier 2"), "no log of barrier, version 1"),
+        (lambda text: text.replace("early=0", "early=1"), "was stopped early"),
+        (lambda text: text.replace("# barrier 1", "# barrier 2"), "not a log of barrier, version 1"),
         (
             lambda text: "\n".join([*text.splitlines()[:2], *text.splitlines()[3:]]).replace(
                 "rows=30", "rows=29"

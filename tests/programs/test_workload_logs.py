@@ -146,9 +146,9 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
     [
         (lambda raw: raw[: len(raw) // 2], "memload's log has no end: it was cut off after"),
         (lambda raw: "", "it is empty, nothing was printed"),
-        (lambda raw: raw.replace("# memload 1 ", "# memload 2 "), "this is no log of memload, version 1"),
-        (lambda raw: raw.replace("early=0", "early=1"), "memload was ended early"),
-        (lambda raw: raw.replace("rows=504", "rows=505"), "has 504 rows where its end says 505"),
+        (lambda raw: raw.replace("# memload 1 ", "# memload 2 "), "this is not a log of memload, version 1"),
+        (lambda raw: raw.replace("early=0", "early=1"), "memload was stopped early"),
+        (lambda raw: raw.replace("rows=504", "rows=505"), "has 504 rows, but its end says 505"),
         (
             lambda raw: raw.replace("20061154670 0 0 0", "20061154670 0 0 1"),
             "answered 0 requests with an error and missed 1 keys",

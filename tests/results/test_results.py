@@ -93,7 +93,7 @@ def test_a_folder_of_another_user_is_one_sentence(tmp_path: Path) -> None:
     code = f"""
 import os, pathlib
 from qjump_mn.errors import UsageError
-from tests import synthetic
+from tests.support import synthetic
 os.seteuid(65534)
 try:
     synthetic.create(pathlib.Path({str(tmp_path)!r}) / "out", synthetic.resolve.plan("fig3a", "smoke", []))

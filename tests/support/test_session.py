@@ -17,7 +17,7 @@ FACTS = "/".join(("tests", "test_facts.py"))
 TESTS = """
 import os
 import pytest
-from tests import facts, result_store
+from tests.support import facts, result_store
 
 result_store.RERUN_SHARE = float(os.environ["AGAIN"])
 

@@ -22,7 +22,7 @@ from qjump_mn.cli import verification
 from qjump_mn.cli.bundle.judge import Findings, Part
 from qjump_mn.errors import InvalidRunError, LostError, QJumpError, last_words
 from qjump_mn.process import temp_dirs
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.toolbox import machines
@@ -135,7 +135,7 @@ def _findings(path: Path, run: Path, assigned: Path | None) -> Findings:
     if something else ended it.
     """
     words = [str(path), str(run), str(MEMORY_BYTES), str(TIME_S), *([str(assigned)] if assigned else [])]
-    argv, environment = of_ours("qjump_mn.cli.bundle.judge", *words)
+    argv, environment = wrap_module("qjump_mn.cli.bundle.judge", *words)
     # Each thread of these libraries takes address space, which is limited.
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(

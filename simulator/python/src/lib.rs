@@ -6,10 +6,12 @@ mod apps;
 mod columns;
 mod decode;
 mod encode;
+mod field_units;
 mod located;
 mod scenario;
 mod watch;
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
@@ -18,8 +20,8 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{
-    ps_per_byte, ByKind, Cable, Counters, Flows, Graph, Latency, LeafSpine, Pause, PortResult, Ps, Region, Regions, Scheme,
-    Simulation, Topology, Transport,
+    ps_per_byte, ByKind, Cable, Congestion, Counters, Flows, Graph, Latency, LeafSpine, Pause, PortResult, Ps, Queue, Region,
+    Regions, Scheme, Simulation, Topology, Transport,
 };
 
 use crate::columns::Asked;
@@ -173,6 +175,22 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
     encode(py, &Scheme::named(name, &topology).map_err(|e| value_error(&e))?)
 }
 
+/// The queues by their names in scheme files: the names of their classes.
+#[pyfunction]
+fn queues() -> Vec<(&'static str, &'static str)> {
+    Queue::NAMES.to_vec()
+}
+
+/// The units of settings by class and field; fields without a unit are left out.
+#[pyfunction]
+fn units() -> field_units::Units {
+    let units = RefCell::default();
+    field_units::note::<Queue>(&units);
+    field_units::note::<Congestion>(&units);
+    field_units::note::<Transport>(&units);
+    units.into_inner()
+}
+
 /// A scheme as JSON, as `qjump-sim run` reads it.
 #[pyfunction]
 fn scheme_to_json(scheme: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -238,6 +256,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fig9, module)?)?;
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(fat_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(queues, module)?)?;
+    module.add_function(wrap_pyfunction!(units, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
     module.add_function(wrap_pyfunction!(scheme_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scheme_from_json, module)?)?;

@@ -572,7 +572,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (None, "scenario: None is not a Scenario"),
         (Scenario(FIG9, "tcp", Poisson("web", 0.5, 10)), "flows.sizes: 'web' is not 'search', 'mining' or a Sizes"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", Poisson("search", 0.5, -1)), "flows.count: -1 is not a whole number from 0 to 4294967295"),
-        (Scenario(FIG9, "tcp", Poisson(Sizes([(1, 0.0), (5, 0.9)]), 0.5, 10)), "flows.sizes: the distribution does not go from share 0"),
+        (Scenario(FIG9, "tcp", Poisson(Sizes([(1, 0.0), (5, 0.9)]), 0.5, 10)), "flows.sizes: the distribution must go from share 0"),
         (Scenario(replace(FIG9, uplink=Cable(0, 0)), "tcp", SIX), "topology: uplink: a link's rate is 0 bit/s: it must be above 0"),
         (Scenario(replace(FIG9, edge=Cable(10e9, 0)), "tcp", SIX), "topology.edge.rate: 10000000000.0 is not a whole number from 0 to"),  # type: ignore[arg-type]
         (Scenario(replace(FIG9, edge=Cable(10**10, -1)), "tcp", SIX), "topology.edge.delay: -1 is not a whole number of ps from 0 to"),

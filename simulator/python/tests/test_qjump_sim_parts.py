@@ -53,7 +53,7 @@ def test_progress_and_what_it_raises() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"parts": 9}, "parts: 9 are not 1 to 4"),
+        ({"parts": 9}, "parts: 9 must be 1 to 4"),
         ({"parts": "two"}, "parts: "),
         ({"scheme": "homa"}, "parts: a run with receivers that grant must have one part"),
     ],

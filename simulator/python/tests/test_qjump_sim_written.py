@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from qjump_sim import FIG9, US, DropTail, Packets, Priority, Scheme, Time, TimeAware
+import qjump_sim
+from qjump_sim import FIG9, QUEUES, UNITS, US, DropTail, Packets, Priority, Scheme, Time, TimeAware
 from qjump_sim import queues as queues_module
 from qjump_sim import scheme as scheme_module
 
@@ -79,3 +80,17 @@ def test_what_is_no_scheme_is_told() -> None:
         Scheme.from_json(text.replace("min_rto", "min_rtt"))
     with pytest.raises(ValueError, match="a whole number from 0 to 1000000000000000"):
         Scheme.from_json(replace(TCP, transport=replace(TCP.transport, min_rto=US)).to_json().replace(f'"min_rto":{US}', f'"min_rto":{2**60}'))
+
+
+def test_queues_are_the_kinds_of_a_schemes_queue() -> None:
+    assert sorted(QUEUES.values(), key=repr) == sorted(kinds("queue"), key=repr)
+    assert QUEUES["dualpi2"] is qjump_sim.DualPi2 and QUEUES["drop-tail"] is DropTail
+
+
+def test_units_are_of_settings_that_python_has() -> None:
+    for name, units in UNITS.items():
+        assert units.keys() <= {field.name for field in fields(getattr(qjump_sim, name))}, name
+    assert UNITS["DualPi2"] | {"limit": "Size"} == UNITS["DualPi2"]
+    times = {name for name, unit in UNITS["DualPi2"].items() if unit == "Duration"}
+    assert times == {"target", "update", "least", "range"}
+    assert UNITS["Transport"]["delayed_ack"] == "Duration" and "fixed_rto" not in UNITS["Transport"]

@@ -18,10 +18,10 @@ use crate::net::stats::Watched;
 use crate::net::topology::{Cable, Node, Shape, Topology};
 use crate::packet::{Kind, Packet, Pool};
 use crate::queue::admission::{Admission, PredictedQueue, Verdict};
-use crate::queue::discipline::Discipline;
+use crate::queue::kinds::Discipline;
+use crate::queue::kinds::{Marking, Queue};
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::settings::Queue;
 
 /// How a link is served. All but the first have an entry in a list of [`Links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,9 +158,8 @@ impl Links {
     fn add(&mut self, cable: &Cable, to: Node, queue: Queue, link_config: &LinkConfig, seed: u64) -> Result<()> {
         let per_byte = ps_per_byte(cable.rate)?;
         let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
-        if let Queue::Red(red) = &queue {
-            red.check_times(per_byte).map_err(|error| Error::new(format!("queue: at {} bit/s {error}", cable.rate)))?;
-        }
+        let rate = cable.rate;
+        queue.check_on_link(per_byte).map_err(|error| Error::new(format!("queue: at {rate} bit/s {error}")))?;
         let admission = Admission::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
         let (bytes, largest) = (admission.limits().0, u64::from(link_config.largest));
         if bytes < largest {
@@ -185,7 +184,7 @@ impl Links {
                 place = put(&mut self.counted, VecDeque::new());
                 (Service::Counted, u64::from(packets), u64::MAX)
             }
-            Queue::Marking { limit, threshold } if !watched => (Service::Fifo, time(limit), time(threshold)),
+            Queue::Marking(Marking { limit, threshold }) if !watched => (Service::Fifo, time(limit), time(threshold)),
             _ if queue.departs_in_order() => {
                 place = put(&mut self.predicted, PredictedQueue::new(admission));
                 (Service::PredictedQueue, u64::MAX, u64::MAX)

@@ -3,7 +3,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::net::pause::Pause;
-use crate::queue::settings::Queue;
+use crate::queue::kinds::Queue;
 
 /// Queues and flow control of all links.
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,9 @@
 use crate::core::time::Ps;
 use crate::net::pause::{Held, ALL};
 use crate::queue::admission::Admission;
-use crate::queue::discipline::Discipline;
-use crate::queue::red::Found;
-use crate::queue::settings::Queue;
+use crate::queue::kinds::Discipline;
+use crate::queue::kinds::Queue;
+use crate::queue::traits::Found;
 
 #[derive(Debug)]
 pub(crate) struct Port {
@@ -39,12 +39,9 @@ impl Port {
     /// What a packet of this level finds now. CoDel's limit counts waiting packets only; levels
     /// that mark count their own bytes.
     pub fn found(&self, now: Ps, free: Ps, ps_per_byte: u32, level: u8) -> Found {
-        let rest = if let Discipline::CoDel(..) = self.waiting { 0 } else { free.saturating_sub(now) };
-        let bytes = match &self.waiting {
-            Discipline::Levels(queue) => queue.held(level),
-            Discipline::Fair(queue) => queue.held(level),
-            all => all.bytes() + rest.div_ceil(ps_per_byte.into()),
-        };
+        let rest = if self.waiting.counts_sending() { free.saturating_sub(now) } else { 0 };
+        let all = || self.waiting.bytes() + rest.div_ceil(ps_per_byte.into());
+        let bytes = self.waiting.level_bytes(level).unwrap_or_else(all);
         let waiting = self.waiting.len() as u64;
         Found {
             bytes,

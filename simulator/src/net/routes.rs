@@ -237,8 +237,8 @@ mod tests {
     use crate::net::link::Links;
     use crate::net::link_config::LinkConfig;
     use crate::net::topology::{Cable, LeafSpine, Tree};
+    use crate::queue::kinds::Queue;
     use crate::queue::limit::Limit;
-    use crate::queue::settings::Queue;
 
     /// The switches that a packet passes between two hosts.
     fn path(routes: &mut Routes, links: &Links, from: u32, to: u32) -> Vec<u32> {

@@ -4,8 +4,8 @@
 use crate::core::time::Ps;
 use crate::net::link::{bytes_to_send, Links, Service, NOWHERE};
 use crate::packet::Pool;
-use crate::queue::discipline::Discipline;
-use crate::queue::priority::BANDS;
+use crate::queue::kinds::Discipline;
+use crate::queue::traits::BANDS;
 
 impl Links {
     /// Number of links, without the one that leads nowhere.
@@ -50,7 +50,7 @@ impl Links {
     /// Waiting bytes of ACKs and of each level, without the packet being sent; none for queues
     /// without levels.
     pub fn levels(&self, number: u32, pool: &Pool) -> Option<[u64; BANDS]> {
-        self.discipline(number).and_then(|queue| queue.levels(pool))
+        self.discipline(number).and_then(|queue| queue.band_bytes(pool))
     }
 
     /// Bytes that a watched link has sent.

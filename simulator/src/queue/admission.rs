@@ -6,54 +6,10 @@ use std::collections::VecDeque;
 
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
-use crate::packet::{Kind, Packet};
-use crate::queue::level_red::Marker;
-use crate::queue::limit::Limit;
-use crate::queue::pie::{Decision, PieState};
-use crate::queue::red::{Action, Detector, Found};
-use crate::queue::settings::Queue;
-
-/// A limit or threshold on a certain link; the largest numbers mean none.
-#[derive(Debug, Clone, Copy)]
-struct Room {
-    bytes: u64,
-    packets: u64,
-}
-
-impl Room {
-    fn new(limit: Limit, ps_per_byte: u32) -> Self {
-        let none = Room { bytes: u64::MAX, packets: u64::MAX };
-        match limit {
-            Limit::None => none,
-            Limit::Bytes(bytes) => Room { bytes, ..none },
-            Limit::Packets(packets) => Room { packets: packets.into(), ..none },
-            Limit::Time(time) => Room { bytes: time / u64::from(ps_per_byte), ..none },
-        }
-    }
-
-    fn holds(&self, found: &Found, more: u64) -> bool {
-        found.bytes.saturating_add(more) <= self.bytes && found.packets < self.packets
-    }
-
-    fn is_reached(&self, found: &Found) -> bool {
-        found.bytes >= self.bytes || found.packets >= self.packets
-    }
-}
-
-#[derive(Debug)]
-enum Rule {
-    Tail,
-    /// ns-2's marking above a threshold; `above`: the last packet found the queue there.
-    Marking {
-        threshold: u64,
-        above: bool,
-    },
-    Threshold(Room),
-    Red(Box<Detector>),
-    Pie(Box<PieState>, u64),
-    /// Judged by the bytes waiting in the packet's level.
-    Levels(Box<Marker>),
-}
+use crate::packet::Packet;
+use crate::queue::kinds::{Queue, Rule};
+use crate::queue::limit::Room;
+use crate::queue::traits::{Action, Found};
 
 /// What became of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,17 +30,7 @@ pub(crate) struct Admission {
 impl Admission {
     /// For a queue setting. Queues that enforce their own limit admit everything here.
     pub fn new(queue: &Queue, ps_per_byte: u32, rng: Rng) -> Self {
-        let (limit, rule) = match queue {
-            Queue::DropTail(limit) => (*limit, Rule::Tail),
-            Queue::Marking { limit, threshold } => (Limit::Bytes(*limit), Rule::Marking { threshold: *threshold, above: false }),
-            Queue::Threshold { limit, threshold } => (*limit, Rule::Threshold(Room::new(*threshold, ps_per_byte))),
-            Queue::Red(red) => (red.limit, Rule::Red(Box::new(Detector::new(red, ps_per_byte, rng)))),
-            Queue::Pie(pie) => (pie.limit, Rule::Pie(Box::new(PieState::new(pie, rng)), ps_per_byte.into())),
-            Queue::CoDel(codel) => (codel.limit, Rule::Tail),
-            Queue::LevelRed(red) => (Limit::None, Rule::Levels(Box::new(Marker::new(red, rng)))),
-            _ => (Limit::None, Rule::Tail),
-        };
-        Admission { room: Room::new(limit, ps_per_byte), rule }
+        Admission { room: Room::new(queue.admission_limit(), ps_per_byte), rule: Rule::new(queue, ps_per_byte, rng) }
     }
 
     /// The limits in bytes and in packets.
@@ -93,50 +39,24 @@ impl Admission {
     }
 
     /// Resets after the link failed and all its packets were lost, as Linux resets the queue of a
-    /// link without a carrier. ns-2's marking only remembers the last packet, and the next one
-    /// finds nothing.
+    /// link without a carrier.
     pub fn reset(&mut self, now: Ps) {
-        match &mut self.rule {
-            Rule::Red(detector) => detector.reset(),
-            Rule::Pie(pie, _) => pie.reset(now),
-            Rule::Tail | Rule::Marking { .. } | Rule::Threshold(_) | Rule::Levels(_) => {}
-        }
+        self.rule.reset(now);
     }
 
     pub fn admit(&mut self, now: Ps, found: &Found, packet: &mut Packet) -> Verdict {
-        let full = !self.room.holds(found, packet.bytes.into());
-        let marks = match &mut self.rule {
-            // As in Linux, early detection comes first, and a packet that passes it may find the
-            // queue full.
-            Rule::Red(detector) => match detector.decide(found, packet) {
-                Action::Drop => return Verdict::Early,
-                action => action == Action::Mark,
-            },
-            Rule::Pie(pie, ps_per_byte) => {
-                let free = found.idle.map_or(now + found.bytes * *ps_per_byte, |idle| now - idle);
-                match pie.decide(now, free, found.bytes, packet) {
-                    Decision::Drop => return Verdict::Early,
-                    decision => decision == Decision::Mark,
-                }
-            }
-            _ if full => false,
-            Rule::Tail => false,
-            Rule::Marking { threshold, above } => {
-                let again = *above && packet.ect && packet.kind == Kind::Data;
-                *above = found.bytes > *threshold;
-                *above && again
-            }
-            Rule::Threshold(room) => packet.ect && room.is_reached(found),
-            Rule::Levels(marker) => packet.ect && marker.marks(found.bytes),
-        };
-        if full {
+        let full = !self.room.holds(found.bytes, found.packets, packet.bytes.into());
+        if full && !self.rule.sees_full() {
             return Verdict::Full;
         }
-        if marks {
-            packet.mark();
-            Verdict::Marked
-        } else {
-            Verdict::Taken
+        match self.rule.judge(now, found, packet) {
+            Action::Drop => Verdict::Early,
+            _ if full => Verdict::Full,
+            Action::Pass => Verdict::Taken,
+            Action::Mark => {
+                packet.mark();
+                Verdict::Marked
+            }
         }
     }
 }
@@ -197,16 +117,17 @@ mod tests {
     use super::Verdict::{Marked, Taken};
     use super::*;
     use crate::core::time::{MS, US};
-    use crate::queue::aqm::{Reading, Red};
+    use crate::packet::Kind;
+    use crate::queue::kinds::{Limit, Pie, Red, Threshold};
     use crate::queue::pi_controller::PiController;
-    use crate::queue::pie::Pie;
+    use crate::queue::red::Reading;
 
     fn packet(ect: bool, bytes: u16) -> Packet {
         Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, bytes) }
     }
 
     fn admission(limit: Limit, threshold: Limit) -> Admission {
-        Admission::new(&Queue::Threshold { limit, threshold }, 800, Rng::new(1, 2))
+        Admission::new(&Queue::Threshold(Threshold { limit, threshold }), 800, Rng::new(1, 2))
     }
 
     #[test]
@@ -253,7 +174,7 @@ mod tests {
             used.clear(MS);
             match (&mut used.admission.rule, new().admission.rule) {
                 (Rule::Red(used), Rule::Red(new)) => used.rng = new.rng,
-                (Rule::Pie(used, _), Rule::Pie(new, _)) => used.rng = new.rng,
+                (Rule::Pie(used), Rule::Pie(new)) => used.rng = new.rng,
                 _ => unreachable!("it has another rule"),
             }
             assert!(verdicts(&mut used, MS + 5 * US, MS) == verdicts(&mut new(), MS + 5 * US, 0), "{queue:?}");

@@ -2,14 +2,104 @@
 //! CoDel (RFC 8289, section 5): drops or marks at the head while the sojourn time stays at `target`
 //! or above for an `interval`. Names are the RFC's.
 
+use serde::{Deserialize, Serialize};
+
+use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Unit};
 use crate::packet::Pool;
-use crate::queue::aqm::{CoDel, Protection};
+use crate::queue::aqm::Protection;
 use crate::queue::fifo::Fifo;
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+
+/// Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` or
+/// longer throughout an `interval`; after the n-th drop again after `interval` / sqrt(n). One
+/// packet of the largest size may always wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoDel {
+    /// Limit of the queue, without the packet being sent.
+    pub limit: Limit,
+    /// `TARGET`: the acceptable wait; 5 ms for the Internet.
+    #[serde(with = "In::<Duration>")]
+    pub target: Ps,
+    /// `INTERVAL`: a round trip or longer; 100 ms for the Internet.
+    #[serde(with = "In::<Duration>")]
+    pub interval: Ps,
+    /// Who is not dropped early.
+    pub protection: Protection,
+}
+
+impl QueueKind for CoDel {
+    type Discipline = CoDelQueue;
+    type Rule = AdmitAll;
+    const NAME: &str = "codel";
+    const NEEDS_PORT: bool = true;
+    const LIMITED_AT_ADMISSION: bool = true;
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.interval == 0 || self.interval > Duration::MAX {
+            return Err(Error::new(format!("an interval of {} ps must be above 0 and at most 1000 s", self.interval)));
+        }
+        Ok(())
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> CoDelQueue {
+        CoDelQueue { fifo: Fifo::default(), controller: Controller::new(self) }
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
+    }
+}
+
+/// A FIFO whose head CoDel controls.
+#[derive(Debug)]
+pub(crate) struct CoDelQueue {
+    fifo: Fifo,
+    controller: Controller,
+}
+
+impl QueueDiscipline for CoDelQueue {
+    const COUNTS_SENDING: bool = false;
+
+    #[inline]
+    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
+        self.fifo.push(now, handle, pool);
+        true
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Ps, _stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
+        self.controller.dequeue(now, &mut self.fifo, pool, dropped).into()
+    }
+
+    fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
+        self.fifo.flush(now, pool, lost);
+        self.controller.reset();
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.fifo.len()
+    }
+}
 
 /// The state variables of RFC 8289, section 5.
 #[derive(Debug, Clone)]
-pub(crate) struct Controller {
+struct Controller {
     target: Ps,
     interval: Ps,
     protection: Protection,
@@ -24,10 +114,10 @@ pub(crate) struct Controller {
 }
 
 /// A packet to send, and whether it was marked here.
-pub(crate) type Sent = (u32, bool);
+type Sent = (u32, bool);
 
 impl Controller {
-    pub fn new(codel: &CoDel) -> Self {
+    fn new(codel: &CoDel) -> Self {
         Controller {
             target: codel.target,
             interval: codel.interval,
@@ -42,27 +132,27 @@ impl Controller {
     }
 
     /// Begins anew.
-    pub fn reset(&mut self) {
+    fn reset(&mut self) {
         *self =
             Controller { maxpacket: 0, first_above_time: None, dropping: false, drop_next: 0, count: 0, lastcount: 0, ..*self };
     }
 
     /// `dequeue`: takes the next packet to send; packets dropped before it go to `dropped`.
     #[inline(never)]
-    pub fn pop(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+    fn dequeue(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
         let (mut head, mut ok_to_drop) = self.dodequeue(now, queue, pool);
         if self.dropping {
             self.dropping = ok_to_drop;
             while let Some(handle) = head.filter(|_| self.dropping && now >= self.drop_next) {
                 self.count += 1;
                 if let Some(marked) = self.spared(handle, pool) {
-                    self.drop_next += self.spacing();
+                    self.drop_next = self.control_law(self.drop_next);
                     return Some((handle, marked));
                 }
                 dropped.push(handle);
                 (head, ok_to_drop) = self.dodequeue(now, queue, pool);
                 if ok_to_drop {
-                    self.drop_next += self.spacing();
+                    self.drop_next = self.control_law(self.drop_next);
                 } else {
                     self.dropping = false;
                 }
@@ -79,7 +169,7 @@ impl Controller {
             self.count = if needed > 1 && recent { needed } else { 1 };
             self.lastcount = self.count;
             self.dropping = true;
-            self.drop_next = now + self.spacing();
+            self.drop_next = self.control_law(now);
             return head.map(|handle| (handle, spared == Some(true)));
         }
         head.map(|handle| (handle, false))
@@ -110,9 +200,9 @@ impl Controller {
         self.protection.spares(packet).then_some(false)
     }
 
-    /// The control law: interval / sqrt(count), rounded down.
-    fn spacing(&self) -> Ps {
-        (u128::from(self.interval).pow(2) / u128::from(self.count)).isqrt() as Ps
+    /// `control_law`: `t` + interval / sqrt(count), rounded down.
+    fn control_law(&self, t: Ps) -> Ps {
+        t + (u128::from(self.interval).pow(2) / u128::from(self.count)).isqrt() as Ps
     }
 }
 
@@ -146,7 +236,7 @@ mod tests {
         /// Whether the packet sent is marked, and how many were dropped.
         fn pop(&mut self, now: Ps) -> (Option<bool>, usize) {
             self.dropped.clear();
-            let sent = self.controller.pop(now, &mut self.queue, &mut self.pool, &mut self.dropped);
+            let sent = self.controller.dequeue(now, &mut self.queue, &mut self.pool, &mut self.dropped);
             (sent.map(|(_, marked)| marked), self.dropped.len())
         }
 
@@ -190,7 +280,7 @@ mod tests {
         let mut controller = bench(Protection::Default).controller;
         for n in 1..10_000 {
             controller.count = n;
-            let (spacing, interval) = (u128::from(controller.spacing()), u128::from(controller.interval).pow(2));
+            let (spacing, interval) = (u128::from(controller.control_law(0)), u128::from(controller.interval).pow(2));
             assert!(spacing.pow(2) * u128::from(n) <= interval && (spacing + 1).pow(2) * u128::from(n) > interval);
         }
     }

@@ -5,11 +5,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
 use crate::core::time::{Ps, MS, US};
 use crate::core::units::{Duration, In, Size};
 use crate::packet::{Kind, Packet, Pool, SCALABLE};
 use crate::queue::fifo::Fifo;
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
 use crate::queue::pi_controller::PiController;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
 
 /// Settings of the two coupled queues: ECN-capable data of DCTCP goes to the L4S queue, everything
 /// else to the classic one.
@@ -42,8 +46,19 @@ impl DualPi2 {
         let control = PiController { target: 15 * MS, update: 16 * MS, alpha: 160, beta: 3_200 };
         DualPi2 { limit, control, coupling: 2, least: 800 * US, range: 400 * US, classic_share: 10 }
     }
+}
 
-    pub(crate) fn check(&self) -> Result<()> {
+impl QueueKind for DualPi2 {
+    type Discipline = Box<DualQueue>;
+    type Rule = AdmitAll;
+    const NAME: &str = "dualpi2";
+    const NEEDS_PORT: bool = true;
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn check(&self) -> Result<()> {
         if !(1..=16).contains(&self.coupling) {
             return Err(Error::new(format!("a coupling of {} must be between 1 and 16", self.coupling)));
         }
@@ -51,6 +66,14 @@ impl DualPi2 {
             return Err(Error::new(format!("a classic share of {} % must be between 1 and 99", self.classic_share)));
         }
         self.control.check()
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> Box<DualQueue> {
+        Box::new(DualQueue::new(self))
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
     }
 }
 
@@ -147,13 +170,6 @@ impl DualQueue {
         }
     }
 
-    /// Moves all waiting packets to `lost` and resets the probability and the shares.
-    pub fn flush(&mut self, lost: &mut Vec<u32>) {
-        self.scalable.flush(lost);
-        self.classic.flush(lost);
-        *self = DualQueue { next_update: self.next_update, ..DualQueue::new(&self.rule) };
-    }
-
     /// Whether the L4S queue is next: yes, except for the classic queue's share.
     fn scheduler(&mut self) -> bool {
         if self.scalable.len() == 0 || self.classic.len() == 0 {
@@ -193,12 +209,32 @@ impl DualQueue {
             self.next_update += update;
         }
     }
+}
 
-    pub fn bytes(&self) -> u64 {
+impl QueueDiscipline for DualQueue {
+    #[inline]
+    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
+        self.push(now, handle, pool)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Ps, _stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
+        self.pop(now, pool, dropped).into()
+    }
+
+    /// Resets the probability and both queues' shares.
+    fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
+        self.scalable.flush(now, pool, lost);
+        self.classic.flush(now, pool, lost);
+        *self = DualQueue { next_update: self.next_update, ..DualQueue::new(&self.rule) };
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.scalable.bytes() + self.classic.bytes()
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.scalable.len() + self.classic.len()
     }
 }

@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A first-in, first-out queue that remembers when each packet came.
+//! Drop tail: a first-in, first-out queue, which remembers when each packet came.
 
 use std::collections::VecDeque;
 
+use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::Pool;
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+
+/// Drop tail has no setting but its limit.
+impl QueueKind for Limit {
+    type Discipline = Fifo;
+    type Rule = AdmitAll;
+    const NAME: &str = "drop-tail";
+    const DEPARTS_IN_ORDER: bool = true;
+    const LIMITED_AT_ADMISSION: bool = true;
+
+    fn limit(&self) -> Limit {
+        *self
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
+        Fifo::default()
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
+    }
+}
 
 /// A FIFO queue with the arrival time of each packet.
 #[derive(Debug, Clone, Default)]
@@ -26,22 +51,36 @@ impl Fifo {
         Some((handle, came))
     }
 
-    /// Moves all waiting packets to `lost`.
-    pub fn flush(&mut self, lost: &mut Vec<u32>) {
-        lost.extend(self.waiting.drain(..).map(|(handle, _)| handle));
-        self.bytes = 0;
-    }
-
     /// Arrival time of the packet that has waited longest.
     pub fn oldest(&self) -> Option<Ps> {
         self.waiting.front().map(|&(_, came)| came)
     }
+}
 
-    pub fn bytes(&self) -> u64 {
+impl QueueDiscipline for Fifo {
+    #[inline]
+    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
+        self.push(now, handle, pool);
+        true
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Ps, _stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        self.pop(pool).map(|(handle, _)| handle).into()
+    }
+
+    fn flush(&mut self, _now: Ps, _pool: &mut Pool, lost: &mut Vec<u32>) {
+        lost.extend(self.waiting.drain(..).map(|(handle, _)| handle));
+        self.bytes = 0;
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub fn len(&self) -> usize {
+    #[inline]
+    fn len(&self) -> usize {
         self.waiting.len()
     }
 }

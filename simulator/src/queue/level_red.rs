@@ -6,11 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::error::Result;
 use crate::core::rng::Rng;
+use crate::core::time::Ps;
 use crate::core::units::{Fraction, In, Size};
-use crate::queue::aqm::{Profile, MILLION};
-use crate::queue::levels::LEVELS;
+use crate::packet::{Packet, Pool};
+use crate::queue::aqm::MILLION;
+use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::limit::Limit;
-use crate::queue::wfq::Wfq;
+use crate::queue::next::Next;
+use crate::queue::red::Profile;
+use crate::queue::traits::{Action, AdmissionRule, Found, QueueDiscipline, QueueKind, BANDS};
+use crate::queue::wfq::{FairQueue, Wfq};
 
 /// Settings: eight levels, served by strict priority or by weight; ACKs are in level 0. An
 /// ECN-capable packet is marked with a probability that rises from 0 at `min` waiting bytes of its
@@ -35,13 +40,96 @@ pub struct LevelRed {
 }
 
 impl LevelRed {
-    pub(crate) fn wfq(&self) -> Option<Wfq> {
+    fn wfq(&self) -> Option<Wfq> {
         self.weights.map(|weights| Wfq { limit: self.limit, weights })
     }
+}
 
-    pub(crate) fn check(&self) -> Result<()> {
+impl QueueKind for LevelRed {
+    type Discipline = Box<MarkingLevels>;
+    type Rule = Box<Marker>;
+    const NAME: &str = "level-red";
+    const NEEDS_PORT: bool = true;
+    const HAS_LEVELS: bool = true;
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn check(&self) -> Result<()> {
         Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }.check(1)?;
         self.wfq().map_or(Ok(()), |wfq| wfq.check())
+    }
+
+    fn discipline(&self, ps_per_byte: u32) -> Box<MarkingLevels> {
+        Box::new(match self.wfq() {
+            Some(wfq) => MarkingLevels::Weighted(FairQueue::new(&wfq, ps_per_byte)),
+            None => MarkingLevels::Strict(Levels::new(self.limit)),
+        })
+    }
+
+    fn rule(&self, _ps_per_byte: u32, rng: Rng) -> Box<Marker> {
+        Box::new(Marker::new(self, rng))
+    }
+}
+
+/// The levels of a port, served by strict priority or by weight.
+#[derive(Debug)]
+pub(crate) enum MarkingLevels {
+    Strict(Levels),
+    Weighted(FairQueue),
+}
+
+impl QueueDiscipline for MarkingLevels {
+    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
+        match self {
+            MarkingLevels::Strict(levels) => levels.push(handle, pool).is_some(),
+            MarkingLevels::Weighted(queue) => queue.push(now, handle, pool),
+        }
+    }
+
+    fn dequeue(&mut self, _now: Ps, stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        match self {
+            MarkingLevels::Strict(levels) => open(stopped).find_map(|level| levels.pop(level, pool)).into(),
+            MarkingLevels::Weighted(queue) => queue.pop(stopped, pool).into(),
+        }
+    }
+
+    fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
+        match self {
+            MarkingLevels::Strict(levels) => {
+                lost.extend(std::iter::from_fn(|| open(0).find_map(|level| levels.pop(level, pool))));
+            }
+            MarkingLevels::Weighted(queue) => queue.flush(now, pool, lost),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            MarkingLevels::Strict(levels) => levels.bytes(),
+            MarkingLevels::Weighted(queue) => queue.bytes(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            MarkingLevels::Strict(levels) => levels.len(),
+            MarkingLevels::Weighted(queue) => queue.len(),
+        }
+    }
+
+    fn level_bytes(&self, level: u8) -> Option<u64> {
+        match self {
+            MarkingLevels::Strict(levels) => Some(levels.held(level)),
+            MarkingLevels::Weighted(queue) => queue.level_bytes(level),
+        }
+    }
+
+    fn band_bytes(&self, pool: &Pool) -> Option<[u64; BANDS]> {
+        match self {
+            MarkingLevels::Strict(levels) => Some(levels.band_bytes()),
+            MarkingLevels::Weighted(queue) => queue.band_bytes(pool),
+        }
     }
 }
 
@@ -53,14 +141,25 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    pub fn new(of: &LevelRed, rng: Rng) -> Self {
+    fn new(of: &LevelRed, rng: Rng) -> Self {
         Marker { of: *of, rng }
     }
 
     /// Whether a packet is marked that finds this many bytes of its level.
-    pub fn marks(&mut self, found: u64) -> bool {
+    fn marks(&mut self, found: u64) -> bool {
         let LevelRed { min, max, max_p, .. } = self.of;
         found >= max || found > min && self.rng.below((max - min) * u64::from(MILLION)) < (found - min) * u64::from(max_p)
+    }
+}
+
+/// Judges by the waiting bytes of the packet's level.
+impl AdmissionRule for Marker {
+    fn judge(&mut self, _now: Ps, found: &Found, packet: &Packet) -> Action {
+        if packet.ect && self.marks(found.bytes) {
+            Action::Mark
+        } else {
+            Action::Pass
+        }
     }
 }
 

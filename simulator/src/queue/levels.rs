@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::Pool;
-use crate::queue::priority::BANDS;
+use crate::queue::traits::BANDS;
 
 /// Number of levels.
 pub(crate) const LEVELS: usize = 8;

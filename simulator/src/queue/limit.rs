@@ -19,3 +19,31 @@ pub enum Limit {
     /// As many bytes as the link sends in this time: it depends on the link's rate.
     Time(#[serde(with = "In::<Duration>")] Ps),
 }
+
+/// A limit or threshold on a certain link; the largest numbers mean none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub bytes: u64,
+    pub packets: u64,
+}
+
+impl Room {
+    pub fn new(limit: Limit, ps_per_byte: u32) -> Self {
+        let none = Room { bytes: u64::MAX, packets: u64::MAX };
+        match limit {
+            Limit::None => none,
+            Limit::Bytes(bytes) => Room { bytes, ..none },
+            Limit::Packets(packets) => Room { packets: packets.into(), ..none },
+            Limit::Time(time) => Room { bytes: time / u64::from(ps_per_byte), ..none },
+        }
+    }
+
+    /// Whether `more` bytes fit beside these bytes and packets.
+    pub fn holds(&self, bytes: u64, packets: u64, more: u64) -> bool {
+        bytes.saturating_add(more) <= self.bytes && packets < self.packets
+    }
+
+    pub fn is_reached(&self, bytes: u64, packets: u64) -> bool {
+        bytes >= self.bytes || packets >= self.packets
+    }
+}

@@ -20,3 +20,10 @@ impl From<Option<u32>> for Next {
         handle.map_or(Next::Idle, |handle| Next::Send { handle, marked: false })
     }
 }
+
+impl From<Option<(u32, bool)>> for Next {
+    #[inline]
+    fn from(sent: Option<(u32, bool)>) -> Self {
+        sent.map_or(Next::Idle, |(handle, marked)| Next::Send { handle, marked })
+    }
+}

@@ -3,8 +3,44 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::core::units::{In, Size};
 use crate::packet::{Kind, Packet, Pool};
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
 use crate::queue::priority::is_enough;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+
+/// pFabric's queue: least remaining first, flows in order, most remaining dropped. Datagrams count
+/// as one more remaining packet than their level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PFabric {
+    /// Bytes, without the packet being sent.
+    #[serde(with = "In::<Size>")]
+    pub limit: u64,
+}
+
+impl QueueKind for PFabric {
+    type Discipline = PFabricQueue;
+    type Rule = AdmitAll;
+    const NAME: &str = "pfabric";
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> PFabricQueue {
+        PFabricQueue::new(self.limit)
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -112,12 +148,25 @@ impl PFabricQueue {
         let first = self.data.iter().position(|w| w.flow == flow)?;
         Some(Served { flow, rank, first })
     }
+}
 
-    pub fn bytes(&self) -> u64 {
+impl QueueDiscipline for PFabricQueue {
+    #[inline]
+    fn enqueue(&mut self, _now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
+        self.push(handle, pool, evicted)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Ps, _stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        self.pop(pool).into()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.acks.len() + self.data.len()
     }
 }

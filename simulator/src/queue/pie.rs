@@ -13,8 +13,10 @@ use crate::core::time::{Ps, MS};
 use crate::core::units::{Duration, Fraction, In};
 use crate::packet::Packet;
 use crate::queue::aqm::{Protection, MILLION};
+use crate::queue::fifo::Fifo;
 use crate::queue::limit::Limit;
 use crate::queue::pi_controller::PiController;
+use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
 
 /// Settings (RFC 8033, section 4). Of the optional parts (section 5) it has ECN marks,
 /// derandomisation and the cap on changes.
@@ -42,12 +44,33 @@ impl Pie {
         let control = PiController { target: 15 * MS, update: 15 * MS, alpha: 125, beta: 1_250 };
         Pie { limit, control, burst: 150 * MS, mark_p: MILLION / 10, protection: Protection::Default }
     }
+}
 
-    pub(crate) fn check(&self) -> Result<()> {
+impl QueueKind for Pie {
+    type Discipline = Fifo;
+    type Rule = Box<PieState>;
+    const NAME: &str = "pie";
+    const DEPARTS_IN_ORDER: bool = true;
+    const LIMITED_AT_ADMISSION: bool = true;
+    const PAUSE_CONFLICT: Option<&'static str> = Some("PIE knows the delay only of a link that is never paused");
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn check(&self) -> Result<()> {
         if self.mark_p > MILLION {
             return Err(Error::new(format!("mark_p: {} millionths exceed 1", self.mark_p)));
         }
         self.control.check()
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
+        Fifo::default()
+    }
+
+    fn rule(&self, ps_per_byte: u32, rng: Rng) -> Box<PieState> {
+        Box::new(PieState::new(self, ps_per_byte, rng))
     }
 }
 
@@ -64,14 +87,6 @@ const CAP: (f64, f64) = (0.1, 0.02);
 /// Factor of the probability after an update without delay.
 const DECAY: f64 = 0.98;
 
-/// What PIE decides about a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
-    Pass,
-    Mark,
-    Drop,
-}
-
 #[derive(Debug)]
 pub(crate) struct PieState {
     pie: Pie,
@@ -80,45 +95,33 @@ pub(crate) struct PieState {
     qdelay_old: Ps,
     burst_allowance: Ps,
     next_update: Ps,
+    ps_per_byte: u64,
     pub(super) rng: Rng,
 }
 
 impl PieState {
-    pub fn new(pie: &Pie, rng: Rng) -> Self {
-        PieState {
-            pie: *pie,
-            drop_prob: 0.0,
-            accu_prob: 0.0,
-            qdelay_old: 0,
-            burst_allowance: 0,
-            next_update: pie.control.update,
-            rng,
-        }
-    }
-
-    /// Resets; updates continue on the same clock.
-    pub fn reset(&mut self, now: Ps) {
-        let missed = now.checked_sub(self.next_update).map_or(0, |late| late / self.pie.control.update + 1);
-        self.next_update += missed * self.pie.control.update;
-        (self.drop_prob, self.accu_prob, self.qdelay_old, self.burst_allowance) = (0.0, 0.0, 0, 0);
+    fn new(pie: &Pie, ps_per_byte: u32, rng: Rng) -> Self {
+        let next_update = pie.control.update;
+        let ps_per_byte = ps_per_byte.into();
+        PieState { pie: *pie, drop_prob: 0.0, accu_prob: 0.0, qdelay_old: 0, burst_allowance: 0, next_update, ps_per_byte, rng }
     }
 
     /// Decides on an arriving packet. `free`: when all admitted packets will have been sent;
     /// `bytes` of them are still to go.
-    pub fn decide(&mut self, now: Ps, free: Ps, bytes: u64, packet: &Packet) -> Decision {
+    fn decide(&mut self, now: Ps, free: Ps, bytes: u64, packet: &Packet) -> Action {
         self.update_until(now, free);
         let half = self.pie.control.target / 2;
         if self.drop_prob <= 0.0 && free.saturating_sub(now) < half && self.qdelay_old < half {
             self.burst_allowance = self.pie.burst;
         }
         if self.burst_allowance > 0 || !self.drop_early(bytes, half) {
-            Decision::Pass
+            Action::Pass
         } else if packet.ect && self.drop_prob * 1e6 <= f64::from(self.pie.mark_p) {
-            Decision::Mark
+            Action::Mark
         } else if self.pie.protection.spares(packet) {
-            Decision::Pass
+            Action::Pass
         } else {
-            Decision::Drop
+            Action::Drop
         }
     }
 
@@ -170,6 +173,23 @@ impl PieState {
     }
 }
 
+/// As in Linux, early detection comes first, and a packet that passes it may find the queue full.
+impl AdmissionRule for PieState {
+    const SEES_FULL: bool = true;
+
+    fn judge(&mut self, now: Ps, found: &Found, packet: &Packet) -> Action {
+        let free = found.idle.map_or(now + found.bytes * self.ps_per_byte, |idle| now - idle);
+        self.decide(now, free, found.bytes, packet)
+    }
+
+    /// Resets; updates continue on the same clock.
+    fn reset(&mut self, now: Ps) {
+        let missed = now.checked_sub(self.next_update).map_or(0, |late| late / self.pie.control.update + 1);
+        self.next_update += missed * self.pie.control.update;
+        (self.drop_prob, self.accu_prob, self.qdelay_old, self.burst_allowance) = (0.0, 0.0, 0, 0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +201,7 @@ mod tests {
     }
 
     fn enhanced() -> PieState {
-        PieState::new(&Pie::rfc8033(Limit::None), Rng::new(3, 0))
+        PieState::new(&Pie::rfc8033(Limit::None), 800, Rng::new(3, 0))
     }
 
     fn close(got: f64, expected: f64) {
@@ -223,7 +243,7 @@ mod tests {
             let (mut since, mut gaps) = (0u32, Vec::new());
             for _ in 0..2_000_000 {
                 since += 1;
-                if pie.decide(0, 20 * MS, 1 << 20, &packet(false)) == Decision::Drop {
+                if pie.decide(0, 20 * MS, 1 << 20, &packet(false)) == Action::Drop {
                     gaps.push(since);
                     since = 0;
                 }
@@ -241,22 +261,22 @@ mod tests {
     #[test]
     fn bursts_short_queues_and_what_is_ecn_capable_are_spared() {
         let mut pie = enhanced();
-        assert_eq!(pie.decide(0, 0, 0, &packet(false)), Decision::Pass);
+        assert_eq!(pie.decide(0, 0, 0, &packet(false)), Action::Pass);
         // Delays of a second from here on: p is 1 soon, but for ten updates nothing is dropped.
         let first =
-            (1..1_000).find(|n| pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Decision::Drop).unwrap();
+            (1..1_000).find(|n| pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Action::Drop).unwrap();
         assert!((150..=165).contains(&first), "{first} ms");
         let with = |p: f64, bytes, ect| {
             let mut pie = PieState { drop_prob: p, accu_prob: 9.0, qdelay_old: 20 * MS, next_update: Ps::MAX, ..enhanced() };
             pie.decide(0, 20 * MS, bytes, &packet(ect))
         };
-        assert_eq!([2_048, 2_049].map(|bytes| with(0.05, bytes, false)), [Decision::Pass, Decision::Drop]);
-        assert_eq!([0.05, 0.1, 0.11].map(|p| with(p, 9_000, true)), [Decision::Mark, Decision::Mark, Decision::Drop]);
+        assert_eq!([2_048, 2_049].map(|bytes| with(0.05, bytes, false)), [Action::Pass, Action::Drop]);
+        assert_eq!([0.05, 0.1, 0.11].map(|p| with(p, 9_000, true)), [Action::Mark, Action::Mark, Action::Drop]);
         let short = |p: f64| {
             let mut pie = PieState { drop_prob: p, accu_prob: 9.0, qdelay_old: 7 * MS, next_update: Ps::MAX, ..enhanced() };
             pie.decide(0, 20 * MS, 9_000, &packet(false))
         };
-        assert_eq!([0.19, 0.2].map(short), [Decision::Pass, Decision::Drop]);
+        assert_eq!([0.19, 0.2].map(short), [Action::Pass, Action::Drop]);
     }
 
     /// Updates made up for are those made in time, and what lasts long ends.

@@ -1,11 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Strict priority among the eight levels of 802.1Q, with ACKs above them.
 
+use serde::{Deserialize, Serialize};
+
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::core::units::{In, Size};
 use crate::packet::chain::Chain;
 use crate::packet::Pool;
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind, BANDS};
 
-/// Eight levels, and acknowledgements before them.
-pub(crate) const BANDS: usize = 9;
+/// Strict priority in eight levels, with ACKs above; evicts the newest packet of the least urgent
+/// level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Priority {
+    /// Bytes, without the packet being sent.
+    #[serde(with = "In::<Size>")]
+    pub limit: u64,
+}
+
+impl QueueKind for Priority {
+    type Discipline = Bands;
+    type Rule = AdmitAll;
+    const NAME: &str = "priority";
+    const HAS_LEVELS: bool = true;
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> Bands {
+        Bands::new(self.limit)
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
+    }
+}
 
 /// Strict priority by rank, FIFO within a rank.
 #[derive(Debug, Clone)]
@@ -74,26 +108,39 @@ impl Bands {
         self.bytes -= u64::from(pool.get(handle).bytes);
         handle
     }
+}
 
-    /// Prefetches the next packet.
+impl QueueDiscipline for Bands {
     #[inline]
-    pub fn prefetch(&self, pool: &Pool) {
+    fn enqueue(&mut self, _now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
+        self.push(handle, pool, evicted)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Ps, stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        self.pop(stopped, pool).into()
+    }
+
+    #[inline]
+    fn prefetch(&self, pool: &Pool) {
         if let Some(first) = self.lines.get(self.occupied.trailing_zeros() as usize).and_then(|line| line.first()) {
             pool.prefetch(first);
         }
     }
 
-    pub fn bytes(&self) -> u64 {
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Waiting bytes of each band.
-    pub fn band_bytes(&self, pool: &Pool) -> [u64; BANDS] {
-        std::array::from_fn(|band| self.lines[band].iter(pool).map(|handle| u64::from(pool.get(handle).bytes)).sum())
+    #[inline]
+    fn len(&self) -> usize {
+        self.packets as usize
     }
 
-    pub fn len(&self) -> usize {
-        self.packets as usize
+    fn band_bytes(&self, pool: &Pool) -> Option<[u64; BANDS]> {
+        let bytes = |band: usize| self.lines[band].iter(pool).map(|handle| u64::from(pool.get(handle).bytes)).sum();
+        Some(std::array::from_fn(bytes))
     }
 }
 

@@ -8,12 +8,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Size, Unit};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
+use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::priority::BANDS;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind, BANDS};
 
 /// The most entries of a list.
 const ENTRIES: usize = 16;
@@ -113,11 +115,6 @@ impl TimeAware {
         Ok(TimeAware { limit, base, lasts, gates, cycle })
     }
 
-    /// The limit of each level in bytes.
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit
-    }
-
     fn entries(&self) -> impl Iterator<Item = (Ps, u8)> + '_ {
         self.lasts.iter().copied().zip(self.gates).filter(|entry| entry.0 > 0)
     }
@@ -145,6 +142,26 @@ impl TimeAware {
         }
         let always = self.entries().all(|(_, gates)| gates >> level & 1 == 1);
         always.then_some(now)
+    }
+}
+
+impl QueueKind for TimeAware {
+    type Discipline = Box<TimeAwareQueue>;
+    type Rule = AdmitAll;
+    const NAME: &str = "time-aware";
+    const NEEDS_PORT: bool = true;
+    const HAS_LEVELS: bool = true;
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn discipline(&self, ps_per_byte: u32) -> Box<TimeAwareQueue> {
+        Box::new(TimeAwareQueue::new(self, ps_per_byte))
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
     }
 }
 
@@ -182,24 +199,36 @@ impl TimeAwareQueue {
         }
         soonest.map_or(Next::Idle, Next::Wait)
     }
+}
 
-    /// Moves all waiting packets to `lost`; the clock of the gates goes on.
-    pub fn flush(&mut self, pool: &Pool, lost: &mut Vec<u32>) {
+impl QueueDiscipline for TimeAwareQueue {
+    #[inline]
+    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
+        self.push(now, handle, pool)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Ps, stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        self.next(now, stopped, pool)
+    }
+
+    /// The clock of the gates goes on.
+    fn flush(&mut self, _now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         for level in open(0) {
             lost.extend(std::iter::from_fn(|| self.levels.pop(level, pool)));
         }
     }
 
-    /// Waiting bytes of each band.
-    pub fn band_bytes(&self) -> [u64; BANDS] {
-        self.levels.band_bytes()
+    fn band_bytes(&self, _pool: &Pool) -> Option<[u64; BANDS]> {
+        Some(self.levels.band_bytes())
     }
 
-    pub fn bytes(&self) -> u64 {
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.levels.bytes()
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.levels.len()
     }
 }

@@ -11,11 +11,14 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{In, Size};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
-use crate::queue::priority::BANDS;
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind, BANDS};
 
 /// Settings: weighted fair queueing among eight levels; ACKs are in level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,14 +32,32 @@ pub struct Wfq {
     pub weights: [u32; LEVELS],
 }
 
-impl Wfq {
-    pub(crate) fn check(&self) -> Result<()> {
+impl QueueKind for Wfq {
+    type Discipline = Box<FairQueue>;
+    type Rule = AdmitAll;
+    const NAME: &str = "wfq";
+    const NEEDS_PORT: bool = true;
+    const HAS_LEVELS: bool = true;
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn check(&self) -> Result<()> {
         match self.weights.iter().position(|weight| !(1..=MAX).contains(weight)) {
             Some(level) => {
                 Err(Error::new(format!("level {level}'s weight of {} must be between 1 and {MAX}", self.weights[level])))
             }
             None => Ok(()),
         }
+    }
+
+    fn discipline(&self, ps_per_byte: u32) -> Box<FairQueue> {
+        Box::new(FairQueue::new(self, ps_per_byte))
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
     }
 }
 
@@ -127,29 +148,40 @@ impl FairQueue {
         self.ends[level].pop_front();
         self.levels.pop(level, pool)
     }
+}
 
-    /// Moves all waiting packets to `lost` and resets the fluid system, which would otherwise go on
-    /// serving them.
-    pub fn flush(&mut self, now: Ps, pool: &Pool, lost: &mut Vec<u32>) {
+impl QueueDiscipline for FairQueue {
+    #[inline]
+    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
+        self.push(now, handle, pool)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Ps, stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        self.pop(stopped, pool).into()
+    }
+
+    /// Resets the fluid system too, which would otherwise go on serving lost packets.
+    fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         lost.extend(std::iter::from_fn(|| self.pop(0, pool)));
         self.fluid = Fluid::new(self.fluid.weights, now);
     }
 
-    /// Waiting bytes of a level.
-    pub fn held(&self, level: u8) -> u64 {
-        self.levels.held(level)
+    #[inline]
+    fn level_bytes(&self, level: u8) -> Option<u64> {
+        Some(self.levels.held(level))
     }
 
-    /// Waiting bytes of each band.
-    pub fn band_bytes(&self) -> [u64; BANDS] {
-        self.levels.band_bytes()
+    fn band_bytes(&self, _pool: &Pool) -> Option<[u64; BANDS]> {
+        Some(self.levels.band_bytes())
     }
 
-    pub fn bytes(&self) -> u64 {
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.levels.bytes()
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.levels.len()
     }
 }

@@ -7,8 +7,8 @@ use crate::host::limiter::{Limiter, PerHost};
 use crate::host::transport::{Congestion, Rank, Transport, DATA};
 use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
+use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
 use crate::queue::limit::Limit;
-use crate::queue::settings::Queue;
 use crate::sim::rivals::NAMES;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Sizes;
@@ -118,7 +118,7 @@ impl Scheme {
     /// DCTCP of Figure 9: marks above 15 packets of 1,460 bytes, g = 1/16.
     pub fn dctcp() -> Self {
         let mut scheme = Self::tcp();
-        scheme.queue = Queue::Marking { limit: packets(150), threshold: 15 * 1460 };
+        scheme.queue = Queue::Marking(Marking { limit: packets(150), threshold: 15 * 1460 });
         scheme.transport.congestion = Congestion::Dctcp { shift: 4 };
         scheme.transport.ect_again = true;
         scheme
@@ -127,7 +127,7 @@ impl Scheme {
     /// pFabric of Figure 9: 24 packets a queue, fixed timeout of 45 us, probes after 5.
     pub fn pfabric() -> Self {
         let mut scheme = Self::tcp();
-        scheme.queue = Queue::PFabric { limit: packets(24) };
+        scheme.queue = Queue::PFabric(PFabric { limit: packets(24) });
         scheme.transport.max_window = 23;
         scheme.transport.min_rto = 45 * US;
         scheme.transport.fixed_rto = true;
@@ -142,7 +142,7 @@ impl Scheme {
     pub fn qjump_script() -> Self {
         let budgets = [9_000, 19_500, 28_500, 49_500, 79_500, 199_500, 1_000_500, 1_312_500];
         let mut scheme = Self::tcp();
-        scheme.queue = Queue::Priority { limit: packets(153) };
+        scheme.queue = Queue::Priority(Priority { limit: packets(153) });
         scheme.transport.max_window = 152;
         scheme.transport.connections = 10;
         scheme.limiter = Limiter::PerFlow { epoch: 1_050 * US, budgets };

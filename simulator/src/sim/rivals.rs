@@ -8,10 +8,11 @@ use crate::host::congestion::{Congestion, Dcqcn, Swift};
 use crate::host::limiter::Limiter;
 use crate::host::transport::DATA;
 use crate::net::pause::Pause;
-use crate::queue::aqm::{Profile, Protection, Reading, Red};
+use crate::queue::aqm::Protection;
+use crate::queue::kinds::{Priority, Queue};
 use crate::queue::level_red::LevelRed;
 use crate::queue::limit::Limit;
-use crate::queue::settings::Queue;
+use crate::queue::red::{Profile, Reading, Red};
 use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
@@ -74,7 +75,7 @@ impl Scheme {
     /// scheduled packets.
     pub fn homa() -> Self {
         let mut scheme = Self::tcp();
-        scheme.queue = Queue::Priority { limit: 150 * u64::from(DATA) };
+        scheme.queue = Queue::Priority(Priority { limit: 150 * u64::from(DATA) });
         scheme.transport.max_window = 1_000;
         scheme.transport.min_rto = 10 * MS;
         scheme.transport.congestion = Congestion::Homa { scheduled: 6 };

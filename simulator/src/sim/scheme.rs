@@ -11,7 +11,7 @@ use crate::host::transport::Transport;
 use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pause;
 use crate::net::routes::Routing;
-use crate::queue::settings::Queue;
+use crate::queue::kinds::Queue;
 
 /// Everything except network and traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 use crate::core::time::Ps;
 use crate::host::hosts::Hosts;
 use crate::net::network::Network;
-use crate::queue::priority::BANDS;
+use crate::queue::traits::BANDS;
 
 /// Bands of a queue with levels: ACKs, and levels 0 to 7.
 pub const SERIES_BANDS: usize = BANDS;

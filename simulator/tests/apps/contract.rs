@@ -128,7 +128,7 @@ fn wrong_applications_are_told() {
             "requests from 0: the weights of its exchanges are 0",
         ),
         (App::Barrier(Barrier { hosts: vec![7], ..barrier(2, 1) }), "barrier of 7 and others: it has 1 hosts, and needs 2"),
-        (App::Barrier(Barrier { bytes: 0, ..barrier(2, 1) }), "barrier of 0 and others: 0 bytes of its message are not between"),
+        (App::Barrier(Barrier { bytes: 0, ..barrier(2, 1) }), "barrier of 0 and others: 0 bytes of its message must be between"),
         (App::Ptp(ptp(vec![999], 1)), "PTP from 0: there is no host 999 among 144"),
         (App::Ptp(ptp(vec![1, 2], 1 << 28 | 1)), "PTP from 0: 536870914 exchanges are more than 2^29"),
         (

@@ -2,8 +2,8 @@
 //! Aequitas: as many flows of a level miss their target as its rises and falls balance.
 
 use qjump_sim::{
-    Aequitas, Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, Ps, Queue, Rng, Scenario, Scheme, Source,
-    Topology, Wfq, Workload, MS, NS, S,
+    Aequitas, Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, Priority, Ps, Queue, Rng, Scenario, Scheme,
+    Source, Topology, Wfq, Workload, MS, NS, S,
 };
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: 2_700_000 };
@@ -20,7 +20,7 @@ fn outcome(limiter: Limiter) -> Outcome {
             .unwrap();
     let scheme = Scheme {
         limiter,
-        queue: Queue::Priority { limit: 225_000 },
+        queue: Queue::Priority(Priority { limit: 225_000 }),
         levels: [100, 200, 300, 400, 500, 600, 700],
         ..Scheme::tcp()
     };

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use qjump_sim::apps::{App, Bulk};
 use qjump_sim::{
-    Cable, Congestion, Dcqcn, End, FlowSpec, Flows, LeafSpine, LevelRed, Pause, Ps, Queue, Scenario, Scheme, Simulation,
-    Topology, Traced, Watch, Workload, MS, US,
+    Cable, Congestion, Dcqcn, End, FlowSpec, Flows, LeafSpine, LevelRed, Pause, Priority, Ps, Queue, Scenario, Scheme,
+    Simulation, Topology, Traced, Watch, Workload, MS, US,
 };
 
 use crate::{dumbbell, transport};
@@ -22,7 +22,7 @@ fn incast(marks: LevelRed, congestion: Congestion, pauses: bool, until: Ps) -> S
     let pause = Pause { xoff: 60_000, xon: 30_000, buffer: 60_000 + room, per_level: true };
     let scheme = Scheme {
         queue: Queue::LevelRed(marks),
-        host_queue: Some(Queue::Priority { limit: 1 << 30 }),
+        host_queue: Some(Queue::Priority(Priority { limit: 1 << 30 })),
         pause: pauses.then_some(pause),
         transport: transport(congestion),
         ..Scheme::tcp()

@@ -2,8 +2,8 @@
 //! Homa beside the best that a single link can do: shortest remaining time first.
 
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng, Scenario, Scheme, Simulation, Sizes,
-    Topology, Transport, Watch, Workload, MS, US,
+    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Priority, Ps, Queue, Rng, Scenario, Scheme,
+    Simulation, Sizes, Threshold, Topology, Transport, Watch, Workload, MS, US,
 };
 
 use crate::{delivered, endless};
@@ -21,7 +21,7 @@ fn homa() -> Transport {
 
 fn scheme() -> Scheme {
     let levels = [6, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000];
-    Scheme { transport: homa(), queue: Queue::Priority { limit: 1_500_000 }, levels, ..Scheme::tcp() }
+    Scheme { transport: homa(), queue: Queue::Priority(Priority { limit: 1_500_000 }), levels, ..Scheme::tcp() }
 }
 
 fn rack(hosts: u32) -> Topology {
@@ -187,7 +187,8 @@ fn copies_are_no_news() {
     let slow = Cable { rate: 1_000_000_000, ..CABLE };
     let fabric = LeafSpine { racks: 2, hosts_per_rack: 10, spines: 1, edge: CABLE, uplink: slow };
     let flows = (0..50).map(|n| FlowSpec { start: 0, src: n % 10, dst: 10 + n / 5, packets: 100 }).collect();
-    let mut scheme = Scheme { queue: Queue::Threshold { limit: Limit::None, threshold: Limit::Packets(1) }, ..scheme() };
+    let mut scheme =
+        Scheme { queue: Queue::Threshold(Threshold { limit: Limit::None, threshold: Limit::Packets(1) }), ..scheme() };
     (scheme.transport.max_window, scheme.transport.min_rto, scheme.transport.max_rto) = (23, 45 * US, 10 * MS);
     let workload = Workload::of_flows(Flows::List(flows));
     let scenario = Scenario {

@@ -2,8 +2,8 @@
 //! Flows of one run with transports, levels, deadlines and bytes of their own.
 
 use qjump_sim::{
-    Cable, Congestion, FlowResult, FlowSpec, Flows, LeafSpine, Outcome, Ps, Queue, Rank, Routing, Scheme, Simulation, Topology,
-    Transport, Wish, Workload, US,
+    Cable, Congestion, FlowResult, FlowSpec, Flows, LeafSpine, Outcome, PFabric, Priority, Ps, Queue, Rank, Routing, Scheme,
+    Simulation, Topology, Transport, Wish, Workload, US,
 };
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: US };
@@ -41,7 +41,7 @@ fn bytes_are_exact() {
 /// Two flows of ten packets meet at a switch: the one with the more urgent level is not held up but by a packet.
 #[test]
 fn levels_are_the_flows_own() {
-    let scheme = Scheme { queue: Queue::Priority { limit: 225_000 }, ..Scheme::tcp() };
+    let scheme = Scheme { queue: Queue::Priority(Priority { limit: 225_000 }), ..Scheme::tcp() };
     let with = |level| Wish { level: Some(level), ..Wish::default() };
     let outcome = run(scheme, vec![(flow(1, 10), with(5)), (flow(2, 10), with(1))]).unwrap();
     let alone = 11 * FRAME + 2 * US + BACK;
@@ -53,7 +53,7 @@ fn levels_are_the_flows_own() {
 /// By deadline, whatever is left: the second of two equal flows goes first when it is due first.
 #[test]
 fn the_earlier_deadline_goes_first() {
-    let mut scheme = Scheme { queue: Queue::PFabric { limit: 225_000 }, ..Scheme::tcp() };
+    let mut scheme = Scheme { queue: Queue::PFabric(PFabric { limit: 225_000 }), ..Scheme::tcp() };
     scheme.transport.rank = Rank::Deadline;
     let due = |us: u64| Wish { deadline: Some(us * US), ..Wish::default() };
     let outcome = run(scheme, vec![(flow(1, 5), due(900)), (flow(2, 10), due(17)), (flow(3, 10), Wish::default())]).unwrap();

@@ -19,6 +19,7 @@ from qjump_sim import _native
 from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Quantiles, Tree
 from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
 from qjump_sim.queues import (
+    QUEUES,
     CoDel,
     DropTail,
     DualPi2,
@@ -56,7 +57,7 @@ from qjump_sim.scheme import (
 )
 from qjump_sim.trace import Trace
 from qjump_sim.traffic import Flows, Poisson, Published, Sizes, Source
-from qjump_sim.units import MS, NS, US, Bytes, Limit, Packets, S, Size, Time, ms, ns, us
+from qjump_sim.units import MS, NS, UNITS, US, Bytes, Limit, Packets, S, Size, Time, ms, ns, us
 from qjump_sim.watch import KINDS, FlowCounts, Progress, Series, Watch, progress_line, show_progress
 
 FIG9: LeafSpine = _native.fig9()
@@ -67,6 +68,8 @@ __all__ = [
     "KINDS",
     "MS",
     "NS",
+    "QUEUES",
+    "UNITS",
     "US",
     "Aequitas",
     "Bbr",

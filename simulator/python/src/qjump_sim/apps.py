@@ -27,7 +27,8 @@ from qjump_sim.units import Bytes
 
 @dataclass(frozen=True)
 class Ping:
-    """`count` echo requests from `src`, `gap` apart or, with `poisson`, exponential of that mean, which `dst` sends back after `turnaround`.
+    """`count` echo requests from `src`, `gap` apart or, with `poisson`, exponential with that mean;
+    `dst` answers each after `turnaround`.
 
     Requests do not wait for answers. A round trip begins when the request is handed over, to a limiter if there is one.
     """
@@ -45,7 +46,8 @@ class Ping:
 
 @dataclass(frozen=True)
 class Datagrams:
-    """`count` datagrams from `src` to `dst`, `gap` apart or, with `poisson`, exponential of that mean, which nobody answers.
+    """`count` datagrams from `src` to `dst` without answers, `gap` apart or, with `poisson`,
+    exponential with that mean.
 
     Each takes from when it is handed over, to a limiter if there is one, to when it arrives. A `Source` costs less, and tells of all together.
     """
@@ -62,8 +64,8 @@ class Datagrams:
 
 @dataclass(frozen=True)
 class Bulk:
-    """An endless flow, as iperf's, from `start` `until` then. `window`: its largest, in packets; None: the transport's. What has been delivered is
-    noted every `interval`."""
+    """An endless flow, as iperf's, from `start` to `until`. `window`: its largest, in packets;
+    None: the transport's. Delivered bytes are sampled every `interval`."""
 
     src: int
     dst: int
@@ -76,14 +78,14 @@ class Bulk:
 
 @dataclass(frozen=True)
 class Exponential:
-    """A time that is drawn, with this mean."""
+    """An exponential time with this mean."""
 
     mean: int
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A kind of request, such as GET or SET; its share is its weight over the sum of all."""
+    """A kind of request, such as GET or SET; its share is its weight over the sum of all weights."""
 
     request: int | Bytes
     response: int | Bytes
@@ -92,8 +94,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Open:
-    """Requests come `gap` apart or, with `poisson`, exponential of that mean, whatever becomes of those before; each to a server drawn evenly, over
-    an idle connection or else a new one."""
+    """Open loop: requests `gap` apart or, with `poisson`, exponential with that mean, without
+    waiting for others; each to a random server, over an idle connection or a new one."""
 
     gap: int
     poisson: bool = False
@@ -101,7 +103,8 @@ class Open:
 
 @dataclass(frozen=True)
 class Closed:
-    """So many connections, in turn to each server, with one request at a time; the next follows a response after `think`."""
+    """Closed loop: connections, assigned to servers in turn, with one request at a time; the next
+    follows a response after `think`."""
 
     connections: int
     think: int = 0
@@ -109,7 +112,8 @@ class Closed:
 
 @dataclass(frozen=True)
 class Requests:
-    """A client with `count` requests over TCP, which servers answer after `service`, all side by side. From `until` on it makes no more of them."""
+    """A client with `count` requests over TCP, which servers answer after `service`, all in
+    parallel. From `until` on it makes no more requests."""
 
     client: int
     servers: Sequence[int]
@@ -124,7 +128,8 @@ class Requests:
 
 @dataclass(frozen=True)
 class Barrier:
-    """Hosts that in each iteration send a message to each other one, over TCP, and begin the next `pause` after they have one from each."""
+    """In each iteration, hosts send a message to each other over TCP, and start the next one
+    `pause` after they have a message from each."""
 
     hosts: Sequence[int]
     bytes: int | Bytes
@@ -152,8 +157,8 @@ class Ptp:
 
 @dataclass(frozen=True)
 class MapReduce:
-    """Maps run in the nodes' slots; each reducer fetches its share of every map that has ended, in random order and `parallel_copies` at a time, and
-    reduces when it has all.
+    """Maps run in the nodes' slots; each reducer fetches its share of every finished map, in random
+    order and `parallel_copies` at a time, and reduces once it has all.
 
     `map_bytes`: output of one map. Reducers are on the nodes in turn, and so are the first maps. A fetch is one flow; what asks for it is not
     simulated. What is on the reducer's node already takes no time.
@@ -175,7 +180,8 @@ App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
 
 
 def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
-    """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, from a phase in the first one on that is drawn for each.
+    """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, each from a
+    random phase of the first epoch on.
 
     Raises ValueError for an epoch of 0 or above 1,000 s, and for a seed that is none.
     """
@@ -185,7 +191,7 @@ def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, cou
 
 @dataclass(frozen=True, eq=False)
 class Latencies(ReadOnly):
-    """How long things took, in the order of their start: int64, shape (n,), read-only."""
+    """Latencies in the order of their start: int64, shape (n,), read-only."""
 
     start: NDArray[np.int64]
     """When each began."""
@@ -200,40 +206,41 @@ class Latencies(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class PingResult(Latencies):
-    """Round trips. `lost`: how many of those that have not ended were dropped; the others were under way."""
+    """Round trips. `lost`: unfinished ones of which a packet was dropped; the others were under
+    way."""
 
     lost: int
 
 
 @dataclass(frozen=True, eq=False)
 class DatagramsResult(Latencies):
-    """One way each. `lost`: how many of those that have not ended were dropped; the others were under way."""
+    """One-way latencies. `lost`: datagrams that were dropped; other unfinished ones were under way."""
 
     lost: int
 
 
 @dataclass(frozen=True, eq=False)
 class RequestsResult(Latencies):
-    """From handing over a request to having all of its response."""
+    """Latencies from handing over a request to having all of its response."""
 
     kind: NDArray[np.int64]
-    """The exchange's place in the list."""
+    """The exchange's index in the list."""
 
 
 @dataclass(frozen=True, eq=False)
 class BarrierResult(Latencies):
-    """From when the first host began an iteration to when the last one had all messages."""
+    """Durations from when the first host began an iteration to when the last one had all messages."""
 
 
 @dataclass(frozen=True, eq=False)
 class BulkResult(ReadOnly):
-    """What was delivered: bytes on the wire of packets that have arrived in order."""
+    """Delivered bytes on the wire, of packets that arrived in order."""
 
     interval: int
     delivered: NDArray[np.int64]
-    """By the end of each interval."""
+    """Bytes by the end of each interval."""
     bytes: int
-    """In all."""
+    """Bytes in total."""
 
     @property
     def rate(self) -> NDArray[np.float64]:
@@ -243,11 +250,12 @@ class BulkResult(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class PtpResult(ReadOnly):
-    """What slaves computed, one value an exchange in the order of their Syncs: int64, shape (n,), read-only."""
+    """What slaves computed, one value an exchange in the order of their Syncs: int64, shape (n,),
+    read-only."""
 
     start: NDArray[np.int64]
     slave: NDArray[np.int64]
-    """Its place in the list."""
+    """Its index in the list."""
     offset: NDArray[np.int64]
     """From the master, ((t2 - t1) - (t4 - t3)) / 2; 0 where `delay` is -1."""
     delay: NDArray[np.int64]
@@ -258,20 +266,20 @@ class PtpResult(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class MapReduceResult(ReadOnly):
-    """A job: int64, read-only; -1 is what has not happened."""
+    """The result of a job: int64, read-only; -1: it has not happened."""
 
     first: int
     """When the first maps began."""
     mapped: NDArray[np.int64]
     """When each map ended."""
     shuffled: NDArray[np.int64]
-    """When each reducer had all."""
+    """When each reducer had all its input."""
     reduced: NDArray[np.int64]
     """When each reducer ended."""
     fetched: NDArray[np.int64]
-    """Bytes that each node has got over the network."""
+    """Bytes that each node fetched over the network."""
     local: int
-    """Bytes that were on their node already."""
+    """Bytes that were on the reducer's node already."""
     fetch_start: NDArray[np.int64]
     """Fetches over the network are in the order of their start."""
     fetch_finish: NDArray[np.int64]
@@ -287,7 +295,8 @@ class MapReduceResult(ReadOnly):
 
     @property
     def throughput(self) -> float | None:
-        """Bit/s that a node got on average from the first fetch's start to when the last reducer had all; None: it has not, or fetched nothing."""
+        """Mean bit/s of a node from the first fetch's start to when the last reducer had all its
+        input; None: it has not happened, or nothing was fetched."""
         if (self.shuffled < 0).any() or not self.fetch_start.size:
             return None
         return float(self.fetched.mean()) * 8e12 / (int(self.shuffled.max()) - int(self.fetch_start[0]))
@@ -297,7 +306,7 @@ AppResult = PingResult | DatagramsResult | BulkResult | RequestsResult | Barrier
 
 
 def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppResult:
-    """The result of an application from what the simulator gives back."""
+    """The result of an application, from the simulator's columns."""
     arrays = [np.frombuffer(column, np.int64) for column in columns]
     match app:
         case Ping():

@@ -1,4 +1,4 @@
-"""Arrays that nobody writes to."""
+"""Read-only arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 
 class ReadOnly:
-    """What has read-only arrays, whose copies have such too: `copy` and `pickle` make writable ones."""
+    """A class whose arrays are read-only, also in copies: `copy` and `pickle` would make them
+    writable."""
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
         for value in state.values():

@@ -1,4 +1,4 @@
-"""Networks: leaf-spine, any tree, or any graph, whose cables may fail."""
+"""Networks: leaf-spine, trees, and graphs whose cables may fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qjump_sim import _native
 
 @dataclass(frozen=True)
 class Cable:
-    """A cable: the same in both directions.
+    """A cable, the same in both directions.
 
     `rate` in bit/s, such that a byte takes whole picoseconds within 0.1 %. `delay` in ps, at most 1,000 s, from the last bit's departure to its arrival,
     with what the node at the end takes to look at the packet; all of a way through the network there and back below 35 s.
@@ -22,7 +22,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """A distribution of times that a host takes beyond its cable's delay for what comes in, drawn for each packet.
+    """Host jitter: extra time for each incoming packet, drawn from a distribution.
 
     `points` of per cent, from 0 to 100, and ps, at most 1,000 s: so many of the draws do not exceed it. Between two of them on a straight line.
     Packets of one flow stay in order, and may overtake others: TCP's are told apart by connection, datagrams by the pair of hosts.
@@ -49,7 +49,8 @@ class LeafSpine:
 
 @dataclass(frozen=True)
 class Tree:
-    """Switches and hosts with names, in any order; `cables` join two of them by name. A host has one cable, and there is no loop.
+    """Named switches and hosts, in any order; `cables` join two of them by name. A host has one
+    cable, and there are no loops.
 
     `jitter`: hosts by name, with what they draw.
     """
@@ -60,14 +61,16 @@ class Tree:
     jitter: Sequence[tuple[str, Quantiles]] = ()
 
     def numbers(self) -> dict[str, int]:
-        """The number of each host, by its name: 0, 1, ... in the order of the names. Raises ValueError for what is no tree."""
+        """The number of each host by its name: 0, 1, ... in the order of the names. Raises
+        ValueError if this is not a tree."""
         return _native.host_numbers(self)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The cable between two nodes fails, or all cables between two switches, from `down` to `up` (ps; None: for ever). What it carries and what waits
-    for it is lost; switches know at once."""
+    """A failure of the cable between two nodes, or of all cables between two switches, from `down`
+    to `up` (ps; None: for ever). Packets on the cable or waiting for it are lost; switches know
+    at once."""
 
     one: str
     other: str
@@ -77,8 +80,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Graph:
-    """As a `Tree`, but with loops: packets take one of the shortest paths, by the number of cables that work. Every host reaches every other before
-    the first of the `failures` and after the last."""
+    """Like a `Tree`, but with loops: packets take one of the shortest working paths, by the number
+    of cables. Every host must reach every other before the first of the `failures` and after the
+    last."""
 
     switches: Sequence[str]
     hosts: Sequence[str]
@@ -88,13 +92,14 @@ class Graph:
 
     @classmethod
     def fat_tree(cls, k: int, edge: Cable, trunk: Cable) -> Graph:
-        """A k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08), k even, 2 to 128: k**3 / 4 hosts `h00000`, ... (`h000000` where they are more
-        than 100,000), k / 2 at each edge switch `e0-0` (pod and place); aggregation switches `a0-0`, core switches `c00000`. `edge` is the cable of a
-        host, `trunk` one between switches. Raises ValueError for another k."""
+        """A k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08) for an even k from 2 to
+        128. It has k**3 / 4 hosts `h00000`, ... (`h000000` beyond 100,000), k / 2 at each edge
+        switch `e0-0` (pod and place), aggregation switches `a0-0` and core switches `c00000`.
+        `edge` is a host's cable, `trunk` one between switches. Raises ValueError for another k."""
         return cls(*_native.fat_tree(k, edge, trunk))
 
     def numbers(self) -> dict[str, int]:
-        """The number of each host, as those of a `Tree`. Raises ValueError for what is no such graph."""
+        """The number of each host, as in a `Tree`. Raises ValueError if this is not such a graph."""
         return _native.host_numbers(self)
 
 

@@ -1,4 +1,4 @@
-"""What a run yields."""
+"""The outcome of a run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from qjump_sim.watch import FlowCounts, Series
 
 
 class ByKind(NamedTuple):
-    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, requests for connections and their answers. `sum(...)`
-    of it is all of them."""
+    """Packet counts by kind: data of flows, ACKs, pFabric's probes, datagrams, SYNs and SYN-ACKs.
+    `sum(...)` is all of them."""
 
     data: int
     acks: int
@@ -29,7 +29,8 @@ class ByKind(NamedTuple):
 
 
 class Latency(NamedTuple):
-    """Times that delivered packets took, in ps, from leaving the host's limiter to the receiving host: how many packets, sum and largest."""
+    """Latencies of delivered packets in ps, from leaving the host's limiter to the receiving host:
+    number of packets, sum and maximum."""
 
     packets: int
     sum: int
@@ -42,44 +43,46 @@ class Latency(NamedTuple):
 
 
 class Counters(TypedDict):
-    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `failed` + `limited` + `in_flight`, at every stop."""
+    """Counters of a run. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `failed`
+    + `limited` + `in_flight`, at every stop."""
 
     sent: ByKind
-    """Handed over by the hosts' transports, every retransmission anew."""
+    """Sent by the hosts' transports; each retransmission counts."""
     delivered: ByKind
-    """Arrived at the host they were for."""
+    """Delivered to the destination host."""
     full: ByKind
     """Dropped because a queue was full."""
     pushed_out: ByKind
-    """Pushed out of a queue by what mattered more."""
+    """Evicted from a queue by more urgent packets."""
     early: ByKind
     """Dropped early, by active queue management."""
     failed: ByKind
-    """Lost on a link that failed, before one, or because no other led to the host it was for."""
+    """Lost on a failed link, before one, or for lack of a route."""
     limited: ByKind
     """Dropped by a limiter."""
     in_flight: int
-    """In limiters, queues, on links and in hosts that take them in when the run stopped."""
+    """In limiters, queues, links and hosts' jitter when the run stopped."""
     pauses: int
-    """How often a switch's port asked the other end of its cable to pause."""
+    """Pauses requested by switch ports."""
     hops: int
     """Packets that finished crossing a link."""
     events: int
     marked: int
     """Data packets delivered with a mark."""
     retransmitted: int
-    """Data packets sent again."""
+    """Data packets retransmitted."""
     timeouts: int
-    """Expired retransmission timers, those of SYNs included."""
+    """Timeouts, those of SYNs included."""
     latency: Latency
-    """Of data sent for the first time."""
+    """Latency of first transmissions of data."""
     latency_again: Latency
-    """Of data sent again."""
+    """Latency of retransmissions."""
 
 
 @dataclass(frozen=True)
 class SourceResult:
-    """One source's datagrams: how many were delivered, their bytes, sum and largest of their delays in ps from the limiter's release to delivery."""
+    """The result of a source: datagrams delivered, their bytes, and sum and maximum of their delays
+    in ps, from the limiter's release to delivery."""
 
     delivered: int
     bytes: int
@@ -89,30 +92,33 @@ class SourceResult:
 
 @dataclass(frozen=True)
 class Port:
-    """One direction of a cable, with the queue before it. An end is `("host", 3)` or `("switch", 0)`: racks' switches before spines, a tree's
-    switches in the order of their names."""
+    """Statistics of one direction of a cable and the queue before it. An end is `("host", 3)` or
+    `("switch", 0)`: switches of racks before spines, a tree's switches in the order of their
+    names."""
 
     begin: tuple[Literal["host", "switch"], int]
-    """Whose queue it is."""
+    """The node with the queue."""
     end: tuple[Literal["host", "switch"], int]
-    """Where the cable leads."""
+    """The node that the cable leads to."""
     longest: int
-    """Most bytes that had been taken and not been sent."""
+    """Most bytes accepted and not sent."""
     waiting: int
-    """Bytes times ps of waiting until the run's end, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
+    """Bytes times ps of waiting until the run's end; divided by `Outcome.end`, the mean number of
+    waiting bytes."""
     marked: int
     """Packets marked here."""
     early: int
     """Packets dropped early."""
     full: int
-    """Packets dropped because the queue, or what the switch holds of the port they came by, was full; also those that it gave up for others."""
+    """Packets dropped because the queue, or the switch's buffer for the incoming port, was full;
+    and packets evicted for others."""
     paused: int
-    """For how long it was paused, in ps."""
+    """Time paused, in ps."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Completion times of the flows of a size, each over the one in an empty network.
+    """Slowdowns of the flows of a region: completion time over the one in an empty network.
 
     `flows` that finished; `mean`; `p99`: the value at position ceil(0.99 (n - 1)) of the sorted ones, as the published script takes it. NaN
     without flows.
@@ -125,7 +131,8 @@ class Region:
 
 @dataclass(frozen=True)
 class Regions:
-    """Figure 9's sizes, by bytes on the wire: `short` at most 10 kB, `medium` at most 10 MB, `long` more; `all`; flows that did not finish."""
+    """Figure 9's regions by bytes on the wire: `short` at most 10 kB, `medium` at most 10 MB,
+    `long` more, `all`; and the flows that did not finish."""
 
     short: Region
     medium: Region
@@ -136,7 +143,7 @@ class Regions:
 
 @dataclass(frozen=True, eq=False)
 class Outcome(ReadOnly):
-    """Flows, counters, sources and applications.
+    """The outcome of a run: flows, counters, sources and applications.
 
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
     pickled and copied.
@@ -156,34 +163,36 @@ class Outcome(ReadOnly):
     sources: tuple[SourceResult, ...]
     """In the order of source, destination, level, first, gap, bytes and count; periodic before Poisson, fixed before exponential."""
     end: int
-    """When the run stopped, in ps: the time of its last event, or the one asked for."""
+    """When the run stopped, in ps: the time of its last event, or the requested one."""
     apps: tuple[AppResult, ...] = ()
-    """In the order of the scenario's."""
+    """Results of applications, in the scenario's order."""
     ports: tuple[Port, ...] = ()
-    """If they were asked for: those of hosts, those to hosts, both directions of every cable between switches."""
+    """Port statistics, if requested: hosts' own ports, those to hosts, both directions of every
+    cable between switches."""
     level: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """On which it ran: that of its size, its own, or the lowest if it was not admitted."""
+    """Level on which it ran: that of its size, its own, or the lowest if it was not admitted."""
     transport: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Number of its transport."""
+    """Transport number."""
     deadline: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """When it should have ended, in ps; -1: there is no such time."""
+    """Deadline, in ps; -1: none."""
     bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Of its data packets on the wire, each once."""
+    """Bytes of its data packets on the wire, each once."""
     data_bytes: int = 0
-    """Of a full data packet."""
+    """Bytes of a full data packet."""
     ack_bytes: tuple[int, ...] = ()
-    """Of an ACK, by the number of the flow's transport."""
+    """Bytes of an ACK, by transport number."""
     series: Series | None = None
-    """Samples of queues, windows and counters, if they were asked for."""
+    """Samples of queues, windows and counters, if requested."""
     flows: FlowCounts | None = None
-    """What became of each flow's packets, if that was asked for."""
+    """Counts of each flow's packets, if requested."""
     trace: Trace | None = None
-    """Packets, if they were asked for."""
+    """Traced packets, if requested."""
 
     @property
     def late(self) -> NDArray[np.bool_]:
-        """Which flows have missed their deadline, shape (n,): those that finished after it, and those that had not finished by `end` though it was then,
-        or before. Of a flow whose deadline lies after `end` nobody knows: it is not late."""
+        """Which flows missed their deadline, shape (n,): those that finished after it, and those
+        that had not finished by then. A flow that has not finished and whose deadline lies after
+        `end` is not late."""
         ended = np.where(self.finished, self.finish > self.deadline, self.deadline <= self.end)
         return (self.deadline >= 0) & ended
 
@@ -194,12 +203,14 @@ class Outcome(ReadOnly):
 
     @property
     def fct(self) -> NDArray[np.int64]:
-        """Completion times of those, in ps, shape (number finished,)."""
+        """Completion times of finished flows, in ps, shape (number finished,)."""
         return (self.finish - self.start)[self.finished]
 
     def regions(self, fabric: LeafSpine) -> Regions:
-        """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow: of all its packets on one path, as fast as
-        the slowest link lets them, each acknowledged at once. Connections' setup, delayed ACKs and jitter are no part of those; a short last packet that
-        overtakes by another uplink may come some ns before. Raises ValueError for a fabric that cannot be, or has not the outcome's hosts, and for
-        one with several uplinks that are slower than its edges: what is best there depends on the routing."""
+        """Slowdowns in Figure 9's regions: completion times over those in an empty `fabric`, where
+        all packets take one path at the slowest link's rate and each is acknowledged at once.
+        Handshakes, delayed ACKs and jitter are not included; a short last packet that overtakes
+        by another uplink may arrive some ns earlier. Raises ValueError for an invalid fabric,
+        one without the outcome's hosts, and one with several uplinks slower than its edges,
+        where the ideal time depends on the routing."""
         return _native.regions(self, fabric)

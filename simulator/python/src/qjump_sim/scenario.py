@@ -1,4 +1,4 @@
-"""A run and all that it depends on."""
+"""Scenarios, and how to run them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ from qjump_sim.watch import Progress, Watch, flow_counts, listener, series
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None: when nothing is left to happen, or after 107 days. `parts`: in how many it runs, on as many cores as there are: each has some of the switches and their hosts. One of several pays from some thousand hosts on. Parts do not know in which order packets of different ones were scheduled that come at the same time: another number of parts may yield another outcome, another number of cores never does. A run in several parts has flows only, neither sources nor applications, failing cables, pauses, Homa nor Aequitas, and is not watched."""
+    """Everything that a run depends on.
+
+    `scheme`: a `Scheme`, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None:
+    when no event is left, or after 107 days.
+
+    `parts`: number of parts, which run on as many cores as there are. Each has some of the switches
+    and their hosts; more than one pays off from some thousand hosts on. Parts do not know the order
+    in which packets of different parts were scheduled if they arrive at the same time: another
+    number of parts may yield another outcome, another number of cores never does. A run in several
+    parts can have neither sources, applications, failing cables, pauses, Homa nor Aequitas, and
+    cannot be watched.
+    """
 
     topology: Topology
     scheme: Scheme | str
@@ -40,12 +51,14 @@ class Scenario:
 def run(
     scenario: Scenario, ports: bool = False, *, watch: Watch | None = None, progress: Callable[[Progress], None] | None = None
 ) -> Outcome:
-    """Run it. `ports`: tell what happened at each of them, as `Watch(ports=True)`; nothing else is different, but that it takes longer. `watch`: what
-    else is to be known. `progress` is called twice a second, such as `show_progress()`; what it raises ends the run.
+    """Run a scenario. `ports`: report statistics of every port, as `Watch(ports=True)`; the outcome
+    is the same, but it takes longer. `watch`: what else to record. `progress` is called twice a
+    second, such as `show_progress()`; an exception from it ends the run.
 
-    Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
-    handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place, and TypeError for a
-    `progress` that cannot be called.
+    Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of
+    the main thread, as does any signal whose handler raises. Raises ValueError if the scenario
+    cannot be simulated, in one sentence that begins with the place, and TypeError if `progress`
+    cannot be called.
     """
     if not isinstance(scenario, Scenario):
         raise ValueError(f"scenario: {scenario!r} is not a Scenario")

@@ -1,4 +1,5 @@
-"""Schemes: what queues, hosts and limiters do. Those of QJump's Figure 9 have names; others are made of them by `dataclasses.replace`."""
+"""Schemes: queues, transports and limiters. Those of QJump's Figure 9 have names; make others from
+them with `dataclasses.replace`."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from qjump_sim.units import Size
 
 @dataclass(frozen=True)
 class Reno:
-    """Marks say nothing: Reno's window (RFC 5681)."""
+    """Reno (RFC 5681); ignores marks."""
 
 
 @dataclass(frozen=True)
 class Ecn:
-    """A window with marks is halved (RFC 3168)."""
+    """Reno with ECN: a mark halves the window (RFC 3168)."""
 
 
 @dataclass(frozen=True)
 class Cubic:
-    """CUBIC (RFC 9438); marks say nothing."""
+    """CUBIC (RFC 9438); ignores marks."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,13 @@ class Dctcp:
 
 @dataclass(frozen=True)
 class Swift:
-    """Swift (Kumar et al., SIGCOMM 2020): a target of delay; names as in its Algorithm 1 and Equation 1. Times in ps, shares in thousandths."""
+    """Swift (Kumar et al., SIGCOMM 2020): a target delay; after its Algorithm 1 and Equation 1.
+    Times in ps, shares in thousandths."""
 
     base: int = 30_000_000
-    """Target of a large window: the base target and what the hops add."""
+    """Target delay of a large window: the base target plus the part for hops."""
     scaling: int = 30_000_000
-    """What a small window adds to the target at most (`fs_range`)."""
+    """The most that flow scaling adds to the target (`fs_range`)."""
     scaling_least: int = 100
     """In thousandths of a packet: smaller windows add no more."""
     scaling_most: int = 100
@@ -56,21 +58,22 @@ class Swift:
 
 @dataclass(frozen=True)
 class Bbr:
-    """BBR, the first version (Cardwell et al., 2017): a model of the path, of its rate and least round trip."""
+    """BBR, version 1 (Cardwell et al., 2017): a model of the path, from its rate and least round
+    trip."""
 
 
 @dataclass(frozen=True)
 class Dcqcn:
-    """DCQCN (Zhu et al., SIGCOMM 2015): a rate, cut for marks and raised by a timer and a counter; the paper's values. Times in ps, rates in
-    bit/s."""
+    """DCQCN (Zhu et al., SIGCOMM 2015): a rate, cut for marks and raised by a timer and a byte
+    counter; the paper's values. Times in ps, rates in bit/s."""
 
     report: int = 50_000_000
-    """Least time between two reports of a flow's marks."""
+    """Least time between two congestion notifications of a flow."""
     alpha_timer: int = 55_000_000
     timer: int = 55_000_000
-    """So often the rate is raised."""
+    """Interval of rate increases by the timer."""
     counter: int = 10_000_000
-    """And after so many bytes."""
+    """Bytes between rate increases by the counter."""
     shift: int = 8
     """g is 2**-shift."""
     increase: int = 40_000_000
@@ -81,11 +84,12 @@ class Dcqcn:
 
 @dataclass(frozen=True)
 class Homa:
-    """Homa (Montazeri et al., SIGCOMM 2018): receivers grant. The transport's `initial_window` is what a round trip holds: so many packets leave
-    unasked, on the level of their flow, and so many are granted at a time."""
+    """Homa (Montazeri et al., SIGCOMM 2018): receivers grant. The transport's `initial_window` is
+    what a round trip holds: this many packets leave unscheduled, on their flow's level, and as
+    many are granted at a time."""
 
     scheduled: int = 6
-    """Levels of what is granted, the lowest of 8, and so many messages at a time; 1 to 7."""
+    """Levels of scheduled packets, the lowest of 8, and messages granted at a time; 1 to 7."""
 
 
 Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa
@@ -93,62 +97,71 @@ Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa
 
 @dataclass(frozen=True)
 class Transport:
-    """Reliable transport. Bytes on the wire, windows in packets, times in ps. Hosts of today have `Transport.linux(Cubic())`."""
+    """A reliable transport. Bytes on the wire, windows in packets, times in ps. For today's hosts
+    use `Transport.linux(Cubic())`."""
 
     data_bytes: int
-    """Of a data packet."""
+    """Bytes of a data packet."""
     ack_bytes: int
-    """Of an ACK, and of a probe, SYN or SYN-ACK."""
+    """Bytes of an ACK, probe, SYN or SYN-ACK."""
     initial_window: int
-    """Of a new connection and after idleness."""
+    """Window of a new connection and after idle time."""
     max_window: int
-    """At most 32,767."""
+    """Largest window, at most 32,767."""
     min_rto: int
     """Smallest retransmission timeout."""
     max_rto: int
-    """Largest one."""
+    """Largest retransmission timeout."""
     fixed_rto: bool
-    """The timeout is always `min_rto` and does not double; that of a SYN does not either."""
+    """The timeout is always `min_rto`, without back-off; also that of a SYN."""
     dupacks: int | None
-    """Packets above a hole that mean loss; None: only the timeout does."""
+    """Packets above a hole that indicate loss; None: only timeouts do."""
     probe_after: int | None
-    """After so many timeouts in a row a sender sends probes only, until one comes through (pFabric)."""
+    """After this many timeouts in a row a sender only sends probes, until one gets through
+    (pFabric)."""
     congestion: Congestion
-    """What a sender does about marks."""
+    """The law of congestion control."""
     rank: Literal["level", "remaining", "deadline"]
-    """By what queues with priorities tell its data apart: the flow's level, packets not acknowledged yet, or when it should end."""
+    """The rank of its data in priority queues: the flow's level, its unacknowledged packets, or its
+    deadline."""
     connections: int
-    """How many connections of an ordered pair of hosts stay open between flows, with what they know of the path."""
+    """Connections of an ordered pair of hosts that stay open between flows, and keep their path
+    state."""
     sack: bool = True
-    """Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all is sent again."""
+    """Selective acknowledgements; without them duplicate ACKs are counted (RFC 6582), and after a
+    timeout everything is retransmitted."""
     delayed_ack: int | None = None
-    """How long a packet in order waits for a second, to be acknowledged with it (RFC 5681); None: each is acknowledged alone."""
+    """How long a packet in order waits for a second one, to be acknowledged with it (RFC 5681);
+    None: each packet has its own ACK."""
     handshake: int | None = None
-    """A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); None: with data.
-    The setup is part of the flow's time."""
+    """A new connection starts with a SYN, which is retransmitted after this time, then twice that
+    and so on (RFC 6298); None: it starts with data. The handshake is part of the flow's time."""
     initial_rto: int | None = None
-    """The timeout before a round-trip time was measured, 1 s by RFC 6298, or `min_rto` if that is larger; None: `min_rto`, as in the published
-    scripts. A connection's setup measures one."""
+    """Timeout before a round trip has been measured: 1 s by RFC 6298, or `min_rto` if that is
+    larger; None: `min_rto`, as in the published scripts. A handshake measures one."""
     ect_again: bool = False
-    """Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be."""
+    """Retransmissions are ECN-capable, as in ns-2; RFC 3168 (section 6.1.5) forbids it."""
     least_window: int = 1
-    """Packets that DCTCP's window has at least after marks; Linux has 2, for the ACK of a single packet is delayed."""
+    """DCTCP's least window after marks, in packets; Linux has 2, because the ACK of a single packet
+    is delayed."""
     sack_after_rto: bool = True
-    """Selective acknowledgements are heeded after a timeout too, and what they told of is not sent again; False: what was sent before the timeout is
-    sent again from the first hole on, as ns-2's Sack1 does."""
+    """Selective acknowledgements also count after a timeout, and what they cover is not
+    retransmitted; False: everything from the first hole on is, as by ns-2's Sack1."""
     ect_acks: bool = False
-    """ACKs and probes of ECN-capable flows are ECN-capable too, as those of Linux's DCTCP: queues that mark do not drop them early. That they were
-    marked says nothing to anybody."""
+    """ACKs and probes of ECN-capable flows are ECN-capable, as in Linux's DCTCP: queues that mark
+    do not drop them early. Nobody reacts to their marks."""
     ect_syn: bool = False
-    """The same of SYNs and SYN-ACKs."""
+    """The same for SYNs and SYN-ACKs."""
     rto_above_rtt: bool = False
-    """`min_rto` is of what is added to the smoothed round trip, as Linux has it, not of the whole (RFC 6298)."""
+    """As in Linux, `min_rto` is the least margin above the smoothed round trip, not the least
+    timeout (RFC 6298)."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:
-        """TCP as Linux has it unless it is told otherwise, with a new connection for each flow: a first window of 10 packets, selective
-        acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to 120 s, 1 s for a SYN and before there is a round-trip
-        time."""
+        """TCP as in Linux with default settings, and a new connection for each flow: an initial
+        window of 10 packets, selective acknowledgements, fast retransmit, ACKs delayed by at
+        most 40 ms, timeouts from 200 ms to 120 s, 1 s for a SYN and before the first round trip
+        is known."""
         return _native.linux(congestion)
 
     @classmethod
@@ -161,7 +174,8 @@ class Transport:
 
 @dataclass(frozen=True)
 class PerFlow:
-    """The published scripts' token bucket: one a flow, full at its start and every `epoch` (ps) later; the rest is dropped.
+    """The published scripts' token bucket: one a flow, full at its start and refilled every `epoch`
+    (ps); the excess is dropped.
 
     `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
     """
@@ -172,8 +186,8 @@ class PerFlow:
 
 @dataclass(frozen=True)
 class PerHost:
-    """QJump as the paper's text (section 3) and the kernel module have it: a budget for each host and level, renewed every `epoch` (ps). ACKs are
-    not held back.
+    """QJump as in the paper's text (section 3) and the kernel module: a budget for each host and
+    level, renewed every `epoch` (ps). ACKs are not limited.
 
     `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
     """
@@ -181,25 +195,31 @@ class PerHost:
     epoch: int
     budgets: Sequence[Size | None]
     mode: Literal["delay", "drop"] = "delay"
-    """What exceeds a budget waits for the next epoch, or is dropped and counted as `limited`: transports see a loss."""
+    """The excess waits for the next epoch, or is dropped and counted as `limited`: transports see a
+    loss."""
     epochs: Literal["first-packet", "rolling", "aligned"] = "first-packet"
-    """An epoch begins when the last has passed and there is something to send; with every packet, so that no more than a budget leaves in any epoch's
-    time; or at multiples of the epoch, on all hosts at once. With the first and the last two budgets may leave back to back across an edge."""
+    """An epoch begins when the last has passed and there is something to send; with every packet,
+    so that no more than a budget leaves in any period of an epoch's length; or at multiples of
+    the epoch, on all hosts at once. With the first and the last, two budgets may leave back to
+    back across an edge."""
     limit: int | None = None
-    """Packets of a level that may wait; more are dropped. None: as many as there are. Nothing waits in mode "drop"."""
+    """Most packets of a level that may wait; more are dropped. None: no limit. Nothing waits in
+    mode "drop"."""
     uncounted: int = 0
-    """Bytes of each packet that its budget is not charged, such as preamble and gap."""
+    """Bytes of each packet that are not charged, such as preamble and gap."""
 
 
 @dataclass(frozen=True)
 class Aequitas:
-    """Admission to levels (Zhang et al., SIGCOMM 2022): a flow runs on the lowest level, 7, with a probability that grows as flows of its level
-    miss their target. Shares in millionths, that of flows that shall meet it in thousandths."""
+    """Admission to levels (Zhang et al., SIGCOMM 2022): a flow runs on the lowest level, 7, with a
+    probability that grows as flows of its level miss their target. Shares in millionths; that of
+    flows that should meet the target in thousandths."""
 
     targets: Sequence[int | None]
-    """Of each of the 8 levels: most time in ps for each packet of a flow; None: everything is admitted. Level 7 has none."""
+    """Target of each of the 8 levels: ps for each packet of a flow; None: everything is admitted.
+    Level 7 cannot have one."""
     share: int = 999
-    """Of flows that shall meet it."""
+    """Share of flows that should meet the target."""
     increase: int = 10_000
     """Alpha: once in a target times 1 / (1 - share)."""
     decrease: int = 10_000
@@ -210,7 +230,7 @@ class Aequitas:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Everything but network and traffic.
+    """Everything except network and traffic.
 
     `routing`: every packet takes the next of equal paths in turn, or all of a flow take one (ECMP). `queue`: at every link of a switch.
     `levels`: largest flow of levels 0 to 6 in packets, increasing; larger ones have level 7.
@@ -222,26 +242,28 @@ class Scheme:
     limiter: PerFlow | PerHost | Aequitas | None
     levels: Sequence[int]
     host_queue: Queue | None = None
-    """At the hosts' own links; None: as at switches."""
+    """Queue of the hosts' own links; None: as at switches."""
     trunk_queue: Queue | None = None
-    """At links between switches; None: as at those to hosts."""
+    """Queue of links between switches; None: as at links to hosts."""
     pause: Pause | Pfc | None = None
     """Flow control of all links, or of each of their levels; None: no pauses."""
     others: Sequence[Transport] = ()
-    """At most three other transports, which flows may have instead: numbers 1 to 3 (`Flows`)."""
+    """At most three other transports, which single flows may use: numbers 1 to 3 (`Flows`)."""
 
     @classmethod
     def named(cls, name: str, topology: Topology) -> Scheme:
-        """A scheme of Figure 9 for a network: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as the published scripts have it) or `qjump-paper`
-        (as the text has it; its epoch, 2nP/R, depends on the network); or what came after: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`,
-        `homa`, `aequitas`. Raises ValueError for another name, or a network that cannot be."""
+        """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
+        in the published scripts) or `qjump-paper` (as in the text; its epoch, 2nP/R, depends on
+        the network). Later ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`.
+        Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)
 
     @classmethod
     def from_json(cls, text: str) -> Scheme:
-        """From what `to_json` gives. Raises ValueError for what is no scheme."""
+        """The inverse of `to_json`. Raises ValueError if the text is not a scheme."""
         return _native.scheme_from_json(text)
 
     def to_json(self) -> str:
-        """As `qjump-sim run` reads it: a variant by the name of its class, sizes in bytes, times in ps. Raises ValueError for what cannot be."""
+        """JSON as `qjump-sim run` reads it: a variant by the name of its class, sizes in bytes,
+        times in ps. Raises ValueError for an invalid scheme."""
         return _native.scheme_to_json(self)

@@ -1,4 +1,5 @@
-"""Packets of a run, one row each time that a packet comes to the end of a link or is dropped; as a table of columns, and as a file for tshark."""
+"""Packet traces: one row each time that a packet reaches the end of a link or is dropped, as a
+table of columns or a pcap file."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from qjump_sim.arrays import ReadOnly
 DATA, ACK, PROBE, DATAGRAM, SYN, SYN_ACK = range(6)
 _IP, _TCP = 20, 20
 _KEPT = _IP + _TCP
-"""Bytes of each packet that a file has."""
+"""Bytes of each packet that a file contains."""
 _SYN_BIT, _PSH_BIT, _ACK_BIT = 0x02, 0x08, 0x10
 _ECE_BIT, _CWR_BIT = 0x40, 0x80
 _FIRST_PORT, _PORTS, _SERVICE = 10_000, 50_000, 5_001
 _NANOSECONDS, _RAW_IP = 0xA1B23C4D, 101
-"""Of the file: times in ns, and packets that begin with their IP header."""
+"""Magic number of pcap files with times in ns, and the link type of packets that begin with their
+IP header."""
 
 _RECORD = np.dtype(
     [
@@ -37,33 +39,36 @@ class Trace(ReadOnly):
     """Columns of int64, shape (rows,), read-only, in the order of happening."""
 
     at: NDArray[np.int64]
-    """When the last bit came to the link's end, or the packet was dropped, in ps; of one on a cable that failed, when it would have come."""
+    """When the last bit reached the link's end, or the packet was dropped, in ps; for a packet on a
+    failed cable, when it would have arrived."""
     link: NDArray[np.int64]
     """The link, by its port's place in `Outcome.ports`: hosts' own by their numbers, then those to hosts, then between switches."""
     flow: NDArray[np.int64]
-    """As in `Series.flow`; of datagrams the place of their source in the outcome's, and from the number of sources on an application's channel."""
+    """As `Series.flow`; for datagrams the place of their source in the outcome, and from the number
+    of sources on an application's channel."""
     seq: NDArray[np.int64]
-    """Data: its number in the flow. ACK: how many packets from the first on have arrived."""
+    """Data: its number in the flow. ACK: the cumulative acknowledgement, in packets."""
     src: NDArray[np.int64]
-    """Number of the host that sent it."""
+    """Number of the sending host."""
     dst: NDArray[np.int64]
-    """Number of the host that it is for."""
+    """Number of the destination host."""
     bytes: NDArray[np.int64]
-    """On the wire."""
+    """Bytes on the wire."""
     kind: NDArray[np.int64]
-    """Its place in `KINDS`."""
+    """Its index in `KINDS`."""
     level: NDArray[np.int64]
-    """0 to 7, 0 is served first; ACKs have that of their flow."""
+    """0 to 7, 0 is served first; ACKs have their flow's level."""
     marked: NDArray[np.int64]
-    """1: congestion experienced of data, its echo of an ACK; of a SYN or SYN-ACK that the flow is ECN-capable."""
+    """1: data: congestion experienced; ACK: its echo; SYN or SYN-ACK: the flow is ECN-capable."""
     ect: NDArray[np.int64]
-    """1: it may be marked."""
+    """1: it is ECN-capable."""
     again: NDArray[np.int64]
-    """1: data sent before."""
+    """1: a retransmission."""
     reduced: NDArray[np.int64]
-    """1: data that tells of a reduced window."""
+    """1: data with CWR, the window was reduced."""
     dropped: NDArray[np.int64]
-    """1: dropped at the link's beginning, lost with it, or at its end where no way led on; 0: come to its end."""
+    """1: dropped at the link's beginning, lost on it, or without a route at its end; 0: it reached
+    the end."""
 
     def __len__(self) -> int:
         """Rows."""
@@ -74,7 +79,8 @@ class Trace(ReadOnly):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def write_pcap(self, path: str | PathLike[str], payload: int = 1_460) -> int:
-        """Write what came to the ends of links as a pcap file, and return how many packets it has. What was dropped is not in it.
+        """Write the packets that reached the ends of links as a pcap file, without dropped ones,
+        and return their number.
 
         A packet is an IPv4 packet of its bytes on the wire, of which the file has the 40 of its headers: TCP, with `payload` bytes of data to a packet
         of a flow, and UDP for datagrams. Host n has the address 10.0.0.0 plus n + 1, a flow the port 10,000 plus its number modulo 50,000 at

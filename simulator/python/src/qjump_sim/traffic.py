@@ -18,9 +18,9 @@ from qjump_sim.units import Bytes
 _LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
 _LARGEST = 2**32 - 1
 _NOTHING = -1
-"""Of a flow that has nothing of its own."""
+"""Marks a flow without a setting of its own."""
 _COLUMNS = ("start", "src", "dst", "packets", "level", "transport", "deadline", "bytes")
-"""Of `Flows`."""
+"""The columns of `Flows`."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,11 @@ class Sizes:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Sizes:
-        """From a file with lines of packets and share; empty lines and those that begin with # are skipped. Between the two may stand a third
-        number, which says nothing: the files of the published scripts are ns-2's, whose lines are value, count and share.
+        """Read lines of packets and share; empty lines and lines that start with # are skipped. A
+        third number between the two is ignored: the files of the published scripts are ns-2's,
+        whose lines are value, count and share.
 
-        Raises OSError, and ValueError with the file and line that is something else.
+        Raises OSError, and ValueError with the file and line that is invalid.
         """
         points = []
         for number, line in enumerate(Path(path).read_text().splitlines(), 1):
@@ -71,15 +72,17 @@ class Poisson(_Drawn):
 
 
 class Published(_Drawn):
-    """The same, but with the generators of the scripts that were published with QJump, as these seed them: flows to one host begin nearly
-    together, with nearly equal sizes. The scenario's seed 1 gives the published flows, to the nanosecond."""
+    """Like `Poisson`, but with the generators and seeds of the scripts published with QJump: flows
+    to one host start nearly together, with nearly equal sizes. The scenario's seed 1 gives the
+    published flows, to the nanosecond."""
 
 
 class Flows(ReadOnly):
-    """These flows; their order does not matter. `start` in ps, at most 2**62 (53 days), `src` and `dst` as numbers of hosts, `packets` of data: int64,
-    shape (n,), read-only. So are columns of what flows have of their own, where -1 is nothing: `level` (else that of the size), `transport` (0 is the
-    scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all packets are full). Flows are equal if
-    their columns are."""
+    """A list of flows, in any order. `start` in ps, at most 2**62 (53 days), `src` and `dst` as
+    numbers of hosts, `packets` of data: int64, shape (n,), read-only. So are the columns of the
+    flows' own settings, where -1 means none: `level` (else that of the size), `transport` (0 is
+    the scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all
+    packets are full). Flows are equal if their columns are."""
 
     def __init__(
         self,
@@ -92,7 +95,8 @@ class Flows(ReadOnly):
         deadline: ArrayLike | None = None,
         bytes: ArrayLike | None = None,
     ) -> None:
-        """From sequences or arrays of whole numbers, each of shape (n,). Raises ValueError with the column, and the flow if it is one's."""
+        """From sequences or arrays of whole numbers, each of shape (n,). Raises ValueError with the
+        column, and with the flow if it concerns one."""
         self.start: Final = _whole("start", start, _LATEST)
         self.src: Final = _whole("src", src, _LARGEST)
         self.dst: Final = _whole("dst", dst, _LARGEST)
@@ -122,9 +126,11 @@ class Flows(ReadOnly):
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Flows:
-        """From a file with lines of seconds, source, destination and packets; empty lines and those that begin with # are skipped.
+        """Read lines of seconds, source, destination and packets; empty lines and lines that start
+        with # are skipped.
 
-        Seconds are decimals, read exactly to the picosecond. Raises OSError, and ValueError with the file and line that is something else.
+        Seconds are decimals, read exactly to the picosecond. Raises OSError, and ValueError with
+        the file and line that is invalid.
         """
         try:
             columns = _native.read_flows(Path(path).read_text())
@@ -153,7 +159,7 @@ def _whole(name: str, values: ArrayLike, largest: int, least: int = 0) -> NDArra
 
 @dataclass(frozen=True)
 class Source:
-    """A source of `count` datagrams from host `src` to host `dst`, which nobody acknowledges.
+    """A source of `count` datagrams from host `src` to host `dst`, without acknowledgements.
 
     `gap`: ps between two, at most 1,000 s; with `poisson` the mean of exponential ones, the first of which is counted from `first` (ps). `bytes` on
     the wire, 1 to 65,535; with `exponential` their mean. `level` 0 to 7; 0 is served first.

@@ -1,4 +1,4 @@
-"""Units: times, bytes and packets that say what they are. Where a plain number stands it is of ps, or of bytes."""
+"""Units: times, bytes and packets as types. A plain number means ps, or bytes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
+from qjump_sim import _native
+
 NS = 1_000
 US = 1_000_000
 MS = 1_000_000_000
 S = 1_000_000_000_000
 """Picoseconds of a nanosecond, microsecond, millisecond and second."""
+
+UNITS: dict[str, dict[str, str]] = _native.units()
+"""The units of queues', transports' and congestion controls' settings, by class and field, as the
+simulator has them: Duration (ps), Octets (bytes) or Size (bytes, or packets). Fields without a unit
+are left out."""
 
 
 Number: TypeAlias = float | np.integer[Any] | np.floating[Any]
@@ -20,14 +27,15 @@ Number: TypeAlias = float | np.integer[Any] | np.floating[Any]
 
 
 def _plain(number: object) -> int | float | None:
-    """As Python has it; None for what is no single number, such as an array."""
+    """As a plain Python number; None if it is not a single number, such as an array."""
     if isinstance(number, Integral):
         return int(number)
     return float(number) if isinstance(number, Real) else None
 
 
 class Time(int):
-    """So many ps: a whole number, which as a limit or threshold is as many bytes as the link sends in that time: other ones for links of other rates.
+    """A time in whole ps. As a limit or threshold it is as many bytes as the link sends in that
+    time: it depends on the link's rate.
 
     Sums, differences, multiples, parts and remainders of one are times too, to the nearest ps; a plain number beside it is of ps. A time over a time is a
     plain number, and times multiplied are a TypeError. `0.5 * us(20)` is a float, for Python does not ask the second factor, and a float is refused as
@@ -153,37 +161,37 @@ def _nearest(ps: float) -> Time:
 
 
 def ns(count: float) -> Time:
-    """So many nanoseconds, to the nearest ps."""
+    """A time in nanoseconds, to the nearest ps."""
     return Time(round(count * NS))
 
 
 def us(count: float) -> Time:
-    """So many microseconds, to the nearest ps."""
+    """A time in microseconds, to the nearest ps."""
     return Time(round(count * US))
 
 
 def ms(count: float) -> Time:
-    """So many milliseconds, to the nearest ps."""
+    """A time in milliseconds, to the nearest ps."""
     return Time(round(count * MS))
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """So many bytes, as a plain number where bytes are meant."""
+    """A number of bytes, the same as a plain number where bytes are expected."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Packets:
-    """So many packets, with the one being sent; where a limit is of bytes, as those of `Priority` and `Pause`, so many full ones
-    (`Transport.data_bytes`)."""
+    """A number of packets, including the one being sent; where a limit is in bytes, as in
+    `Priority` and `Pause`, full packets (`Transport.data_bytes`)."""
 
     count: int
 
 
 Limit: TypeAlias = int | Bytes | Packets | Time
-"""How long a queue may be, or is when something is done about it; a plain number is of bytes."""
+"""A limit or threshold of a queue; a plain number means bytes."""
 
 Size: TypeAlias = int | Bytes | Packets
-"""The same where it cannot be a time; a plain number is of bytes."""
+"""A limit that cannot be a time; a plain number means bytes."""

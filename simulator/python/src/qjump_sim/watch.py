@@ -1,4 +1,5 @@
-"""What is to be known of a run beside its outcome: samples over time, what became of each flow, every packet, and how far a run has come."""
+"""What to record of a run besides its outcome: samples over time, counts of each flow, every
+packet, and progress."""
 
 from __future__ import annotations
 
@@ -14,44 +15,46 @@ from numpy.typing import NDArray
 from qjump_sim.arrays import ReadOnly
 
 KINDS = ("data", "ack", "probe", "datagram", "syn", "syn-ack")
-"""Of packets, as `Trace.kind` numbers them."""
+"""Kinds of packets, as `Trace.kind` numbers them."""
 End = tuple[Literal["host", "switch"], int]
 BANDS = 9
-"""Of a queue with levels: ACKs, and levels 0 to 7."""
+"""Bands of a queue with levels: ACKs, and levels 0 to 7."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What to watch. The outcome is the same with any of it; a run takes longer, most with `trace` and `flows`."""
+    """What to record. The outcome is the same with any of it; a run takes longer, most of all with
+    `trace` and `flows`."""
 
     ports: bool = False
     """`Outcome.ports`, and the columns of `series` that need them."""
     flows: bool = False
     """`Outcome.flows`."""
     every: int | None = None
-    """`Outcome.series`, a sample every so many ps from 0 on."""
+    """`Outcome.series`, with a sample every `every` ps from 0 on."""
     until: int | None = None
     """The last sample's time, in ps; None: the run's end."""
     most: int | None = None
-    """Samples of the series at most: of more, every second is forgotten and the time between two doubled, so that a run whose end nobody knows has a
-    series of a known size."""
+    """Most samples of the series: beyond it every second one is dropped and the interval doubled,
+    so that a run of unknown length has a series of known size."""
     trace: Sequence[int] | Literal["all"] | None = None
-    """`Outcome.trace`: packets on the links of these hosts, both ways, or all."""
+    """`Outcome.trace`: packets on these hosts' links, in both directions, or all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Series(ReadOnly):
-    """A network at instants, each after all that happened at it. Arrays of int64, read-only; ports are in the order of `Outcome.ports`."""
+    """Samples of a network, each after everything that happened at its instant. Arrays of int64,
+    read-only; ports are in the order of `Outcome.ports`."""
 
     ports: tuple[tuple[End, End], ...]
     """Both ends of each port's cable, such as `(("host", 3), ("switch", 0))`."""
     at: NDArray[np.int64]
-    """The instants, in ps, shape (samples,)."""
+    """Times of the samples, in ps, shape (samples,)."""
     queued: NDArray[np.int64]
-    """Bytes that each port had taken and not sent, shape (samples, ports)."""
+    """Bytes that each port had accepted and not sent, shape (samples, ports)."""
     levels: NDArray[np.int64] | None
-    """Of queues with levels: bytes that waited of ACKs and of levels 0 to 7, without the packet being sent, shape (samples, ports, 9); 0 of others.
-    None if no queue has levels."""
+    """For queues with levels: waiting bytes of ACKs and of levels 0 to 7, without the packet being
+    sent, shape (samples, ports, 9); 0 for other queues. None if no queue has levels."""
     sent: NDArray[np.int64] | None
     """Bytes that each port has sent so far, shape (samples, ports); None without `Watch.ports`."""
     marked: NDArray[np.int64] | None
@@ -59,19 +62,22 @@ class Series(ReadOnly):
     dropped: NDArray[np.int64] | None
     """Packets that each port has dropped so far, likewise."""
     totals: NDArray[np.int64]
-    """Of the whole network so far: packets dropped in queues, data sent again, data delivered with a mark, timeouts; shape (samples, 4)."""
+    """Totals of the network so far: packets dropped by queues, retransmissions, data delivered with
+    a mark, timeouts; shape (samples, 4)."""
     sample: NDArray[np.int64]
-    """Rows of flows under way, shape (rows,): at which instant, by its place in `at`; ascending."""
+    """Rows of unfinished flows, shape (rows,): the sample's index in `at`; ascending."""
     flow: NDArray[np.int64]
-    """Which flow: its place in the outcome's arrays; an application's has what its path is chosen by, from 2**29 on."""
+    """The flow's place in the outcome's arrays; an application's flow has its path key, from 2**29
+    on."""
     window: NDArray[np.int64]
     """Packets that may be under way."""
     acknowledged: NDArray[np.int64]
-    """Packets from the first on that are acknowledged."""
+    """Packets acknowledged cumulatively."""
 
     @property
     def rate(self) -> NDArray[np.float64]:
-        """What each port sent between two instants, in bit/s, shape (samples - 1, ports). Raises ValueError without `Watch.ports`."""
+        """Rate of each port between two samples, in bit/s, shape (samples - 1, ports). Raises
+        ValueError without `Watch.ports`."""
         if self.sent is None:
             raise ValueError("series.rate: the ports were not watched")
         rate: NDArray[np.float64] = np.diff(self.sent, axis=0) * 8e12 / np.diff(self.at)[:, None]
@@ -80,32 +86,32 @@ class Series(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class FlowCounts(ReadOnly):
-    """What became of each flow's packets: arrays of int64, shape (flows,), read-only; the outcome's flows in their order, then those of
-    applications that something happened to."""
+    """Counts of each flow's packets: arrays of int64, shape (flows,), read-only; the outcome's
+    flows in order, then those of applications with any count."""
 
     flow: NDArray[np.int64]
-    """The flow, as `Series.flow` has it; messages of one connection of an application are one."""
+    """The flow, as in `Series.flow`; messages of one connection of an application are one flow."""
     delivered: NDArray[np.int64]
-    """Data packets that came to the receiver, those sent again too."""
+    """Data packets that reached the receiver, retransmissions included."""
     marked: NDArray[np.int64]
-    """Of these, with a mark."""
+    """Of these, packets with a mark."""
     retransmitted: NDArray[np.int64]
-    """Data packets sent again."""
+    """Data packets retransmitted."""
     dropped: NDArray[np.int64]
-    """Data packets dropped in queues or by a limiter, or lost with a link that failed."""
+    """Data packets dropped by queues or limiters, or lost on failed links."""
     timeouts: NDArray[np.int64]
-    """Expired timers, a SYN's too."""
+    """Timeouts, those of SYNs included."""
     waited: NDArray[np.int64]
-    """Sum of the times that delivered data waited in queues, in ps."""
+    """Total queueing time of delivered data, in ps."""
     waited_most: NDArray[np.int64]
-    """Longest of them."""
+    """Longest queueing time."""
     held: NDArray[np.int64]
-    """Sum of the times that data waited in its host's limiter, in ps."""
+    """Total time that data waited in its host's limiter, in ps."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come."""
+    """The progress of a run."""
 
     now: int
     """Simulated time, in ps."""
@@ -113,18 +119,19 @@ class Progress:
     """Flows that have finished, of the `flows` that are not applications'."""
     flows: int
     share: float
-    """Of all their packets, the share that is acknowledged; or of the time until `Scenario.stop`, if that is more. 0 where there are neither."""
+    """The share of their packets that is acknowledged, or the share of the time until
+    `Scenario.stop`, whichever is more; 0 with neither."""
     elapsed: float
     """Seconds since the run began."""
 
     @property
     def left(self) -> float | None:
-        """Seconds that it will still take, if it goes on as it went; None as long as nobody knows."""
+        """Estimated seconds left; None if unknown."""
         return self.elapsed * (1 - self.share) / self.share if self.share > 0 else None
 
 
 def progress_line(progress: Progress) -> str:
-    """A line for people: `12 % of all packets, 34.5 ms simulated, 1,200 of 10,000 flows finished; 5 s, 37 s left`."""
+    """A line such as `12 %, 34.500 ms simulated, 1,200 of 10,000 flows finished; 5 s, 37 s left`."""
     left = "" if progress.left is None else f", {progress.left:.0f} s left"
     flows = f", {progress.finished:,} of {progress.flows:,} flows finished" if progress.flows else ""
     share = f"{100 * progress.share:.0f} %, " if progress.share else ""
@@ -132,7 +139,8 @@ def progress_line(progress: Progress) -> str:
 
 
 def show_progress(stream: TextIO | None = None) -> Callable[[Progress], None]:
-    """For `run(..., progress=show_progress())`: writes a line twice a second, over the last one where the stream (standard error) is a terminal."""
+    """For `run(..., progress=show_progress())`: writes a line twice a second, over the last one if
+    the stream (standard error) is a terminal."""
     to = stream or sys.stderr
 
     def show(progress: Progress) -> None:
@@ -143,7 +151,7 @@ def show_progress(stream: TextIO | None = None) -> Callable[[Progress], None]:
 
 
 def listener(progress: Callable[[Progress], None] | None) -> Callable[[int, int, int, float], None] | None:
-    """What the simulator calls, for whoever wants to know."""
+    """The callback for the simulator."""
     if progress is None:
         return None
     if not callable(progress):

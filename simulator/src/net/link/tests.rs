@@ -16,7 +16,7 @@ fn links(queue: Queue) -> Links {
 
 #[test]
 fn the_first_packet_above_the_threshold_is_not_marked() {
-    let mut links = links(Queue::Marking { limit: 15_000, threshold: 3_000 });
+    let mut links = links(Queue::Marking(Marking { limit: 15_000, threshold: 3_000 }));
     let mut pool = Pool::default();
     let mut offer = |now, kind| {
         let handle = packet(&mut pool, kind, 1500);
@@ -38,7 +38,7 @@ fn the_first_packet_above_the_threshold_is_not_marked() {
 #[test]
 fn only_what_is_ecn_capable_is_marked() {
     for watched in [false, true] {
-        let queue = Queue::Marking { limit: 15_000, threshold: 3_000 };
+        let queue = Queue::Marking(Marking { limit: 15_000, threshold: 3_000 });
         let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
         let mut links = Links::new(&topology, &LinkConfig::all(queue), 1, watched).unwrap();
         let mut pool = Pool::default();

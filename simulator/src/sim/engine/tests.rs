@@ -6,8 +6,8 @@ use crate::host::transport::{Congestion, Transport};
 
 use crate::net::topology::{Cable, LeafSpine, Topology, Tree};
 use crate::packet::{Kind, Packet, AGAIN};
+use crate::queue::kinds::{Priority, Queue};
 use crate::queue::limit::Limit;
-use crate::queue::settings::Queue;
 use crate::sim::engine::Simulation;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::{FlowSpec, Flows, Workload};
@@ -75,7 +75,7 @@ fn grants_tell_their_level() {
         initial_window: 12,
         ..Transport::linux(Congestion::Homa { scheduled: 6 })
     };
-    let scheme = Scheme { transport, queue: Queue::Priority { limit: 1 << 30 }, ..Scheme::tcp() };
+    let scheme = Scheme { transport, queue: Queue::Priority(Priority { limit: 1 << 30 }), ..Scheme::tcp() };
     let flows =
         vec![FlowSpec { start: 0, src: 0, dst: 2, packets: 60 }, FlowSpec { start: 400 * US, src: 1, dst: 2, packets: 200 }];
     let mut simulation = Simulation::new(&tree.build().unwrap(), &scheme, &Workload::of_flows(Flows::List(flows)), 1).unwrap();

@@ -9,8 +9,55 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
+use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::core::units::{In, Size};
 use crate::packet::{Kind, Pool};
+use crate::queue::limit::Limit;
+use crate::queue::next::Next;
 use crate::queue::priority::is_enough;
+use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+
+/// Deficit round robin: waiting flows take turns of `quantum` bytes; if a packet does not fit, the
+/// longest flow drops its newest. A source or channel of datagrams is a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundRobin {
+    /// Bytes, without the packet being sent.
+    #[serde(with = "In::<Size>")]
+    pub limit: u64,
+    /// Bytes.
+    #[serde(with = "In::<Size>")]
+    pub quantum: u32,
+}
+
+impl QueueKind for RoundRobin {
+    type Discipline = RoundRobinQueue;
+    type Rule = AdmitAll;
+    const NAME: &str = "round-robin";
+
+    fn limit(&self) -> Limit {
+        Limit::Bytes(self.limit)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.quantum == 0 {
+            return Err(Error::new("the quantum must be above 0 bytes"));
+        }
+        Ok(())
+    }
+
+    fn discipline(&self, _ps_per_byte: u32) -> RoundRobinQueue {
+        RoundRobinQueue::new(self.limit, self.quantum)
+    }
+
+    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+        AdmitAll
+    }
+}
 
 /// The waiting packets of a flow.
 #[derive(Debug)]
@@ -35,7 +82,7 @@ impl Line {
 }
 
 #[derive(Debug)]
-pub(crate) struct RoundRobin {
+pub(crate) struct RoundRobinQueue {
     /// In the order of turns; none is empty.
     lines: VecDeque<Line>,
     /// The first flow has received its quantum of this round.
@@ -46,10 +93,10 @@ pub(crate) struct RoundRobin {
     limit: u64,
 }
 
-impl RoundRobin {
+impl RoundRobinQueue {
     /// With a limit and a quantum in bytes.
     pub fn new(limit: u64, quantum: u32) -> Self {
-        RoundRobin { lines: VecDeque::new(), begun: false, quantum: quantum.into(), bytes: 0, limit }
+        RoundRobinQueue { lines: VecDeque::new(), begun: false, quantum: quantum.into(), bytes: 0, limit }
     }
 
     /// Queues a packet and evicts the newest packets of longer flows into `evicted`; false if the
@@ -111,12 +158,25 @@ impl RoundRobin {
         }
         Some(handle)
     }
+}
 
-    pub fn bytes(&self) -> u64 {
+impl QueueDiscipline for RoundRobinQueue {
+    #[inline]
+    fn enqueue(&mut self, _now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
+        self.push(handle, pool, evicted)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Ps, _stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+        self.pop(pool).into()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.lines.iter().map(|line| line.packets.len()).sum()
     }
 }
@@ -133,7 +193,7 @@ mod tests {
 
     /// The packets sent, as (flow, bytes), when all packets of these flows wait from the beginning.
     fn sent(quantum: u32, lines: &[&[u16]]) -> Vec<(u32, u16)> {
-        let (mut pool, mut queue) = (Pool::default(), RoundRobin::new(u64::MAX, quantum));
+        let (mut pool, mut queue) = (Pool::default(), RoundRobinQueue::new(u64::MAX, quantum));
         for (flow, line) in (1..).zip(lines) {
             for &bytes in *line {
                 let handle = packet(&mut pool, flow, bytes);
@@ -161,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_longest_flow_gives_up_its_newest() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobin::new(4_000, 1_500), Vec::new());
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobinQueue::new(4_000, 1_500), Vec::new());
         let long: Vec<u32> = (0..4).map(|_| packet(&mut pool, 1, 1_000)).collect();
         for &handle in &long {
             assert!(queue.push(handle, &pool, &mut evicted));
@@ -181,7 +241,7 @@ mod tests {
     /// one of 900 takes both of the longer one's packets.
     #[test]
     fn nothing_is_given_up_in_vain() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobin::new(2_500, 1_500), Vec::new());
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobinQueue::new(2_500, 1_500), Vec::new());
         for (flow, bytes) in [(1, 1_000), (1, 500), (2, 1_000)] {
             let handle = packet(&mut pool, flow, bytes);
             assert!(queue.push(handle, &pool, &mut evicted));
@@ -200,7 +260,7 @@ mod tests {
     fn flows_that_wait_are_served_alike() {
         let mut rng = Rng::new(1, 0);
         for quantum in [64, 500, 1_500, 4_000] {
-            let (mut pool, mut queue) = (Pool::default(), RoundRobin::new(u64::MAX, quantum));
+            let (mut pool, mut queue) = (Pool::default(), RoundRobinQueue::new(u64::MAX, quantum));
             let mut sizes = [1_500, 700, 64].map(|most| std::iter::repeat_with(move || most).take(2_000));
             for (flow, most) in (0..3).zip(&mut sizes) {
                 for largest in most {
