@@ -124,8 +124,8 @@ def _after_comment(source: str, position: int, *, nested: bool) -> int:
 def lines(source: str) -> str:
     """Return a shell script, makefile or kernel configuration without comment lines and indentation.
 
-    `# CONFIG_X is not set` counts as code. Indentation is kept inside a string, and where it starts with a
-    tab.
+    `# CONFIG_X is not set` counts as code. Indentation is kept inside a string, and if it starts with
+    a tab.
     """
     kept, quotes = [], 0
     has_heredoc = "<<" in source

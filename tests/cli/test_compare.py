@@ -64,7 +64,7 @@ def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
     assert re.search(r"\(1, 1 to 1\)$", row(text, "ping alone", "median"))
     found = re.search(r"\(([\d.]+), ([\d.]+) to ([\d.]+)\)$", row(text, "ping + iperf3", "median"))
     assert found and 0.7 < float(found[2]) <= float(found[1]) <= float(found[3]) < 1.0
-    assert text.endswith("and its 95 % interval\n")
+    assert text.endswith("with its 95 % interval\n")
 
 
 def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     path = made(tmp_path)
     text = shown(path, path)
-    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "from three seeds on" in text
+    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "with three seeds or more" in text
 
 
 def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
         verdicts.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
     )
     with pytest.raises(
-        UsageError, match=r"^the runs, of fig3a, have no measure of the same arm: there is noth"
+        UsageError, match=r"^the runs \(of fig3a\) cannot be compared: no arm was measured in all"
     ):
         shown(usual, other)
 

@@ -374,11 +374,11 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-s", "duration=1s"], "-s cannot go with run all: name one experiment"),
-        (["--arms", "idle"], "--arms cannot go with run all"),
-        (["--scheme", "ecn"], "--scheme cannot go with run all"),
-        (["--backend", "guest"], "--backend cannot go with run all"),
-        (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot go with run all"),
+        (["-s", "duration=1s"], "-s cannot be used with run all: name one experiment"),
+        (["--arms", "idle"], "--arms cannot be used with run all"),
+        (["--scheme", "ecn"], "--scheme cannot be used with run all"),
+        (["--backend", "guest"], "--backend cannot be used with run all"),
+        (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot be used with run all"),
         (["--preset", "smok"], "no experiment has a preset 'smok': did you mean 'smoke'?"),
         (["--engine", "dask"], "--engine dask and --scheduler go together"),
     ],
@@ -393,7 +393,7 @@ def test_what_makes_no_sense_with_all_is_refused(options: list[str], sentence: s
 def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
     done = command("all", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "qjump-mn: --dry-run cannot go with run all: name one experiment\n"
+    assert done.stderr == "qjump-mn: --dry-run cannot be used with run all: name one experiment\n"
 
 
 def test_runs_of_an_experiment_are_not_those_of_another_name(

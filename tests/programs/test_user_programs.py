@@ -67,11 +67,11 @@ def test_its_processes_are_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("ping", "program 'ping' is there already: take another name"),
-        ("base", "program 'base' is there already: take another name"),
-        ("a-b", "new program: 'a-b' is no name of a Python package: use letters, digits and _"),
-        ("fig3a", "experiment 'fig3a' is there already, "),
-        (NAME, f"program '{NAME}' is there already: take another name"),
+        ("ping", "program 'ping' exists already: use another name"),
+        ("base", "program 'base' exists already: use another name"),
+        ("a-b", "new program: 'a-b' is not the name of a Python package: use letters, digits and _"),
+        ("fig3a", "experiment 'fig3a' exists already, "),
+        (NAME, f"program '{NAME}' exists already: use another name"),
     ],
 )
 def test_what_cannot_be_begun_is_refused(name: str, sentence: str, folder: Path) -> None:
@@ -255,7 +255,7 @@ def test_program_is_not_imported_unless_its_experiment_is_named(folder: Path, wo
     _, said, error = called(folder, *words)
     assert not file.exists()
     if words == ["list"]:
-        assert f"{NAME} has a program of its own: see  qjump-mn explain {NAME}\n" in said, error
+        assert f"{NAME} uses a program of its own: see  qjump-mn explain {NAME}\n" in said, error
     assert called(folder, "explain", NAME)[0] == 0 and file.exists()
 
 
