@@ -1,14 +1,14 @@
 """Claims: a predicate, and what is shown beside it, over the measures of the arms.
 
 Their language is that of :mod:`qjump_mn.model.expression`; names are the plan's constants and
-``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its value.
-Everything is checked before anything runs (:func:`check`), which needs no data and no library but msgspec.
-A measure without a value and a division by zero make the whole expression undefined: no value is shown. A
-predicate does not hold without a measure. Where it divides by zero nothing is known, and the claim is
-INVALID; one that does so whatever is measured is refused.
+``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its
+value. Everything is checked before anything runs (:func:`check`), which needs no data and no
+library but msgspec. A measure without a value and a division by zero make the whole expression
+undefined: no value is shown. A predicate does not hold without a measure. Where it divides by zero
+nothing is known, and the claim is INVALID; one that does so whatever is measured is refused.
 
-The published numbers are data of the experiment. What a claim with a ``size`` shows is compared with what the
-same expression makes of them.
+The published numbers are data of the experiment. What a claim with a ``size`` shows is compared
+with what the same expression makes of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from qjump_mn.model.suggestions import nearest
 from qjump_mn.programs import registry
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is
-absent."""
+"""``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no
+echo) is absent."""
 
 
 class Point(NamedTuple):
@@ -39,8 +39,8 @@ class Point(NamedTuple):
 
 
 class Formula:
-    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it needs,
-    and ``measures`` what it names of them, "arm.workload.measure"."""
+    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it
+    needs, and ``measures`` what it names of them, "arm.workload.measure"."""
 
     def __init__(self, parsed: Expression, point: Point | None) -> None:
         self._expression, self._point = parsed, point
@@ -89,13 +89,14 @@ class Formula:
 
 
 def parse(text: str, kind: Kind, plan: Plan, where: str) -> Formula:
-    """``text`` as a ``kind`` over single arms; raise :class:`UsageError` that begins with ``where``."""
+    """``text`` as a ``kind`` over single arms; raise :class:`UsageError` that begins with
+    ``where``."""
     return _formula(expression.parse(text, where), kind, plan, None)
 
 
 def check(plan: Plan) -> None:
-    """Check every claim and published number without any data; raise :class:`UsageError` with the place of
-    the first wrong one."""
+    """Check every claim and published number without any data; raise :class:`UsageError` with the
+    place of the first wrong one."""
     for name in plan.judged.published:
         _check_published(name, plan)
     for name in plan.judged.claims:
@@ -103,7 +104,8 @@ def check(plan: Plan) -> None:
 
 
 class Size(NamedTuple):
-    """The range that was published of a number, and how far outside, by ``factor``, it still is that size."""
+    """The range that was published of a number, and how far outside, by ``factor``, it still is
+    that size."""
 
     least: float
     most: float
@@ -116,10 +118,11 @@ class Size(NamedTuple):
 
 
 class Claim:
-    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it ``shows`` the
-    largest is told, and compared with the published ``size`` if there is one.
+    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it
+    ``shows`` the largest is told, and compared with the published ``size`` if there is one.
 
-    There is one of each, or one for each x of the series that the claim names. ``arms`` are those it needs.
+    There is one of each, or one for each x of the series that the claim names. ``arms`` are those
+    it needs.
     """
 
     def __init__(
@@ -130,8 +133,8 @@ class Claim:
 
     @classmethod
     def of(cls, plan: Plan, name: str) -> Claim:
-        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what makes no
-        sense."""
+        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what
+        makes no sense."""
         claim = plan.judged.claims[name]
         where = f"experiment {plan.shown.experiment!r}: claims.{name}"
         predicate = expression.parse(claim.predicate, f"{where}.predicate")
@@ -174,7 +177,8 @@ def measures_of(text: str) -> set[str]:
 
 
 def corners(published: Published) -> Iterator[Measured]:
-    """The published numbers as those of one seed; where some are ranges, once with each of their ends."""
+    """The published numbers as those of one seed; where some are ranges, once with each of their
+    ends."""
     names = [name.split(".") for name in published]
     ends = [value if isinstance(value, tuple) else (value,) for value in published.values()]
     for values in itertools.product(*ends):
@@ -185,7 +189,8 @@ def corners(published: Published) -> Iterator[Measured]:
 
 
 def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
-    """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is no size."""
+    """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is
+    no size."""
     if not spec.factor >= 1 or not spec.because:
         raise UsageError(f"{where}: give a factor of at least 1, and say because of what it is not smaller")
     if spec.published is not None:
@@ -219,13 +224,15 @@ def _check_published(name: str, plan: Plan) -> None:
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:
-    """The series that stand in an arm's place; a workload, measure or function of that name is none."""
+    """The series that stand in an arm's place; a workload, measure or function of that name is
+    none."""
     series = {arm.series for arm in plan.arms if arm.series}
     return {path[0] for parsed in expressions for path in parsed.names if len(path) > 1} & series
 
 
 def _points(plan: Plan, series: set[str], condition: Expression | None, where: str) -> Sequence[Point | None]:
-    """The values of the sweep that a claim over ``series`` is about; one None for a claim that names none."""
+    """The values of the sweep that a claim over ``series`` is about; one None for a claim that
+    names none."""
     if not series:
         if condition:
             raise UsageError(

@@ -59,7 +59,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
         f"{len(plan.trials())} trials are run again",
         markup=False,
     )
-    for name, file in user_files.of(plan):
+    for name, file in user_files.files_of(plan):
         kept = run.path / user_files.FOLDER / name
         if kept.is_file() and kept.read_bytes() != file.read_bytes():
             out.print(f"{file} has changed since the run began: see {kept}", markup=False)

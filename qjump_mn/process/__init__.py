@@ -1,1 +1,2 @@
-"""What a process needs of its operating system: signals, children, privileges, temporary folders."""
+"""What a process needs of its operating system: signals, children, privileges, temporary
+folders."""

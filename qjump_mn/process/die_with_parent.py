@@ -1,8 +1,8 @@
 """Start programs that die with their parent, whatever kills the parent.
 
-The kernel sends the signal when the *thread* that started the program ends (prctl(2), PR_SET_PDEATHSIG), so
-start it from the thread that waits for it. util-linux programs ask for the signal: Python code that
-runs between fork and exec may deadlock in a process with threads.
+The kernel sends the signal when the *thread* that started the program ends (prctl(2),
+PR_SET_PDEATHSIG), so start it from the thread that waits for it. util-linux programs ask for the
+signal: Python code that runs between fork and exec may deadlock in a process with threads.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def wrap_command(argv: Sequence[str], core: int | None = None) -> list[str]:
 def wrap_module(module: str, *arguments: str, before: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
     """Return the command line and the environment that start one of our modules in the same way.
 
-    The module imports from the folders ``before``, then from where this process has this package. It
-    imports nothing from the current folder, where a user may have a statistics.py.
+    The module imports from the folders ``before``, then from where this process has this package.
+    It imports nothing from the current folder, where a user may have a statistics.py.
     """
     package = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
     paths = [*before, package, *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, one sentence says how to go on."""
+"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, one sentence says how to
+go on."""
 
 from __future__ import annotations
 
@@ -75,8 +76,9 @@ def raise_interrupted() -> None:
             raise Interrupted
 
     def swallowed(error: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised while it finalises an object or calls back for a weak reference, such
-        as one of importlib's: then it is raised again, a moment later and elsewhere."""
+        """Python drops what is raised while it finalises an object or calls back for a weak
+        reference, such as one of importlib's: then it is raised again, a moment later and
+        elsewhere."""
         nonlocal first_s
         if not isinstance(error.exc_value, Interrupted):
             sys.__unraisablehook__(error)
@@ -127,7 +129,8 @@ def _handle(handler: object) -> None:
 
 
 def _children() -> list[int]:
-    """The pids of this process's children that run, and of those whose parents among them were killed."""
+    """The pids of this process's children that run, and of those whose parents among them were
+    killed."""
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         fields = stat(int(folder.name))

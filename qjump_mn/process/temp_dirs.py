@@ -1,4 +1,5 @@
-"""Folders for a while: their names say whose they are, so that what a killed process left can be removed."""
+"""Folders for a while: their names say whose they are, so that what a killed process left can be
+removed."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from qjump_mn.process.processes import is_alive, tag
 
 
 def provide() -> None:
-    """Where neither /tmp nor another folder for temporary files can be written, have one in the cache, for
-    this process and those that it starts."""
+    """Where neither /tmp nor another folder for temporary files can be written, have one in the
+    cache, for this process and those that it starts."""
     named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if name in os.environ]
     # Python's last resort is the folder that it was started in, which is the user's.
     with suppress(FileNotFoundError):
@@ -30,8 +31,8 @@ def provide() -> None:
 
 
 def for_matplotlib(stack: ExitStack) -> dict[str, str]:
-    """Variables that give matplotlib a folder if it finds none that it can write in the home: in the cache,
-    or one that ``stack`` removes."""
+    """Variables that give matplotlib a folder if it finds none that it can write in the home: in
+    the cache, or one that ``stack`` removes."""
     if "MPLCONFIGDIR" in os.environ or os.access(variables.home(), os.W_OK):
         return {}
     try:
@@ -45,7 +46,8 @@ def _in_cache() -> Path:
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed with its `with` block. Raises MachineError where there is no room for one."""
+    """A folder that is removed with its `with` block. Raises MachineError where there is no room
+    for one."""
     try:
         return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
     except FileNotFoundError as error:  # Python's word for every folder that it has tried

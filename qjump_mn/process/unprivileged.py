@@ -1,7 +1,8 @@
-"""Root's half of a command that reads a stranger's files: start the command again as an ordinary user.
+"""Root's half of a command that reads a stranger's files: start the command again as an ordinary
+user.
 
-Root opens such a file only to copy it where that user cannot read it, and parses nothing. The user's half has
-no capabilities and cannot get any; where this kernel allows it, it has no network.
+Root opens such a file only to copy it where that user cannot read it, and parses nothing. The
+user's half has no capabilities and cannot get any; where this kernel allows it, it has no network.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ def name_of(user: Caller) -> str:
 
 
 def without_rights(user: Caller) -> list[str]:
-    """What stands before a command line that is to run as this user, without any of root's rights."""
+    """What stands before a command line that is to run as this user, without any of root's
+    rights."""
     return ["setpriv", f"--reuid={user.user}", f"--regid={user.group}", *RIGHTS, "--"]
 
 
 def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
-    """The first of the paths that the user cannot read. Raises :class:`MachineError` where this process
-    cannot become that user."""
+    """The first of the paths that the user cannot read. Raises :class:`MachineError` where this
+    process cannot become that user."""
     argv = [*without_rights(user), "sh", "-c", _FIRST_UNREADABLE, "sh", *map(str, paths)]
     try:
         done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
@@ -80,9 +82,9 @@ def check_checkout(user: Caller) -> None:
 
 
 def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
-    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a while;
-    return its exit code. Raises :class:`MachineError` where the user cannot use the folder, and
-    :class:`LostError` where something has killed it."""
+    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a
+    while; return its exit code. Raises :class:`MachineError` where the user cannot use the folder,
+    and :class:`LostError` where something has killed it."""
     argv, environment = wrap_module("qjump_mn.run", *words)
     if first_unreadable(user, [folder]):
         raise MachineError(
@@ -110,8 +112,8 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
 
 
 def copy(source: Path, target: Path, most_bytes: int) -> None:
-    """Copy the first ``most_bytes`` of a stranger's file; what is not a plain file becomes a folder, which
-    nobody takes for one."""
+    """Copy the first ``most_bytes`` of a stranger's file; what is not a plain file becomes a
+    folder, which nobody takes for one."""
     handle = os.open(source, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(

@@ -114,9 +114,9 @@ def spans(what: str, seeds: Collection[int]) -> str:
     if many < 2:
         return ""
     interval = f"the 95 % bootstrap interval of the median over {many} seeds"
-    if many > bootstrap.WHOLE:
+    if many > bootstrap.MAX_EXHAUSTIVE:
         return f" The {what} {interval}."
-    return f" The {what} the replicates{f': {interval}' if many >= bootstrap.LEAST else ''}."
+    return f" The {what} the replicates{f': {interval}' if many >= bootstrap.MIN_VALUES else ''}."
 
 
 def _three(value: float) -> str:
