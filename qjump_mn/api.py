@@ -50,17 +50,13 @@ def run(
     Raises :class:`~qjump_mn.errors.QJumpError`, with the same sentence, where the command line would
     fail. A claim that does not hold is not an error.
     """
-    if not isinstance(settings or {}, Mapping):
-        raise UsageError(f"settings: {settings!r} is not a dict: write {{'duration': '20ms'}}")
-    for key, value in (settings or {}).items():
-        if key in inspect.signature(run).parameters and not tables.is_setting(key):
-            raise UsageError(f"settings: {key} is an argument, not a setting: use {key}={value!r}")
+    typed_settings = _settings(settings or {})
     name = loading.experiment_called(_text("experiment", experiment))
     preset, backend = _text("preset", preset or ""), _text("backend", backend or "")
     request = Request(
         experiment=name,
         preset=preset or loading.usual_preset(name, backend),
-        settings=tuple(f"{key}={_setting(key, value)}" for key, value in (settings or {}).items()),
+        settings=typed_settings,
         seed=_integer("seed", seed),
         replicates=None if replicates is None else _integer("replicates", replicates),
         perturb=_integer("perturb", perturb),
@@ -74,6 +70,16 @@ def run(
     run_directory = session.create_run(plan, checked_backend, request, console)
     session.run_and_judge(checked_backend, run_directory, plan, console)
     return Run.load(run_directory.path)
+
+
+def _settings(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Return settings in the form of ``-s``; raise :class:`UsageError` for an argument of :func:`run`."""
+    if not isinstance(settings, Mapping):
+        raise UsageError(f"settings: {settings!r} is not a dict: write {{'duration': '20ms'}}")
+    for key, value in settings.items():
+        if key in inspect.signature(run).parameters and not tables.is_setting(key):
+            raise UsageError(f"settings: {key} is an argument, not a setting: use {key}={value!r}")
+    return tuple(f"{key}={_setting(key, value)}" for key, value in settings.items())
 
 
 def _setting(key: str, value: object) -> str:

@@ -171,7 +171,7 @@ def lock(
         list[str] | None, typer.Argument(metavar="NAME", help="locks to rewrite; by default all")
     ] = None,
 ) -> None:
-    """Rewrite the locks from what the mirrors have now; needs root.
+    """Rewrite the locks from what mirrors have now; needs root.
 
     The lock machine is that of the machine file, and references that of the reference runs.
     """

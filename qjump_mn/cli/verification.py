@@ -39,10 +39,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     run = directory.existing(path)
     manifest = run.manifest
     if manifest.clock == "real":
-        raise UsageError(
-            f"{run.path}: it cannot be verified, as no two runs on the real clock are alike: use the guest "
-            "or the simulator"
-        )
+        raise UsageError(f"{run.path}: no two runs on the real clock are alike, so none can be verified")
     if manifest.backend not in session.CONFINED_BACKENDS:
         raise UsageError(
             f"{run.path}: its manifest names the backend {manifest.backend!r}: a run is only verified in a "

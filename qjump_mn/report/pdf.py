@@ -1,4 +1,4 @@
-"""``report.pdf``: the page as a browser of the Chromium family prints it."""
+"""Print the report into ``report.pdf`` with a browser of the Chromium family."""
 
 from __future__ import annotations
 

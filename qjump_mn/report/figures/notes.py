@@ -1,4 +1,4 @@
-"""What figures say of themselves: the scale that they are drawn at, and where they come from."""
+"""Write the notes of figures: their scale and their source."""
 
 from __future__ import annotations
 
