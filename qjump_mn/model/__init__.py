@@ -1,1 +1,3 @@
-"""What an experiment is: typed, strict, and without any I/O beyond loading files."""
+"""Experiment, scheme and topology files, and the plans that they resolve to; no I/O but in
+`loading`.
+"""

@@ -1,4 +1,4 @@
-"""Where the values of a sweep stand on its axis."""
+"""Place the values of a sweep on the axis of a figure."""
 
 from __future__ import annotations
 
@@ -9,32 +9,35 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import suggestions
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)"
-"""A value of a sweep that is one, with its unit."""
+"""Matches a number with an optional unit, such as "7ms"."""
 
 
 def places(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
-    """The place of each value: the number that it is without its unit, else that of its name among ``names``,
-    those of the sweep's points. Raises :class:`UsageError` that begins with ``where``."""
+    """Return the position of each value on the axis: the number without its unit, or else 1, 2, 3,
+    … by its index in ``names``, the names of the sweep's points.
+
+    Raises :class:`UsageError` that begins with ``where``.
+    """
     are_numbers = all(re.fullmatch(NUMBER, name) for name in names)
     return _numbers(where, values, names) if are_numbers else _by_name(where, values, names)
 
 
 def _by_name(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
-    """1, 2, 3, …: where the values of a sweep stand among those that are known by name."""
+    """Number named values 1, 2, 3, … in the order of ``names``."""
     for name in names:
         if "," in name or re.fullmatch(NUMBER, name):
-            why = "has a comma" if "," in name else "reads as a number with a unit"
+            reason = "has a comma" if "," in name else "is a number and others are not"
             raise UsageError(
-                f"{where}.points: {name!r} {why} and is no name for a value beside others: use words without "
-                "a comma, or numbers with one unit for all"
+                f"{where}.points: the name {name!r} {reason}: use words without a comma, or numbers with "
+                "one unit for all"
             )
-    _known(where, values, names)
+    _require_known(where, values, names)
     if not values or len(set(values)) < len(values):
-        raise UsageError(f"{where}: name at least one value, and each once")
+        raise UsageError(f"{where}: values must name at least one point, and each point once")
     return [names.index(str(value)) + 1.0 for value in values]
 
 
-def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
+def _require_known(where: str, values: Sequence[float | str], names: list[str]) -> None:
     for value in values:
         if names and str(value) not in names:
             raise UsageError(
@@ -43,18 +46,17 @@ def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
 
 
 def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
-    """The values of a sweep without their unit; those of points are among the ``names``."""
-    _known(where, values, names)
+    """Return the values without their unit. If there are ``names``, the values must be among them."""
+    _require_known(where, values, names)
     if not values:
-        raise UsageError(f"{where}: no values: give at least one")
+        raise UsageError(f"{where}: the sweep has no values: give at least one")
     matches = [re.fullmatch(NUMBER, str(value)) for value in values]
     if not all(matches) or len({match[2] for match in matches if match}) > 1:
         raise UsageError(
-            f"{where}: values are numbers with one unit, such as '7ms', '8ms', not "
-            f"{', '.join(map(repr, values))}; words are names of points: give the sweep a table for "
-            "each"
+            f"{where}: values must be numbers with one unit, such as '7ms', '8ms' (got "
+            f"{', '.join(map(repr, values))}); to use words, give the sweep a table points.WORD for each"
         )
     numbers = [float(match[1]) for match in matches if match]
     if len(set(numbers)) < len(numbers):
-        raise UsageError(f"{where}: a value is named twice: give each once")
+        raise UsageError(f"{where}: a value is given twice: give each once")
     return numbers

@@ -1,5 +1,4 @@
-"""What one arm, scheme or experiment has otherwise than another: structs whose fields are None where they are
-not given."""
+"""Apply partial settings: structs whose fields are None where nothing is given."""
 
 from __future__ import annotations
 
@@ -11,6 +10,8 @@ Base = TypeVar("Base", bound=msgspec.Struct)
 
 
 def over(change: msgspec.Struct, base: Base) -> Base:
-    """``base`` with what is given in ``change``, whose fields are among its own."""
+    """Return ``base`` with each field of ``change`` that is not None; ``base`` must have these
+    fields.
+    """
     given = {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not None}
     return msgspec.structs.replace(base, **given)

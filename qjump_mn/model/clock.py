@@ -1,4 +1,4 @@
-"""What hosts take for running programs, where code itself takes no time: declared, and drawn by the seed."""
+"""The time that hosts take to run programs, as the experiment declares it and the seed draws it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import msgspec
 from qjump_mn.errors import UsageError
 from qjump_mn.model.units import Duration
 
-MOST = Duration(10**7)
-"""Longer than that is a program's own work."""
+MAX_TIME = Duration(10**7)
+"""A longer time would be the program's own work."""
 
 
 class Clock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The mean times that a host takes: ``syscall`` for each system call of a program, and ``wakeup`` from
-    when a program that sleeps is woken until it runs. Each one is drawn evenly between 0 and twice the mean,
-    by the trial's seed.
+    """The mean times that a host takes: ``syscall`` for each system call of a program, ``wakeup``
+    from the wake-up of a sleeping program until it runs. Each time is drawn uniformly between 0 and
+    twice the mean, from the trial's seed.
 
-    For the guest, whose clock stands still while code runs; a host's own kernel takes what it takes, and the
-    simulator has no programs. What hosts take for a *frame* is the link's ``host_time`` and ``host_jitter``.
+    Only the guest uses them, because its clock stands still while code runs. The time that a host
+    takes for a *frame* is the link's ``host_time`` and ``host_jitter``.
     """
 
     syscall: Duration = Duration(0)
@@ -26,13 +26,13 @@ class Clock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def check(self, where: str) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for a time out of range."""
         for name, value in (("syscall", self.syscall), ("wakeup", self.wakeup)):
-            if value > MOST:
-                raise UsageError(f"{where}: clock.{name} = {value} is out of range: use at most {MOST}")
+            if value > MAX_TIME:
+                raise UsageError(f"{where}: clock.{name} = {value} is out of range: use at most {MAX_TIME}")
 
     def plan(self) -> ClockPlan | None:
-        """It in plain numbers; None where nothing takes a time."""
-        made = ClockPlan(syscall_ns=int(self.syscall), wakeup_ns=int(self.wakeup))
-        return made if made != ClockPlan() else None
+        """Return the times in ns, or None if both are 0."""
+        plan = ClockPlan(syscall_ns=int(self.syscall), wakeup_ns=int(self.wakeup))
+        return plan if plan != ClockPlan() else None
 
 
 class ClockPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -43,7 +43,7 @@ class ClockPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def told(self) -> str:
-        """It in words, for every figure."""
+        """The declared times in words, for every figure."""
         parts = [
             f"{name} of {ns / 1e3:g} us"
             for ns, name in ((self.syscall_ns, "system calls"), (self.wakeup_ns, "wake-ups"))

@@ -1,4 +1,4 @@
-"""What is known of an experiment before anything runs, which claims may use by name."""
+"""Compute the constants of an experiment: numbers known before it runs, which claims use by name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from qjump_mn.model.topology import Network
 from qjump_mn.programs import registry
 
 VIRTUAL = ("guest", "simulator")
-"""The backends whose clocks stand still while code runs; on any other's code takes time."""
+"""The backends whose clocks stand still while code runs. On all others code takes time."""
 
 PROCESSOR_NS = 120_000
-"""Allowed for the processor on an urgent packet's way there and back, where code takes time."""
+"""Processor time allowed for an urgent packet's round trip, where code takes time."""
 
 
 def entries(arms: Iterable[ArmPlan]) -> set[str]:
-    """What tables and panels may name: "workload.measure" of any of the arms."""
+    """Return the names that tables and panels may use: "workload.measure" of any arm."""
     return {
         f"{workload.name}.{measure}"
         for arm in arms
@@ -28,9 +28,12 @@ def entries(arms: Iterable[ArmPlan]) -> set[str]:
 
 
 def constants(network: Network, arms: tuple[ArmPlan, ...], shown: str, backend: str) -> dict[str, float]:
-    """What is known before anything runs, of the experiment's own topology; claims may use each by its name.
-    What an urgent packet may meet is that of the workload ``shown`` by the figure where it has no name
-    before it, such as ``busy_ports``; ``processor_ms`` is allowed for the processor on its way."""
+    """Return each constant by the name that claims use, for the experiment's own topology.
+
+    Names such as ``busy_ports``, without a workload before them, are those of the workload
+    ``shown`` by the figure. ``processor_ms`` is the processor time allowed for an urgent packet's
+    round trip.
+    """
     full = theory.frame_bytes(network.mtu_bytes)
     constants: dict[str, float] = {
         "hosts": float(len(network.hosts)),

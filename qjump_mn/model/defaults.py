@@ -1,4 +1,4 @@
-"""What an experiment's file may leave out: an experiment of one's own is a network, workloads and arms."""
+"""Fill in what an experiment's file may leave out: workloads and arms are enough."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 PRESET = "course"
 TOPOLOGY = "paper12"
 TIMES = {"warmup": "2s", "duration": "10s"}
-"""Of what is emulated; the simulator's flows end by themselves."""
+"""Default times of emulated experiments. The simulator needs none: its flows end by themselves."""
 
 AS_WRITTEN = {PRESET: {"about": "as the file has it"}}
-"""The presets of a file that has none."""
+"""The presets of a file that defines none."""
 
 
 def complete(raw: dict[str, Any], name: str) -> None:
-    """Put into the content of the file of the experiment called ``name``, not yet checked, what it leaves
-    out and what has an obvious value."""
+    """Add the missing defaults to ``raw``, the content of the file of the experiment called
+    ``name``, which is not validated yet.
+    """
     raw.setdefault("title", name)
     raw.setdefault("topology", TOPOLOGY)
     if not raw.get("presets"):
@@ -25,23 +26,22 @@ def complete(raw: dict[str, Any], name: str) -> None:
         for key, value in TIMES.items():
             raw.setdefault(key, value)
     arms = _tables(raw.get("arms"))
-    for key, one in (*_tables(raw.get("workloads")).items(), *arms.items()):
-        one.setdefault("label", key)
+    for key, table in (*_tables(raw.get("workloads")).items(), *arms.items()):
+        table.setdefault("label", key)
     workloads = next(
         (arm["workloads"] for arm in arms.values() if isinstance(arm.get("workloads"), list)), None
     )
-    usual = {
+    default_figure = {
         "plot": "latency_cdf",
         "workload": workloads[0] if workloads else "",
         "arms": [key for key, arm in arms.items() if "sweep" not in arm],
     }
     figure = raw.get("figure", {})
     if isinstance(figure, dict):
-        raw["figure"] = {**usual, **figure}
+        raw["figure"] = {**default_figure, **figure}
 
 
 def _tables(value: Any) -> dict[str, dict[str, Any]]:
-    """The tables of a table; what is none is told when the file is checked."""
-    return (
-        {key: one for key, one in value.items() if isinstance(one, dict)} if isinstance(value, dict) else {}
-    )
+    """Return the entries of ``value`` that are tables. Validation reports the others later."""
+    entries = value.items() if isinstance(value, dict) else ()
+    return {key: entry for key, entry in entries if isinstance(entry, dict)}

@@ -1,4 +1,4 @@
-"""What two plans have otherwise: setting by setting."""
+"""List the settings in which two plans differ."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 
 from qjump_mn.model.plan import Plan
 
-MOST_LETTERS = 60
+MAX_CHARACTERS = 60
 
 
 class Difference(NamedTuple):
-    """A leaf of two plans that is not the same, by its path; the values as they are shown."""
+    """A setting that differs between two plans: its path and both values, as text."""
 
     path: str
     first: str
@@ -21,7 +21,7 @@ class Difference(NamedTuple):
 
 
 def between(first: Plan, second: Plan) -> list[Difference]:
-    """All that is run and judged otherwise."""
+    """Return the differences in what is run and how it is judged."""
     return list(_leaves(_parts(first), _parts(second)))
 
 
@@ -39,13 +39,13 @@ def _leaves(first: Any, second: Any, path: str = "") -> Iterator[Difference]:
 
 
 def _by_name(value: Any) -> Any:
-    """Things with names as a table of them: their order and number tell little."""
+    """Turn a list of tables with names into a table, because their order and number matter little."""
     if (
         isinstance(value, list | tuple)
         and value
-        and all(isinstance(one, dict) and "name" in one for one in value)
+        and all(isinstance(entry, dict) and "name" in entry for entry in value)
     ):
-        return {one["name"]: one for one in value}
+        return {entry["name"]: entry for entry in value}
     return value
 
 
@@ -53,4 +53,4 @@ def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""An experiment file: what is asked, of which network, with which arms, and what was published about it."""
+"""The types of an experiment file: workloads, limiters, arms, sweeps, claims and the figure."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ EpochMode = Literal["rolling", "first-packet", "aligned"]
 
 
 class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor
-    is unlimited. Bytes are those of the wire, preamble and gap included: a frame costs its length as the
-    kernel counts it and ``overhead``, at least ``mpu``.
+    """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch. A level without
+    a factor is unlimited. Bytes are wire bytes, with preamble and gap: a frame costs its length in
+    the kernel plus ``overhead``, and at least ``mpu``.
 
-    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. So much later than they
-    were charged frames may leave, ``slack``: without it, what the link model may need. ``priomap`` is the
-    level of each socket priority from 0 to 15. What happens to the
-    excess is for the arm's scheme to say; with "2015", the published module's rules, and "drop" what comes is
-    charged, as the kernel counts it, epochs start with the first packet, and ``limit_packets`` has no effect.
+    ``epoch`` is by default that of Eq. 2 for ``hosts`` and ``packet`` on this network. ``slack`` is
+    how long after it was charged a frame may leave; the default suits the link model. ``priomap``
+    has the level of each socket priority from 0 to 15.
+
+    The arm's scheme decides what happens to packets above the budget. In the modes "2015" (the
+    rules of the published module) and "drop", a packet is charged on arrival, without ``overhead``.
+    Epochs then start with the first packet, and ``limit_packets`` has no effect.
     """
 
     hosts: int | None = None
@@ -44,11 +46,11 @@ class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One treatment: ``scheme`` names a file of schemes/.
+    """One treatment: ``scheme`` names a file in schemes/.
 
-    ``qjump`` names one of the experiment's limiters, for a scheme that limits; without it that is the first.
-    ``window`` and ``link`` are in the place of the scheme's, ``tcp`` in that of the experiment's, if they are
-    given. With ``sweep`` it stands for a series of arms, one for each value of that sweep.
+    ``qjump`` names the limiter for a scheme that limits; by default the experiment's first.
+    ``window`` and ``link`` override those of the scheme, ``tcp`` that of the experiment. ``sweep``
+    makes the arm a series: one arm for each value of that sweep.
     """
 
     label: str
@@ -62,12 +64,11 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A parameter that is varied: ``sets`` are the settings, such as those below ``workloads``, ``qjump``,
-    ``schemes`` or ``link``, that take each of ``values`` in turn. Where an experiment has ``points`` instead,
-    values are their names.
+    """A parameter to vary: each setting in ``sets``, such as ``link.buffer``, takes each of
+    ``values`` in turn. If the sweep has ``points`` instead, the values are the names of points.
 
-    ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the
-    same.
+    ``label`` names the parameter and its unit on the axis of the figure. All values have the same
+    unit.
     """
 
     sets: list[str]
@@ -76,11 +77,11 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class SizeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How near a claim's number must come to the published one: by this ``factor`` at most, up or down, and
-    ``because`` says why that is.
+    """How close a claim's number must be to the published one: within this ``factor``, up or down.
+    ``because`` explains the factor.
 
-    ``published`` is that number, or a range, where it was published itself, such as a ratio; else it is what
-    the experiment's published numbers make of it.
+    ``published`` is the published number or range, such as a ratio. By default it is computed from
+    the experiment's published numbers.
     """
 
     factor: float
@@ -89,14 +90,14 @@ class SizeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What was published, as a predicate over the arms' measures; see ``qjump_mn.analysis.claims`` for its
-    language.
+    """A published statement, as a predicate over the arms' measures. ``qjump_mn.analysis.claims``
+    describes the language.
 
-    A ``gate`` must hold for the run to be believed: where it fails, the run is INVALID. ``shows`` is an
-    expression printed beside it; with a ``size`` it is compared with what the experiment's published numbers
-    make of it. Where they name a series instead of an arm, the claim is about each of its
-    arms whose ``x``, the sweep's value, fulfils ``where``; of the numbers shown it is the largest that is
-    printed.
+    If a claim with ``gate`` fails, the run is INVALID. ``shows`` is an expression that is printed
+    beside the claim; with a ``size`` it is compared with its value for the published numbers.
+
+    A claim about a series is judged for each of its arms whose ``x``, the sweep's value, fulfils
+    ``where``. The largest of the shown numbers is printed.
     """
 
     statement: str
@@ -109,18 +110,18 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 Published = dict[str, float | tuple[float, float]]
-"""Published numbers by the measure that they are of, "arm.workload.measure"; two are a range."""
+"""Published numbers by measure, "arm.workload.measure". Two numbers are a range."""
 
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a
-    constant that is drawn across it, or a measure of a series, "arm.workload.measure". ``title`` stands above
-    it; panels with one ``column`` stand below each other; ``arms`` are those of the figure's that are in it,
-    all by default.
+    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound``
+    draws a constant across it, or a measure of a series, "arm.workload.measure". ``title`` is
+    printed above it. Panels with the same ``column`` are below each other. ``arms`` are the arms
+    drawn, by default all of the figure's.
 
-    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less
-    than 5 %. Values are relative to the same measure in another arm, or that of a series at the same x, seed
-    by seed, where ``relative_to`` names one for their workload.
+    ``saturates`` marks the value above which the first line gains less than 5 %. ``relative_to``
+    maps a workload to an arm or series: its measures are divided by those of that arm, seed by
+    seed, at the same x.
     """
 
     measures: list[str]
@@ -135,11 +136,11 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class SentenceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A sentence below the table of arms: ``text``, with the value of the expression ``of`` in the place of
-    {value}.
+    """A sentence below the table of arms: ``text``, in which {value} is replaced by the value of
+    ``of``.
 
-    The expression is of the claims' language, over the medians of the replicates. Where it has no value,
-    because an arm was not run, the sentence is left out.
+    ``of`` is an expression in the claims' language over the medians of the replicates. If it has no
+    value, because an arm was not run, the sentence is left out.
     """
 
     of: str
@@ -147,16 +148,16 @@ class SentenceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which figure shows the experiment, and which arms go into its panels; ``quantity`` names the axis of
-    latencies. ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is
-    logarithmic with ``log_x``.
+    """The figure of the experiment: its kind (``plot``) and the arms in its panels. ``quantity``
+    labels the axis of latencies. ``panels`` are the panels of a sweep's figure; ``log_x`` makes
+    their x axis logarithmic.
 
-    ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the
-    latencies and the bulk goodput. ``sentences`` stand below that table.
+    ``table`` lists the measures, "workload.measure", in the table of arms; by default the latencies
+    and the bulk goodput. ``sentences`` are printed below that table.
 
-    ``published`` names files of plots/published, one for each picture that was published, in the order in
-    which ours are drawn: a run at their rate has their axes, and what is in the table [published] behind its
-    data.
+    ``published`` names files in plots/published, one for each published picture, in the order of
+    ours. A run at the published rate is drawn on the published axes, with the published curves
+    behind its data.
     """
 
     plot: str
@@ -172,16 +173,17 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment with one preset applied; times are on the clock of the network under test. Where the
-    simulator comes first, a trial without a ``duration`` ends when all of its flows have.
+    """An experiment with one preset applied. Times are on the clock of the network under test. If
+    the simulator is the first backend, a trial without a ``duration`` ends when all its flows have
+    ended.
 
-    ``backends`` are those that can run it, the usual one first. ``compare`` is the arm, or are the arms,
-    whose workloads meet each scheme that a user asks for. ``schemes`` are those of all arms, from their
-    files, with what the experiment changes in them.
+    ``backends`` can run the experiment; the first is the default. ``compare`` names the arm or arms
+    whose workloads are run with each scheme that a user adds. ``schemes`` are the schemes of all
+    arms, read from their files, with the experiment's changes.
     """
 
     BESIDE: ClassVar[tuple[str, ...]] = ("also", "beside", "usual_preset")
-    """What else its file may have, and presets."""
+    """Further keys of the file, which are not part of the spec; so is ``presets``."""
     WORDS: ClassVar[words.Kinds] = words.OF_EXPERIMENTS
 
     title: str

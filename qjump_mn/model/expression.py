@@ -1,8 +1,10 @@
-"""The one language of expressions in experiment and scheme files: claims, and the numbers of tc lines.
+"""Parse, check and evaluate the expressions of experiment and scheme files: claims, and numbers in
+tc lines.
 
-Python's expression syntax with numbers, names, names with dots (``arm.workload.measure``), + - * /,
-comparisons (also chained), and/or/not, abs, min, max and median; nothing else. :func:`parse` reads an
-expression, :meth:`Expression.check` looks its names up, and :meth:`Expression.value` evaluates it.
+The language is Python's expression syntax with numbers, names, dotted names
+(``arm.workload.measure``), + - * /, comparisons (also chained), and/or/not, abs, min, max and
+median; nothing else. :func:`parse` reads an expression, :meth:`Expression.check` looks up its
+names, and :meth:`Expression.value` evaluates it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ Kind = Literal["number", "truth"]
 Path = tuple[str, ...]
 """A name by its parts: ``("idle", "ping", "p50_ms")``, or one part for a name without dots."""
 
-MOST_CHARACTERS = 1000
-MOST_DEEP = 100
+MAX_CHARACTERS = 1000
+MAX_DEPTH = 100
 ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max, median"
 
 _PUNCTUATION = frozenset("_.+-*/(),<>=!")
@@ -52,13 +54,17 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 class UnknownNameError(Exception):
-    """A name that an expression may not have; the text follows it: "is not known: did you mean 'rate'?"."""
+    """An unknown name in an expression. The text follows the name: "is not known: did you mean
+    'rate'?".
+    """
 
 
 class UndefinedError(Exception):
-    """The expression has no value: it divides by zero, is too large, or names what has no finite value.
+    """The expression has no value: it divides by zero, is too large, or a name in it has no finite
+    value.
 
-    ``is_missing`` says that a name alone is why: what it stands for was not measured."""
+    ``is_missing`` is true if a name has no value, because its measure was not taken.
+    """
 
     def __init__(self, *, is_missing: bool = False) -> None:
         super().__init__()
@@ -87,14 +93,15 @@ _Node = _Number | _Name | _Operation
 
 
 class Expression:
-    """A parsed expression; ``names`` are all in it but functions, in the order of the text."""
+    """A parsed expression. ``names`` are all its names except functions, in the order of the text."""
 
     def __init__(self, source: _Source, root: _Node) -> None:
         self._source, self._root = source, root
         self.names = tuple(_names(root))
 
     def check(self, kind: Kind, kind_of: Callable[[Path], Kind]) -> None:
-        """Raise :class:`UsageError` unless the expression is a ``kind`` and every name in it is known.
+        """Raise :class:`UsageError` unless the expression is a ``kind`` and every name in it is
+        known.
 
         ``kind_of`` returns what a name stands for, or raises :class:`UnknownNameError`.
         """
@@ -112,52 +119,57 @@ class Expression:
             except UnknownNameError as error:
                 raise self._source.refusal(node.place, str(error)) from None
         if kind != wanted:
-            why = (
-                "is a number where a condition is due: write a condition, such as 'a < b'"
+            reason = (
+                "is a number, but must be a condition: write one, such as 'a < b'"
                 if wanted == "truth"
-                else "is a condition where a number is due: write a number, such as 'a / b'"
+                else "is a condition, but must be a number: write one, such as 'a / b'"
             )
-            raise self._source.refusal(node.place, why)
+            raise self._source.refusal(node.place, reason)
 
     def check_constants(self, value_of: Callable[[Path], float | None]) -> None:
-        """Raise :class:`UsageError` for the smallest part that has no value whatever is measured, such as
-        ``1 / 0``; ``value_of`` returns None for what is not known yet."""
+        """Raise :class:`UsageError` for the smallest part that can never have a value, such as ``1
+        / 0``.
+
+        ``value_of`` returns None for a name whose value is not known yet.
+        """
         self._check_constants(self._root, value_of)
 
     def _check_constants(self, node: _Node, value_of: Callable[[Path], float | None]) -> bool:
-        """Whether all of ``node`` is known."""
+        """Return whether the value of ``node`` is known."""
         if isinstance(node, _Number):
             return True
         if isinstance(node, _Name):
             return value_of(node.path) is not None
-        # Each of them: a wrong one may stand behind one that is not known.
+        # A list, so that every operand is checked: a wrong one may follow one that is not known.
         are_known = [self._check_constants(operand, value_of) for operand in node.operands]
         if not all(are_known):
             return False
         try:
             _value(node, lambda path: float(value_of(path) or 0.0))
         except UndefinedError:
-            why = "has no value, whatever is measured: it divides by zero, or is too large"
-            raise self._source.refusal(node.place, why) from None
+            reason = "never has a value: it divides by zero, or is too large"
+            raise self._source.refusal(node.place, reason) from None
         return True
 
     def value(self, value_of: Callable[[Path], float]) -> float | bool:
-        """The value of a checked expression; ``value_of`` returns that of a name.
+        """Return the value of a checked expression; ``value_of`` returns the value of a name.
 
-        Raises :class:`UndefinedError` where any part has no value, also one that Python would not come to, as
-        in ``1 < 2 or 1 / 0 > 1``.
+        Raises :class:`UndefinedError` if any part has no value, even a part that Python would not
+        evaluate, as in ``1 < 2 or 1 / 0 > 1``.
         """
         return _value(self._root, value_of)
 
 
 def parse(text: str, where: str) -> Expression:
-    """``text`` with names yet to check; raise :class:`UsageError` that begins with ``where``."""
+    """Parse ``text`` without checking its names. Raise :class:`UsageError` that begins with
+    ``where``.
+    """
     source = _Source(text, where)
     return Expression(source, source.node(source.tree(), 1))
 
 
 class _Source:
-    """The text of an expression, and its place in a file for whoever has to correct it."""
+    """The text of an expression and its location in a file, for error messages."""
 
     def __init__(self, text: str, where: str) -> None:
         self._where = where
@@ -165,38 +177,36 @@ class _Source:
         self._text = "".join(" " if character in "\t\r\n" else character for character in text).rstrip(" ")
 
     def tree(self) -> ast.expr:
-        """Python's tree of it, of which every node is still allowed."""
+        """Return Python's syntax tree, in which any kind of node may still occur."""
         text = self._text
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             raise self._at(
-                MOST_CHARACTERS, f"{len(text)} characters are too many: use at most {MOST_CHARACTERS}"
+                MAX_CHARACTERS, f"{len(text)} characters are too many: use at most {MAX_CHARACTERS}"
             )
         for index, character in enumerate(text):
             if not (character.isalnum() or character == " " or character in _PUNCTUATION):
-                raise self._at(index, f"{character!r} is not for expressions: {ALLOWED}")
+                raise self._at(index, f"{character!r} is not allowed in an expression: {ALLOWED}")
         try:
             with syntax.PARSING, warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # "1or 2": Python's advice is not for users of an experiment file
+                # Python's advice on "1or 2" is not for users of an experiment file.
+                warnings.simplefilter("ignore")
                 return ast.parse(text.lstrip(" "), mode="eval").body
         except SyntaxError as error:
             message = str(error.msg).partition(". ")[0]
-            index = (
-                error.offset - 1 + self._indent if error.offset else len(text)
-            )  # Python has none for a missing end
-            raise self._at(index, f"{_short(text)} is no expression ({message}): {ALLOWED}") from None
+            # Python gives no offset if the end is missing.
+            index = error.offset - 1 + self._indent if error.offset else len(text)
+            raise self._at(index, f"{_short(text)} is not an expression ({message}): {ALLOWED}") from None
         except (ValueError, RecursionError, MemoryError):
             raise self._at(
-                0, f"{_short(text)} is no expression: it is nested too deeply, or has too long a number"
+                0,
+                f"{_short(text)} cannot be read: it is nested too deeply, or has too long a number; "
+                "write it shorter",
             ) from None
 
     def node(self, node: ast.expr, depth: int) -> _Node:
-        """``node`` and what is below it in the words of this language."""
-        if depth > MOST_DEEP:
-            raise self.refusal(
-                node, f"is nested too deeply: use at most {MOST_DEEP} operations within each other"
-            )
+        """Translate ``node`` and everything below it into nodes of this language."""
+        if depth > MAX_DEPTH:
+            raise self.refusal(node, f"is nested too deeply: use at most {MAX_DEPTH} nested operations")
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return _Number(node, self._finite(node, value))
@@ -222,20 +232,21 @@ class _Source:
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
                 self._check_arguments(node, name)
                 return self._operation(node, FUNCTIONS[name], "number", "number", node.args, depth)
-        raise self.refusal(node, f"is not for expressions: {ALLOWED}")
+        raise self.refusal(node, f"is not allowed in an expression: {ALLOWED}")
 
-    def refusal(self, node: ast.expr, why: str) -> UsageError:
-        """The error for ``node``, with its place."""
+    def refusal(self, node: ast.expr, reason: str) -> UsageError:
+        """Return the error for ``node``, with its location."""
         line = self._text.lstrip(" ")
         index = len(line.encode()[: node.col_offset].decode())  # Python counts bytes
-        return self._at(index + self._indent, f"{_short(ast.get_source_segment(line, node) or line)} {why}")
+        segment = ast.get_source_segment(line, node) or line
+        return self._at(index + self._indent, f"{_short(segment)} {reason}")
 
     @property
     def _indent(self) -> int:
         return len(self._text) - len(self._text.lstrip(" "))
 
-    def _at(self, index: int, why: str) -> UsageError:
-        return UsageError(f"{self._where}: character {index + 1}: {why}")
+    def _at(self, index: int, reason: str) -> UsageError:
+        return UsageError(f"{self._where}: character {index + 1}: {reason}")
 
     def _operation(
         self,
@@ -265,12 +276,12 @@ class _Source:
                 return (name,)
             case ast.Attribute(value=owner, attr=name) if isinstance(owner, (ast.Name, ast.Attribute)):
                 return (*self._path(owner), name)
-        raise self.refusal(node, "is no name: write words with dots between them")
+        raise self.refusal(node, "is not a name: write words with dots between them")
 
     def _check_arguments(self, node: ast.Call, name: str) -> None:
         if node.keywords or (len(node.args) != 1 if name == "abs" else len(node.args) < 2):
             number = "one number" if name == "abs" else "two numbers or more"
-            raise self.refusal(node, f"does not fit: {name} takes {number}")
+            raise self.refusal(node, f"has the wrong arguments: {name} takes {number}")
 
 
 def _short(text: str) -> str:
@@ -278,7 +289,7 @@ def _short(text: str) -> str:
 
 
 def _chained(operators: list[ast.cmpop]) -> Callable[..., bool]:
-    """Whether each of the numbers given compares with the next as its operator says."""
+    """Return a function that tells whether each number compares with the next as its operator says."""
     comparisons = [_COMPARISONS[type(op)] for op in operators]
 
     def compare(*sides: float) -> bool:
@@ -303,7 +314,7 @@ def _value(node: _Node, value_of: Callable[[Path], float]) -> float | bool:
     if isinstance(node, _Name):
         value: float | bool = value_of(node.path)
     else:
-        # Every operand is evaluated, so that what is undefined does not hide behind what came before it.
+        # Evaluate every operand, so that an undefined one is never hidden by those before it.
         operands = [_value(operand, value_of) for operand in node.operands]
         try:
             value = node.function(*operands)

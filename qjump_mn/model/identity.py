@@ -1,4 +1,4 @@
-"""What is run alike has one identity, whatever it is called: SHA-256 of one form of JSON."""
+"""Hash what is run: equal runs have equal hashes, whatever their names. SHA-256 of canonical JSON."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import msgspec
 
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 EXACT = 2**53
-"""Below this every integral float is one integer, and the other way round."""
+"""Below this, integers and integral floats correspond one to one."""
 
 
 def sha256(value: Any) -> str:
-    """SHA-256 of the canonical JSON of structs, dicts, sequences and plain values, in hexadecimal."""
+    """Return the SHA-256, in hexadecimal, of the canonical JSON of structs, dicts, sequences and
+    values.
+    """
     text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def canonical(value: Any) -> Any:
-    """``value`` as dicts, lists and plain values, the same for all that is run alike.
+    """Return ``value`` as dicts, lists and plain values that are equal for equal runs.
 
-    Fields of a struct that its class names in ``NOT_RUN`` are left out. So is a field that is None or
-    empty: what is not there is not run, and a feature that a plan does not use leaves its identity as it
-    was before there was that feature. 12.0 is 12: JSON, TOML and ``-s`` do not tell them apart.
+    Fields that a struct's class names in ``NOT_RUN`` are left out. So are fields that are None or
+    empty: a new feature then does not change the identity of plans that do not use it. 12.0 becomes
+    12, because JSON, TOML and ``-s`` do not distinguish them.
     """
     if isinstance(value, msgspec.Struct):
         return _fields(value)

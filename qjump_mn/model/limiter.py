@@ -1,4 +1,4 @@
-"""The limiter that an arm of an experiment has: its epoch, and each level's budget in it."""
+"""Resolve the limiter of an arm: its epoch, and each level's budget per epoch."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.theory import LEVELS
 
 MAX_FACTOR_BYTES = 2**31 - 1
-MOST_OVERHEAD = 2048
+MAX_OVERHEAD = 2048
 LATENESS_NS = 25_000
-"""So long after it was charged a frame may leave a host, at 10 Mb/s: docs/qdisc.md, "slack"."""
+"""The longest time from charging a frame until it leaves a host, at 10 Mb/s: docs/qdisc.md,
+"slack".
+"""
 MODES_OF_2015 = ("2015", "drop")
-"""Those of sch_qjump2015, which charges a packet as it comes."""
+"""The modes of sch_qjump2015, which charges a packet on arrival."""
 LONG_EPOCHS = 2
-"""An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
+"""Remark on an epoch this many times longer than Eq. 2: it is probably a mistake."""
 
 
 def of_arm(
@@ -32,20 +34,21 @@ def of_arm(
     network: Network,
     time_scale: int,
 ) -> QJumpPlan | None:
-    """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme
-    has none."""
+    """Return the limiter that an arm names, by default the first, in the mode of its scheme; None
+    if its scheme does not limit.
+    """
     mode = experiment.schemes[arm.scheme].limiter
     limiters = experiment.qjump
     if mode is None:
         if arm.qjump is not None:
             raise UsageError(
-                f"{where}: arms.{name}: qjump = {arm.qjump!r} is for schemes that limit, and {arm.scheme!r} "
-                "does not"
+                f"{where}: arms.{name}: qjump = {arm.qjump!r} needs a scheme that limits, and {arm.scheme!r} "
+                "does not: leave qjump out"
             )
         return None
     if not limiters:
         raise UsageError(
-            f"{where}: arms.{name}: scheme {arm.scheme!r} limits, and the experiment has no limiter: give it "
+            f"{where}: arms.{name}: scheme {arm.scheme!r} needs a limiter, and the experiment has none: add "
             "a table [qjump.NAME]"
         )
     key = _key(arm, experiment)
@@ -58,7 +61,7 @@ def of_arm(
 
 
 def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
-    """The name of the limiter that an arm names, or else of the first."""
+    """Return the name of the arm's limiter, by default the first."""
     return next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
 
 
@@ -67,7 +70,7 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_
     hosts = _hosts(spec, network)
     if hosts < 1 or spec.packet < 1:
         raise UsageError(
-            f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}"
+            f"{where}: hosts and packet must be at least 1 and 1B (got {hosts} and {spec.packet})"
         )
     equation = theory.network_epoch_ns(hosts, int(spec.packet), network.slowest_bps)
     epoch = equation if spec.epoch is None else int(spec.epoch)
@@ -88,34 +91,35 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_
 
 
 def _hosts(spec: QJumpSpec, network: Network) -> int:
-    """The n of Eq. 2."""
+    """Return n of Eq. 2."""
     return len(network.hosts) if spec.hosts is None else spec.hosts
 
 
 def remarks(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[str]:
-    """What a reader should know of the budgets of an arm's limiter."""
+    """Return remarks on the budgets of an arm's limiter."""
     if plan.qjump is None:
         return []
-    name, said = _key(arm, experiment), []
+    name, sentences = _key(arm, experiment), []
     spec = experiment.qjump[name]
     if spec.budget_packet != spec.packet:
         equation = f"Eq. 2 with P = {int(spec.packet)} B, n = {_hosts(spec, plan.network)}."
-        said.append(
+        sentences.append(
             f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
             f"{plan.qjump.epoch_ns / 1e6:g} ms is {equation if spec.epoch is None else 'given.'}"
         )
-    blocked = [str(one) for one in LEVELS if plan.qjump.blocks(one)]
+    blocked = [str(number) for number in LEVELS if plan.qjump.blocks(number)]
     if blocked:
-        said.append(
-            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level "
+        sentences.append(
+            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, because in mode 2015 a level "
             "without a factor has no budget."
         )
-    return said
+    return sentences
 
 
 def _slack_ns(spec: QJumpSpec, mode: Limiter, time_scale: int) -> int:
-    """By how much an epoch is longer for a limiter that counts what leaves, so that no window of an epoch has
-    more than a budget on the wire."""
+    """Return by how many ns a limiter that charges on departure extends its epoch, so that no
+    window of one epoch has more than a budget on the wire.
+    """
     if mode not in KEEP_BUDGETS or spec.epochs != "rolling":
         return 0
     return LATENESS_NS // time_scale if spec.slack is None else int(spec.slack)
@@ -125,18 +129,22 @@ def _check(where: str, spec: QJumpSpec, mode: Limiter) -> None:
     if not 1 <= spec.limit_packets <= 100_000:
         raise UsageError(f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000")
     for key, value in (("overhead", spec.overhead), ("mpu", spec.mpu)):
-        if not 0 <= value <= MOST_OVERHEAD:
-            raise UsageError(f"{where}: {key} = {value} is out of range: use 0 to {MOST_OVERHEAD}")
+        if not 0 <= value <= MAX_OVERHEAD:
+            raise UsageError(f"{where}: {key} = {value} is out of range: use 0 to {MAX_OVERHEAD}")
     if len(spec.priomap) != 16 or not set(spec.priomap) <= set(LEVELS):
-        raise UsageError(f"{where}: priomap: write 16 levels from 0 to 7, of the priorities 0 to 15")
+        raise UsageError(
+            f"{where}: priomap must have 16 levels from 0 to 7, one for each priority from 0 to 15"
+        )
     if spec.slack is not None and not 0 <= spec.slack <= 10**11:
         raise UsageError(f"{where}: a slack of {spec.slack} is out of range: use 0us to 100s")
     if mode in MODES_OF_2015 and spec.epochs == "aligned":
-        raise UsageError(f"{where}: epochs of mode {mode} start with the first packet: leave `epochs` out")
+        raise UsageError(
+            f"{where}: in mode {mode} epochs start with the first packet, not aligned: leave `epochs` out"
+        )
 
 
 def _budgets(where: str, spec: QJumpSpec, *, drops: bool) -> tuple[int, ...]:
-    """Bytes an epoch by level; 0: it has no factor."""
+    """Return each level's bytes per epoch; 0 for a level without a factor."""
     smallest = theory.MINIMUM_FRAME_BYTES - theory.VLAN_TAG_BYTES - theory.FCS_BYTES
     least = theory.MINIMUM_FRAME_BYTES if drops else max(smallest + spec.overhead, spec.mpu)
     budgets = [0] * len(LEVELS)
@@ -144,42 +152,44 @@ def _budgets(where: str, spec: QJumpSpec, *, drops: bool) -> tuple[int, ...]:
         number = level(f"{where}.factors", text)
         if factor <= 0 or factor * spec.budget_packet > MAX_FACTOR_BYTES:
             raise UsageError(
-                f"{where}.factors.{number}: a factor of {factor:g} is out of range: leave the level out for "
-                "unlimited"
+                f"{where}.factors.{number}: a factor of {factor:g} is out of range: use a positive one, or "
+                "leave the level out for unlimited"
             )
         budget = round(factor * spec.budget_packet)
         if budget < least:
             raise UsageError(
-                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is below what the smallest "
-                f"frame costs ({least} bytes): nothing could ever be sent; raise the factor or budget_packet"
+                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is less than the smallest "
+                f"frame costs ({least} bytes), so nothing could be sent: raise the factor or budget_packet"
             )
         budgets[number] = budget
     return tuple(budgets)
 
 
 def check_packets(where: str, limiter: QJumpPlan, workloads: Iterable[WorkloadPlan]) -> None:
-    """Raise :class:`UsageError` for a workload whose packets are all dearer than its level's budget, or whose
-    level lets nothing pass."""
-    for what, used, ip_bytes in [
+    """Raise :class:`UsageError` for a workload whose packets all cost more than its level's budget,
+    or whose level lets nothing pass.
+    """
+    for sender, used, ip_bytes in [
         ("frames without a level", 0, None),
-        *((one.name, used, one.packet_bytes) for one in workloads for used in sorted(one.levels)),
+        *((load.name, used, load.packet_bytes) for load in workloads for used in sorted(load.levels)),
     ]:
         if limiter.blocks(used):
             raise UsageError(
-                f"{where}: {what} would have level {used}, of which its limiter lets nothing pass in "
+                f"{where}: {sender} would have level {used}, of which the limiter lets nothing pass in "
                 f"mode 2015: give it a factor for level {used}"
             )
         budget = limiter.budget_bytes[used]
         if ip_bytes and 0 < budget < (cost := limiter.cost_bytes(ip_bytes)):
             raise UsageError(
-                f"{where}: a packet of {what} costs {cost} B of level {used}, whose budget is {budget} B: "
-                "none would ever be sent; raise the factor or budget_packet"
+                f"{where}: a packet of {sender} costs {cost} B of level {used}, whose budget is {budget} B, "
+                "so none could be sent: raise the factor or budget_packet"
             )
 
 
 def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[str]:
-    """What a reader should know of an epoch that is much longer than Eq. 2 asks for, with the hosts that send
-    at a level with a factor."""
+    """Return a remark on an epoch that is much longer than Eq. 2 gives for the hosts that send at a
+    level with a factor.
+    """
     if plan.qjump is None:
         return []
     name = _key(arm, experiment)
@@ -202,14 +212,16 @@ def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[
     )
     return [
         f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as "
-        f"Eq. 2 asks for n = {hosts}: factor 1 is "
+        f"that of Eq. 2 for n = {hosts}: factor 1 is "
         f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} "
-        "kb/s. Levels meet this limit, not the network."
+        "kb/s. So levels are limited by it, not by the network."
     ]
 
 
 def level(where: str, text: str) -> int:
-    """The level that ``text`` is; raise :class:`UsageError` that begins with ``where`` if it is none."""
-    if text not in {str(one) for one in LEVELS}:
-        raise UsageError(f"{where}: {text!r} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
+    """Return ``text`` as a level. Raise :class:`UsageError` that begins with ``where`` if it is not
+    one.
+    """
+    if text not in {str(number) for number in LEVELS}:
+        raise UsageError(f"{where}: {text!r} is not a level: use 0 to 7; 7 is the most urgent")
     return int(text)

@@ -1,4 +1,4 @@
-"""Experiments and topologies from their files, a preset applied and the user's ``-s key=value`` on top."""
+"""Load experiments, schemes and topologies from files, and apply presets and ``-s key=value``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from qjump_mn.model.topology import LinkSpec, TopologySpec
 from qjump_mn.programs import registry
 
 GROUP = "qjump_mn.data"
-"""Entry points of this group stand for packages of somebody else's that have experiments/, schemes/ or
-topologies/."""
+"""The group of entry points for other packages with experiments/, schemes/ or topologies/."""
 
 ALL = "all"
-"""In an experiment's place, every one."""
+"""Stands for all experiments on the command line."""
 
 SINGULAR = {
     "experiments": "experiment",
@@ -35,14 +34,14 @@ SINGULAR = {
     "plots": "style",
     "plots/published": "published figure",
 }
-"""The folders of files, and what one file of them is."""
+"""Each folder of files, and what to call one file in it."""
 
 Point = dict[str, int | float | str | bool | list[str]]
 SWEPT = ("workloads", "link", "topology", "schemes", "qjump", "tcp", "clock")
-"""What of an experiment a sweep may set: what arms are made of."""
+"""The parts of an experiment that a sweep may set: those that arms are made of."""
 
 Points = dict[str, dict[str, Point]]
-"""``points[sweep][value]``: the settings that a value with a name stands for."""
+"""``points[sweep][value]``: the settings of a named value."""
 
 
 class _Named(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,7 +58,7 @@ class _Changed(msgspec.Struct):
 
 
 class _Outline(msgspec.Struct):
-    """What is looked into in an experiment's file before the whole of it is converted."""
+    """The parts of an experiment's file that are read before it is converted as a whole."""
 
     WORDS: ClassVar[words.Kinds] = words.OF_EXPERIMENTS
 
@@ -72,8 +71,8 @@ class _Outline(msgspec.Struct):
 
 
 class Summary(msgspec.Struct):
-    """An experiment in a list; ``also`` are second names: published figures that it stands for too.
-    ``usual_preset`` is run where none is asked for."""
+    """An experiment in a list. ``also`` are its other names: published figures that it covers too.
+    ``usual_preset`` is the default preset."""
 
     reproduces: str = ""
     also: tuple[str, ...] = ()
@@ -82,8 +81,9 @@ class Summary(msgspec.Struct):
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of ``kind``, one of ``SINGULAR``, are looked for: the user's folders first, then those of
-    installed packages, then ours."""
+    """Return the folders with files of ``kind`` (a key of ``SINGULAR``), in the order of search:
+    the user's, those of installed packages, ours.
+    """
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
     return [*(folder / kind for folder in (*extensions.users_folders(), *_added_folders())), ours]
@@ -91,25 +91,25 @@ def folders(kind: str) -> list[Path]:
 
 @functools.cache
 def _added_folders() -> tuple[Path, ...]:
-    """The folder of each package that an installed distribution adds with experiments, schemes or topologies
-    in it; raise :class:`UsageError` for one that cannot be used."""
+    """Return the folder of each package that adds experiments, schemes or topologies. Raise
+    :class:`UsageError` if one cannot be used."""
     return tuple(_folder(entry) for entry in extensions.entries(GROUP).values())
 
 
 def _folder(entry: EntryPoint) -> Path:
     package = extensions.load(GROUP, entry.name)
     if not hasattr(package, "__path__"):
-        raise extensions.unusable(entry, f"{entry.value} is no package: it has no folder for files")
+        raise extensions.unusable(entry, f"{entry.value} is not a package: it has no folder for files")
     return Path(next(iter(package.__path__)))
 
 
 def names(kind: str) -> list[str]:
-    """The names of all files of ``kind``, each once, sorted; without those of :func:`misnamed`."""
+    """Return the names of all files of ``kind``, sorted, without those of :func:`misnamed`."""
     return sorted(stem for stem in _stems(kind) if not words.FILE.problem(stem))
 
 
 def misnamed(kind: str) -> list[str]:
-    """A sentence for each file of ``kind`` whose name cannot be used, sorted."""
+    """Return a sentence for each file of ``kind`` whose name is not valid, sorted."""
     return sorted(filter(None, map(words.FILE.problem, _stems(kind))))
 
 
@@ -118,14 +118,17 @@ def _stems(kind: str) -> set[str]:
 
 
 def experiment_called(name: str) -> str:
-    """The experiment whose name that is, or which has it for a second one, such as fig1a; ``name`` itself if
-    there is none."""
+    """Return the experiment called ``name``, or the one with this other name, such as fig1a;
+    ``name`` itself if there is none.
+    """
     known = names("experiments")
-    return name if name in known else next((one for one in known if name in also(one)), name)
+    return (
+        name if name in known else next((candidate for candidate in known if name in also(candidate)), name)
+    )
 
 
 def also(name: str) -> tuple[str, ...]:
-    """The second names of an experiment; none of one whose file is broken, which is another's to tell."""
+    """Return the other names of an experiment; none if its file is broken, which others report."""
     try:
         return summary(name).also
     except UsageError:
@@ -133,7 +136,7 @@ def also(name: str) -> tuple[str, ...]:
 
 
 def summary(name: str) -> Summary:
-    """What a list of experiments has of one; raise :class:`UsageError` if its file is broken."""
+    """Return an experiment's entry in a list. Raise :class:`UsageError` if its file is broken."""
     return convert(_experiment(name), Summary, f"experiment {name!r}", path_of("experiments", name))
 
 
@@ -141,40 +144,42 @@ def check_name(name: str) -> None:
     """Raise :class:`UsageError` for a name that no experiment can have."""
     if name == ALL:
         raise UsageError(
-            f"no experiment can be called {ALL!r}, which stands for all of them: take another name"
+            f"no experiment can be called {ALL!r}, because it stands for all of them: choose another name"
         )
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
-    """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no
-    TOML."""
+    """Return the raw content of ``kind``/``name``.toml. Raise :class:`UsageError` if there is no
+    such file, or it is not valid TOML.
+    """
     path = path_of(kind, name)
     if path is None:
-        yours = " and ".join(map(str, dict.fromkeys(folders(kind)[:-1])))
+        searched = " and ".join(map(str, dict.fromkeys(folders(kind)[:-1])))
         see = f"qjump-mn list {kind} lists them" if kind in ("experiments", "schemes") else ""
         raise UsageError(
             f"there is no {SINGULAR[kind]} {name!r}: {suggestions.nearest(name, names(kind), see)}; "
-            f"yours are looked for in {yours}"
+            f"put your own into {searched}"
         )
     try:
-        # An editor may have put a mark of the byte order before it.
+        # An editor may have written a byte order mark.
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # also a number, or a nesting, that Python refuses
+    except (ValueError, RecursionError) as error:  # or a number, or a nesting, that Python refuses
         raise UsageError(f"{path} is not valid TOML: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
 
 
 def path_of(kind: str, name: str) -> Path | None:
-    """The file of ``kind``/``name``, the first that is found; None if there is none, or no file of ours can
-    have that name."""
+    """Return the first file ``kind``/``name``.toml in the order of search; None if there is none,
+    or the name is not valid.
+    """
     if words.FILE.problem(name):
         return None
     return next((path for folder in folders(kind) if (path := folder / f"{name}.toml").is_file()), None)
 
 
 def _experiment(name: str) -> dict[str, Any]:
-    """The content of an experiment's file, with what it leaves out."""
+    """Return the content of an experiment's file, with defaults filled in."""
     raw = read("experiments", name)
     convert(raw, _Outline, f"experiment {name!r}", path_of("experiments", name))
     defaults.complete(raw, name)
@@ -182,41 +187,41 @@ def _experiment(name: str) -> dict[str, Any]:
 
 
 def topology(name: str) -> TopologySpec:
-    """The topology called ``name``."""
+    """Return the topology called ``name``."""
     return convert(read("topologies", name), TopologySpec, f"topology {name!r}", path_of("topologies", name))
 
 
 def scheme(name: str) -> SchemeSpec:
-    """The scheme called ``name``."""
+    """Return the scheme called ``name``."""
     return convert(read("schemes", name), SchemeSpec, f"scheme {name!r}", path_of("schemes", name))
 
 
 def presets(name: str) -> dict[str, str]:
-    """The presets of the experiment called ``name``, each with the line that says what it is."""
+    """Return the presets of the experiment called ``name``, each with its description."""
     return {preset: table.get("about", "") for preset, table in _experiment(name)["presets"].items()}
 
 
 def usual_preset(name: str, backend: str = "") -> str:
-    """The preset that is run where none is asked for: the experiment's ``usual_preset``, but "course" on a
-    ``backend`` that is asked for, whose clock may be another one; the file's first where it has no such."""
-    told = summary(name)
-    wanted = defaults.PRESET if backend else told.usual_preset
-    return wanted if wanted in told.presets or wanted != defaults.PRESET else next(iter(told.presets))
+    """Return the default preset: the experiment's ``usual_preset``, or "course" if the user chose a
+    ``backend``, whose clock may be another one; the file's first preset if it has no "course"."""
+    entry = summary(name)
+    wanted = defaults.PRESET if backend else entry.usual_preset
+    return wanted if wanted in entry.presets or wanted != defaults.PRESET else next(iter(entry.presets))
 
 
 def experiment(
     name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()
 ) -> tuple[ExperimentSpec, Points]:
-    """The experiment called ``name`` with ``preset``, an arm for each of ``schemes``, and then each
-    "key=value" of ``settings`` applied; and what the values with names of its sweeps set.
+    """Return the experiment called ``name`` with ``preset``, an added arm for each of ``schemes``,
+    and each "key=value" of ``settings`` applied; and the settings of its sweeps' named values.
 
-    A preset leaves out what it names in ``without``, tables or settings, before it changes anything.
+    A preset first removes the tables and settings that it names in ``without``.
     """
     raw = _experiment(name)
     where = f"experiment {name!r}"
     table = raw.pop("presets")
-    for told in ExperimentSpec.BESIDE:
-        raw.pop(told, None)
+    for key in ExperimentSpec.BESIDE:
+        raw.pop(key, None)
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {suggestions.nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
@@ -238,8 +243,9 @@ def experiment(
 def _set(
     name: str, spec: ExperimentSpec, settings: list[str], own_link: dict[str, Any], bases: dict[str, str]
 ) -> ExperimentSpec:
-    """The experiment with settings; ``own_link`` is what its file and preset say of links, ``bases`` names
-    the files of its schemes."""
+    """Return the experiment with ``settings`` applied. ``own_link`` is the table ``link`` of its
+    file and preset, ``bases`` names the files of its schemes.
+    """
     where = f"experiment {name!r}"
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for setting in settings:
@@ -255,17 +261,17 @@ def _set(
 
 
 def _link_of(topology: Any) -> dict[str, Any]:
-    """What a topology's file, whose name is not yet checked, says of links."""
+    """Return the table ``link`` of a topology's file, whose name is not yet validated."""
     if not isinstance(topology, str):
         return {}
     raw = read("topologies", topology)
-    # A file's own mistakes are told with its name.
+    # Report errors in this file with its own name.
     convert(raw, TopologySpec, f"topology {topology!r}", path_of("topologies", topology))
     return dict(raw["link"])
 
 
 def _programs(raw: dict[str, Any]) -> Iterator[str]:
-    """The programs of an experiment's workloads, not yet checked."""
+    """Yield the programs of an experiment's workloads, which are not yet validated."""
     workloads = raw.get("workloads")
     for workload in workloads.values() if isinstance(workloads, dict) else ():
         if isinstance(workload, dict):
@@ -273,27 +279,32 @@ def _programs(raw: dict[str, Any]) -> Iterator[str]:
 
 
 def points(raw: dict[str, Any], where: str) -> Points:
-    """Take the tables ``points`` out of an experiment's sweeps and return them.
+    """Remove the tables ``points`` from an experiment's sweeps and return them.
 
-    ``sweeps.NAME.points.VALUE`` is a table of settings, such as ``"schemes.*.simulator.transport.sack" =
-    false``; ``*`` stands for each entry that has the setting. An empty one changes nothing. ``values`` are
-    those that are run, by default all.
+    ``sweeps.NAME.points.VALUE`` is a table of settings, such as
+    ``"schemes.*.simulator.transport.sack" = false``. ``*`` stands for each entry that has the
+    setting. An empty table changes nothing. ``values`` selects the points to run; the default is
+    all.
     """
-    found: Points = {}
+    tables_by_sweep: Points = {}
     for key, sweep in raw.get("sweeps", {}).items():
         if isinstance(sweep, dict) and "points" in sweep:
-            found[key] = convert({"points": sweep.pop("points")}, _Named, f"{where}: sweeps.{key}").points
-            sweep.setdefault("values", list(found[key]))
+            table = convert({"points": sweep.pop("points")}, _Named, f"{where}: sweeps.{key}").points
+            tables_by_sweep[key] = table
+            sweep.setdefault("values", list(table))
             sweep.setdefault("sets", [])
-    return found
+    return tables_by_sweep
 
 
 def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
-    """The arms in which the workloads of those called ``compare`` meet the scheme ``name``, unless there are
-    such already."""
+    """Add an arm with the scheme ``name`` for each arm in ``compare``, with that arm's workloads,
+    unless it exists already.
+    """
     label, arms, compared = scheme(name).label, raw.get("arms", {}), raw.get("compare", "")
     if not compared:
-        raise UsageError(f"{where} has no arm to meet other schemes: it compares parameters, not schemes")
+        raise UsageError(
+            f"{where} compares parameters, not schemes: set `compare` to an arm, or leave --scheme out"
+        )
     several = isinstance(compared, list)
     for compare in compared if several else [compared]:
         if compare not in arms:
@@ -314,17 +325,17 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
             }
         elif _scheme_of(arms[key]) != name:
             raise UsageError(
-                f"{where} has an arm {key!r} of another scheme, {_scheme_of(arms[key])!r}: give yours "
-                "another name"
+                f"{where} has an arm {key!r} with another scheme, {_scheme_of(arms[key])!r}: rename your "
+                "scheme"
             )
         raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
 
 
 def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
-    """The files of the schemes that arms name, each below what the experiment changes in it.
+    """Read the schemes that arms name into ``raw``, with the experiment's changes applied.
 
-    ``base`` names the file of one of the experiment's own; those that were read before are ``known``. Returns
-    the base of each.
+    ``base`` names the file on which a scheme of the experiment is based; ``known`` has the bases
+    from an earlier call. Returns the base of each scheme that the experiment changes.
     """
     changes = {
         name: dict(change) if isinstance(change, dict) else {}
@@ -333,34 +344,37 @@ def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
     bases = {name: change.pop("base", known.get(name, name)) for name, change in changes.items()}
     for base in bases.values():
         read("schemes", base)
-    found: dict[str, Any] = {}
+    schemes: dict[str, Any] = {}
     for arm in raw.get("arms", {}).values():
         name = _scheme_of(arm)
-        if isinstance(name, str) and name not in found:
+        if isinstance(name, str) and name not in schemes:
             base = bases.get(name, name)
-            found[name] = read("schemes", base)
-            # A file's own mistakes are told with its name.
-            convert(found[name], SchemeSpec, f"scheme {base!r}", path_of("schemes", base))
-            tables.merge(found[name], changes.get(name, {}))
-    raw["schemes"] = found
+            schemes[name] = read("schemes", base)
+            # Report errors in this file with its own name.
+            convert(schemes[name], SchemeSpec, f"scheme {base!r}", path_of("schemes", base))
+            tables.merge(schemes[name], changes.get(name, {}))
+    raw["schemes"] = schemes
     return bases
 
 
 def _scheme_of(arm: Any) -> Any:
-    """What an arm's table, not yet checked, says of its scheme; ArmSpec's default if it says nothing."""
+    """Return the scheme in an arm's table, which is not yet validated; by default ArmSpec's
+    default.
+    """
     return arm.get("scheme", "none") if isinstance(arm, dict) else "none"
 
 
 def varied(
     spec: ExperimentSpec, changes: Mapping[str, int | float | str | bool | list[str]], where: str
 ) -> ExperimentSpec:
-    """``spec`` with other values at some of its settings, as a sweep asks for; raise :class:`UsageError`
-    where there is no such setting."""
+    """Return ``spec`` with the settings in ``changes``, for a value of a sweep. Raise
+    :class:`UsageError` for a setting that does not exist or that a sweep cannot set.
+    """
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for pattern, value in changes.items():
         if pattern.partition(".")[0] not in SWEPT:
             raise UsageError(
-                f"{where}: {pattern!r} is of the whole run, and no arm's own: sweep a setting of "
+                f"{where}: {pattern!r} belongs to the whole run, not to an arm: sweep a setting of "
                 f"{', '.join(SWEPT[:-1])} or {SWEPT[-1]}, or make a run for each value, as in "
                 f"-s {pattern}=ONE,OTHER"
             )

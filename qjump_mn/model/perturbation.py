@@ -1,13 +1,13 @@
-"""Perturbed runs: every arm once more with one thing otherwise that should not matter.
+"""Resolve perturbed runs: every arm again, each time with one change that should not matter.
 
-A verdict that two frames of buffer overturn says little, and seeds alone do not show it. In turn another seed
-is used (start phases and drawn numbers), buffers are 2 % larger or smaller, hosts take 2 % more or less of
-their time, or a link some ns of propagation where hosts take none, and full-size packets are a word shorter.
-When all have had their turn, the next round begins from the other seed of the round before: its runs differ
-from that one in one thing each, and no run is repeated.
+A verdict that two frames of buffer overturn is worth little, and seeds alone do not show that. The
+changes take turns: another seed (start phases and drawn numbers), buffers 2 % larger or smaller,
+host times 2 % longer or shorter (or some ns of propagation if hosts take no time), and full-size
+packets one word shorter. The next round starts from the other seed of the round before: each of its
+runs differs from that one in one thing, and no run is repeated.
 
-The instants at which programs start are drawn from the seed when a trial is compiled: a plan cannot move one
-of them alone by some ns, and another seed moves all.
+Start times of programs are drawn from the seed when a trial is compiled. So a plan cannot move a
+single start by some ns; another seed moves them all.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from qjump_mn.model.plan import ArmPlan, Perturbation
 from qjump_mn.model.topology import LinkSpec, TopologySpec
 from qjump_mn.model.units import Duration, Size
 
-MOST = 1000
-"""Perturbed runs that may be asked for."""
+MAX_RUNS = 1000
 SHARE = 0.02
-"""By which buffers and the hosts' time are varied."""
+"""The relative change of buffers and host times."""
 PROPAGATION_NS = 20
-"""About 4 m of cable."""
+"""The change of propagation: about 4 m of cable."""
 WORD_BYTES = 4
 ANOTHER_SEED = "another seed"
 
@@ -37,15 +36,16 @@ Change = Callable[[TopologySpec, LinkSpec], Changed]
 
 
 class Varied(NamedTuple):
-    """The arms that are run of an experiment, resolved with something varied, and its constants then."""
+    """The arms to run and the constants of an experiment, resolved with a change."""
 
     arms: tuple[ArmPlan, ...]
     constants: dict[str, float]
 
 
 class Perturbed(NamedTuple):
-    """What a plan has of perturbed runs (:class:`~qjump_mn.model.plan.Run`); ``remarks`` name what could not
-    be varied."""
+    """The perturbed runs of a plan (see :class:`~qjump_mn.model.plan.Run`). ``remarks`` explain the
+    changes that were impossible.
+    """
 
     runs: tuple[Perturbation, ...]
     arms: dict[str, tuple[ArmPlan, ...]]
@@ -54,13 +54,13 @@ class Perturbed(NamedTuple):
 
 
 def check(count: int) -> None:
-    """Raise :class:`UsageError` for a number of perturbed runs that cannot be."""
-    if not 0 <= count <= MOST:
-        raise UsageError(f"{count} perturbed runs are out of range: use 0 to {MOST}")
+    """Raise :class:`UsageError` if the number of perturbed runs is out of range."""
+    if not 0 <= count <= MAX_RUNS:
+        raise UsageError(f"{count} perturbed runs are out of range: use 0 to {MAX_RUNS}")
 
 
 def nothing(topology: TopologySpec, link: LinkSpec) -> Changed:
-    """Vary nothing."""
+    """Change nothing."""
     return topology, link
 
 
@@ -71,49 +71,50 @@ def perturbed(
     link: LinkSpec,
     varied: Callable[[Change], Varied],
 ) -> Perturbed:
-    """``count`` perturbed runs of ``arms``, whose replicates have ``seeds``; ``link`` is the experiment's
-    own, and ``varied`` resolves it with a change."""
+    """Return ``count`` perturbed runs of ``arms``, whose replicates have ``seeds``. ``link`` is the
+    experiment's link, and ``varied`` resolves the experiment with a change."""
     if not count:
         return Perturbed((), {}, {}, ())
     kinds: list[tuple[str, ...]] = [(ANOTHER_SEED,)]
-    made: dict[str, Varied] = {}
+    variants: dict[str, Varied] = {}
     remarks = []
     for kind in _kinds(link):
-        for what, change in kind.items():
+        for name, change in kind.items():
             try:
-                found = varied(change)
+                variant = varied(change)
             except UsageError as error:  # at a limit already, such as a packet that fills a frame
-                remarks.append(f"No perturbed run has {what}: {error}.")
+                remarks.append(f"No perturbed run has {name}: {error}.")
                 continue
-            if found.arms != arms:
-                made[what] = found
-        kinds.append(tuple(what for what in kind if what in made))
+            if variant.arms != arms:
+                variants[name] = variant
+        kinds.append(tuple(name for name in kind if name in variants))
     kinds = [kind for kind in kinds if kind]
     runs = tuple(_runs(count, seeds, kinds))
-    used = {run.what for run in runs} & set(made)
+    names = {run.what for run in runs}
+    used = {name: variant for name, variant in variants.items() if name in names}
     return Perturbed(
         runs,
-        {what: tuple(sorted(made[what].arms, key=lambda arm: arm.name)) for what in made if what in used},
-        {what: made[what].constants for what in made if what in used},
+        {name: tuple(sorted(variant.arms, key=lambda arm: arm.name)) for name, variant in used.items()},
+        {name: variant.constants for name, variant in used.items()},
         tuple(remarks),
     )
 
 
 def _runs(count: int, seeds: Sequence[int], kinds: Sequence[tuple[str, ...]]) -> list[Perturbation]:
-    """Each kind in turn, and of each its alternatives in turn."""
+    """Take the kinds in turn, and the alternatives of each kind in turn."""
     runs = []
     for index in range(count):
-        turn, place = divmod(index, len(kinds))
-        what = kinds[place][turn % len(kinds[place])]
-        # Behind the seeds of the replicates, so that it is none of them.
-        other = seeds[-1] + 1 + turn
-        before = other - 1 if turn else seeds[0]
-        runs.append(Perturbation(what=what, seed=other if what == ANOTHER_SEED else before))
+        turn, kind = divmod(index, len(kinds))
+        name = kinds[kind][turn % len(kinds[kind])]
+        # After the seeds of the replicates, so that it differs from them.
+        other_seed = seeds[-1] + 1 + turn
+        base_seed = other_seed - 1 if turn else seeds[0]
+        runs.append(Perturbation(what=name, seed=other_seed if name == ANOTHER_SEED else base_seed))
     return runs
 
 
 def _kinds(link: LinkSpec) -> list[dict[str, Change]]:
-    """What is varied beside the seed, each with its alternatives by their names."""
+    """Return the changes other than the seed: for each kind, its alternatives by name."""
     return [
         {_percent("buffer", sign): _buffer(1 + sign * SHARE) for sign in (1, -1)},
         _hosts(link),
@@ -121,8 +122,8 @@ def _kinds(link: LinkSpec) -> list[dict[str, Change]]:
     ]
 
 
-def _percent(what: str, sign: int) -> str:
-    return f"{what} {'+' if sign > 0 else '-'} {SHARE:.0%}".replace("%", " %")
+def _percent(quantity: str, sign: int) -> str:
+    return f"{quantity} {'+' if sign > 0 else '-'} {SHARE:.0%}".replace("%", " %")
 
 
 def _buffer(factor: float) -> Change:
@@ -135,8 +136,9 @@ def _buffer(factor: float) -> Change:
 
 
 def _hosts(link: LinkSpec) -> dict[str, Change]:
-    """The time of hosts that take any; else propagation, longer and shorter, or longer twice where there is
-    none to take from."""
+    """Change the host time if there is one; else propagation, by + and - 20 ns, or + 20 and + 40 ns
+    if it is too short.
+    """
     if link.host_time:
         return {_percent("host time", sign): _host_time(1 + sign * SHARE) for sign in (1, -1)}
     steps = (PROPAGATION_NS, -PROPAGATION_NS if link.delay >= PROPAGATION_NS else 2 * PROPAGATION_NS)
@@ -156,7 +158,7 @@ def _propagation(ns: int) -> Change:
         return Duration(max(0, delay + ns))
 
     def change(topology: TopologySpec, link: LinkSpec) -> Changed:
-        # The first ns of htb and tbf would put a netem with a queue of its own into the way.
+        # With htb and tbf, any propagation would add a netem, which has a queue of its own.
         if not link.delay and not links.of(link.model).exact:
             return topology, link
         trunk = None if link.trunk_delay is None else moved(link.trunk_delay)

@@ -1,4 +1,4 @@
-"""A plan: an experiment resolved to plain numbers, in three parts: what is run, shown and judged."""
+"""The types of a plan: an experiment resolved to plain numbers, in the parts run, shown and judged."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from qjump_mn.model.topology import Network
 from qjump_mn.programs.registry import AnyPlan
 
 TAIL_NS = 10**9
-"""What disturbs goes on for at least this long after the last request is due, and for a whole number of
-these, at 10 Mb/s."""
+"""Background traffic continues for at least this time after the last request is due. Its duration
+is a multiple of this time, at 10 Mb/s.
+"""
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limiter that every host runs: sch_qjump, sch_qjump2015 in the modes "drop" and "2015", or of tc's
-    own parts in mode "tbf" prio and tbf with the same rates, in mode "edt" prio and fq with the departure
-    times of qjump-edt.
+    """The limiter that every host runs: sch_qjump in mode "delay"; sch_qjump2015 in the modes
+    "drop" and "2015"; tc's prio and tbf with the same rates in mode "tbf"; tc's prio and fq with
+    the departure times of qjump-edt in mode "edt".
 
-    ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing. An IP packet costs
-    :meth:`cost_bytes` of it.
+    ``budget_bytes`` is indexed by 802.1Q priority. 0 means unlimited, but in mode "2015" it means
+    that nothing may pass. An IP packet costs :meth:`cost_bytes`.
     """
 
     epoch_ns: int
@@ -41,27 +42,29 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def qdisc(self) -> str:
-        """Which of our qdiscs hosts have, as tc writes its kind; none in the modes "tbf" and "edt"."""
+        """The kind of our qdisc that hosts have, as tc prints it; empty in the modes "tbf" and
+        "edt".
+        """
         return {"delay": "qjump", "tbf": "", "edt": ""}.get(self.mode, "qjump2015")
 
     @property
     def keeps_budgets(self) -> bool:
-        """Whether it is one of :data:`~qjump_mn.model.scheme.KEEP_BUDGETS`."""
+        """Whether the mode is one of :data:`~qjump_mn.model.scheme.KEEP_BUDGETS`."""
         return self.mode in KEEP_BUDGETS
 
     def cost_bytes(self, ip_bytes: int) -> int:
-        """What an IP packet of ``ip_bytes`` is charged."""
+        """Return the bytes that are charged for an IP packet of ``ip_bytes``."""
         return max(theory.ETHERNET_HEADER_BYTES + ip_bytes + self.overhead, self.mpu)
 
     def blocks(self, level: int) -> bool:
-        """Whether nothing of a level may ever pass."""
+        """Return whether nothing of a level may ever pass."""
         return self.mode == "2015" and not self.budget_bytes[level]
 
 
 class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels,
-    ``real_time`` whether code takes time, as on the host: what waits for it is then no shorter on fast links.
-    ``clock`` is what hosts are declared to take.
+    """One treatment, resolved. ``uses_levels``: workloads are marked with their levels.
+    ``real_time``: code takes time, as on the host, so that times which depend on code are not
+    scaled on fast links. ``clock`` is the declared time that hosts take.
 
     An arm of a ``series`` has the value ``x`` of its sweep.
     """
@@ -83,19 +86,20 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def departure_times(self) -> QJumpPlan | None:
-        """The limiter, where it gives packets the times at which they may depart."""
+        """The limiter if it sets packets' departure times (mode "edt"), else None."""
         return self.qjump if self.qjump is not None and self.qjump.mode == "edt" else None
 
     @property
     def time_scale(self) -> int:
-        """How many times shorter times are than on links of 10 Mb/s."""
+        """The factor by which times are shorter than on links of 10 Mb/s."""
         return 1 if self.real_time else self.network.time_scale
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One arm with one seed, which decides the rates of its links: what a backend runs at a time, and what
-    travels into the guest. ``perturbation`` is its number where it is of a perturbed run, from 1; it decides
-    where the trial lies, and nothing of what it does."""
+    """One arm with one seed, whose links have their drawn rates. A backend runs one trial at a
+    time; the guest gets it as a whole. ``perturbation`` is the number of its perturbed run, from 1,
+    or 0. It decides the trial's folder, and nothing else.
+    """
 
     NOT_RUN: ClassVar = ("perturbation",)
 
@@ -112,49 +116,54 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def name(self) -> str:
-        """Where the trial lies below ``trials/`` in the run directory."""
-        which = f"perturbed{self.perturbation}" if self.perturbation else f"{self.seed}"
-        return f"{self.arm.name}/{which}"
+        """The trial's folder below ``trials/`` in the run directory."""
+        folder = f"perturbed{self.perturbation}" if self.perturbation else f"{self.seed}"
+        return f"{self.arm.name}/{folder}"
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that decides what the trial does, in hexadecimal."""
+        """The SHA-256, in hexadecimal, of everything that decides what the trial does."""
         return identity.sha256(self)
 
     @property
     def background_ns(self) -> int:
-        """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that
-        every request meets it."""
+        """The duration of background traffic in ns: warm-up, the slowest measurement, and a tail,
+        so that every request meets it.
+        """
         tail_ns = TAIL_NS // self.arm.time_scale
         slowest_ns = max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])
         return -(-(self.warmup_ns + slowest_ns) // tail_ns) * tail_ns + tail_ns
 
 
 class Perturbation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A further run of every arm, with one thing otherwise that should not matter: ``what`` in words, and the
-    seed that it has."""
+    """A further run of every arm with one change that should not matter: ``what`` names it.
+    ``seed`` is the seed of the run.
+    """
 
     what: str
     seed: int
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is run: all that decides results, and all that a plan's hash is made of. Times are in ns."""
+    """What is run: everything that decides results. The plan's hash covers this part only. Times
+    are in ns.
+    """
 
     warmup_ns: int
     duration_ns: int
     seeds: tuple[int, ...]
     arms: tuple[ArmPlan, ...]
-    """Those that are run, in the experiment's order."""
+    """The arms to run, in the experiment's order."""
     perturbations: tuple[Perturbation, ...] = ()
-    """The perturbed runs, of which nothing but verdicts says anything."""
+    """The perturbed runs. Only verdicts use them."""
     varied: dict[str, tuple[ArmPlan, ...]] = {}
-    """The arms of perturbed runs, in the order of their names, by what is varied; where nothing stands here,
-    the seed alone is another."""
+    """The arms of perturbed runs, sorted by name, by the change. A change that is not here is of
+    the seed alone.
+    """
 
 
 class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a run is called and how it is shown; nothing of it reaches the network or a process."""
+    """What a run is called and how it is shown. Nothing of this affects the network or a process."""
 
     experiment: str
     preset: str
@@ -162,34 +171,39 @@ class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     reproduces: str
     question: str
     network: Network
-    """The experiment's own, of which reports and constants are; every arm has the one that it runs on."""
+    """The experiment's own network, for reports and constants. Each arm has the network that it
+    runs on.
+    """
     tcp: Tcp = Tcp()
-    """The experiment's own likewise."""
+    """The experiment's own settings; each arm has those that it runs with."""
     figure: FigureSpec
     remarks: tuple[str, ...]
     axes: dict[str, str] = {}
-    """What each sweep varies, with its unit."""
+    """The label of each sweep's parameter, with its unit."""
     schemes: dict[str, Presented] = {}
-    """How each scheme of an arm is presented, by its name."""
+    """How to present each scheme, by its name."""
     backends: tuple[str, ...] = ("guest", "host")
-    """Those that a user may choose, the usual one first; the manifest has the one that was."""
+    """The backends that a user may choose; the first is the default. The manifest has the chosen
+    one.
+    """
 
 
 class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is said of the results: claims, the constants that they may use, and the published numbers."""
+    """How results are judged: claims, the constants that they may use, and the published numbers."""
 
     claims: dict[str, ClaimSpec]
     constants: dict[str, float]
     published: Published = {}
     not_run: tuple[ArmPlan, ...] = ()
-    """The experiment's other arms, which nobody asked for: claims that need one are not judged."""
+    """The arms that the user left out. Claims that need one of them are not judged."""
     varied: dict[str, dict[str, float]] = {}
-    """The constants of perturbed runs whose arms are varied, by what is varied."""
+    """The constants of perturbed runs, by the change, if the change affects the arms."""
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment resolved. Two plans with one hash ask for the same run, however it is shown and
-    judged."""
+    """An experiment resolved. Two plans with the same hash describe the same run, however it is
+    shown and judged.
+    """
 
     run: Run
     shown: Shown
@@ -197,19 +211,19 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the canonical JSON of ``run``, in hexadecimal, whatever the order of its arms."""
+        """The SHA-256, in hexadecimal, of the canonical JSON of ``run``, for any order of its arms."""
         arms = tuple(sorted(self.run.arms, key=lambda arm: arm.name))
         return identity.sha256(msgspec.structs.replace(self.run, arms=arms))
 
     def trials(self) -> tuple[Trial, ...]:
-        """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates;
-        last those of the perturbed runs."""
+        """Return every trial, seed by seed and arm by arm, so that an interrupted run has complete
+        replicates; perturbed runs come last."""
         replicates = (self._trial(arm, seed) for seed in self.run.seeds for arm in self.run.arms)
         numbers = range(1, len(self.run.perturbations) + 1)
         return (*replicates, *(trial for number in numbers for trial in self.perturbed(number)))
 
     def perturbed(self, number: int) -> tuple[Trial, ...]:
-        """The trials of a perturbed run, numbered from 1."""
+        """Return the trials of a perturbed run; runs are numbered from 1."""
         perturbation = self.run.perturbations[number - 1]
         arms = self.run.varied.get(perturbation.what, self.run.arms)
         return tuple(self._trial(arm, perturbation.seed, number) for arm in arms)
@@ -234,5 +248,5 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def arms(self) -> tuple[ArmPlan, ...]:
-        """All arms of the experiment, those that are run first."""
+        """All arms of the experiment; those to run come first."""
         return (*self.run.arms, *self.judged.not_run)

@@ -1,11 +1,11 @@
-"""Which packets of a plan cross which port, and how long they are; so, what of lower levels an urgent packet
-may find in transmission on its way.
+"""Find the packets that cross each port, and the lower-level frames that an urgent packet may wait
+for.
 
-A link finishes the frame that it has begun, whatever comes meanwhile: at each port an urgent packet waits for
-one frame of a lower level, the longest that goes there. Where bulk flows have data that is a full-size frame,
-where they have nothing but acknowledgements it is one of these. The longest queue of frames that are as
-urgent is a matter of limits: see :mod:`qjump_mn.model.guarantee`, which for a switch that floods allows a
-full-size frame of a lower level at every port.
+A link always finishes the frame in transmission. So at each port an urgent packet may wait for one
+frame of a lower level, at most the longest that crosses that port: a full-size frame where bulk
+flows send data, an acknowledgement where they send nothing else. Limits bound the queue of equally
+urgent frames: see :mod:`qjump_mn.model.guarantee`, which assumes a full-size lower-level frame at
+every port, as switches may flood.
 """
 
 from __future__ import annotations
@@ -20,36 +20,37 @@ from qjump_mn.model.topology import Network
 from qjump_mn.programs.base import Flow, WorkloadPlan
 
 Port = tuple[str, str]
-"""A directed link, (from, to): the port of the one by which it sends to the other."""
+"""A directed link, (from, to): the port by which the first node sends to the second."""
 
 
 NAMES = ("busy_ports", "ack_ports", "wait_ms")
-"""What claims call it that an urgent packet may find in transmission."""
+"""The names of the fields of :class:`Met` in claims."""
 
 
 class Met(NamedTuple):
-    """What an urgent packet may find in transmission: at ``data`` ports a frame with data, at ``acks`` ports
-    an acknowledgement; ``wait_ns`` is what all of them keep their links for."""
+    """The frames that an urgent packet may find in transmission: a data frame at ``data`` ports, an
+    acknowledgement at ``acks`` ports. ``wait_ns`` is their transmission time in total."""
 
     data: int
     acks: int
     wait_ns: int
 
     def constants(self) -> dict[str, float]:
-        """What claims may use of it, by :data:`NAMES`."""
+        """Return the fields by their names in claims, :data:`NAMES`."""
         return dict(zip(NAMES, (float(self.data), float(self.acks), self.wait_ns / 1e6), strict=True))
 
 
 def told(constants: Mapping[str, float], name: str) -> str:
-    """What a workload's packet may find in transmission, in words."""
-    data, acks = (constants.get(f"{name}_{what}", 0.0) for what in ("busy_ports", "ack_ports"))
+    """Describe the frames that a workload's packet may find in transmission."""
+    data, acks = (constants.get(f"{name}_{key}", 0.0) for key in ("busy_ports", "ack_ports"))
     full = f"a full-size frame on each of {data:g} busy ports"
     return f"{full} and an acknowledgement on each of {acks:g} more" if acks else full
 
 
 def ways(workload: WorkloadPlan, network: Network) -> Iterator[tuple[Flow, int]]:
-    """Who may send to whom, and the longest IP packet there, in bytes: each way of a conversation; where it
-    is multicast, from all of its hosts to all."""
+    """Yield each (sender, receiver) of a workload with its longest IP packet, in bytes: both
+    directions of a conversation, and for multicast, each of its hosts to all hosts.
+    """
     longest = workload.packet_bytes or network.mtu_bytes
     back = longest if workload.answer_bytes is None else workload.answer_bytes
     for source, destination in workload.conversations:
@@ -62,27 +63,29 @@ def ways(workload: WorkloadPlan, network: Network) -> Iterator[tuple[Flow, int]]
 
 
 def longest(workloads: Iterable[WorkloadPlan], network: Network) -> dict[Port, int]:
-    """The longest IP packet of any of the workloads by port, in bytes; ports that none crosses are not in
-    it."""
-    found: dict[Port, int] = {}
+    """Return the longest IP packet of the workloads at each port, in bytes, without ports that none
+    crosses."""
+    by_port: dict[Port, int] = {}
     for workload in workloads:
         for flow, length in ways(workload, network) if workload.SENDS else ():
             for port in network.path(*flow):
-                found[port] = max(found.get(port, 0), length)
-    return found
+                by_port[port] = max(by_port.get(port, 0), length)
+    return by_port
 
 
 def met(urgent: WorkloadPlan, lower: dict[Port, int], network: Network) -> Met:
-    """What is in transmission, at worst, on the way of the flow of ``urgent`` that meets most, and unless
-    that is one way on the way back; ``lower`` are the :func:`longest` of all that is less urgent."""
-    return max((_met(flow, urgent, lower, network) for flow in urgent.flows), key=lambda one: one.wait_ns)
+    """Return the frames in transmission, at worst, on the path of that flow of ``urgent`` which
+    meets most, and on its way back unless it is one-way. ``lower`` is :func:`longest` of the less
+    urgent workloads.
+    """
+    return max((_met(flow, urgent, lower, network) for flow in urgent.flows), key=lambda met: met.wait_ns)
 
 
 def _met(flow: Flow, urgent: WorkloadPlan, lower: dict[Port, int], network: Network) -> Met:
     crossed = [
         (lower[port], rate_bps)
-        for way in ((flow,) if urgent.ONE_WAY else (flow, flow[::-1]))
-        for port, (rate_bps, _) in zip(network.path(*way), network.speeds(*way), strict=True)
+        for ends in ((flow,) if urgent.ONE_WAY else (flow, flow[::-1]))
+        for port, (rate_bps, _) in zip(network.path(*ends), network.speeds(*ends), strict=True)
         if port in lower
     ]
     data = sum(length > theory.ACK_BYTES for length, _ in crossed)

@@ -1,5 +1,4 @@
-"""A scheme: what hosts and switches do so that one program's traffic does not disturb another's; each is a
-file of schemes/."""
+"""The types of a scheme file, and the tc lines and settings that it resolves to on a network."""
 
 from __future__ import annotations
 
@@ -19,49 +18,51 @@ from qjump_mn.model.units import Size
 
 Limiter = Literal["delay", "drop", "2015", "tbf", "edt"]
 KEEP_BUDGETS: tuple[Limiter, ...] = ("delay", "edt")
-"""Limiters of which no window of an epoch has more than a budget, where they charge it: a packet waits until
-it fits."""
+"""Limiters that charge at most one budget in any window of one epoch: a packet waits until it fits.
+"""
 Setting = int | float | str | bool | list[int | str]
 Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 
 FILLED_LATER = ("dev", "parent")
-"""Fields of a tc line that differ from interface to interface."""
+"""Fields of a tc line that depend on the interface, and are filled in there."""
 
 LEVEL = "level"
-"""The name that makes a tc line one for each level."""
+"""A tc line with this name in an expression is repeated for each level."""
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
 MARKERS = "ov^<>sDd8pP*hHXx+"
-"""Of matplotlib, those with a body of their own."""
+"""The markers of matplotlib that have an area."""
 
 
 class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a scheme is drawn, on every figure: told apart by its colour, and without colours by dashes and
-    marker (matplotlib's letter)."""
+    """How every figure draws a scheme: its colour, and for prints without colour, its dashes and
+    marker (a letter of matplotlib).
+    """
 
     colour: str
     marker: str
     dashes: Dashes = "solid"
 
     def check(self, where: str) -> None:
-        """Raise :class:`UsageError` for what cannot be drawn."""
+        """Raise :class:`UsageError` for an unknown colour or marker."""
         if not re.fullmatch("#[0-9A-Fa-f]{6}", self.colour):
-            raise UsageError(f"{where}.colour: {self.colour!r} is no colour: write it as in '#AA3377'")
+            raise UsageError(f"{where}.colour: {self.colour!r} is not a colour: write it as in '#AA3377'")
         if len(self.marker) != 1 or self.marker not in MARKERS:
-            raise UsageError(f"{where}.marker: {self.marker!r} is no marker: known are {' '.join(MARKERS)}")
+            raise UsageError(
+                f"{where}.marker: {self.marker!r} is not a marker: use one of {' '.join(MARKERS)}"
+            )
 
 
 class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the simulator does for a scheme: ``like`` names one of its own, the others what is otherwise, in
-    its words.
+    """The scheme in the simulator: ``like`` names a scheme of the simulator, the other keys change
+    it.
 
-    Times are written with their unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is
-    what a port of the topology holds. A queue or transport of another ``kind`` has its own
-    defaults for what is left out here (docs/simulator-api.md).
-    ``host_queue`` is that of the hosts' own links, ``pause`` flow control. Levels are 802.1Q's. The arm's
-    limiter takes the place of the scheme's own.
+    Times have a unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is the
+    buffer of the topology's ports. A queue or transport of another ``kind`` has its own defaults
+    (docs/simulator-api.md). ``host_queue`` is the queue of the hosts' links, ``pause`` is flow
+    control. Levels are those of 802.1Q. The arm's limiter replaces the scheme's own.
     """
 
     like: str
@@ -75,22 +76,26 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A scheme file.
 
-    ``levels`` marks every workload with its level, which switches and hosts serve in strict priority, or as
-    ``switch_port`` and ``host`` have it, where a frame's priority is its level.
-    ``limiter`` makes hosts limit their levels by the experiment's rates: sch_qjump ("delay"), sch_qjump2015
-    ("2015", and "drop" where levels without a factor are unlimited), prio and "tbf", or prio, fq and
-    qjump-edt's departure times ("edt"). ``window`` caps the socket buffers of background workloads.
-    ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and
-    ``switch_port`` are tc lines for every host's interface and every switch port, each
-    without the word tc: {dev} is the interface, {parent} the class below which they belong. ``vlan`` are
-    those for every host's VLAN device, above its wire, which then has a queue for each level: for what must
-    be root of its interface. {rate} (bit/s),
-    {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is
-    rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``,
-    such as {0.07 * buffer}. A line with {level} in an expression is one for each level.
+    ``levels`` marks every workload with its level. Switches and hosts serve levels in strict
+    priority, or as ``switch_port`` and ``host`` say; a frame's priority is its level.
 
-    ``simulator`` is what the simulator does instead; a scheme that is
-    ``only_simulated`` has nothing else.
+    ``limiter`` makes hosts limit their levels to the experiment's rates: "delay" by sch_qjump,
+    "2015" by sch_qjump2015, "drop" likewise but with levels without a factor unlimited, "tbf" by
+    prio and tbf, "edt" by prio, fq and the departure times of qjump-edt. ``window`` caps the socket
+    buffers of background workloads. ``congestion_control`` and ``ecn`` are TCP's, on every host.
+    ``link`` changes every link.
+
+    ``host`` and ``switch_port`` are tc lines, without the word tc, for every host's interface and
+    every switch port. {dev} is the interface, {parent} the parent class. ``vlan`` are tc lines for
+    every host's VLAN device, for a qdisc that must be the root; the device then has a queue for
+    each level.
+
+    {rate} (bit/s), {buffer}, {frame} (a full frame, bytes) and {mtu} are those of the link. Any
+    other field is an expression (:mod:`qjump_mn.model.expression`) of these names and of
+    ``parameters``, such as {0.07 * buffer}; its value is rounded. A line with {level} in an
+    expression is repeated for each level.
+
+    ``simulator`` is the scheme in the simulator. A scheme with ``only_simulated`` has nothing else.
     """
 
     WORDS: ClassVar[words.Kinds] = words.OF_SCHEMES
@@ -113,8 +118,9 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What of a scheme is left to do when levels, limits, windows and links are resolved; tc lines with {dev}
-    and {parent} in them."""
+    """The rest of a scheme when levels, limits, windows and links are resolved. Its tc lines still
+    have {dev} and {parent}.
+    """
 
     NOT_RUN: ClassVar = ("name", "only_simulated")
 
@@ -130,7 +136,7 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Presented(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What tables and figures tell of a scheme."""
+    """How tables and figures present a scheme."""
 
     label: str
     about: str
@@ -138,8 +144,9 @@ class Presented(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) -> SchemePlan:
-    """Check ``spec`` for links of ``network`` and fill in its numbers; raise :class:`UsageError` that begins
-    with ``where``."""
+    """Check ``spec`` for links of ``network`` and fill in its numbers; raise :class:`UsageError`
+    that begins with ``where``.
+    """
     _check(where, spec, network)
 
     def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
@@ -167,33 +174,36 @@ def _check(where: str, spec: SchemeSpec, network: Network) -> None:
     spec.look.check(f"{where}: look")
     if spec.limiter and spec.host:
         raise UsageError(
-            f"{where}: host: the limiter stands where these lines would put their queues: leave one of them "
-            "out"
+            f"{where}: host: the limiter and these lines would put queues in the same place: leave one of "
+            "them out"
         )
     if spec.switch_port and not registry.of(network.model).has_port_queues:
         raise UsageError(
-            f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model "
-            f"{network.model}"
+            f"{where}: switch_port: links of model {network.model} have no place for queues at switch ports: "
+            "use model wire"
         )
     if network.link.pfc and (spec.limiter or spec.host or spec.switch_port):
         raise UsageError(
             f"{where}: pfc pauses levels of the links' own queues: leave limiter, host and switch_port out"
         )
     if spec.only_simulated and spec.simulator is None:
-        raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
+        raise UsageError(f"{where}: only_simulated: the table [simulator] is missing: add it")
     unused = [key for key in ("host", "switch_port", "vlan", "parameters") if getattr(spec, key)]
     if spec.only_simulated and unused:
         raise UsageError(
-            f"{where}: only_simulated: the simulator has no use for {', '.join(unused)}: leave it out"
+            f"{where}: only_simulated: the simulator does not use {', '.join(unused)}: leave it out"
         )
     for parameter in spec.parameters:
         if parameter in (*_of_link(network.link), LEVEL, *FILLED_LATER):
-            raise UsageError(f"{where}: parameters.{parameter}: take another name: it is the link's")
+            raise UsageError(
+                f"{where}: parameters.{parameter}: this name is taken by the link: choose another"
+            )
 
 
 def _levels(line: str) -> list[dict[str, float]]:
-    """What ``line`` is filled in with beside the same for all: nothing, or each level from the most urgent
-    on."""
+    """Return the further values for each copy of ``line``: one copy without any, or one for each
+    level, the most urgent first.
+    """
     if not any(re.search(rf"\b{LEVEL}\b", field) for field in _FIELD.findall(line)):
         return [{}]
     return [{LEVEL: level} for level in reversed(theory.LEVELS)]
@@ -209,16 +219,16 @@ def _of_link(link: Link) -> dict[str, float]:
 
 
 def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
-    """``line`` with a number for every {expression}; {dev} and {parent} stay."""
+    """Return ``line`` with a number in place of each {expression}; {dev} and {parent} stay."""
     verb, _, rest = line.partition(" ")
     if verb not in ("qdisc", "class", "filter") or "{dev}" not in rest:
         raise UsageError(
-            f"{where}: {line!r} is no line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} "
+            f"{where}: {line!r} is not a line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} "
             f"parent {{parent}} …'"
         )
 
     if "{" in (left := _FIELD.sub("", line)) or "}" in left:
-        raise UsageError(f"{where}: {line!r} has a brace without its other one")
+        raise UsageError(f"{where}: {line!r} has a brace without a partner: close it")
 
     def filled(field: re.Match[str]) -> str:
         text = field[1].strip()
@@ -230,11 +240,11 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
 
 
 def _number(where: str, text: str, values: Mapping[str, float]) -> int:
-    """The value of an expression over ``values``, rounded."""
+    """Return the rounded value of an expression over ``values``."""
 
     def kind_of(path: Path) -> Kind:
         if path[0] in FILLED_LATER and len(path) == 1:
-            raise UnknownNameError(f"is for a field of its own: write {{{path[0]}}}")
+            raise UnknownNameError(f"cannot be part of an expression: write {{{path[0]}}}")
         if ".".join(path) not in values:
             raise UnknownNameError(f"is not known: known are {', '.join(values)}")
         return "number"
@@ -244,5 +254,5 @@ def _number(where: str, text: str, values: Mapping[str, float]) -> int:
     try:
         return round(parsed.value(lambda path: float(values[path[0]])))
     except UndefinedError:
-        why = "it divides by zero or is too large: change it, or the parameters"
-        raise UsageError(f"{where}: {why}") from None
+        problem = "it divides by zero or is too large: change it, or the parameters"
+        raise UsageError(f"{where}: {problem}") from None

@@ -1,5 +1,4 @@
-"""What a word could have been that is not known, and what a value of a file, where msgspec only says that
-it is wrong."""
+"""Suggest corrections for unknown names, and explain msgspec's validation errors."""
 
 from __future__ import annotations
 
@@ -13,10 +12,12 @@ from msgspec import inspect
 
 from qjump_mn.errors import UsageError
 
-MOST_NAMED, FEW_NAMED = 24, 6
-"""A sentence names up to so many known words; of more than that only the nearest few, if one is like it."""
-LIKE = 0.5
-"""From here on a word is like another."""
+MAX_NAMED, FEW_NAMED = 24, 6
+"""A sentence lists at most ``MAX_NAMED`` known words. If there are more, it lists the ``FEW_NAMED``
+nearest.
+"""
+MIN_LIKENESS = 0.5
+"""Suggest words that are at least this alike."""
 
 
 KINDS = {
@@ -31,52 +32,56 @@ KINDS = {
     "str": "a text",
     "time": "a time of day",
 }
-"""msgspec's kinds of values, in a user's words."""
+"""msgspec's names of types, and what users call them."""
 
 
 def nearest(word: str, known: list[str], see: str = "") -> str:
-    """A sentence's end that suggests known words: those that begin with ``word``, sorted, or else the one
-    most like it; then the others, of many only those like it. ``see`` says where all of many are listed."""
+    """Return the end of a sentence that suggests known words: those that begin with ``word``,
+    sorted, or else the one most like it; then the others, or if there are many, the similar ones.
+    ``see`` says where a user finds a complete list.
+    """
     if not known:
         return "there are none"
-    likest = sorted(known, key=lambda one: _likeness(word, one), reverse=True)
-    alike = [one for one in likest if _likeness(word, one) >= LIKE]
-    begin = sorted(one for one in known if word and one.startswith(word))
-    named = begin[:FEW_NAMED] or alike[:1]
-    if len(known) <= MOST_NAMED:
-        if not named:
+    ranked = sorted(known, key=lambda candidate: _likeness(word, candidate), reverse=True)
+    similar = [candidate for candidate in ranked if _likeness(word, candidate) >= MIN_LIKENESS]
+    completions = sorted(candidate for candidate in known if word and candidate.startswith(word))
+    suggested = completions[:FEW_NAMED] or similar[:1]
+    if len(known) <= MAX_NAMED:
+        if not suggested:
             return f"known are {', '.join(known)}"
-        every = ", ".join([*named, *(one for one in known if one not in named)])
-        return f"did you mean {_or(named)}?{f' (all: {every})' if len(known) > len(named) else ''}"
-    if not named:
-        return see or f"known are {', '.join(likest[:MOST_NAMED])} and {len(known) - MOST_NAMED} others"
-    also = f"nearest: {', '.join(alike[:FEW_NAMED])}" if len(named) == 1 and len(alike) > 1 else ""
+        every = ", ".join([*suggested, *(other for other in known if other not in suggested)])
+        return f"did you mean {_or(suggested)}?{f' (all: {every})' if len(known) > len(suggested) else ''}"
+    if not suggested:
+        return see or f"known are {', '.join(ranked[:MAX_NAMED])} and {len(known) - MAX_NAMED} others"
+    has_more = len(suggested) == 1 and len(similar) > 1
+    also = f"nearest: {', '.join(similar[:FEW_NAMED])}" if has_more else ""
     more = "; ".join(filter(None, (also, see)))
-    return f"did you mean {_or(named)}?{f' ({more})' if more else ''}"
+    return f"did you mean {_or(suggested)}?{f' ({more})' if more else ''}"
 
 
 def require(start: str, word: str, known: Collection[str]) -> None:
-    """Raise :class:`UsageError`, a sentence that begins with ``start``, for a word that is not ``known``."""
+    """Raise :class:`UsageError`, which begins with ``start``, for a word that is not ``known``."""
     if word not in known:
         raise UsageError(f"{start} {word!r}: {nearest(word, list(known))}")
 
 
 def _or(words: list[str]) -> str:
-    """The words in quotation marks, as alternatives."""
+    """Return the words, quoted, as alternatives: "'a', 'b' or 'c'"."""
     *before, last = map(repr, words)
     return f"{', '.join(before)} or {last}" if before else last
 
 
 def _likeness(word: str, other: str) -> float:
-    """From 0 to 1."""
+    """Return the similarity of two words, from 0 to 1."""
     return difflib.SequenceMatcher(None, other, word).ratio()
 
 
 def placed(
     message: str, raw: dict[str, Any], kind: type, decode: Callable[[type, Any], Any]
 ) -> tuple[str, str]:
-    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry;
-    ``decode`` is the ``dec_hook``."""
+    """Split msgspec's message into text and location, and replace ``arms[...]`` in the location by
+    the name of the entry. ``decode`` is the ``dec_hook``.
+    """
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$.")
     table, dots, rest = place.partition("[...]")
@@ -92,9 +97,11 @@ def placed(
 
 
 def sentence(message: str, place: str, raw: Any, kind: type) -> str:
-    """msgspec's ``message`` about ``place`` ("workloads.ping.program") of ``raw``, with the choices."""
+    """Explain msgspec's ``message`` about the location ``place`` ("workloads.ping.program") in
+    ``raw``, and list the choices.
+    """
     message = _in_words(message)
-    whole = f"{place}: {message}" if place else message
+    plain = f"{place}: {message}" if place else message
     parts = re.findall(r"[^.\[\]]+", place)
     if wrong := re.fullmatch(r"Invalid (?:enum )?value '(.*)'", message):
         members, tags = (
@@ -109,38 +116,37 @@ def sentence(message: str, place: str, raw: Any, kind: type) -> str:
             if isinstance(member, inspect.LiteralType)
             for value in member.values
         ]
-        return f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else whole
+        return f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else plain
     if field := re.fullmatch(r"Object missing required field `(.*)`", message):
         tags = _tags(_members(parts, raw, kind), field[1])
         if tags:
-            return f"{whole}: known are {', '.join(tags)}"
-        all_of_them = list(_missing(_flat(inspect.type_info(kind)), raw, ""))
-        return f"required and missing: {', '.join(all_of_them)}" if len(all_of_them) > 1 else whole
+            return f"{plain}: known are {', '.join(tags)}"
+        missing = list(_missing(_flat(inspect.type_info(kind)), raw, ""))
+        return f"required and missing: {', '.join(missing)}" if len(missing) > 1 else plain
     if field := re.fullmatch(r"Object contains unknown field `(.*)`", message):
         structs = _structs(_members(parts, raw, kind), _at(parts, raw))
         more = () if parts else ("presets", *getattr(kind, "BESIDE", ()))
-        return (
-            f"{whole}: {nearest(field[1], [*(one.encode_name for one in structs[0].fields), *more])}"
-            if structs
-            else whole
-        )
-    return whole
+        if structs:
+            known = [*(member.encode_name for member in structs[0].fields), *more]
+            return f"{plain}: {nearest(field[1], known)}"
+    return plain
 
 
 def _in_words(message: str) -> str:
-    """msgspec's sentence on a value of another kind, in a user's words; TOML has no null. Others as they
-    are."""
-    other = re.fullmatch(r"Expected `([a-z |]+)`, got `([a-z]+)`", message)
-    if other is None:
+    """Translate msgspec's message about a value of the wrong type; return others unchanged. TOML
+    has no null.
+    """
+    match = re.fullmatch(r"Expected `([a-z |]+)`, got `([a-z]+)`", message)
+    if match is None:
         return message
-    wanted = [KINDS.get(kind, kind) for kind in other[1].split(" | ") if kind != "null"]
-    if "a whole number" in wanted and "a number" in wanted:
-        wanted.remove("a whole number")
-    return f"needs {' or '.join(wanted)}, and has {KINDS.get(other[2], other[2])}"
+    expected = [KINDS.get(kind, kind) for kind in match[1].split(" | ") if kind != "null"]
+    if "a whole number" in expected and "a number" in expected:
+        expected.remove("a whole number")
+    return f"must be {' or '.join(expected)} (got {KINDS.get(match[2], match[2])})"
 
 
 def _missing(members: list[inspect.Type], value: Any, place: str) -> Iterator[str]:
-    """The places of all that is required and not there."""
+    """Yield the locations of all required fields that are missing."""
     if isinstance(value, dict):
         for struct in _structs(members, value):
             for field in struct.fields:
@@ -151,17 +157,17 @@ def _missing(members: list[inspect.Type], value: Any, place: str) -> Iterator[st
                     yield below
         for member in members:
             if isinstance(member, inspect.DictType):
-                for key, one in value.items():
-                    yield from _missing(_flat(member.value_type), one, f"{place}.{key}")
+                for key, entry in value.items():
+                    yield from _missing(_flat(member.value_type), entry, f"{place}.{key}")
     elif isinstance(value, (list, tuple)):
         for member in members:
             if isinstance(member, (inspect.ListType, inspect.VarTupleType)):
-                for number, one in enumerate(value):
-                    yield from _missing(_flat(member.item_type), one, f"{place}[{number}]")
+                for number, entry in enumerate(value):
+                    yield from _missing(_flat(member.item_type), entry, f"{place}[{number}]")
 
 
 def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
-    """The types that a value at the place ``parts`` may have; none where that cannot be told."""
+    """Return the types that a value at the location ``parts`` may have; none if they are unknown."""
     members = _flat(inspect.type_info(kind))
     for number, part in enumerate(parts):
         below: list[inspect.Type] = []
@@ -172,7 +178,7 @@ def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
                 below += _flat(member.item_type)
         for struct in _structs(members, _at(parts[:number], raw)):
             below += [
-                one for field in struct.fields if field.encode_name == part for one in _flat(field.type)
+                kind for field in struct.fields if field.encode_name == part for kind in _flat(field.type)
             ]
         members = below
     return members
@@ -185,7 +191,7 @@ def _flat(kind: inspect.Type) -> list[inspect.Type]:
 
 
 def _structs(members: list[inspect.Type], value: Any) -> list[inspect.StructType]:
-    """The tables that ``value`` may be; of several that the one whose tag it has."""
+    """Return the structs that ``value`` may be; of several, the one with its tag."""
     structs = [member for member in members if isinstance(member, inspect.StructType)]
     if len(structs) > 1 and isinstance(value, dict):
         return [
@@ -195,8 +201,11 @@ def _structs(members: list[inspect.Type], value: Any) -> list[inspect.StructType
 
 
 def _tags(members: list[inspect.Type], field: str) -> list[str]:
-    """What ``field`` may be where it tells tables from each other, such as the programs of workloads."""
-    return [str(one.tag) for one in members if isinstance(one, inspect.StructType) and one.tag_field == field]
+    """Return the values of ``field`` if it is the tag of structs, such as the program of a
+    workload.
+    """
+    structs = (member for member in members if isinstance(member, inspect.StructType))
+    return [str(struct.tag) for struct in structs if struct.tag_field == field]
 
 
 def _at(parts: list[str], raw: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What hosts' TCP does otherwise than this project's hosts do by themselves."""
+"""TCP options of all hosts, and a remark on congestion controls that Linux does not have."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ OF_LINUX = (
     *("reno", "cubic", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
     *("scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""The congestion controls that Linux's own sources have (net/ipv4/tcp_*.c, 6.12)."""
+"""The congestion controls in Linux's own sources (net/ipv4/tcp_*.c, 6.12)."""
 
 
 def congestion_remarks(where: str, name: str | None) -> list[str]:
-    """A remark on a congestion control that only another kernel than Linux's own can have."""
+    """Return a remark on a congestion control that is not in Linux's own sources."""
     if name is None or name in OF_LINUX:
         return []
-    return [f"{where}: Linux's own sources have no congestion control {name!r}: the kernel must bring it"]
+    return [f"{where}: Linux has no congestion control {name!r}: use a kernel that provides it"]
 
 
 class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """TCP on every host, beside what the arm's scheme asks of it; None leaves it as it is.
+    """TCP options on every host, in addition to the scheme's. None keeps the default.
 
-    ``tail_loss_probe`` is Linux's since 3.10 (``net.ipv4.tcp_early_retrans``). With ``segmentation_offload``
-    TCP hands down packets of up to 64 kB, which the host's own link cuts into frames, as it does above a
-    network card with TSO; by themselves hosts hand down one frame at a time. The simulator has neither.
+    ``tail_loss_probe`` is in Linux since 3.10 (``net.ipv4.tcp_early_retrans``). With
+    ``segmentation_offload`` TCP passes down packets of up to 64 kB, and the host's link cuts them
+    into frames, like a network card with TSO. By default hosts pass down one frame at a time. The
+    simulator has neither option.
     """
 
     tail_loss_probe: bool | None = None
@@ -44,14 +45,14 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     @property
     def told(self) -> str:
-        """What is given, in words; empty where that is nothing."""
-        given = (
+        """The options that are set, in words; empty if there are none."""
+        options = (
             (self.tail_loss_probe, "a tail-loss probe"),
             (self.segmentation_offload, "segmentation offload"),
         )
-        parts = [f"{'with' if value else 'without'} {name}" for value, name in given if value is not None]
+        parts = [f"{'with' if value else 'without'} {name}" for value, name in options if value is not None]
         return f"TCP {' and '.join(parts)}" if parts else ""
 
     def over(self, other: Tcp) -> Tcp:
-        """``other`` with what is given here."""
+        """Return ``other`` with the options that are set here."""
         return changes.over(self, other)

@@ -1,4 +1,4 @@
-"""Where in a TOML file something stands."""
+"""Find the line of a key or a table in a TOML file, for error messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Laid(NamedTuple):
-    """A table of a file, such as "presets.course", whose content was laid over what stands above it."""
+    """A table of a file, such as "presets.course", whose content overrides the top level."""
 
     name: str
     table: dict[str, Any]
@@ -18,8 +18,9 @@ NOTHING_LAID = Laid("", {})
 
 
 def line(text: str, place: str) -> int | None:
-    """The number of the line of ``place``, such as "workloads.ping.interval", or of the table that it would
-    be in; None where neither is written as a table of its own or a key of one."""
+    """Return the line number of ``place``, such as "workloads.ping.interval", or of the table that
+    would contain it; None if the file has neither.
+    """
     parts = [part for part in re.split(r"[.\[\]]+", place) if part]
     for cut in range(len(parts), -1, -1):
         begin, table = _table(text, parts[:cut])
@@ -27,7 +28,7 @@ def line(text: str, place: str) -> int | None:
             continue
         if cut == len(parts):
             return begin if parts else None
-        # The whole of a dotted key, or the first key that begins as it does.
+        # The whole dotted key, or the first key with the longest common prefix.
         for end in range(len(parts), cut, -1):
             rest = r"[ \t]*\.[ \t]*".join(map(_key, parts[cut:end]))
             key = re.compile(rf"^[ \t]*{rest}[ \t]*[.=]", re.MULTILINE).search(table)
@@ -38,13 +39,14 @@ def line(text: str, place: str) -> int | None:
 
 
 def _key(part: str) -> str:
-    """An expression for a key as a file may write it."""
+    """Return a regular expression for the ways to write a key in a file."""
     return rf"[\"']?{re.escape(part)}[\"']?"
 
 
 def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
-    """The line of a table's head, and what is below it up to the next head; of no parts, what is above all
-    heads."""
+    """Return the line of a table's header, and the text from there to the next header. Without
+    ``parts``, return the text above all headers.
+    """
     heads = re.compile(r"^[ \t]*\[", re.MULTILINE)
     if not parts:
         end = heads.search(text)
@@ -58,9 +60,10 @@ def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
     return begin, text[head.end() : end.start() if end else len(text)]
 
 
-def told(message: str, place: str, file: Path | None, laid: Laid = NOTHING_LAID) -> str:
-    """The file and, where there is one, the line of what msgspec's ``message`` about ``place`` is of, in
-    words."""
+def suffix(message: str, place: str, file: Path | None, laid: Laid = NOTHING_LAID) -> str:
+    """Return " (FILE, line N)" for msgspec's ``message`` about ``place``; without the line if it is
+    unknown, and empty without a file.
+    """
     if file is None:
         return ""
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
@@ -72,7 +75,7 @@ def told(message: str, place: str, file: Path | None, laid: Laid = NOTHING_LAID)
 
 
 def _has(table: Any, key: str) -> bool:
-    """Whether a table has something at a ``key`` such as "workloads.ping.interval"."""
+    """Return whether nested tables have an entry ``key`` such as "workloads.ping.interval"."""
     for part in filter(None, re.split(r"[.\[\]]+", key)):
         if isinstance(table, list):
             return True

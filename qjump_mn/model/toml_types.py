@@ -1,4 +1,4 @@
-"""A table of a file, as the type that it must be: what does not fit is told with its place and its line."""
+"""Convert a table of a file to its type, and report errors with their location and line."""
 
 from __future__ import annotations
 
@@ -23,26 +23,29 @@ def convert(
     file: Path | None = None,
     laid: toml_locations.Laid = toml_locations.NOTHING_LAID,
 ) -> T:
-    """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
-    it is written in ``file``, or in what of it was ``laid`` over the rest.
+    """Return ``raw`` as ``kind``. Raise :class:`UsageError` with the location of an error, and its
+    line in ``file``. ``laid`` is the table of the file that overrides the top level, such as a
+    preset.
 
-    The class variable ``WORDS`` of ``kind`` has the kinds of its words (:mod:`qjump_mn.model.words`)."""
+    The class variable ``WORDS`` of ``kind`` has the kinds of its words
+    (:mod:`qjump_mn.model.words`).
+    """
     for place, problem in words.problems(raw, getattr(kind, "WORDS", {})):
-        raise UsageError(f"{where}: {problem}{toml_locations.told('', place, file, laid)}")
+        raise UsageError(f"{where}: {problem}{toml_locations.suffix('', place, file, laid)}")
     for place, value in _not_finite(raw, ""):
         raise UsageError(
-            f"{where}: {place}: {value} is no number{toml_locations.told('', place, file, laid)}"
+            f"{where}: {place}: {value} is not a finite number{toml_locations.suffix('', place, file, laid)}"
         )
     try:
         return msgspec.convert(raw, kind, dec_hook=registry.decode)
     except msgspec.ValidationError as error:
         message, place = suggestions.placed(registry.sentence(error), raw, kind, registry.decode)
-        said = suggestions.sentence(message, place, raw, kind)
-        raise UsageError(f"{where}: {said}{toml_locations.told(message, place, file, laid)}") from None
+        problem = suggestions.sentence(message, place, raw, kind)
+        raise UsageError(f"{where}: {problem}{toml_locations.suffix(message, place, file, laid)}") from None
 
 
 def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:
-    """The places of what TOML has as nan and inf."""
+    """Yield the locations and values of nan and inf."""
     if isinstance(raw, float) and not math.isfinite(raw):
         yield place, raw
     for key, value in raw.items() if isinstance(raw, dict) else ():

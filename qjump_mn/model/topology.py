@@ -1,4 +1,4 @@
-"""A network as data: switches, what hangs on each, and the link between any two of them."""
+"""The types of a topology file, and the network that it resolves to: switches, hosts and links."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from qjump_mn.model.units import Duration, Quantiles, Rate, Size, Tolerance, tol
 FASTEST_BPS = 4 * 10**11
 
 TIME_SCALES = (1, 10, 100, 1000)
-"""How many times shorter times are than on the courses' links of 10 Mb/s: the least that the fastest link is
-not faster by."""
+"""The factors by which times may be shorter than on the courses' links of 10 Mb/s: the smallest one
+that the speed-up of the fastest link does not exceed.
+"""
 COURSES_BPS = 10**7
 
 PREFIX_BITS = 24
-"""Of the hosts' addresses, which are all in one subnet."""
+"""The prefix length of the hosts' addresses, which are all in one subnet."""
 
 SWITCHES = "switches"
-"""Name of the machine's own namespace, where all switches are, in messages and in the names of the files of
-what was built."""
+"""The name of the machine's own namespace, which has all switches, in messages and names of files.
+"""
 
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is
-    propagation, one way.
+    """The behaviour of every link of the network. ``buffer`` is in bytes per level and port,
+    ``delay`` is the propagation delay in one direction.
 
-    ``trunk_rate``, ``trunk_buffer`` and ``trunk_delay`` are of the links between switches, by default those
-    of the hosts'.
+    ``trunk_rate``, ``trunk_buffer`` and ``trunk_delay`` are for links between switches; the
+    defaults are those of the hosts' links.
 
-    ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any
-    real network card; off shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control
-    (802.3x): a switch port pauses its link partner when so many bytes that came in through it wait in the
-    switch, and resumes it when as few are left; 0 is off. ``pfc`` counts and pauses each level by itself
-    (802.1Qbb). All are for model wire only.
+    ``orphan``: a frame that has left its sender is no longer charged to its socket, as with a real
+    network card; with false, it is charged as with HTB and TBF. ``xoff`` and ``xon`` set Ethernet
+    flow control (802.3x): a switch port pauses its link partner when ``xoff`` bytes that it
+    received wait in the switch, and resumes it at ``xon`` bytes; 0 is off. ``pfc`` counts and
+    pauses each level separately (802.1Qbb). All of these need model wire.
 
-    ``tolerance`` is by how much a link may be faster than its rate, as no two oscillators are equal: what
-    each link has is drawn evenly by the trial's seed, and none is slower. Two links of Ethernet may differ by
-    200 ppm (IEEE 802.3: 100 ppm each). It is for model wire, and 0 unless an experiment says it.
+    ``tolerance`` is by how much a link may be faster than its rate, because oscillators differ. The
+    trial's seed draws each link's excess uniformly; no link is slower. Two Ethernet links may
+    differ by 200 ppm (IEEE 802.3: 100 ppm each). It needs model wire; the default is 0.
 
-    ``host_time`` is what a host takes for each frame between its program and its link, each way, and
-    ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed;
-    ``host_jitter_of`` has those hosts that draw from something else, or, as the only ones, draw at all.
-    Frames of one flow stay in order. On the way out nothing is drawn: it would come behind the host's
-    limiter, and spoil what that spaces. They are for model wire, and are 0 unless an experiment says what
-    hosts it means: those of the emulation take next to nothing.
+    ``host_time`` is the time that a host takes for each frame between program and link, in each
+    direction. ``host_jitter`` is a further time for received frames, drawn for each frame from the
+    trial's seed. ``host_jitter_of`` overrides it for single hosts. Frames of a flow stay in order.
+    Sent frames have no jitter: it would act after the host's limiter, and undo its spacing. These
+    need model wire; the default is 0, because emulated hosts take almost no time.
     """
 
     model: str
@@ -69,7 +69,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one arm's links do otherwise."""
+    """Changes to the links of one arm or scheme. None changes nothing."""
 
     model: str | None = None
     rate: Rate | None = None
@@ -88,13 +88,14 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host_jitter_of: dict[str, Quantiles] | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
-        """``link`` with what is given here."""
+        """Return ``link`` with these changes."""
         return changes.over(self, link)
 
 
 class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A leaf-spine fabric: every rack's switch has a link to every spine. Hosts are h1, h2, … rack by
-    rack."""
+    """A leaf-spine fabric: each rack's switch has a link to each spine. Hosts are h1, h2, …, rack
+    by rack.
+    """
 
     racks: int
     hosts_per_rack: int
@@ -102,7 +103,7 @@ class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class FailureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The cable between two nodes fails, from a time after the start on, until another or for ever."""
+    """The cable between two nodes fails at ``down`` after the start, until ``up`` or for ever."""
 
     between: tuple[str, str]
     down: Duration
@@ -110,16 +111,21 @@ class FailureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class FatTreeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A fat-tree of switches with so many ``ports``: as many pods, hosts h1, h2, … below their edge
-    switches."""
+    """A fat-tree of switches with this number of ``ports``, and as many pods. Hosts are h1, h2, …,
+    by edge switch.
+    """
 
     ports: int
 
 
 class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A topology file. A switch's list names the hosts and switches below it; together they form one tree.
-    With ``cables`` between switches it need not be a tree. With ``fabric`` or ``fat_tree`` there are no such
-    lists. These are for the simulator, as are ``failures``, more than 250 hosts and more than 10 Gb/s."""
+    """A topology file. ``switches`` lists the hosts and switches below each switch; together they
+    form one tree, unless ``cables`` join further switches. ``fabric`` and ``fat_tree`` replace
+    ``switches``.
+
+    Only the simulator has ``cables``, ``fabric``, ``fat_tree``, ``failures``, more than 250 hosts,
+    and more than 10 Gb/s.
+    """
 
     WORDS: ClassVar[words.Kinds] = words.OF_TOPOLOGIES
 
@@ -136,10 +142,11 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its
-    propagation, one way. The others are as in :class:`LinkSpec`, 0 where a link is never paused, and where
-    there is no host; ``host_jitter`` has (per cent, ns). ``pfc`` and ``tolerance_ppb`` are None where they
-    are off, for what is not there has no part in a plan's identity."""
+    """:class:`LinkSpec` in plain numbers. ``buffer_bytes`` is per level and port. ``xoff_bytes``
+    and ``xon_bytes`` are 0 on links that are never paused, ``host_ns`` is 0 between switches.
+    ``host_jitter`` has (per cent, ns). ``pfc`` and ``tolerance_ppb`` are None where they are off,
+    so that plans without them keep their hash.
+    """
 
     model: str
     rate_bps: int
@@ -156,7 +163,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 def told_tolerance(link: Link) -> str:
-    """Behind a link's rate, how much faster it may be, in words; empty for an exact one."""
+    """Return the tolerance of a link's rate in words, to follow the rate; empty for an exact link."""
     return f" (up to {link.tolerance_ppb / 1e3:g} ppm more)" if link.tolerance_ppb else ""
 
 
@@ -169,11 +176,12 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
-    a ``fabric`` has none. ``cables`` are more links between switches, of a network that is no tree. ``link``
-    is that of every host, ``trunk`` every one between switches; ``jittery`` are the hosts that draw a part of
-    their time, each with its (per cent, ns). ``faster_ppb`` is by how much each of ``joined`` is faster than
-    its rate, in billionths; empty before that is drawn."""
+    """A resolved and checked network in plain numbers. ``edges`` are (switch, node below it) in the
+    file's order; a ``fabric`` has none. ``cables`` are further links between switches, if the
+    network is not a tree. ``link`` is the link of every host, ``trunk`` that between switches.
+    ``jittery`` has the hosts with jitter, each with its (per cent, ns). ``faster_ppb`` is the
+    excess of each link of ``joined`` over its rate, in billionths; empty before it is drawn.
+    """
 
     NOT_RUN: ClassVar = ("topology",)
 
@@ -191,17 +199,20 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     faster_ppb: tuple[int, ...] = ()
 
     def drawn(self, seed: int) -> Network:
-        """The network with the rates that its links have in a trial of this seed. A fabric's are equal."""
+        """Return the network with the link rates of a trial with this seed. In a fabric all are
+        equal.
+        """
         most_ppb = self.link.tolerance_ppb
         if not most_ppb or self.fabric is not None:
             return self
-        chance = random.Random(f"links {seed}")
-        faster_ppb = tuple(chance.randint(0, most_ppb) for _ in self.joined)
+        generator = random.Random(f"links {seed}")
+        faster_ppb = tuple(generator.randint(0, most_ppb) for _ in self.joined)
         return msgspec.structs.replace(self, faster_ppb=faster_ppb)
 
     def skeleton(self) -> Network:
-        """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
-        links."""
+        """Return the part of the network that trials must share to use the same machine state:
+        everything except what a trial sets when it shapes the links.
+        """
         plain = msgspec.structs.replace(
             self.link,
             rate_bps=10**7,
@@ -223,11 +234,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def joined(self) -> tuple[tuple[str, str], ...]:
-        """What links join: ``edges``, then ``cables``."""
+        """The pairs of nodes that links join: ``edges``, then ``cables``."""
         return (*self.edges, *self.cables)
 
     def links(self) -> tuple[Link, ...]:
-        """The link of each of ``joined``."""
+        """Return the link of each pair in ``joined``."""
         switches, jittery = set(self.switches), dict(self.jittery)
         nominal = [
             *(
@@ -247,28 +258,29 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def told_hosts(self) -> str:
-        """What hosts take, in words; empty where that is nothing."""
+        """The time that hosts take, in words; empty if there is none."""
         if not self.link.host_ns and not self.jittery:
             return ""
         drawn: dict[tuple[tuple[float, int], ...], list[str]] = {}
         for host, points in self.jittery:
             drawn.setdefault(points, []).append(host)
         more = (
-            f", and in{'' if len(at) == len(self.hosts) else ' at ' + ', '.join(at)} {Quantiles(points)} more"
-            for points, at in drawn.items()
+            f", and in{'' if len(names) == len(self.hosts) else ' at ' + ', '.join(names)} "
+            f"{Quantiles(points)} more"
+            for points, names in drawn.items()
         )
         return f"hosts take {Duration(self.link.host_ns)} in and out{''.join(more)}"
 
     @property
     def told_links(self) -> str:
-        """The links' rates in words."""
+        """The rates of links in words."""
         between = (
             ""
             if self.trunk.rate_bps == self.link.rate_bps
             else f" ({told_rate(self.trunk.rate_bps)} between switches)"
         )
-        off = "" if self.fabric is not None else told_tolerance(self.link)
-        return f"{told_rate(self.link.rate_bps)}{between} links{off}"
+        tolerance = "" if self.fabric is not None else told_tolerance(self.link)
+        return f"{told_rate(self.link.rate_bps)}{between} links{tolerance}"
 
     @property
     def slowest_bps(self) -> int:
@@ -277,13 +289,13 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def time_scale(self) -> int:
-        """How many times shorter times are than on links of 10 Mb/s."""
+        """The factor by which times are shorter than on links of 10 Mb/s."""
         fastest_bps = max(self.link.rate_bps, self.trunk.rate_bps)
-        return next((one for one in TIME_SCALES if one * COURSES_BPS >= fastest_bps), TIME_SCALES[-1])
+        return next((scale for scale in TIME_SCALES if scale * COURSES_BPS >= fastest_bps), TIME_SCALES[-1])
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Every switch, the root first; of a fabric the racks', then the spines."""
+        """Every switch, the root first; in a fabric the racks' switches, then the spines."""
         if self.fabric is not None:
             return (
                 *(f"rack{n + 1}" for n in range(self.fabric.racks)),
@@ -306,8 +318,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return {host: f"10.0.0.{index + 1}" for index, host in enumerate(self.hosts)}
 
     def ports(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
-        """Both ends of every link, the upper one first, as (node, interface) and with Mininet's names: a
-        switch's ports are numbered from 1 in the order of its links."""
+        """Return both ends of every link as (node, interface), the upper one first. Names are
+        Mininet's: a switch's ports are numbered from 1 in the order of its links.
+        """
         hosts = set(self.hosts)
         count = dict.fromkeys(self.switches, 0)
 
@@ -320,7 +333,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return tuple((port(above), port(below)) for above, below in self.edges)
 
     def interfaces(self) -> dict[tuple[str, str], str]:
-        """The interface by which a node sends to its neighbour, by (node, neighbour)."""
+        """Return the interface by which a node sends to its neighbour, by (node, neighbour)."""
         return {
             (source, destination): device
             for above, below in self.ports()
@@ -328,23 +341,24 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         }
 
     def switch_ports(self) -> list[str]:
-        """The interface of every switch port, in the order of the links."""
+        """Return the interface of every switch port, in the order of the links."""
         switches = set(self.switches)
         return [device for pair in self.ports() for node, device in pair if node in switches]
 
     def vlan_device(self, host: str) -> str:
-        """The VLAN device of a host, which has its address."""
+        """Return the VLAN device of a host, which has the host's address."""
         return f"{host}-eth0.{self.vlan}"
 
     def by_device(self) -> dict[str, Link]:
-        """The link of the interface at each of its ends."""
+        """Return the link of each interface."""
         links = self.links()[: len(self.edges)]
         return {device: link for link, ends in zip(links, self.ports(), strict=True) for _, device in ends}
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
-        """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in
-        a fabric by its first spine, in a graph by the first of the shortest ways when all cables
-        work."""
+        """Return the directed links (from, to) that a frame crosses from host ``source`` to host
+        ``destination``: in a fabric through its first spine, in a graph on the first shortest path
+        when all cables work.
+        """
         if self.fabric is not None:
             racks = [
                 f"rack{(int(host[1:]) - 1) // self.fabric.hosts_per_rack + 1}"
@@ -369,8 +383,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return tuple(itertools.pairwise(nodes))
 
     def speeds(self, source: str, destination: str) -> tuple[tuple[int, int], ...]:
-        """Rate in bit/s and least delay in ns of each link from host ``source`` to host ``destination``, with
-        what these two take."""
+        """Return rate in bit/s and minimum delay in ns of each link from host ``source`` to host
+        ``destination``, including the time that these two hosts take."""
         hosts, path = {source, destination}, self.path(source, destination)
         if self.faster_ppb:
             joined = {frozenset(ends): link for ends, link in zip(self.joined, self.links(), strict=True)}

@@ -1,7 +1,8 @@
-"""Quantities with units, as written in TOML files and on the command line: ``10Mbit``, ``28.8ms``, ``1550B``.
+"""Parse and print quantities with units, as in TOML files and on the command line: ``10Mbit``,
+``28.8ms``.
 
-A bare number is refused where a unit is due: a rate of "10" is how the published scripts came to be wrong by
-a factor of ten.
+A number without a unit is an error: a rate of "10" made the published scripts wrong by a factor of
+ten.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ class Quantity(int):
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Read ``text`` (such as ``28.8ms``); raise :class:`UsageError` unless it is a whole number of base
-        units."""
+        """Parse ``text`` (such as ``28.8ms``). Raise :class:`UsageError` unless it is a whole
+        number of base units.
+        """
         name = cls.__name__.lower()
         match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[2] not in cls.units:
@@ -36,7 +38,7 @@ class Quantity(int):
             )
         value = Decimal(match[1]) * cls.units[match[2]]
         if value != value.to_integral_value():
-            raise UsageError(f"{text!r} is not a whole number of {cls.base}")
+            raise UsageError(f"{text!r} is not a whole number of {cls.base}: round it")
         return cls(int(value))
 
     def __str__(self) -> str:
@@ -50,7 +52,9 @@ class Quantity(int):
 
 
 class Rate(Quantity):
-    """A link rate in bit/s, on the wire: with preamble, frame check sequence and inter-frame gap."""
+    """A link rate in bit/s on the wire, including preamble, frame check sequence and inter-frame
+    gap.
+    """
 
     base = "bit/s"
     units: ClassVar[dict[str, int]] = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
@@ -58,7 +62,7 @@ class Rate(Quantity):
 
 
 class Duration(Quantity):
-    """A time in ns."""
+    """A duration in ns."""
 
     base = "ns"
     units: ClassVar[dict[str, int]] = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -82,47 +86,48 @@ class Tolerance(Quantity):
 
 
 def told_rate(bps: float) -> str:
-    """A rate in a sentence: "10 Mb/s", "10 Gb/s"."""
+    """Return a rate as text for a sentence: "10 Mb/s", "10 Gb/s"."""
     return f"{bps / 1e9:.4g} Gb/s" if bps >= 1e9 else f"{bps / 1e6:.4g} Mb/s"
 
 
 class Quantiles:
-    """A time that is drawn: what so many per cent of the draws do not exceed, with straight lines between, as
-    text such as ``0:25us,50:85us,100:126us``; empty: none.
+    """A distribution of times by its quantiles, with linear interpolation, as text such as
+    ``0:25us,50:85us,100:126us``: half of the drawn times are at most 85us. Empty text: no time.
 
     ``points`` are (per cent, ns), from 0 to 100.
     """
 
     __slots__ = ("points",)
 
-    MOST = 32
-    """Points."""
+    MAX_POINTS = 32
 
     def __init__(self, points: tuple[tuple[float, int], ...] = ()) -> None:
         self.points = points
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Read ``text``; raise :class:`UsageError` unless it has such points, which ascend."""
+        """Parse ``text``. Raise :class:`UsageError` unless its points ascend from 0 to 100 per
+        cent.
+        """
         if text == "":
             return cls()
-        wrong = UsageError(
-            f"{text!r} is no distribution: write per cent and time, from 0 to 100 and ascending, such as "
+        malformed = UsageError(
+            f"{text!r} is not a distribution: write per cent and time, from 0 to 100 and ascending, such as "
             "'0:25us,50:85us,100:126us'"
         )
         if not isinstance(text, str):
-            raise wrong
+            raise malformed
         points = []
         for point in text.split(","):
             percent, colon, time = point.partition(":")
             if not colon or not re.fullmatch(r"\s*[0-9]+(\.[0-9]{1,4})?\s*", percent):
-                raise wrong
+                raise malformed
             points.append((float(percent), int(Duration.parse(time))))
         shares, times = zip(*points, strict=True)
-        if (shares[0], shares[-1]) != (0, 100) or len(points) > cls.MOST:
-            raise wrong
+        if (shares[0], shares[-1]) != (0, 100) or len(points) > cls.MAX_POINTS:
+            raise malformed
         if list(shares) != sorted(set(shares)) or list(times) != sorted(times):
-            raise wrong
+            raise malformed
         return cls(tuple(points))
 
     def __str__(self) -> str:
@@ -139,11 +144,11 @@ class Quantiles:
 
 
 def decode(kind: type, value: Any) -> Any:
-    """``dec_hook`` for msgspec: read quantities from their text."""
+    """``dec_hook`` for msgspec: parse quantities from text."""
     if issubclass(kind, Quantity | Quantiles):
         try:
             return kind.parse(value)
-        except UsageError as error:  # msgspec adds the place to a ValueError, and to no other
+        except UsageError as error:  # msgspec adds the location to a ValueError only
             raise ValueError(str(error)) from None
     raise NotImplementedError(kind)
 

@@ -1,4 +1,4 @@
-"""From a topology's file to its network: what each entry becomes, and which cannot be."""
+"""Resolve and check a topology: turn the entries of its file into a network."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from qjump_mn.model.graph import Pairs
 from qjump_mn.model.topology import FASTEST_BPS, FabricSpec, Failure, Link, LinkSpec, Network, TopologySpec
 from qjump_mn.model.units import Duration, Rate, Tolerance
 
-MOST_OFF_PPB = 10**6
+MAX_TOLERANCE_PPB = 10**6
 """Ten times what IEEE 802.3 allows."""
 
-MOST_FABRIC_HOSTS = 131_072
-"""Names and tables of each are kept; the simulator itself numbers more."""
+MAX_FABRIC_HOSTS = 131_072
+"""We keep names and tables of each host. The simulator itself can have more."""
 
 
 def resolve_network(name: str, spec: TopologySpec, place: str, link: LinkSpec) -> Network:
-    """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong.
+    """Return ``spec`` as a network in plain numbers. Raise :class:`UsageError` that names a wrong
+    entry.
 
-    ``place``: whose ``link`` it is, which no topology's file has: the experiment's, an arm's. What only the
-    emulation cannot do is for :func:`check_emulated`.
+    ``place`` is the location of ``link``, which comes from an experiment or an arm, not from a
+    topology's file. :func:`check_emulated` checks what only the emulation cannot do.
     """
     where = f"topology {name!r}"
     if not 1 <= spec.vlan <= 4094:
@@ -52,73 +53,76 @@ def resolve_network(name: str, spec: TopologySpec, place: str, link: LinkSpec) -
     if spec.fabric is not None:
         _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:
-        raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
+        raise UsageError(f"{where}: a network needs at least two hosts (got {len(network.hosts)})")
     _check_flow_control(place, network)
     return network
 
 
 def check_emulated(network: Network) -> None:
-    """Raise :class:`UsageError` for a network that only the simulator can have."""
+    """Raise :class:`UsageError` for a network that only the simulator supports."""
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
         raise UsageError(
-            f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or "
-            "another topology"
+            f"{where}: the emulation supports trees only, not a fabric: use --backend simulator or another "
+            "topology"
         )
     if network.cables or network.failures:
         raise UsageError(
-            f"{where}: loops and failing cables are for the simulator, the emulation has trees: use "
-            "--backend simulator or another topology"
+            f"{where}: the emulation supports trees only, without loops and failing cables: use --backend "
+            "simulator or another topology"
         )
     if len(network.hosts) > 250:
         raise UsageError(
-            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250"
+            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250, or "
+            "--backend simulator"
         )
     words.check(words.DEVICE, where, *network.switch_ports(), *map(network.vlan_device, network.hosts))
     model, switches = registry.of(network.model), set(network.switch_ports())
     for device, link in network.by_device().items():
-        # A link model may have longer names of its own, which it refuses.
+        # A link model may derive longer names, and refuse these.
         model.shape(link, device, on_switch=device in switches, seed=0)
 
 
 def _joined(where: str, spec: TopologySpec) -> tuple[Pairs, Pairs]:
-    """What hangs below which switch, and the cables beside that tree."""
+    """Return the edges (switch, node below it) and the further cables."""
     above = _above(where, spec)
     if spec.fabric is not None and spec.switches:
-        raise UsageError(f"{where}: it has both a fabric and switches: leave one of them out")
+        raise UsageError(f"{where}: fabric and switches exclude each other: leave one of them out")
     edges = tuple((switch, node) for switch, below in spec.switches.items() for node in below)
     cables = tuple(spec.cables)
     if spec.fat_tree is not None:
         if spec.switches or spec.fabric is not None or cables:
-            raise UsageError(f"{where}: it has a fat_tree and more: leave the one or the other out")
+            raise UsageError(
+                f"{where}: fat_tree excludes switches, fabric and cables: leave it or the others out"
+            )
         edges, cables = graph.fat_tree(where, spec.fat_tree.ports)
     roots = [switch for switch in spec.switches if switch not in above]
     if cables:
         graph.check(where, edges, cables)
     elif len(roots) != 1 and spec.fabric is None:
         raise UsageError(
-            f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing"
+            f"{where}: the switches must form a single tree with one root (got {', '.join(roots) or 'none'})"
         )
     return edges, cables
 
 
 def _above(where: str, spec: TopologySpec) -> dict[str, str]:
-    """The switch above each node that has one."""
+    """Return the switch above each node that has one."""
     above: dict[str, str] = {}
     for switch, below in spec.switches.items():
         for node in below:
             if node in above:
                 raise UsageError(
-                    f"{where}: {node!r} hangs below both {above[node]!r} and {switch!r}: give it one place"
+                    f"{where}: {node!r} is below both {above[node]!r} and {switch!r}: list it once"
                 )
             above[node] = switch
     for node in above:
-        way = [node]
-        while way[-1] in above:
-            way.append(above[way[-1]])
-            if way.count(way[-1]) > 1:
+        path = [node]
+        while path[-1] in above:
+            path.append(above[path[-1]])
+            if path.count(path[-1]) > 1:
                 raise UsageError(
-                    f"{where}: {' > '.join(reversed(way))} is a loop: the switches must form a tree"
+                    f"{where}: {' > '.join(reversed(path))} is a loop: the switches must form a tree"
                 )
     return above
 
@@ -129,23 +133,27 @@ def _failures(where: str, spec: TopologySpec, edges: Pairs, cables: Pairs) -> tu
         if frozenset(failure.between) not in joined:
             raise UsageError(f"{where}: failures: there is no cable between {' and '.join(failure.between)}")
     return tuple(
-        Failure(between=one.between, down_ns=int(one.down), up_ns=None if one.up is None else int(one.up))
-        for one in spec.failures
+        Failure(
+            between=failure.between,
+            down_ns=int(failure.down),
+            up_ns=None if failure.up is None else int(failure.up),
+        )
+        for failure in spec.failures
     )
 
 
 def _jittery(
     where: str, link: LinkSpec, hosts: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[tuple[float, int], ...]], ...]:
-    """The hosts that take a time that is drawn, and its quantiles."""
-    if strangers := set(link.host_jitter_of) - set(hosts):
-        raise UsageError(f"{where}: link.host_jitter_of: there is no host {min(strangers)!r}")
+    """Return the hosts with jitter, each with its quantiles (per cent, ns)."""
+    if unknown := set(link.host_jitter_of) - set(hosts):
+        raise UsageError(f"{where}: link.host_jitter_of: there is no host {min(unknown)!r}")
     drawn = ((host, link.host_jitter_of.get(host, link.host_jitter).points) for host in hosts)
     return tuple((host, points) for host, points in drawn if points)
 
 
 def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
-    """A host's link, and one between switches."""
+    """Return the link of a host, and a link between switches."""
     edge = Link(
         model=spec.model,
         rate_bps=int(spec.rate),
@@ -170,56 +178,60 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
 
 
 def _check_link(where: str, prefix: str, link: Link) -> None:
-    """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with ``prefix``:
-    they may come from an experiment, a scheme, an arm or the command line."""
+    """Raise :class:`UsageError` for settings of a link that are out of range. Their names begin
+    with ``prefix``; they may come from an experiment, a scheme, an arm or the command line.
+    """
     full = theory.frame_bytes(link.mtu_bytes)
     if not 10**5 <= link.rate_bps <= FASTEST_BPS:
-        wrong = f"link.{prefix}rate = {Rate(link.rate_bps)}"
-        raise UsageError(f"{where}: {wrong} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
+        setting = f"link.{prefix}rate = {Rate(link.rate_bps)}"
+        raise UsageError(f"{where}: {setting} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
     if link.buffer_bytes < full:
-        wrong = f"link.{prefix}buffer = {link.buffer_bytes}B"
-        raise UsageError(f"{where}: {wrong} holds no full-size frame: use at least {full}B")
+        setting = f"link.{prefix}buffer = {link.buffer_bytes}B"
+        raise UsageError(f"{where}: {setting} is less than a full-size frame: use at least {full}B")
     if link.delay_ns > 10**9:
-        wrong = f"link.{prefix}delay = {Duration(link.delay_ns)}"
-        raise UsageError(f"{where}: {wrong} is out of range: use at most 1s")
-    if (link.tolerance_ppb or 0) > MOST_OFF_PPB:
-        wrong = f"link.tolerance = {Tolerance(link.tolerance_ppb or 0)}"
-        raise UsageError(f"{where}: {wrong} is out of range: use at most {Tolerance(MOST_OFF_PPB)}")
+        setting = f"link.{prefix}delay = {Duration(link.delay_ns)}"
+        raise UsageError(f"{where}: {setting} is out of range: use at most 1s")
+    if (link.tolerance_ppb or 0) > MAX_TOLERANCE_PPB:
+        setting = f"link.tolerance = {Tolerance(link.tolerance_ppb or 0)}"
+        raise UsageError(f"{where}: {setting} is out of range: use at most {Tolerance(MAX_TOLERANCE_PPB)}")
     slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
     if slowest > 10**9:
-        raise UsageError(f"{where}: a host that takes {Duration(slowest)} is out of range: use at most 1s")
+        raise UsageError(f"{where}: a host time of {Duration(slowest)} is out of range: use at most 1s")
     registry.of(link.model, f"{where}: link.model").check(where, link)
 
 
 def _check_fabric(where: str, spec: FabricSpec) -> None:
-    limits = {"racks": MOST_FABRIC_HOSTS, "hosts_per_rack": MOST_FABRIC_HOSTS, "spines": 1024}
-    for field, most in limits.items():
-        if not 1 <= getattr(spec, field) <= most:
+    limits = {"racks": MAX_FABRIC_HOSTS, "hosts_per_rack": MAX_FABRIC_HOSTS, "spines": 1024}
+    for field, limit in limits.items():
+        if not 1 <= getattr(spec, field) <= limit:
             raise UsageError(
-                f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}"
+                f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {limit}"
             )
-    if spec.racks * spec.hosts_per_rack > MOST_FABRIC_HOSTS:
+    if spec.racks * spec.hosts_per_rack > MAX_FABRIC_HOSTS:
         raise UsageError(
             f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many: use at most "
-            f"{MOST_FABRIC_HOSTS}"
+            f"{MAX_FABRIC_HOSTS}"
         )
 
 
 def _check_flow_control(where: str, network: Network) -> None:
-    """Raise :class:`UsageError` unless thresholds fit each other, and a port's buffer what all others may
-    send before they are paused.
+    """Raise :class:`UsageError` unless xon and xoff fit each other, and a port's buffer holds what
+    all other ports may send before they are paused.
 
-    Behind the threshold comes what is on its way while the pause is: the frame that reached it, one that
-    keeps the pause waiting, one that its receiver has begun, one being switched, and what the link holds.
+    While the pause takes effect, more bytes arrive than the threshold: the frame that reached it,
+    one that delays the pause, one that the paused sender has begun, one in the switch, and what is
+    on the link.
     """
     xoff, xon = network.link.xoff_bytes, network.link.xon_bytes
     if not xoff and not xon:
         if network.link.pfc:
-            raise UsageError(f"{where}: pfc = true pauses levels by thresholds: give xoff and xon too")
+            raise UsageError(f"{where}: pfc = true needs thresholds: set xoff and xon too")
         return
     full = theory.frame_bytes(network.mtu_bytes)
     if not full <= xon < xoff:
-        raise UsageError(f"{where}: xoff = {xoff}B and xon = {xon}B do not fit: use {full}B <= xon < xoff")
+        raise UsageError(
+            f"{where}: xoff = {xoff}B and xon = {xon}B do not fit each other: use {full}B <= xon < xoff"
+        )
     every = network.links()
     for switch in network.switches:
         links = [link for ends, link in zip(network.joined, every, strict=True) if switch in ends]

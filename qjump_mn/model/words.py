@@ -1,8 +1,8 @@
-"""The one door for words from outside: which characters and how many bytes each kind of word may have.
+"""Validate all text from outside: the characters and the length that each kind of word may have.
 
-A word is a name, a label, a tc line or any other text of a file, a setting or a stranger's run. A kind is
-as strict as the strictest place that its words reach: a file's name, an expression of the claims, the name of
-an interface, a shell script, a terminal or a page.
+A word is a name, a label, a tc line or any other text in a file, a setting or a stranger's run. A
+kind is as strict as the strictest use of its words: as a file's name, in an expression of a claim,
+as an interface's name, in a shell script, on a terminal or on a page.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.expression import FUNCTIONS
 
 MAX_DEPTH = 30
-"""Tables and lists within each other; the experiments of this project have 7."""
+"""Nested tables and lists; our experiments have 7 levels."""
 
-SHOWN = 60
-"""A message quotes so many characters of a wrong word."""
+MAX_QUOTED = 60
+"""The characters of a wrong word that a message quotes."""
 
 _CONTROLS = {"Cc", "Cs", "Zl", "Zp"}
-"""Unicode's categories of what moves a cursor, ends a line or is half a character."""
+"""Unicode's categories of characters that move a cursor, end a line or are half a character."""
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""They make a terminal and a page show other words than those that are read."""
+"""These make a terminal or a page show other words than a program reads."""
 
 
 class Kind(NamedTuple):
-    """What a word may be: all of ``pattern`` where there is one, else text that a terminal prints as it is,
-    with line ends and tabs only if it has ``lines``; ``reserved`` words are taken already."""
+    """The rules for a word: it must match ``pattern``, or without one, be printable text, with line
+    ends and tabs only if ``lines`` is true. ``reserved`` words are refused.
+    """
 
     noun: str
     max_bytes: int
@@ -41,10 +42,10 @@ class Kind(NamedTuple):
     reserved: frozenset[str] = frozenset()
 
     def problem(self, word: str) -> str:
-        """What is wrong with ``word``, as the end of a sentence; empty if nothing is."""
-        quoted = repr(word if len(word) <= SHOWN else f"{word[:SHOWN]}…")
+        """Return what is wrong with ``word``, as the end of a sentence; empty if nothing is."""
+        quoted = repr(word if len(word) <= MAX_QUOTED else f"{word[:MAX_QUOTED]}…")
         if word in self.reserved:
-            return f"{quoted} is reserved: take another name"
+            return f"{quoted} is reserved: choose another name"
         size = len(word.encode(errors="surrogatepass"))
         if size > self.max_bytes:
             return f"{quoted} has {size} bytes: {self.noun} has at most {self.max_bytes}"
@@ -57,8 +58,8 @@ class Kind(NamedTuple):
             return self.pattern.fullmatch(word) is not None
         allowed = "\n\t" if self.lines else ""
         return all(
-            one in allowed or (unicodedata.category(one) not in _CONTROLS and one not in _BIDI)
-            for one in word
+            letter in allowed or (unicodedata.category(letter) not in _CONTROLS and letter not in _BIDI)
+            for letter in word
         )
 
 
@@ -68,7 +69,9 @@ FILE = Kind(
     "start with a letter, a digit or _, then use letters, digits and _ . + -",
     re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"),
 )
-"""The name of an experiment, preset, scheme, topology or claim: a file or a folder may have it."""
+"""The name of an experiment, preset, scheme, topology or claim. It may become the name of a file or
+folder.
+"""
 
 WORD = Kind(
     "a valid name",
@@ -77,7 +80,7 @@ WORD = Kind(
     re.compile(r"[A-Za-z_][A-Za-z0-9_]*"),
     reserved=frozenset({*keyword.kwlist, *FUNCTIONS, "x"}),
 )
-"""The name of an arm, a workload or a number: a part of the claims' names, and of names of files."""
+"""The name of an arm, a workload or a number. It becomes a part of names in claims and of files."""
 
 NODE = Kind(
     "a valid node name",
@@ -86,21 +89,23 @@ NODE = Kind(
     re.compile(r"[A-Za-z][A-Za-z0-9]*"),
     reserved=frozenset({"lo", "switches"}),
 )
-"""A host or a switch: a network namespace, a bridge, and the begin of their interfaces' names. The machine's
-own namespace is called ``switches`` in results, and every namespace has an interface ``lo``."""
+"""The name of a host or a switch, of its namespace or bridge, and the prefix of its interfaces'
+names. Results call the machine's own namespace ``switches``, and every namespace has an interface
+``lo``.
+"""
 
 DEVICE = Kind(
     "an interface's name", 15, "use letters, digits and . -", re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 )
-"""Of a node's interface (Linux: IFNAMSIZ - 1 bytes)."""
+"""The name of a node's interface (Linux: IFNAMSIZ - 1 bytes)."""
 
 CONGESTION_CONTROL = Kind(
     "a kernel's name of a congestion control",
     15,
-    "use small letters, digits and _, such as 'dctcp'",
+    "use lower-case letters, digits and _, such as 'dctcp'",
     re.compile("[a-z0-9_]+"),
 )
-"""A part of a module's name (Linux: TCP_CA_NAME_MAX - 1 bytes)."""
+"""The name of a congestion control, part of a module's name (Linux: TCP_CA_NAME_MAX - 1 bytes)."""
 
 LINE = Kind("one line of text", 1000, "leave out line ends, tabs, control and bidirectional characters")
 """A label, a title, a key, or a line for tc."""
@@ -112,9 +117,10 @@ COMMAND = TEXT._replace(max_bytes=100_000)
 """A word of a command line (Linux: MAX_ARG_STRLEN)."""
 
 Kinds = Mapping[str, Kind]
-"""The kinds of words by their places in a table: "arms{}" are the names in the table ``arms``, "arms.*.label"
-is a value of each of its entries, "host[]" the elements of a list. Other names are lines, other values
-texts."""
+"""The kinds of words by location: "arms{}" are the names in the table ``arms``, "arms.*.label" is a
+value in each of its entries, "host[]" are the elements of a list. Other names are LINE, other
+values TEXT.
+"""
 
 OF_TOPOLOGIES: Kinds = {"switches{}": NODE, "switches.*[]": NODE, "cables[][]": NODE}
 
@@ -163,22 +169,24 @@ def check(kind: Kind, where: str, *words: str) -> None:
 
 
 def check_distinct(where: str, words: Iterable[str]) -> None:
-    """Raise :class:`UsageError` that begins with ``where`` for a word that is there twice."""
-    if twice := [word for word, count in Counter(words).items() if count > 1]:
-        raise UsageError(f"{where}: two have the name {twice[0]!r}: give one of them another")
+    """Raise :class:`UsageError` that begins with ``where`` for a word that occurs twice."""
+    if duplicates := [word for word, count in Counter(words).items() if count > 1]:
+        raise UsageError(f"{where}: two have the name {duplicates[0]!r}: rename one of them")
 
 
 def problems(raw: Any, kinds: Kinds) -> Iterator[tuple[str, str]]:
-    """The place of each wrong word in the tables of a file, and what is wrong with it, with the place.
+    """Yield the location of each wrong word in the tables of a file, and a message with this
+    location.
 
-    Nothing below a wrong name is looked at: a place has only words that may be printed.
+    Nothing below a wrong name is checked, so that a location has printable words only.
     """
     yield from _problems(raw, kinds, "", "", 0)
 
 
 def _problems(value: Any, kinds: Kinds, pattern: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
     if depth > MAX_DEPTH:
-        yield place, f"{place[:SHOWN]}…: tables and lists are nested too deeply: use at most {MAX_DEPTH}"
+        shown = f"{place[:MAX_QUOTED]}…"
+        yield place, f"{shown}: tables and lists are nested too deeply: use at most {MAX_DEPTH} levels"
     elif isinstance(value, dict):
         named = kinds.get(f"{pattern}{{}}")
         for key, inner in value.items():

@@ -1,2 +1,3 @@
-"""Trials in the simulator: as scenarios of ``qjump_sim``, run, and what is kept of them. Imported only where
-``qjump_sim`` can be."""
+"""Run trials in the simulator ``qjump_sim``. Only import this package where ``qjump_sim`` is
+installed.
+"""

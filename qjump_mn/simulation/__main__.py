@@ -1,5 +1,7 @@
-"""Runs one trial: ``python -m qjump_mn.simulation OUT < trial.json``; with no OUT it says whether the trials
-of a plan can be run, and runs none."""
+"""Simulate one trial: ``python -m qjump_mn.simulation OUT < trial.json``.
+
+Without OUT, read a plan and check that the simulator can run its trials.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from qjump_mn.simulation.progress_messages import show
 
 
 def main() -> int:
-    """Run, or check; what is wrong is one sentence on standard error, and the exit code that of its kind."""
+    """Run a trial or check a plan. Print an error as one sentence on standard error, and return its
+    exit code.
+    """
     text = sys.stdin.buffer.read()
     try:
         if len(sys.argv) == 1:

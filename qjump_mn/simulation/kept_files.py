@@ -1,4 +1,4 @@
-"""A trial simulated, and the files that are kept of it: the same bytes on every machine."""
+"""Simulate a trial and return the content of its files: the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from qjump_mn.simulation.scenario import Staged
 
 
 def check(plan: Plan) -> None:
-    """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its
-    first instant."""
-    for trial in plan.trials()[: len(plan.run.arms)]:  # another seed changes nothing of that
+    """Raise :class:`UsageError` if the simulator cannot run a trial. Each trial is only started."""
+    for trial in plan.trials()[: len(plan.run.arms)]:  # other seeds give the same answer
         _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 
 
 def simulate(trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None = None) -> dict[str, bytes]:
-    """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does.
-    ``progress`` is told twice a second how far it has come."""
+    """Simulate a trial and return its files by their paths in its folder. ``progress`` is called
+    twice a second. Raise :class:`UsageError` like :func:`check`.
+    """
     staged = Staged(trial)
     scenario = staged.scenario
     outcome = _run(scenario, trial, sampling.watch(trial.network, staged.end), progress)
@@ -54,7 +54,7 @@ def simulate(trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None
             if outcome.series is None
             else {series.NAME: msgspec.json.encode(sampling.series(trial.network, outcome.series)) + b"\n"}
         ),
-        "asbuilt/scenario.json": _json({**_told(scenario), "seed": scenario.seed}),
+        "asbuilt/scenario.json": _json({**_described(scenario), "seed": scenario.seed}),
         "trial.json": _json({"trial": trial, **facts}),
     }
 
@@ -63,8 +63,10 @@ def _json(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"
 
 
-def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
-    """Everything of a scenario but its network, which the trial has, with the kind of what has several."""
+def _described(scenario: qjump_sim.Scenario) -> dict[str, object]:
+    """Return all settings of a scenario except its network, which the trial has; each part with its
+    kind.
+    """
     scheme = scenario.scheme
     assert isinstance(scheme, qjump_sim.Scheme)
     parts = {
@@ -84,7 +86,7 @@ def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
 
 
 def _with_units(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A time that stands for a limit is told from bytes by its unit."""
+    """Write a limit in time as {"ps": …}, to distinguish it from one in bytes."""
     return {name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value for name, value in items}
 
 

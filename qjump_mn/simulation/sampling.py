@@ -1,4 +1,4 @@
-"""A trial's series: the simulator's samples, of which the ports with the longest queues are kept."""
+"""Sample a simulated trial, and keep the series of the ports with the longest queues."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ from qjump_mn.results.series import Port, Series
 from qjump_mn.simulation.scenario import numbers
 
 _SAMPLES = 500
-"""At most: more than a screen is wide in the parts that a reader compares."""
+"""The maximum number of samples: more than the pixels of a screen that a reader compares."""
 _VALUES = 4_000_000
-"""That a series holds at most, 32 MB: networks of many ports have fewer samples."""
+"""The maximum number of values in a series, 32 MB: networks with many ports get fewer samples."""
 _PORTS = 8
-"""That are kept: nobody tells more lines apart (`qjump_mn.programs.tracks`, which would bring pyarrow)."""
+"""The number of ports kept: readers cannot distinguish more lines. `qjump_mn.programs.tracks` has
+the same number, but would import pyarrow.
+"""
 _CLASSES = ("ACKs", *map(str, range(7, -1, -1)))
-"""In the simulator's order, whose level 0 is the most urgent; here 7 is, as in 802.1Q."""
+"""In the simulator's order, in which level 0 is the most urgent. Here it is 7, as in 802.1Q."""
 _LEAST = 50
-"""Fewer samples than this are no line."""
+"""The minimum number of samples for a line."""
 _EVERY = 10 * qjump_sim.US
-"""Where nobody knows when a run ends, to begin with: as often as there are too many samples, every second
-is forgotten."""
+"""The first interval if the end of a run is unknown. At too many samples, every second one is
+dropped.
+"""
 
 
 def watch(network: Network, end: int | None) -> qjump_sim.Watch | None:
-    """What the simulator is to sample until the measurement's ``end`` in ps, or the run's; None where a
-    network has too many ports."""
+    """Return what the simulator samples until ``end``, the end of the measurement in ps, or until
+    the end of the run; None if the network has too many ports.
+    """
     fabric = network.fabric
     cables = len(network.edges) + len(network.cables)
     if fabric is not None:
@@ -41,7 +45,7 @@ def watch(network: Network, end: int | None) -> qjump_sim.Watch | None:
 
 
 def series(network: Network, sampled: qjump_sim.Series) -> Series:
-    """What is kept of it."""
+    """Return the series of the ports with the longest queues."""
     longest = sampled.queued.max(axis=0)
     order = np.argsort(-longest, kind="stable")
     waiting = [int(port) for port in order if longest[port]]
@@ -55,16 +59,16 @@ def series(network: Network, sampled: qjump_sim.Series) -> Series:
     dropped, again, marked, timeouts = sampled.totals.T.tolist()
     kept = waiting[:_PORTS]
 
-    def of(port: int) -> Port:
+    def port_series(port: int) -> Port:
         near, far = (name(end) for end in sampled.ports[port])
         return Port((near, far), sampled.queued[:, port].tolist(), _levels(sampled, port))
 
-    ports = [of(port) for port in kept]
+    ports = [port_series(port) for port in kept]
     return Series(sampled.at.tolist(), ports, len(waiting) - len(kept), dropped, again, marked, timeouts)
 
 
 def _levels(sampled: qjump_sim.Series, port: int) -> dict[str, list[int]]:
-    """What waited at a port by its class, of those that there were."""
+    """Return the queued bytes at a port by class, without classes that are always empty."""
     if sampled.levels is None:
         return {}
     waiting = sampled.levels[:, port, :]

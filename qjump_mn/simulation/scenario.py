@@ -1,4 +1,4 @@
-"""A trial as a scenario of the simulator, and what that yields as the tables of its workloads."""
+"""Translate a trial to a scenario of the simulator, and its outcome to the tables of its workloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 
 def topology(network: Network) -> qjump_sim.network.Topology:
-    """The network, with what its hosts draw and which cables fail."""
+    """Return the network with its hosts' jitter and failing cables, as the simulator's type."""
     fabric = network.fabric
     drawn = [(host, quantiles(points)) for host, points in network.jittery]
     if fabric is None:
@@ -44,25 +44,27 @@ def topology(network: Network) -> qjump_sim.network.Topology:
 
 
 def numbers(network: Network) -> Mapping[str, int]:
-    """The simulator's number of each host."""
-    made = topology(network)
+    """Return the simulator's number of each host."""
+    simulated = topology(network)
     return (
         {name: number for number, name in enumerate(network.hosts)}
-        if isinstance(made, qjump_sim.LeafSpine)
-        else made.numbers()
+        if isinstance(simulated, qjump_sim.LeafSpine)
+        else simulated.numbers()
     )
 
 
 class Staged:
-    """A trial that is ready to be simulated: its ``scenario``, and how to read what comes of it."""
+    """A trial that is ready to be simulated: its ``scenario``, and the methods to read its outcome."""
 
     def __init__(self, trial: Trial) -> None:
-        """Raise :class:`UsageError` with the place of what the simulator has not."""
+        """Raise :class:`UsageError`, with the location, for settings that the simulator does not
+        have.
+        """
         where = f"arms.{trial.arm.name}"
-        made = topology(trial.network)
-        treated = scheme(trial.arm, made)
-        assert isinstance(treated, qjump_sim.Scheme)
-        self._stage = Stage.of(trial, numbers(trial.network), treated.transport.data_bytes)
+        network = topology(trial.network)
+        simulated_scheme = scheme(trial.arm, network)
+        assert isinstance(simulated_scheme, qjump_sim.Scheme)
+        self._stage = Stage.of(trial, numbers(trial.network), simulated_scheme.transport.data_bytes)
         self._parts = [(plan, _program(plan, where)) for plan in trial.arm.workloads]
         try:
             self._apps = [part.apps(plan, self._stage) for plan, part in self._parts]
@@ -70,44 +72,48 @@ class Staged:
             raise UsageError(f"{where}: {error}") from None
         drawn = [part.flows(plan) for plan, part in self._parts if part.flows]
         if len(drawn) > 1:
-            raise UsageError(f"{where}: {len(drawn)} workloads of program flows: give the simulator one")
+            raise UsageError(
+                f"{where}: the simulator needs a single workload of program flows (got {len(drawn)})"
+            )
         traffic: dict[str, Any] = {"flows": drawn[0]} if drawn else {}
         self.scenario = qjump_sim.Scenario(
-            topology=made,
-            scheme=treated,
+            topology=network,
+            scheme=simulated_scheme,
             seed=trial.seed,
-            # What lasts for a time asks for nothing new after it, and all that it has asked for is waited
-            # for, as are flows.
+            # Workloads with a duration send nothing new after it. The run waits for their last answers, and
+            # for all flows.
             apps=[app for workload_apps in self._apps for app in workload_apps],
             **traffic,
         )
 
     def window_s(self, outcome: qjump_sim.Outcome) -> tuple[float, float]:
-        """When the measurement began and ended, after the start; without a duration it ends with the last
-        event."""
+        """Return begin and end of the measurement, in s after the start. Without a duration, it
+        ends with the last event.
+        """
         lasting = self._stage.trial.duration_ns
         return self._stage.began / qjump_sim.S, (self._stage.ended if lasting else outcome.end) / qjump_sim.S
 
     @property
     def end(self) -> int | None:
-        """When the measurement ends, in ps; None: with the last event."""
+        """The end of the measurement in ps; None if it ends with the last event."""
         return self._stage.ended if self._stage.trial.duration_ns else None
 
     @property
     def began_ns(self) -> int:
-        """When it began, in ns."""
+        """The begin of the measurement in ns."""
         return self._stage.began // qjump_sim.NS
 
     def tables(self, outcome: qjump_sim.Outcome) -> Iterator[tuple[WorkloadPlan, Rows]]:
-        """Each workload with the rows of its table."""
+        """Yield each workload with the rows of its table."""
         results = iter(outcome.apps)
         for (plan, part), workload_apps in zip(self._parts, self._apps, strict=True):
             yield plan, part.rows(plan, self._stage, [next(results) for _ in workload_apps], outcome)
 
 
 def _program(plan: WorkloadPlan, where: str) -> Simulated:
-    """The program of a workload; raise :class:`UsageError` that begins with ``where`` if the simulator does
-    not know it."""
+    """Return the simulated program of a workload. Raise :class:`UsageError` that begins with
+    ``where`` if the simulator does not have it.
+    """
     part = registry.simulated(plan)
     if part is None:
         raise UsageError(

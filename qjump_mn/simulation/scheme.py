@@ -1,4 +1,4 @@
-"""A scheme as the simulator has it: one of its own, with what a scheme file and the arm's limiter change."""
+"""Translate an arm's scheme to a scheme of the simulator, with the changes of its file and limiter."""
 
 from __future__ import annotations
 
@@ -23,29 +23,33 @@ _CONGESTION: dict[str, Any] = {kind.__name__.lower(): kind for kind in typing.ge
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
 _TIME = "Duration"
-"""The unit of settings in ps, which an experiment gives with a unit."""
+"""Settings of this unit are in ps in the simulator, and have a unit in experiments."""
 _LINUX = "linux"
-"""``like`` this, hosts and switches are those of the emulation."""
+"""With this ``like``, hosts and switches behave as in the emulation."""
 _CONNECTIONS = 4095
-"""That a pair of hosts keeps open: what programs of the emulation open beforehand is open."""
-_SAID = {bool: "true or false", int: "a whole number", float: "a number"}
+"""The connections that each pair of hosts keeps open, as the emulation's programs connect in
+advance.
+"""
+_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number"}
 _G = "g_shift"
 _NONE = "none"
-"""Where the simulator has None: no limit, no delayed ACK, never."""
+"""Stands for None in the simulator: no limit, no delayed ACK, never."""
 _BUFFER_BYTES = "buffer-bytes"
-"""What a port holds, whatever its packets' sizes; "buffer" is as many full packets."""
+"""The buffer of a port in bytes; "buffer" is the same in full packets."""
 _HOST_BYTES = 2**30
-"""Of a host's own queue with priorities, more than all windows together: Linux's TCP does not hand down what
-that would drop."""
+"""The size of a host's own priority queue: more than all windows together, because Linux's TCP does
+not send what this queue would drop.
+"""
 _NS2_MEAN_BYTES = 500
-"""Of a packet, by default in ns-2, whose automatic thresholds count such packets."""
+"""ns-2's default packet size, for which it computes automatic thresholds."""
 
 Settings = Mapping[str, Setting]
 
 
 def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Scheme:
-    """What hosts and queues do in an arm; raise :class:`UsageError` with the place of what the simulator has
-    not."""
+    """Return the scheme of an arm. Raise :class:`UsageError`, with the location, for settings that
+    the simulator does not have.
+    """
     where = f"scheme {arm.scheme.name!r}: simulator"
     spec, network = arm.scheme.simulator, arm.network
     if spec is None:
@@ -81,7 +85,7 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
 
 
 def _check_transport(arm: ArmPlan, where: str) -> None:
-    """Raise :class:`UsageError` where hosts have another TCP than the simulator's for this scheme."""
+    """Raise :class:`UsageError` if the scheme's TCP differs from the simulator's for this scheme."""
     spec, scheme = arm.scheme.simulator, arm.scheme
     if spec is None or spec.like != _LINUX or "congestion" in spec.transport:
         return
@@ -98,11 +102,12 @@ def _check_transport(arm: ArmPlan, where: str) -> None:
 
 
 def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Scheme:
-    """TCP of today, one path a flow, and at every port what the topology's link holds: drop tail, strict
-    priorities where the arm uses levels, or as long as it becomes where the link is paused.
+    """Return the emulation's scheme: Linux's TCP, one path for each flow, and the topology's
+    buffers at every port. Queues are drop-tail, strict priority if the arm uses levels, or
+    unlimited if links are paused.
 
-    A host's own queue drops nothing. Bytes are those that keep a link busy. All levels share a port's buffer,
-    and ACKs come before them (simulator/README.md).
+    A host's own queue drops nothing. Sizes are wire bytes. All levels share a port's buffer, and
+    ACKs are served first (simulator/README.md).
     """
     network = arm.network
     full = wire_bytes(network.mtu_bytes)
@@ -138,17 +143,17 @@ def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
 
 
 def cable(link: Link) -> qjump_sim.Cable:
-    """A link as the simulator has it, with what a host takes for every frame."""
+    """Return a link as the simulator's type; its delay includes the host time for each frame."""
     return qjump_sim.Cable(rate=link.rate_bps, delay=(link.delay_ns + link.host_ns) * qjump_sim.NS)
 
 
 def quantiles(points: tuple[tuple[float, int], ...]) -> qjump_sim.Quantiles:
-    """What a host draws, from (per cent, ns)."""
+    """Return (per cent, ns) points as the simulator's type."""
     return qjump_sim.Quantiles([(percent, ns * qjump_sim.NS) for percent, ns in points])
 
 
 def _check_packets(where: str, arm: ArmPlan, limiter: QJumpPlan, data_bytes: int) -> None:
-    """Raise :class:`UsageError` where a level's budget is less than a full packet of what it sends."""
+    """Raise :class:`UsageError` if a level's budget is less than a full packet of a workload."""
     for workload in arm.workloads:
         for level in workload.levels:
             budget = limiter.budget_bytes[level]
@@ -161,8 +166,10 @@ def _check_packets(where: str, arm: ArmPlan, limiter: QJumpPlan, data_bytes: int
 
 
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
-    """The arm's, with the kernel modules' rules; level 0 of the simulator is the most urgent, 7 of 802.1Q
-    is. What sch_qjump2015 does not count of a frame this does not either."""
+    """Return the arm's limiter with the rules of the kernel modules. The simulator's most urgent
+    level is 0, that of 802.1Q is 7. In mode "drop" the bytes that sch_qjump2015 does not count are
+    free here, too.
+    """
     if limiter.mode not in ("delay", "drop"):
         raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'")
     counted = limiter.overhead, limiter.mpu
@@ -202,25 +209,30 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
     return _made(where, _QUEUES[str(kind)], settings, link)
 
 
-def _weights(where: str, told: Any) -> Any:
-    """Of the levels as the simulator has them, its first the most urgent, from those of 802.1Q's 0 to 7."""
-    if not isinstance(told, list) or len(told) != len(theory.LEVELS):
-        raise UsageError(f"{where}: {told!r} are not {len(theory.LEVELS)} numbers, of levels 0 to 7")
-    return told[::-1]
+def _weights(where: str, weights: Any) -> Any:
+    """Return weights in the simulator's order, the most urgent level first, from the order of
+    802.1Q.
+    """
+    if not isinstance(weights, list) or len(weights) != len(theory.LEVELS):
+        raise UsageError(
+            f"{where}: {weights!r} are not {len(theory.LEVELS)} numbers: write one for each level from 0 to 7"
+        )
+    return weights[::-1]
 
 
-def _entries(where: str, told: Any) -> Any:
-    """A gate list from texts such as "20us 7" and "80us 0-6": a time, and the levels of 802.1Q whose gates
-    are open."""
+def _entries(where: str, texts: Any) -> Any:
+    """Parse a gate list of texts such as "20us 7" and "80us 0-6": a time, and the 802.1Q levels
+    whose gates are open.
+    """
     entries = []
-    for place, text in enumerate(told if isinstance(told, list) else [told]):
-        found = re.fullmatch(r"(\S+) ([0-7])(?:-([0-7]))?", str(text))
-        if not found:
-            raise UsageError(f"{where}[{place}]: {text!r} is not a time and levels, such as '80us 0-6'")
-        lasts, first, last = found.groups()
-        open_ones = range(int(first), int(last or first) + 1)
-        urgent_first = [theory.LEVELS[-1] - level for level in open_ones]
-        entries.append((_time(f"{where}[{place}]", lasts), urgent_first))
+    for index, text in enumerate(texts if isinstance(texts, list) else [texts]):
+        match = re.fullmatch(r"(\S+) ([0-7])(?:-([0-7]))?", str(text))
+        if not match:
+            raise UsageError(f"{where}[{index}]: {text!r} is not a time and levels, such as '80us 0-6'")
+        duration, first, last = match.groups()
+        open_levels = range(int(first), int(last or first) + 1)
+        simulated_levels = [theory.LEVELS[-1] - level for level in open_levels]
+        entries.append((_time(f"{where}[{index}]", duration), simulated_levels))
     return entries
 
 
@@ -233,8 +245,9 @@ def _pause(where: str, spec: Settings, link: Link) -> Any:
 
 
 def _automatic(target_ps: int, mean_packet: int) -> Settings:
-    """RED's thresholds for a target delay as ns-2 reckons them, half of it and three times that, in packets
-    of 500 bytes whatever they have."""
+    """Return RED's thresholds for a target delay like ns-2: half of the target, and three times
+    that, in packets of 500 bytes.
+    """
     least = target_ps // 2 * mean_packet // _NS2_MEAN_BYTES
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
@@ -281,7 +294,7 @@ def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
 
 
 def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict[str, Any]:
-    """Settings by the names of ``kind``'s fields, as these are."""
+    """Return the settings as values for the fields of ``kind``."""
     types, units_of = typing.get_type_hints(kind), qjump_sim.UNITS.get(kind.__name__, {})
     values: dict[str, Any] = {}
     for name, value in settings.items():
@@ -302,9 +315,10 @@ def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict
 
 
 def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> Any:
-    """A text where a :class:`qjump_sim.Limit` stands is a time, packets, or the buffer of a port in full
-    packets."""
-    if any(typing.get_origin(one) is typing.Literal for one in kinds):
+    """Return a setting's value. For a :class:`qjump_sim.Limit`, text is a time, a number of
+    packets, or the buffer of a port in full packets.
+    """
+    if any(typing.get_origin(kind) is typing.Literal for kind in kinds):
         return value
     limit = qjump_sim.Packets in kinds
     if not limit and (isinstance(value, str) or (isinstance(value, bool) and bool not in kinds)):
@@ -325,18 +339,18 @@ def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> An
         return qjump_sim.Time(_time(where, value))
     except UsageError:
         raise UsageError(
-            f"{where}: {value!r} is no threshold: write bytes, as in 150000, '65pkt', '7% of buffer', "
+            f"{where}: {value!r} is not a threshold: write bytes, as in 150000, '65pkt', '7% of buffer', "
             "'buffer', or a time, as in '200us'"
         ) from None
 
 
 def _wrong(where: str, value: Setting, kinds: tuple[Any, ...]) -> UsageError:
-    said = next((text for kind, text in _SAID.items() if kind in kinds), "a list")
-    return UsageError(f"{where}: {value!r} is not {said}")
+    expected = next((text for kind, text in _TYPE_NAMES.items() if kind in kinds), "a list")
+    return UsageError(f"{where}: {value!r} is not {expected}")
 
 
 def _time(where: str, value: Setting) -> int:
-    """In ps."""
+    """Parse a time; return it in ps."""
     try:
         return int(units.Duration.parse(value)) * qjump_sim.NS
     except UsageError as error:

@@ -1,5 +1,4 @@
-"""Where and when the programs of a simulated trial run: hosts' numbers, the measured time, and what packets
-weigh on the wire. Times are in ps."""
+"""Hosts and times of a simulated trial, and sizes of packets on the wire. Times are in ps."""
 
 from __future__ import annotations
 
@@ -20,39 +19,40 @@ Apps = list[apps.App]
 
 
 def wire_bytes(ip_bytes: int) -> int:
-    """What the frame of an IP packet of ``ip_bytes`` keeps a link busy for: preamble and gap count as bytes
-    of it."""
+    """Return the wire bytes of an IP packet of ``ip_bytes``, including preamble and gap."""
     return theory.AROUND_FRAME_BYTES + theory.frame_bytes(ip_bytes)
 
 
 def segments_bytes(payload: int, mtu_bytes: int) -> int:
-    """The same of a TCP segment with ``payload`` bytes, or of several, all but the last of which are full."""
+    """Return the wire bytes of ``payload`` bytes in TCP segments, of which all but the last are
+    full.
+    """
     full, rest = divmod(payload, mtu_bytes - theory.TCP_HEADERS_BYTES)
     return full * wire_bytes(mtu_bytes) + (wire_bytes(theory.TCP_HEADERS_BYTES + rest) if rest else 0)
 
 
 def level(plan: WorkloadPlan) -> int:
-    """Level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
+    """Return the simulator's level: there 0 is the most urgent, in 802.1Q it is 7."""
     return 7 - plan.level
 
 
 def flow_name(flow: tuple[str, str]) -> str:
-    """As tables have it: "h8>h10"."""
+    """Return a flow as tables show it: "h8>h10"."""
     return ">".join(flow)
 
 
 def us(latency: int, gaps: int) -> float | None:
-    """A latency in us, None of what has not come; ``gaps`` are those of :meth:`Stage.gaps`."""
+    """Return a latency in us without its ``gaps`` (:meth:`Stage.gaps`); None if nothing arrived."""
     return None if latency < 0 else (latency - gaps) / qjump_sim.US
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A trial's hosts by name, each with the simulator's number, and its times.
+    """The times of a trial, and the simulator's number of each host.
 
-    What disturbs begins at 0. What is measured begins at ``began``, asks for nothing new from ``ended`` on,
-    and meets what disturbs ``until`` the last that it asked for has passed all queues there and back, were
-    they full. A packet of the scheme's transport has ``data_bytes``.
+    Background traffic begins at 0. Measured workloads begin at ``began`` and send nothing new from
+    ``ended`` on. Background traffic goes on ``until`` their last requests have passed all queues in
+    both directions, even if all are full. A packet of the scheme's transport has ``data_bytes``.
     """
 
     trial: Trial
@@ -64,8 +64,9 @@ class Stage:
 
     @classmethod
     def of(cls, trial: Trial, numbers: Mapping[str, int], data_bytes: int) -> Stage:
-        """As in the emulation the seed moves the measurement's begin within the shortest phase that a
-        workload has."""
+        """Return the times of a trial. As in the emulation, the seed shifts the begin of the
+        measurement within the shortest phase of a workload.
+        """
         workloads, network = trial.arm.workloads, trial.network
         phases = [workload.phase_ns for workload in workloads if workload.phase_ns]
         phase_ns = random.Random(str(trial.seed)).randrange(min(phases)) if phases else 0
@@ -77,22 +78,21 @@ class Stage:
         return cls(trial, numbers, data_bytes, began, ended, ended + 2 * links * full_buffer(network))
 
     def chance(self, workload: str) -> random.Random:
-        """Random numbers of a workload's own: the same whatever runs beside it."""
+        """Return a workload's own random generator, which does not depend on other workloads."""
         return random.Random(f"{self.trial.seed} {workload}")
 
     def gaps(self, *ways: tuple[str, str]) -> int:
-        """The gaps behind a frame on each link of these ways.
+        """Return the time of the interframe gaps on all links of these paths.
 
-        A simulated frame has arrived when its gap has passed, so that the one behind it keeps its distance; a
-        real one has before. Taken off, an idle round trip is the one of store and forward to the picosecond.
+        A simulated frame arrives when its gap has passed, a real one before the gap. Without the
+        gaps, an idle round trip is exactly that of store and forward.
         """
         rates = (rate_bps for way in ways for rate_bps, _ in self.trial.network.speeds(*way))
         return sum(8 * theory.INTERFRAME_GAP_BYTES * theory.PS_PER_S // rate_bps for rate_bps in rates)
 
 
 def full_buffer(network: Network) -> int:
-    """How long a port needs to send what its buffer holds, in ps: of a host's link or of one between
-    switches, whichever takes longer."""
+    """Return the longest time that a port needs to send a full buffer, in ps."""
     return max(
         link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network.link, network.trunk)
     )
@@ -100,11 +100,12 @@ def full_buffer(network: Network) -> int:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A program in the simulator, both ways: a workload's plan as applications, and what these yield as rows.
+    """A program in the simulator: turns a workload's plan into applications, and their results into
+    rows.
 
-    Rows are in the order of the program's columns. ``flows`` is for traffic that the simulator draws itself,
-    of which it has one. Stacks take no time: a latency is what the network, the links' hosts and the host's
-    limiter made it.
+    Rows are in the order of the program's columns. ``flows`` is for the one kind of traffic that
+    the simulator draws itself. Network stacks take no time: a latency comes from the network, the
+    host times of links, and the host's limiter.
     """
 
     apps: Callable[[Any, Stage], Apps]

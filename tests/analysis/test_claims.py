@@ -109,8 +109,8 @@ def test_a_measure_that_is_no_finite_number_is_undefined() -> None:
         ("idle < 1", "is an arm: write a measure of it, such as idle.ping.sent"),
         ("idle.ping < 1", "is not a measure: write arm.workload.measure, such as idle.ping.sent"),
         ("idle.ping.p50_ms.real < 1", "is not a measure"),
-        ("idle.ping.p50_ms", "is a number where a condition is due"),
-        ("1 <", "'1 <' is no expression"),
+        ("idle.ping.p50_ms", "is a number, but must be a condition"),
+        ("1 <", "'1 <' is not an expression"),
     ],
 )
 def test_refused_with_the_place(text: str, message: str) -> None:
@@ -121,7 +121,7 @@ def test_refused_with_the_place(text: str, message: str) -> None:
 
 
 def test_shows_must_be_a_number() -> None:
-    with pytest.raises(UsageError, match="is a condition where a number is due: write a number"):
+    with pytest.raises(UsageError, match="is a condition, but must be a number: write one"):
         claims.parse("1 < 2", "number", PLAN, "here")
 
 
@@ -228,7 +228,7 @@ def test_invalid_when_one_seed_divides_by_zero(predicate: str) -> None:
 )
 def test_a_predicate_that_never_has_a_value_is_refused(predicate: str, part: str) -> None:
     with pytest.raises(
-        UsageError, match=rf"claims\.\w+\.predicate: .*'{re.escape(part)}' has no value"
+        UsageError, match=rf"claims\.\w+\.predicate: .*'{re.escape(part)}' never has a value"
     ) as caught:
         claims.check(plan_of(predicate))
     assert caught.value.exit_code == 2

@@ -115,7 +115,7 @@ def test_every_option_may_be_a_variable() -> None:
     )
     code, output, _ = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="smoke")
     assert code == 0 and "* smoke:" in output
-    sentence = "qjump-mn: 0 replicates make no run: ask for 1 to "
+    sentence = "qjump-mn: replicates must be 1 to 1000 (got 0)"
     code, _, said = called("run", "fig3a", "--dry-run", QJUMP_MN_RUN_REPLICATES="0")
     assert code == 2 and said.startswith(sentence)
 
@@ -197,7 +197,7 @@ def test_names_that_begin_so_are_suggested_sorted() -> None:
         "qjump-mn list experiments the experiments)\n"
     )
     wrong = called("run", "fig3a", "--scheme", "zzzzz")[2]
-    assert "there is no scheme 'zzzzz': qjump-mn list schemes lists them; yours are looked for in " in wrong
+    assert "there is no scheme 'zzzzz': qjump-mn list schemes lists them; put your own into " in wrong
 
 
 def test_a_file_that_cannot_be_written_is_told_before_it_is_made(tmp_path: Path) -> None:

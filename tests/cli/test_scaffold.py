@@ -92,7 +92,7 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
         ("experiment", "../x", r"new experiment: '\.\./x' is not a valid name"),
         ("experiment", "fig3a", r"experiment 'fig3a' exists already, .*/experiments/fig3a\.toml: use"),
         ("experiment", "fig1a", "'fig1a' is another name of 'fig5': use a different one"),
-        ("experiment", "all", "no experiment can be called 'all', which stands for all of them"),
+        ("experiment", "all", "no experiment can be called 'all', because it stands for all of them"),
         ("scheme", "qjump", "scheme 'qjump' exists already"),
         ("topology", "paper12", "topology 'paper12' exists already"),
     ],

@@ -42,7 +42,7 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     rows = {line.split()[0].rstrip(","): line for line in done.stdout.splitlines() if line}
     assert {*loading.names("experiments"), *loading.names("schemes")} <= rows.keys()
     assert f"broken: {folder}/experiments/torn.toml is not valid TOML: " in rows["torn"]
-    assert "broken: experiment 'odd': presets: needs a table, and has a whole number" in rows["odd"]
+    assert "broken: experiment 'odd': presets: must be a table (got a whole number)" in rows["odd"]
     assert "broken: scheme 'bad': required and missing: about, look" in rows["bad"]
     assert "Figure 3a" in rows["fig3a"]
 
@@ -50,15 +50,15 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("schemes = 3", "schemes: needs a table, and has a whole number"),
-        ("sweeps = 3", "sweeps: needs a table, and has a whole number"),
-        ("arms = 3", "arms: needs a table, and has a whole number"),
-        ("link = 3", "link: needs a table, and has a whole number"),
-        ("[presets]\nsmoke = 3", "presets.smoke: needs a table, and has a whole number"),
-        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: needs a list, and has a whole number"),
-        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without[0]: needs a text, and has a whole number"),
-        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: needs a text, and has a table"),
-        ("[schemes.x]\nbase = 3", "schemes.x.base: needs a text, and has a whole number"),
+        ("schemes = 3", "schemes: must be a table (got a whole number)"),
+        ("sweeps = 3", "sweeps: must be a table (got a whole number)"),
+        ("arms = 3", "arms: must be a table (got a whole number)"),
+        ("link = 3", "link: must be a table (got a whole number)"),
+        ("[presets]\nsmoke = 3", "presets.smoke: must be a table (got a whole number)"),
+        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: must be a list (got a whole number)"),
+        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without[0]: must be a text (got a whole number)"),
+        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: must be a text (got a table)"),
+        ("[schemes.x]\nbase = 3", "schemes.x.base: must be a text (got a whole number)"),
         (f"duration = {'1' * 5000}", "is not valid TOML: "),
         (f"duration = {'[' * 3000}", "is not valid TOML: "),
     ],
@@ -144,15 +144,15 @@ PROGRAMS = (
         ),
         (
             "schemes.none.look.colour=purplish",
-            "scheme 'none': look.colour: 'purplish' is no colour: write it as in '#AA3377'",
+            "scheme 'none': look.colour: 'purplish' is not a colour: write it as in '#AA3377'",
         ),
-        ("schemes.none.look.marker=oo", "look.marker: 'oo' is no marker: known are o v ^"),
-        ("qjump.course.factors.6=nan", "factors.6: nan is no number"),
-        ("qjump.course.factors.6=inf", "factors.6: inf is no number"),
-        ("replicates=1000000", "1000000 replicates make no run: ask for 1 to 1000"),
+        ("schemes.none.look.marker=oo", "look.marker: 'oo' is not a marker: use one of o v ^"),
+        ("qjump.course.factors.6=nan", "factors.6: nan is not a finite number"),
+        ("qjump.course.factors.6=inf", "factors.6: inf is not a finite number"),
+        ("replicates=1000000", "replicates must be 1 to 1000 (got 1000000)"),
         ("compare=contendet", "compare: there is no arm 'contendet': did you mean 'contended'?"),
         ("workloads.bulk.udp_rate=0bit", "workloads.bulk.udp_rate: a rate of 0 sends nothing"),
-        ("arms.idle.workloads=ping,ping", "arms.idle: workload 'ping' is there twice: name each once"),
+        ("arms.idle.workloads=ping,ping", "arms.idle: workload 'ping' is named twice: name each once"),
         (
             'schemes.none.switch_port=["qdisc add dev {dev} parent {parent} pfifo limit {packets"]',
             "switch_port: 'qdisc add dev {dev} parent {parent} pfifo limit {packets' has a brace without",
@@ -335,14 +335,14 @@ def test_a_file_without_the_usual_preset_is_run_with_its_first(folder: Path) -> 
         (f"preset.smoke = 1\n{MINE}", "unknown field `preset`: did you mean 'presets'?"),
         (
             f'backends = ["simulator"]\n{MINE}',
-            "no duration: its workloads go on until they are ended; write duration = '10s'",
+            "its workloads need a duration, because they do not end by themselves: write duration = '10s'",
         ),
         (
             f'sweeps.size = {{ label = "size", sets = [], values = ["32kB", "64kB"] }}\n{MINE}'
             'arms.two = { workloads = ["ping"], scheme = "none", sweep = "size" }',
-            "sweeps.size: sets nothing: name a setting",
+            "sweeps.size: `sets` is empty: name a setting",
         ),
-        (f"{MINE}published.x = nan", "published.x: nan is no number (.*mine.toml, line"),
+        (f"{MINE}published.x = nan", "published.x: nan is not a finite number (.*mine.toml, line"),
     ],
 )
 def test_what_makes_no_sense_is_told_before_anything_starts(folder: Path, text: str, sentence: str) -> None:

@@ -9,10 +9,10 @@ from qjump_mn.model import resolve
 
 def test_the_budgets_as_they_were_are_told_to_be_too_small() -> None:
     plan = resolve.plan("course16", "course", [])
-    (said,) = (remark for remark in plan.shown.remarks if "times as long as Eq. 2 asks" in remark)
+    (said,) = (remark for remark in plan.shown.remarks if "times as long as that of Eq. 2" in remark)
     # 256 B every 192 ms, where Eq. 3 gives 15 Mb/s / 24.
     assert said.startswith(
-        "Limiter 'was': its epoch, 192 ms, is 10 times as long as Eq. 2 asks for n = 12: factor 1 is 10.7 "
+        "Limiter 'was': its epoch, 192 ms, is 10 times as long as that of Eq. 2 for n = 12: factor 1 is 10.7 "
         "kb/s, 58.6 times less"
     )
     assert "625 kb/s" in said
@@ -41,4 +41,4 @@ def test_the_arms_are_what_was_run_and_what_was_meant() -> None:
 @pytest.mark.parametrize(("epoch", "times"), [("38ms", 0), ("39ms", 1)])
 def test_twice_the_length_of_eq_2_is_the_limit(epoch: str, times: int) -> None:
     remarks = resolve.plan("course16", "course", [f"qjump.was.epoch={epoch}"]).shown.remarks
-    assert sum("times as long as Eq. 2 asks" in remark for remark in remarks) == times
+    assert sum("times as long as that of Eq. 2" in remark for remark in remarks) == times

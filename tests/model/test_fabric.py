@@ -114,7 +114,7 @@ def test_flows_that_are_missing_are_lost(tmp_path: Any) -> None:
         ({"racks": 0}, "fabric.racks = 0 is out of range: use 1 to 131072"),
         ({"racks": 65_536}, "fabric: 1048576 hosts are too many: use at most 131072"),
         ({"spines": 2000}, "fabric.spines = 2000 is out of range"),
-        ({"racks": 1, "hosts_per_rack": 1}, "1 hosts make no network"),
+        ({"racks": 1, "hosts_per_rack": 1}, "a network needs at least two hosts"),
     ],
 )
 def test_a_fabric_that_cannot_be_is_refused(changes: dict[str, Any], sentence: str) -> None:
@@ -125,12 +125,12 @@ def test_a_fabric_that_cannot_be_is_refused(changes: dict[str, Any], sentence: s
 def test_a_fabric_has_no_tree_beside_it() -> None:
     beside = FabricSpec(racks=2, hosts_per_rack=2, spines=1)
     spec = msgspec.structs.replace(loading.topology("single"), fabric=beside)
-    with pytest.raises(UsageError, match="both a fabric and switches"):
+    with pytest.raises(UsageError, match="fabric and switches exclude each other"):
         resolve_network("single", spec, "mine", spec.link)
 
 
 def test_what_only_the_simulator_has_is_refused_by_the_emulation() -> None:
-    with pytest.raises(UsageError, match="a fabric is for the simulator"):
+    with pytest.raises(UsageError, match="trees only, not a fabric"):
         check_emulated(fabric())
     tree = msgspec.structs.replace(fabric(), fabric=None)
     check_emulated(tree)
@@ -159,7 +159,7 @@ def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:
         ("workloads.search.load=1.5", "workloads.search.load: 1.5 is out of range"),
         ("workloads.search.sizes=cache", "workloads.search.sizes: there is no distribution 'cache'"),
         ("workloads.search.count=0", "workloads.search.count: 0 is out of range"),
-        ("sweeps.load.values=[0.1, 0.1]", "a value is named twice"),
+        ("sweeps.load.values=[0.1, 0.1]", "a value is given twice"),
     ],
 )
 def test_flows_that_cannot_be_are_refused(setting: str, sentence: str) -> None:

@@ -66,8 +66,11 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"fat_tree": FatTreeSpec(ports=5)}, "fat_tree.ports = 5 is no even number from 2 to 32"),
-        ({"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS}, "it has a fat_tree and more"),
+        ({"fat_tree": FatTreeSpec(ports=5)}, "fat_tree.ports must be an even number from 2 to 32 (got 5)"),
+        (
+            {"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS},
+            "fat_tree excludes switches, fabric and cables",
+        ),
         ({"switches": HOSTS, "cables": [("s1", "m")]}, "nothing joins h2 to s1"),
         ({"switches": HOSTS, "cables": [("s1", "h2")]}, "cables: s1 and h2 are not two switches"),
         ({"switches": HOSTS, "cables": [("s1", "s1")]}, "cables: s1 and s1 are not two switches"),
@@ -92,5 +95,5 @@ def test_the_emulation_has_trees_that_work() -> None:
         switches={"s1": ["h1", "h2"]}, failures=[FailureSpec(between=("s1", "h1"), down=Duration(0))]
     )
     for found in (fat_tree(4), network(switches=HOSTS, cables=DIAMOND), failing):
-        with pytest.raises(UsageError, match="loops and failing cables are for the simulator"):
+        with pytest.raises(UsageError, match="without loops and failing cables"):
             check_emulated(found)

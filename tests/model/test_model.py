@@ -106,38 +106,38 @@ def test_a_trial_survives_json() -> None:
         ("link.rate=10ms", "link.rate: '10ms' is not a rate"),
         ("link.rate=0bit", "out of range"),
         ("link.model=htp", "link.model: there is no link model 'htp': did you mean 'htb'?"),
-        ("link.buffer=100B", "holds no full-size frame"),
-        ("workloads.ping.level=9", "'9' is no level: an 802.1Q priority is 0 to 7"),
-        ("workloads.ping.level=-1", "is no level"),
+        ("link.buffer=100B", "is less than a full-size frame"),
+        ("workloads.ping.level=9", "'9' is not a level: use 0 to 7; 7 is the most urgent"),
+        ("workloads.ping.level=-1", "is not a level"),
         ("workloads.ping.flows=h8>h99", "no host 'h99'"),
         ("workloads.ping.flows=h8", "'h8' is not a flow"),
         ("workloads.ping.flows=h8>h8", "is not a flow"),
         ("workloads.ping.interval=0ms", "interval: 0ns is out of range"),
         ("workloads.bulk.streams=0", "streams: 0 is out of range"),
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
-        ("qjump.course.factors.7=0.01", "below what the smallest frame costs (84 bytes)"),
-        ("qjump.course.factors.8=1", "'8' is no level"),
+        ("qjump.course.factors.7=0.01", "less than the smallest frame costs (84 bytes)"),
+        ("qjump.course.factors.8=1", "'8' is not a level"),
         ("schemes.qjump.limiter=hold", "'hold' is not possible: known are 2015, delay, drop, edt, tbf"),
         (
             "arms.limiter_drop.scheme=qjump-2015",
-            "arms.limiter_drop: frames without a level would have level 0, of which its limiter lets nothing "
+            "arms.limiter_drop: frames without a level would have level 0, of which the limiter lets nothing "
             "pass",
         ),
         ("arms.limiter_drop.scheme=qjmp", "no scheme 'qjmp': did you mean 'qjump'"),
         (
             "arms.qjump.scheme=none",
-            "arms.qjump: qjump = 'course' is for schemes that limit, and 'none' does not",
+            "arms.qjump: qjump = 'course' needs a scheme that limits, and 'none' does not",
         ),
-        ("schemes.window.window=1kB", "a window of 1kB is smaller than the kernel grants"),
+        ("schemes.window.window=1kB", "a window of 1kB is smaller than the kernel's minimum"),
         ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
         ("arms.qjump.workloads=pong", "no workload 'pong'"),
         ("figure.arms=idel", "no arm 'idel': did you mean 'idle'"),
         ("duration=1ns", "a duration of 1ns is out of range"),
-        ("replicates=0", "0 replicates make no run"),
-        ("replicates=many", "replicates: needs a whole number, and has a text"),
-        ("schemes.none.ecn=maybe", "schemes.none.ecn: needs true or false, and has a text"),
+        ("replicates=0", "replicates must be 1 to 1000 (got 0)"),
+        ("replicates=many", "replicates: must be a whole number (got a text)"),
+        ("schemes.none.ecn=maybe", "schemes.none.ecn: must be true or false (got a text)"),
         ("ecn=true", "has no setting 'ecn': write the whole name, one of schemes."),
-        ("duration", "is no setting: write key=value"),
+        ("duration", "is not a setting: write key=value"),
         ("topology=paper13", "no topology 'paper13': did you mean 'paper12'"),
         ("topology=single", "no host"),
     ],
@@ -173,10 +173,10 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
     assert not any(repaired.blocks(level) for level in range(8))
     assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.shown.remarks)
     with pytest.raises(
-        UsageError, match=r"arms\.qjump: ping would have level 5, of which its limiter lets nothing pass"
+        UsageError, match=r"arms\.qjump: ping would have level 5, of which the limiter lets nothing pass"
     ):
         plan("fig3a", "htb2015", ["workloads.ping.level=5"])
-    with pytest.raises(UsageError, match="epochs of mode 2015 start with the first packet"):
+    with pytest.raises(UsageError, match="in mode 2015 epochs start with the first packet"):
         plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])
 
 
@@ -219,7 +219,7 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
     ],
 )
 def test_a_table_is_set_by_what_is_in_it(key: str, within: str) -> None:
-    with pytest.raises(UsageError, match=rf"{key} is a table, no setting: .*, such as {within}=VALUE$"):
+    with pytest.raises(UsageError, match=rf"{key} is a table, not a setting: .*, such as {within}=VALUE$"):
         fig3a(f"{key}={{h1=1}}")
 
 
@@ -283,11 +283,11 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("switches", "sentence"),
     [
-        ({"s1": ["h1"], "s2": ["h2"]}, "no single tree"),
+        ({"s1": ["h1"], "s2": ["h2"]}, "must form a single tree"),
         ({"s1": ["s2", "h1"], "s2": ["s1", "h2"]}, "is a loop"),
         ({"s0": ["h1", "h2"], "s1": ["s2"], "s2": ["s1"]}, "is a loop"),
-        ({"s1": ["h1", "h1"]}, "hangs below both"),
-        ({"s1": ["h1"]}, "1 hosts make no network"),
+        ({"s1": ["h1", "h1"]}, "is below both"),
+        ({"s1": ["h1"]}, "a network needs at least two hosts"),
     ],
 )
 def test_a_topology_that_is_no_tree_is_refused(switches: dict[str, list[str]], sentence: str) -> None:

@@ -174,21 +174,25 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
         ('"o"', '"o", dashes = "wavy"', "scheme 'mine': look.dashes: 'wavy' is not possible: known are "),
         ("share * buffer", "shard * rate", "mine': switch_port: {shard * rate}: character 1: 'shard' is"),
         ("share * buffer", "shard", "'shard' is not known: known are rate, buffer, frame, mtu, share"),
-        ("share * buffer", "share ** buffer", "'share ** buffer' is not for expressions: use numbers"),
-        ("share * buffer", "share < buffer", "'share < buffer' is a condition where a number is due"),
+        (
+            "share * buffer",
+            "share ** buffer",
+            "'share ** buffer' is not allowed in an expression: use numbers",
+        ),
+        ("share * buffer", "share < buffer", "'share < buffer' is a condition, but must be a number"),
         ("share * buffer", "share.buffer", "{share.buffer}: character 1: 'share.buffer' is not known"),
-        ("share * buffer", "rate * dev", "character 8: 'dev' is for a field of its own: write {dev}"),
-        ("share * buffer", "", "{}: character 1: '' is no expression"),
+        ("share * buffer", "rate * dev", "character 8: 'dev' cannot be part of an expression: write {dev}"),
+        ("share * buffer", "", "{}: character 1: '' is not an expression"),
         ("share * buffer", "buffer / (share - 0.5)", "{buffer / (share - 0.5)}: it divides by zero"),
-        ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is no line for tc: write it without 'tc'"),
-        ("share = 0.5", "frame = 0.5", "parameters.frame: take another name"),
+        ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is not a line for tc: write it without 'tc'"),
+        ("share = 0.5", "frame = 0.5", "parameters.frame: this name is taken by the link"),
         ('["', 'levels = true\nswitch_port = ["', "not valid TOML"),
         (
             "parameters",
             'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
             "unknown field `trunk_port`",
         ),
-        ("share = 0.5", "level = 0.5", "parameters.level: take another name"),
+        ("share = 0.5", "level = 0.5", "parameters.level: this name is taken by the link"),
         ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
         (
             "parameters",
@@ -198,7 +202,7 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
         (
             "parameters",
             'link = { model = "tbf" }\nparameters',
-            "only ports of links of model wire have a place for queues",
+            "have no place for queues at switch ports: use model wire",
         ),
         ("parameters", 'link = { xoff = "100kB", xon = "10kB" }\nparameters', "ports of s0 may send"),
         (
@@ -211,7 +215,7 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
             'link = { xoff = "20kB", xon = "20kB" }\nparameters',
             "xoff = 20000B and xon = 20000B do not fit",
         ),
-        ("parameters", "link = { pfc = true }\nparameters", "pfc = true pauses levels by thresholds"),
+        ("parameters", "link = { pfc = true }\nparameters", "pfc = true needs thresholds"),
         (
             "parameters",
             'link = { xoff = "15220B", xon = "7610B", pfc = true }\nparameters',
@@ -306,18 +310,18 @@ def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
 
 def test_an_arm_of_another_scheme_keeps_its_name(mine: Path) -> None:
     mine.rename(mine.with_name("contended.toml"))
-    with pytest.raises(UsageError, match="has an arm 'contended' of another scheme, 'none'"):
+    with pytest.raises(UsageError, match="has an arm 'contended' with another scheme, 'none'"):
         with_schemes("contended")
 
 
 def test_an_experiment_that_compares_nothing_says_so() -> None:
-    with pytest.raises(UsageError, match=r"experiment 'ratelimit'.*no arm to meet other schemes"):
+    with pytest.raises(UsageError, match=r"experiment 'ratelimit' compares parameters, not schemes"):
         plan("ratelimit", "smoke", [], schemes=["dctcp"])
 
 
 def test_a_limiting_scheme_needs_a_limiter() -> None:
     with pytest.raises(
         UsageError,
-        match=r"scheme 'qjump' limits, and the experiment has no limiter: give it a table \[qjump\.NAME\]",
+        match=r"scheme 'qjump' needs a limiter, and the experiment has none: add a table \[qjump\.NAME\]",
     ):
         plan("table1", "smoke", [], schemes=["qjump"])

@@ -190,8 +190,8 @@ def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.Monk
             r"points.5 ms/10 us has no setting 'workloads.\*.intervall'",
         ),
         ('"5ms"\n', "[5]\n", r"sweeps.pace: points"),
-        ("5 ms/10 us", "5ms", "'5ms' reads as a number with a unit and is no name for a value"),
-        ("5 ms/10 us", "5 ms, 10 us", "and is no name for a value"),
+        ("5 ms/10 us", "5ms", "'5ms' is a number and others are not"),
+        ("5 ms/10 us", "5 ms, 10 us", "the name .5 ms, 10 us. has a comma"),
     ],
 )
 def test_points_that_cannot_be_are_told(
@@ -209,20 +209,20 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ('"5ms", "10ms"', '"5ms", "10s"', "values are numbers with one unit"),
-        ('"5ms", "10ms"', '"5ms", "6.1.0ms"', "values are numbers with one unit"),
-        ('"5ms", "10ms"', '"5ms", "5ms"', "a value is named twice"),
-        ('"5ms", "10ms", "20ms"', "", "no values: give at least one"),
+        ('"5ms", "10ms"', '"5ms", "10s"', "values must be numbers with one unit"),
+        ('"5ms", "10ms"', '"5ms", "6.1.0ms"', "values must be numbers with one unit"),
+        ('"5ms", "10ms"', '"5ms", "5ms"', "a value is given twice"),
+        ('"5ms", "10ms", "20ms"', "", "the sweep has no values: give at least one"),
         ('"5ms"', '"0ms"', "interval: 0ns is out of range"),
         ("workloads.ping.interval", "workloads.ping.intervall", "has no setting 'workloads.ping.intervall'"),
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
         (
             "workloads.ping.interval",
             "warmup",
-            "'warmup' is of the whole run, and no arm's own: sweep a setting of",
+            "'warmup' belongs to the whole run, not to an arm: sweep a setting of",
         ),
         ("workloads.ping.interval", "duration", "or make a run for each value, as in -s duration=ONE,OTHER"),
-        ("workloads.ping.interval", "arms.limited.label", "'arms.limited.label' is of the whole run"),
+        ("workloads.ping.interval", "arms.limited.label", "'arms.limited.label' belongs to the whole run"),
         (
             'arms = ["idle"] }',
             'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
@@ -232,7 +232,7 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         (
             'arms = ["idle"] }',
             'arms = ["idle"], panels = [{ measures = ["ping.p50_ms"], label = "x", arms = ["free"] }] }',
-            "figure.panels: 'free' is none of the figure's arms: add it to figure.arms, or name one of idle",
+            "figure.panels: 'free' is not one of the figure's arms: add it to figure.arms, or name one of idle",
         ),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
         ("x >= 10", "x >= idle.ping.p50_ms", "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),

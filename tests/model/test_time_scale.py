@@ -94,9 +94,9 @@ def test_only_iputils_has_a_shortest_interval() -> None:
 
 def test_the_least_duration_is_as_many_frames() -> None:
     emulated.check(fig3a(*GIGABIT, "duration=1ms"))
-    with pytest.raises(UsageError, match="use 1ms and more"):
+    with pytest.raises(UsageError, match="use 1ms or more"):
         emulated.check(fig3a(*GIGABIT, "duration=900us"))
-    with pytest.raises(UsageError, match="use 100ms and more"):
+    with pytest.raises(UsageError, match="use 100ms or more"):
         emulated.check(fig3a("duration=99ms"))
 
 

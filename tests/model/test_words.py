@@ -169,9 +169,9 @@ TOUCH = "x;touch pwned;for name in y"
         ("below", "ŝŝŝŝŝ", "'ŝŝŝŝŝ' has 10 bytes", "line 5"),
         ("below", "κ", "'κ' is not a valid node name", "topologies/mine.toml, line 5"),
         ("host", "1", r"switches.s0\[1\]: '1' is not a valid node name", "topologies/mine.toml, line 5"),
-        ("host", "switches", "'switches' is reserved: take another name", "topologies/mine.toml"),
+        ("host", "switches", "'switches' is reserved: choose another name", "topologies/mine.toml"),
         ("switch", "lo", "'lo' is reserved", "topologies/mine.toml"),
-        ("arm", "lambda", "arms: 'lambda' is reserved: take another name", "experiments/mine.toml"),
+        ("arm", "lambda", "arms: 'lambda' is reserved: choose another name", "experiments/mine.toml"),
         ("arm", "min", "arms: 'min' is reserved", "experiments/mine.toml"),
         ("workload", "a-b", "workloads: 'a-b' is not a valid name: start with a letter or _", "experiments/mine.toml"),
         ("workload", "ﬁ", "workloads: 'ﬁ' is not a valid name", "experiments/mine.toml"),
@@ -379,8 +379,8 @@ def test_an_unknown_congestion_control_is_a_remark_for_scheme_and_workload(folde
     scheme = folder / "schemes/mine.toml"
     scheme.write_text(f'congestion_control = "prague2"\n{scheme.read_text()}')
     unknown = [remark for remark in planned().shown.remarks if "congestion control" in remark]
-    assert [remark.split(": Linux's")[0] for remark in unknown] == ["workloads.bulk", "scheme 'mine'"]
-    assert "'prague': the kernel must bring it" in unknown[0]
+    assert [remark.split(": Linux has")[0] for remark in unknown] == ["workloads.bulk", "scheme 'mine'"]
+    assert "'prague': use a kernel that provides it" in unknown[0]
     write(folder)
     assert not [remark for remark in planned().shown.remarks if "congestion control" in remark]
 
@@ -394,5 +394,5 @@ def test_values_of_a_sweep_that_make_one_name_are_refused(folder: Path) -> None:
     )
     text = text.replace("scheme = ", 'sweep = "way"\nscheme = ')
     path.write_text(re.sub(r"\[claims.*?\n\n", "", text, flags=re.S))
-    with pytest.raises(UsageError, match="arms: two have the name 'only_a_b': give one of them another"):
+    with pytest.raises(UsageError, match="arms: two have the name 'only_a_b': rename one of them"):
         planned()

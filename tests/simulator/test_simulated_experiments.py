@@ -262,11 +262,11 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
-            "simulator.queue.limit: '1.2.3% of buffer' is no threshold",
+            "simulator.queue.limit: '1.2.3% of buffer' is not a threshold",
         ),
         (
             'like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
-            "only_simulated: the simulator has no use for parameters: leave it out",
+            "only_simulated: the simulator does not use parameters: leave it out",
         ),
         ('like = "dctcp"\nqueue = { limit = [] }', "queue.limit: [] is not a whole number"),
         (
@@ -279,7 +279,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }',
-            "simulator.queue.limit: '9pkts' is no threshold",
+            "simulator.queue.limit: '9pkts' is not a threshold",
         ),
         (
             'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',

@@ -152,7 +152,7 @@ def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory) -> None
     [
         (
             'queue = { kind = "wfq", limit = 150000, weights = [1, 2] }',
-            "simulator.queue.weights: [1, 2] are not 8 numbers, of levels 0 to 7",
+            "simulator.queue.weights: [1, 2] are not 8 numbers: write one for each level",
         ),
         (
             'queue = { kind = "time-aware", limit = 150000, entries = ["20us 8"] }',

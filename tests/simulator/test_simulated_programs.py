@@ -360,7 +360,7 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
         (
             "".join(workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")),
             "priorities",
-            "arms.one: 2 workloads of program flows: give the simulator one",
+            "arms.one: the simulator needs a single workload of program flows (got 2)",
         ),
         (
             workload("job", "mapreduce", maps=1, map_size="1MB", reducers=1),

@@ -1,4 +1,4 @@
-"""From an experiment to a plan: look up every name, fill in every default, check every number."""
+"""Resolve an experiment to a plan: look up every name, fill in every default, check every number."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def plan(
     backend: str = "",
     perturb: int = 0,
 ) -> Plan:
-    """Resolve the experiment called ``name``, with an arm for each of ``schemes``; of its arms ``only`` are
-    run, or all, by ``backend``, or the experiment's first; ``perturb`` more times with something varied.
+    """Resolve the experiment called ``name``, with an added arm for each of ``schemes``.
 
-    Raises :class:`UsageError` with the place of what cannot be.
+    The plan runs the arms in ``only``, by default all, on ``backend``, by default the experiment's
+    first, and ``perturb`` perturbed runs. Raises :class:`UsageError` with the location of what is
+    wrong.
     """
     spec, points = loading.experiment(name, preset, settings, schemes)
     where = f"experiment {name!r}"
@@ -55,14 +56,14 @@ def _plan(
 ) -> Plan:
     where, spec, network = context.where, context.spec, context.own_network
     resolved = tuple(arms.resolve(context))
-    every = tuple(one.arm for one in resolved)
+    every = tuple(entry.arm for entry in resolved)
     checks.names(where, spec, every)
     is_run = checks.asked(where, spec, every, only)
     run = tuple(itertools.compress(every, is_run))
     perturbed = perturbation.perturbed(perturb, seeds, run, spec.link, partial(_varied, context, is_run))
     remarks = [
         *_remarks(spec),
-        *(remark for one in resolved for remark in one.remarks),
+        *(remark for entry in resolved for remark in entry.remarks),
         *guarantee.remarks(run),
         *perturbed.remarks,
     ]
@@ -89,9 +90,9 @@ def _plan(
 def _varied(
     context: arms.Context, is_run: Sequence[bool], change: perturbation.Change
 ) -> perturbation.Varied:
-    """The arms that are run, and the constants, of the experiment with a change."""
+    """Resolve the experiment with a change; return the arms that are run, and the constants."""
     context = replace(context, change=change)
-    changed = tuple(one.arm for one in arms.resolve(context))
+    changed = tuple(entry.arm for entry in arms.resolve(context))
     values = constants.constants(context.own_network, changed, context.spec.figure.workload, context.backend)
     return perturbation.Varied(tuple(itertools.compress(changed, is_run)), values)
 

@@ -100,7 +100,7 @@ def _series(context: Context, key: str, arm: ArmSpec, name: str) -> Iterator[Res
     place = f"{where}: sweeps.{name}"
     named = context.points.get(name, {})
     if not named and not sweep.sets:
-        raise UsageError(f'{place}: sets nothing: name a setting, as in sets = ["link.buffer"]')
+        raise UsageError(f'{place}: `sets` is empty: name a setting, as in sets = ["link.buffer"]')
     xs = axis.places(place, sweep.values, list(named))
     for value, x in zip(sweep.values, xs, strict=True):
         changes = named[str(value)] if named else dict.fromkeys(sweep.sets, value)
@@ -180,10 +180,10 @@ def _arm(context: Context, name: str, spec: ArmSpec) -> Resolved:
 
 def _check_workloads(where: str, arm: ArmSpec, experiment: ExperimentSpec) -> None:
     if not arm.workloads:
-        raise UsageError(f"{where}: no workloads: an arm measures something")
+        raise UsageError(f"{where}: an arm needs at least one workload: name one in workloads")
     for number, workload in enumerate(arm.workloads):
         if workload in arm.workloads[:number]:
-            raise UsageError(f"{where}: workload {workload!r} is there twice: name each once")
+            raise UsageError(f"{where}: workload {workload!r} is named twice: name each once")
         suggestions.require(f"{where}: there is no workload", workload, experiment.workloads)
 
 
@@ -192,7 +192,7 @@ def _window(where: str, arm: ArmSpec, scheme: SchemeSpec) -> Size | None:
     window = scheme.window if arm.window is None else arm.window
     if window is not None and window < MIN_WINDOW_BYTES:
         raise UsageError(
-            f"{where}: a window of {window} is smaller than the kernel grants: use at least "
+            f"{where}: a window of {window} is smaller than the kernel's minimum: use at least "
             f"{MIN_WINDOW_BYTES}B"
         )
     return window
@@ -212,7 +212,10 @@ def _without_taps(where: str, scheme: str, workloads: Sequence[WorkloadPlan]) ->
     """The workloads that do not watch switch ports. Raises :class:`UsageError` if there are none."""
     others = tuple(workload for workload in workloads if not workload.WATCHES_PORTS)
     if not others:
-        raise UsageError(f"{where}: scheme {scheme!r} has queues at switch ports: a tap sees none there")
+        raise UsageError(
+            f"{where}: scheme {scheme!r} has its own queues at switch ports, and workloads that only watch "
+            "ports see nothing there: add another workload"
+        )
     return others
 
 

@@ -15,7 +15,7 @@ MAX_REPLICATES = 1000
 def seeds(first: int, replicates: int, perturb: int) -> tuple[int, ...]:
     """The seed of each replicate. Raises :class:`UsageError` for a number that is out of range."""
     if not 1 <= replicates <= MAX_REPLICATES:
-        raise UsageError(f"{replicates} replicates make no run: ask for 1 to {MAX_REPLICATES}")
+        raise UsageError(f"replicates must be 1 to {MAX_REPLICATES} (got {replicates})")
     perturbation.check(perturb)
     if first < 0 or first + replicates + perturb > 2**31:
         raise UsageError(f"seed {first} is out of range: use 0 to {2**31 - replicates - perturb}")
@@ -32,7 +32,8 @@ def times(where: str, spec: ExperimentSpec) -> None:
     )
     if lasting and not spec.duration:
         raise UsageError(
-            f"{where}: no duration: its workloads go on until they are ended; write duration = '10s'"
+            f"{where}: its workloads need a duration, because they do not end by themselves: write "
+            "duration = '10s'"
         )
     if (lasting or spec.duration) and not 10**3 <= spec.duration <= 3600 * 10**9:
         raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s")
@@ -50,8 +51,8 @@ def names(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
     _figure(f"{where}: figure", spec, arms)
     if "links" in spec.workloads:
         raise UsageError(
-            f"{where}: workloads.links: a trial's table of that name is the load of the links: give "
-            "the workload another"
+            f"{where}: workloads.links: this name is taken by a trial's table of link loads: rename the "
+            "workload"
         )
 
 
@@ -80,7 +81,7 @@ def _figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
         for arm in panel.arms:
             if figure.arms and arm not in figure.arms:
                 raise UsageError(
-                    f"{where}.panels: {arm!r} is none of the figure's arms: add it to figure.arms, or "
+                    f"{where}.panels: {arm!r} is not one of the figure's arms: add it to figure.arms, or "
                     f"name one of {', '.join(figure.arms)}"
                 )
     measures = sorted(constants.entries(arms))
