@@ -119,7 +119,7 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
         path.write_text("# qjump_mn: mine\n")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     # A folder of ours' name is refused where it is used, once for the process: not for the tests after this.
-    for name, nothing in (("problems", {}), ("_asked_for", set())):
+    for name, nothing in (("problems", {}), ("_tried", set())):
         monkeypatch.setattr(registry._PROGRAMS, name, nothing)
     monkeypatch.setattr(user_programs, "folders", user_programs.folders.__wrapped__)
     user_files.keep(run.manifest.plan, run.path)
