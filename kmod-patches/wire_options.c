@@ -74,7 +74,7 @@ static int wire_params_check(const struct wire_params *p, struct netlink_ext_ack
 	if (p->xon >= max(p->xoff, 1U))
 		return refuse(extack, "XON must be less than XOFF");
 	if (p->pfc && !p->xoff)
-		return refuse(extack, "pfc needs the thresholds of pause: give XOFF and XON");
+		return refuse(extack, "PFC needs the thresholds of pause: give XOFF and XON");
 	return wire_params_check_jitter(p, extack);
 }
 
@@ -90,7 +90,7 @@ static int wire_out_of_range(int err, struct netlink_ext_ack *extack)
 	else if (policy == &wire_policy[TCA_WIRE_LIMIT])
 		NL_SET_ERR_MSG_MOD(extack, "The limit must lie between 64 and 2^31 - 1 bytes");
 	else if (policy == &wire_policy[TCA_WIRE_CLASSIFY])
-		NL_SET_ERR_MSG_MOD(extack, "classify must be pcp, priority or fifo");
+		NL_SET_ERR_MSG_MOD(extack, "Classify must be pcp, priority or fifo");
 	else if (policy == &wire_policy[TCA_WIRE_OVERHEAD])
 		NL_SET_ERR_MSG_MOD(extack, "The overhead must not exceed 2048 bytes");
 	else if (policy == &wire_policy[TCA_WIRE_DELAY])

@@ -1,5 +1,8 @@
-"""qjump-mn from Python and in notebooks: ``run("fig3a", preset="smoke")`` makes a :class:`Run`, and
-``Run.load("results/last").df("ping")`` has every request of one. See docs/python.md."""
+"""Run experiments and read their results from Python and notebooks (docs/python.md).
+
+``run("fig3a", preset="smoke")`` runs an experiment and returns a :class:`Run`;
+``Run.load("results/last").df("ping")`` is a table of every request of a run.
+"""
 
 from __future__ import annotations
 
@@ -42,87 +45,93 @@ def run(
     backend: str = "",
     out: str | Path = "results",
 ) -> Run:
-    """Run an experiment as ``qjump-mn run`` does, whose options these are, and return the run, judged.
+    """Run an experiment with the options of ``qjump-mn run``, and return the judged run.
 
-    Raises :class:`~qjump_mn.errors.QJumpError` where the command line would end with its sentence. A claim
-    that does not hold is no error.
+    Raises :class:`~qjump_mn.errors.QJumpError`, with the same sentence, where the command line would
+    fail. A claim that does not hold is not an error.
     """
-    if not isinstance(settings or {}, Mapping):
-        raise UsageError(f"settings: {settings!r} is no dict: write {{'duration': '20ms'}}")
-    for key, value in (settings or {}).items():
-        if key in inspect.signature(run).parameters and not tables.is_setting(key):
-            raise UsageError(f"settings: {key} is an argument, not a setting: use {key}={value!r}")
+    typed_settings = _settings(settings or {})
     name = loading.experiment_called(_text("experiment", experiment))
     preset, backend = _text("preset", preset or ""), _text("backend", backend or "")
     request = Request(
         experiment=name,
         preset=preset or loading.usual_preset(name, backend),
-        settings=tuple(f"{key}={_setting(key, value)}" for key, value in (settings or {}).items()),
-        seed=_whole("seed", seed),
-        replicates=None if replicates is None else _whole("replicates", replicates),
-        perturb=_whole("perturb", perturb),
+        settings=typed_settings,
+        seed=_integer("seed", seed),
+        replicates=None if replicates is None else _integer("replicates", replicates),
+        perturb=_integer("perturb", perturb),
         backend=backend,
         out=folder(_path("out", out)),
-        arms=_listed("arms", arms),
-        schemes=_listed("schemes", schemes),
+        arms=_texts("arms", arms),
+        schemes=_texts("schemes", schemes),
     )
     plan, console = request.plan(), Output(soft_wrap=True)
-    made = session.checked(plan, request, console)
-    run_directory = session.begin(plan, made, request, console)
-    session.carry_out(made, run_directory, plan, console)
+    checked_backend = session.checked_backend(plan, request, console)
+    run_directory = session.create_run(plan, checked_backend, request, console)
+    session.run_and_judge(checked_backend, run_directory, plan, console)
     return Run.load(run_directory.path)
 
 
+def _settings(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Return settings in the form of ``-s``; raise :class:`UsageError` for an argument of :func:`run`."""
+    if not isinstance(settings, Mapping):
+        raise UsageError(f"settings: {settings!r} is not a dict: write {{'duration': '20ms'}}")
+    for key, value in settings.items():
+        if key in inspect.signature(run).parameters and not tables.is_setting(key):
+            raise UsageError(f"settings: {key} is an argument, not a setting: use {key}={value!r}")
+    return tuple(f"{key}={_setting(key, value)}" for key, value in settings.items())
+
+
 def _setting(key: str, value: object) -> str:
-    """A value as ``-s`` has it: text as it is, else as TOML writes it."""
+    """Return a setting's value in the form of ``-s``: text unchanged, anything else as TOML."""
     return value if isinstance(value, str) else _toml(key, value)
 
 
 def _toml(key: str, value: object) -> str:
-    if hasattr(value, "item"):  # numpy's numbers
+    if hasattr(value, "item"):  # a number of numpy
         value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(key, one) for one in value)}]"
+        return f"[{', '.join(_toml(key, item) for item in value)}]"
     if isinstance(value, int | float):
         return str(value)
-    raise UsageError(f"settings: {key!r} cannot be {value!r}: give a text, a number, True, False or a list")
+    raise UsageError(f"settings: {key!r} cannot be {value!r}: use a string, a number, True, False or a list")
 
 
-def _whole(name: str, value: object) -> int:
+def _integer(name: str, value: object) -> int:
     try:
-        number = operator.index(value)  # type: ignore[arg-type]  # what is none is told
+        number = operator.index(value)  # type: ignore[arg-type]  # TypeError is handled
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise UsageError(f"{name}: {value!r} is no whole number: write {name}=2")
+        raise UsageError(f"{name}: {value!r} is not a whole number: write {name}=2")
     return number
 
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{name}: {value!r} is no text: write {name}='...'")
+        raise UsageError(f"{name}: {value!r} is not a string: write {name}='...'")
     return value
 
 
 def _path(name: str, value: object) -> str | Path:
     if not isinstance(value, str | Path):
-        raise UsageError(f"{name}: {value!r} is no path: write {name}='results'")
+        raise UsageError(f"{name}: {value!r} is not a path: write {name}='results'")
     return value
 
 
-def _listed(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(values, str):  # whose letters would be taken for names
-        raise UsageError(f"{name}: {values!r} is one text: write {name}=[{values!r}]")
+def _texts(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(values, str):  # a string is a sequence of its letters
+        raise UsageError(f"{name}: {values!r} is a string, not a list: write {name}=[{values!r}]")
     return tuple(_text(name, value) for value in values or ())
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a run; a notebook shows it."""
+    """A figure of a run, which a notebook displays."""
 
     drawing: Drawing
     svg: str = field(repr=False)
@@ -133,7 +142,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was judged: its plan, its tables, its figures and its verdicts."""
+    """A judged run: its plan, tables, figures and verdicts."""
 
     path: Path
     manifest: Manifest = field(repr=False)
@@ -141,47 +150,51 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
-        """The run of a directory; raise :class:`UsageError` for what is none, or was not judged."""
-        found = directory.existing(Path(_path("path", path)))
-        return cls(found.path, found.manifest, outcome.read(found.path))
+        """Load the run in the directory ``path``.
+
+        Raises :class:`UsageError` if it is not a run directory, or the run was not judged.
+        """
+        run_directory = directory.existing(Path(_path("path", path)))
+        return cls(run_directory.path, run_directory.manifest, outcome.read(run_directory.path))
 
     @property
     def plan(self) -> Plan:
-        """What was asked."""
+        """The plan that was run."""
         return self.manifest.plan
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
-        """The verdict of each claim."""
+        """The verdict of each claim, by the claim's name."""
         return {row.claim: row.verdict for row in self.outcome.verdicts}
 
     @cached_property
     def measures(self) -> dict[str, dict[str, dict[str, float]]]:
-        """``[arm][workload][measure]``: medians over the seeds; times in ms."""
+        """Medians over the seeds, as ``[arm][workload][measure]``; times are in ms."""
         return outcome.medians(self.outcome.arms)
 
     def table(self, workload: str) -> pa.Table:
-        """All that ``workload`` left, or ``"links"``, the load of every link: a row for each request, flow or
-        round, behind the columns ``arm`` and ``seed``; units are in the columns' names.
+        """Return a workload's results of all trials, or with ``"links"`` the load of every link.
 
-        Raises :class:`UsageError` where no done trial has it.
+        There is a row for each request, flow or round. The first columns are ``arm`` and ``seed``;
+        the names of the others end in their units. Raises :class:`UsageError` if no done trial has
+        this workload.
         """
-        parts = list(self._parts(workload))
-        if not parts:
-            known = sorted({one.name for arm in self.plan.arms for one in arm.workloads})
-            raise UsageError(f"{self.path} has no table {workload!r}: {suggestions.nearest(workload, known)}")
-        return pa.concat_tables(parts)
+        trial_tables = list(self._trial_tables(workload))
+        if not trial_tables:
+            names = sorted({plan.name for arm in self.plan.arms for plan in arm.workloads})
+            raise UsageError(f"{self.path} has no table {workload!r}: {suggestions.nearest(workload, names)}")
+        return pa.concat_tables(trial_tables)
 
     def df(self, workload: str) -> Any:
-        """The same as a pandas.DataFrame, or as it is where there is no pandas."""
-        found = self.table(workload)
-        return found.to_pandas() if find_spec("pandas") else found
+        """Return :meth:`table` as a pandas.DataFrame; without pandas, the table itself."""
+        table = self.table(workload)
+        return table.to_pandas() if find_spec("pandas") else table
 
-    def _parts(self, workload: str) -> Iterator[pa.Table]:
-        found = directory.RunDirectory(self.path)
+    def _trial_tables(self, workload: str) -> Iterator[pa.Table]:
+        run_directory = directory.RunDirectory(self.path)
         for trial in self.plan.trials():
-            path = found.data(trial.name) / f"{workload}.parquet"
-            if path.is_file() and found.is_done(trial.name):
+            path = run_directory.data(trial.name) / f"{workload}.parquet"
+            if path.is_file() and run_directory.is_done(trial.name):
                 data = pq.read_table(path)
                 rows = data.num_rows
                 yield data.add_column(0, "arm", pa.array([trial.arm.name] * rows, pa.string())).add_column(
@@ -190,7 +203,7 @@ class Run:
 
     @property
     def figures(self) -> list[Picture]:
-        """Its figures, the experiment's own first."""
+        """The figures of the run, the experiment's own first."""
         return [
             Picture(drawing, (self.path / drawing.files["svg"]).read_text(encoding="utf-8"))
             for drawing in self.outcome.drawings

@@ -1,4 +1,4 @@
-"""Print to the terminal, a pipe or a file."""
+"""Print to the terminal, a pipe or a file: consoles and tables of rich with our settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rich.segment import Segment
 
 
 class Output(Console):
-    """A console that keeps to NO_COLOR and highlights nothing.
+    """A console that highlights nothing, and prints no escape sequences if NO_COLOR is set.
 
-    Rich only leaves out colours then; bold and italic text are escape sequences, too. See no-color.org.
+    With NO_COLOR rich itself leaves out colours only, not bold and italic. See no-color.org.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -24,7 +24,7 @@ class Output(Console):
 
 
 class Table(rich.table.Table):
-    """A table whose lines end with their last character, where rich pads them with spaces."""
+    """A table without the spaces that rich adds at the end of each line."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in Segment.split_lines(super().__rich_console__(console, options)):  # type: ignore[arg-type]
@@ -37,33 +37,33 @@ class Table(rich.table.Table):
 
 
 MAX_COLUMNS = 1000
-"""The most columns of text that a table may have."""
+"""The greatest width of a table, in columns of text."""
 
 
 def unfolded_width(console: Console, table: rich.table.Table) -> int:
-    """How many columns the table has with nothing folded, whatever the width of the terminal."""
+    """Return the width of the table in columns if no cell is folded, whatever the terminal's width."""
     return console.measure(table, options=console.options.update_width(MAX_COLUMNS)).maximum
 
 
-class _Standard(Output):
+class _StandardOutput(Output):
     """Standard output, which may be a pipe whose reader ends first, as `head` does."""
 
     def on_broken_pipe(self) -> None:
-        """Go on without printing: rich would end the run, which nobody asked for."""
+        """Stop printing but let the run continue; rich would end the process."""
         self.quiet = True
-        # The analysis, a process of its own, prints to the same handle.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
+        # The analysis process inherits this file descriptor and prints to it, too.
+        null_fd = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_fd, 1)
+        os.close(null_fd)
 
 
-def accept_everything() -> None:
-    """Print a question mark for what the encoding of a terminal has not, such as a dash in Latin-1, where
-    Python would end with an error."""
+def replace_unencodable() -> None:
+    """Print a question mark for a character that the terminal's encoding lacks, such as a dash in
+    Latin-1, instead of ending with an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-out = _Standard(soft_wrap=True)
+out = _StandardOutput(soft_wrap=True)
 err = Output(stderr=True, soft_wrap=True)

@@ -1,4 +1,7 @@
-"""The command line: ``python -m qjump_mn.run fig3a``, or ``qjump-mn run fig3a`` from anywhere."""
+"""Start the command line, and end with one sentence and an exit code if it fails.
+
+``python -m qjump_mn.run fig3a`` in a checkout is ``qjump-mn run fig3a`` elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +18,40 @@ if __name__ == "__main__":
 
 with environment.intact():
     from qjump_mn.cli import commands
-    from qjump_mn.console import accept_everything, err
+    from qjump_mn.console import err, replace_unencodable
     from qjump_mn.errors import BEGINS, UsageError, last_words
     from qjump_mn.model import loading, suggestions
     from qjump_mn.process import temp_dirs
     from qjump_mn.programs import user_programs
 
 
-def _check_first(words: list[str]) -> None:
-    """Raise :class:`UsageError` where the first word is no command, and no experiment that ``run`` has; left
-    to ``run``, it would be of what comes behind a misspelt command that it complains."""
+def _check_first_word(words: list[str]) -> None:
+    """Raise :class:`UsageError` if the first word is neither a command nor an experiment.
+
+    ``run`` would otherwise complain of the words after a misspelt command.
+    """
     first = words[0] if words else "-"
     if first.startswith("-") or first in commands.VERBS or first == loading.ALL:
         return
     experiments = loading.names("experiments")
     if loading.experiment_called(first) not in experiments:
-        known = [*commands.VERBS, *experiments]
-        see = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
+        names = [*commands.VERBS, *experiments]
+        hint = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
         raise UsageError(
-            f"there is no command or experiment {first!r}: {suggestions.nearest(first, known, see)}"
+            f"there is no command or experiment {first!r}: {suggestions.nearest(first, names, hint)}"
         )
 
 
 def main() -> None:
-    """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
-    accept_everything()
+    """Run the command line; an error is one sentence, with a traceback only for ``--debug``."""
+    replace_unencodable()
     try:
         interrupts.raise_interrupted()
         temp_dirs.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
         if "_QJUMP_MN_COMPLETE" in os.environ:
             user_programs.forbid()
-        _check_first(words)
+        _check_first_word(words)
         status = commands.parser()(
             commands.arguments(words),
             standalone_mode=False,

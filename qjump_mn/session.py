@@ -1,4 +1,4 @@
-"""From what was asked to a run directory and its verdicts: plan, backend, trials, analysis."""
+"""Run one experiment: plan it, choose a backend, run its trials, and analyse the run directory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from qjump_mn.toolbox import machines
 
 
 class Request(NamedTuple):
-    """What the command line asks for."""
+    """One experiment with the options of ``qjump-mn run``."""
 
     experiment: str
     preset: str
@@ -50,7 +50,10 @@ class Request(NamedTuple):
     verbose: bool = False
 
     def plan(self, backend: str = "") -> Plan:
-        """The plan, for another backend where one is given; raise :class:`UsageError` for what cannot be."""
+        """Resolve the plan, for ``backend`` if given instead of the requested one.
+
+        Raises :class:`UsageError` for a request that has no plan.
+        """
         return resolve.plan(
             self.experiment,
             self.preset,
@@ -64,8 +67,10 @@ class Request(NamedTuple):
         )
 
     def argv(self) -> list[str]:
-        """The command line that asks for this, for its manifest and its report: also what a variable asked
-        for is an option here. How much is printed does not belong to it."""
+        """Return the equivalent command line, for the manifest and the report.
+
+        It includes options that came from environment variables, and leaves out ``--verbose``.
+        """
         argv = ["qjump-mn", "run", self.experiment, "--preset", self.preset]
         if self.seed != self._field_defaults["seed"]:
             argv += ["--seed", str(self.seed)]
@@ -85,20 +90,19 @@ class Request(NamedTuple):
         return argv if self.out == self._field_defaults["out"] else [*argv, "--out", str(self.out)]
 
 
-def show(request: Request, out: Console) -> int:
-    """Print the shell script that the plan stands for; touch nothing. It is for a machine on which code
-    takes time."""
+def print_script(request: Request, out: Console) -> int:
+    """Print the plan as a shell script for real hosts, without running anything; return 0."""
     plan = request.plan("host")
     check_plan(plan)
     backend = registry.make(backend_name(plan, request.backend))
     if backend.name == "simulator":
         raise UsageError(
-            "--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json"
+            "--dry-run prints shell commands, and the simulator runs none: use  explain --json  instead"
         )
     try:
         emulated.check(plan)
     except UsageError as error:
-        emulated.check(request.plan("guest"))  # what is wrong there too is told as ever
+        emulated.check(request.plan("guest"))  # an error in the guest too is not one of --dry-run
         raise UsageError(
             f"--dry-run writes a script for a machine on which code takes time: {error}"
         ) from error
@@ -108,16 +112,19 @@ def show(request: Request, out: Console) -> int:
 
 
 def run(request: Request, out: Console) -> int:
-    """Run the plan and judge it; return the exit code."""
+    """Run the requested experiment and judge it; return the exit code."""
     plan = request.plan()
-    backend = checked(plan, request, out)
-    run_directory = begin(plan, backend, request, out)
-    return carry_out(backend, run_directory, plan, out, verbose=request.verbose)
+    backend = checked_backend(plan, request, out)
+    run_directory = create_run(plan, backend, request, out)
+    return run_and_judge(backend, run_directory, plan, out, verbose=request.verbose)
 
 
-def checked(plan: Plan, request: Request, out: Console) -> Backend:
-    """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
-    judged or drawn, or that takes too long."""
+def checked_backend(plan: Plan, request: Request, out: Console) -> Backend:
+    """Return the backend for the plan, after checking that it can run the plan.
+
+    Raises :class:`UsageError` for a plan that cannot be run there, judged or drawn, or that would
+    take longer than :data:`MAX_RUN_S`.
+    """
     check_plan(plan)
     backend = _remote(registry.make(backend_name(plan, request.backend)), request.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
@@ -126,20 +133,21 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
     return backend
 
 
-def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDirectory:
-    """Say what is about to run and make its run directory."""
-    further = f" and {counted(plan.run.perturbations, 'perturbed run')}" if plan.run.perturbations else ""
-    trials = f"{counted(plan.run.arms, 'arm')} x {counted(plan.run.seeds, 'seed')}{further}"
-    what = f"{trials} on {plan.shown.network.topology}, backend {backend.name}"
-    first = ""
+def create_run(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDirectory:
+    """Print what is about to run and create its run directory."""
+    trials = f"{count(plan.run.arms, 'arm')} x {count(plan.run.seeds, 'seed')}"
+    if plan.run.perturbations:
+        trials += f" and {count(plan.run.perturbations, 'perturbed run')}"
+    summary = f"{trials} on {plan.shown.network.topology}, backend {backend.name}"
+    build_time = ""
     if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
-        first = (
+        build_time = (
             f", after about {building.BUILD_MINUTES} min to build the virtual machine and the simulator, once"
         )
-    state = provenance.git()
-    out.print(provenance.describe(state), markup=False)
-    out.print(f"{formatting.experiment(plan)}, preset {plan.shown.preset}: {what}", markup=False)
-    out.print(f"{estimate.run(plan, backend)}{first}", markup=False)
+    git_state = provenance.git()
+    out.print(provenance.describe(git_state), markup=False)
+    out.print(f"{formatting.experiment(plan)}, preset {plan.shown.preset}: {summary}", markup=False)
+    out.print(f"{estimate.run(plan, backend)}{build_time}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run = directory.create(
         request.out,
@@ -147,7 +155,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         backend=backend.name,
         clock=clock_of(backend),
         argv=tuple(request.argv()),
-        git=state,
+        git=git_state,
         versions={"qjump-mn": __version__, "python": platform.python_version()},
         machine={},
         now=now,
@@ -156,24 +164,23 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
     return run
 
 
-def counted(things: Sequence[object], what: str) -> str:
-    """How many there are: "3 arms", "1 seed"."""
-    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
+def count(items: Sequence[object], noun: str) -> str:
+    """Return the number of items with their noun: "3 arms", "1 seed"."""
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = False) -> int:
-    """Run what is missing of an interrupted run, and judge it; return the exit code.
+    """Run the missing and damaged trials of an earlier run, and judge it; return the exit code.
 
-    Raises :class:`UsageError` where that would mix what does not belong together: another plan, or another
-    image.
+    Raises :class:`UsageError` if the plan has changed, or the done trials used another image.
     """
     run_directory = directory.existing(path)
-    _check_own(run_directory)
+    _check_ownership(run_directory)
     backend = backend_of(run_directory, out, scheduler)
     plan = run_directory.manifest.plan
-    with run_directory.held():  # the marks of a run that goes on are its own
-        for name, why in contents.damaged(run_directory.path, run_directory.manifest).items():
-            out.print(f"{name} is run again: {why}", markup=False)
+    with run_directory.held():  # only the process that holds a run may change its DONE marks
+        for name, reason in contents.damaged(run_directory.path, run_directory.manifest).items():
+            out.print(f"{name} is run again: {reason}", markup=False)
             run_directory.unmark(name)
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
@@ -181,73 +188,75 @@ def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = Fal
         f"{left} of {len(plan.trials())} trials are left",
         markup=False,
     )
-    return carry_out(backend, run_directory, plan, out, verbose=verbose)
+    return run_and_judge(backend, run_directory, plan, out, verbose=verbose)
 
 
 def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -> Backend:
-    """The backend that runs the plan of an earlier run again; raise :class:`UsageError` where that is not the
-    plan that was run."""
+    """Return the backend of an earlier run, after checking that it can run the plan again.
+
+    Raises :class:`UsageError` if the manifest's plan is not the one that was run.
+    """
     manifest = run_directory.manifest
     plan = manifest.plan
     if plan.hash != manifest.plan_sha256:
         raise UsageError(
-            f"{run_directory.path}: its plan is not the one that was run, or of another version: run the "
-            "experiment anew"
+            f"{run_directory.path}: its plan is not the one that was run, or another version made it: run "
+            "the experiment anew"
         )
     name = backend_name(plan, manifest.backend)
-    made = registry.make(name)
-    if manifest.clock != clock_of(made):
+    local_backend = registry.make(name)
+    if manifest.clock != clock_of(local_backend):
         raise UsageError(
             f"{run_directory.path}: its manifest says clock {manifest.clock}, and the backend {name} has the "
-            f"{clock_of(made)} clock: it was edited; run the experiment anew"
+            f"{clock_of(local_backend)} clock: the manifest was edited; run the experiment anew"
         )
-    backend = _remote(made, scheduler)
+    backend = _remote(local_backend, scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     return backend
 
 
 def clock_of(backend: Backend) -> Clock:
-    """The clock that runs of this backend have in their manifests."""
+    """Return the clock that manifests name for this backend."""
     return "virtual" if backend.clock == "virtual" else "real"
 
 
-def _check_own(run_directory: RunDirectory) -> None:
-    """Raise :class:`UsageError` for a run that would go on outside a guest and the simulator, as root, unless
-    the caller made it: its plan has command lines.
+def _check_ownership(run_directory: RunDirectory) -> None:
+    """Raise :class:`UsageError` for somebody else's run on a backend that is not confined.
 
-    Others must not be able to write its manifest, and it must not be an unpacked bundle, whose files belong
-    to whoever unpacked it.
+    The command lines of its plan would run as root on this machine. So nobody else may be able to
+    write its manifest, and it must not be an unpacked bundle, whose files belong to whoever
+    unpacked it.
     """
     path, backend = run_directory.path, run_directory.manifest.backend
     if backend in CONFINED_BACKENDS:
         return
-    from qjump_mn.cli.bundle import archive  # it imports what reports are made with
+    from qjump_mn.cli.bundle import archive  # slow: it imports the report's libraries
 
     reason = launcher.distrust_path(str(path / manifests.NAME))
     if (path / archive.SUMS).exists():
         reason = "it is an unpacked bundle"
     if reason:
         raise UsageError(
-            f"{path}: only your own run is resumed with the backend {backend}, and {reason}: run the "
+            f"{path}: only your own run can be resumed with the backend {backend}, and {reason}: run the "
             "experiment anew"
         )
 
 
-def carry_out(
+def run_and_judge(
     backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console, *, verbose: bool = False
 ) -> int:
-    """Run every trial that is not done, and judge all; return the exit code."""
+    """Run every trial that is not done, then judge the run; return the exit code."""
     with interrupts.resumable(run_directory.path), Judge(run_directory.path, verbose=verbose) as judge:
         try:
             with run_directory.held(), backend:
                 trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
-                expected, began = estimate.run(plan, backend, trials), time.monotonic()
+                expected, start = estimate.run(plan, backend, trials), time.monotonic()
                 run_trials(backend, run_directory, trials, out, spare=judge.call_in)
                 estimate.note(plan, backend, run_directory.manifest.trials)
         finally:
             directory.hand_over(run_directory.path, directory.owner_of(run_directory.path))
         exit_code = judge.judge()
-        took_s = round(time.monotonic() - began, 1)
+        took_s = round(time.monotonic() - start, 1)
         run_directory.log("took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s)
         return exit_code
 
@@ -261,10 +270,12 @@ def run_trials(
     medians: bool = True,
     spare: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run the trials, and say of each what it does and how it ends; without ``medians``, which may be a
-    stranger's to compute, not what it measured. ``spare`` is called, again and again, where the trials that
-    are left need not all the room that the backend has. Raises :class:`UsageError` where others of the run
-    were done with another image."""
+    """Run the trials, and print the progress and the result of each.
+
+    Without ``medians`` no measurement is printed, so that this process parses no output of a
+    stranger's run. ``spare`` is called repeatedly while the remaining trials leave a part of the
+    backend idle. Raises :class:`UsageError` if earlier trials of the run used another image.
+    """
     plan = run_directory.manifest.plan
     with Board(out, backend, trials, estimate.each_trial(plan, backend, trials)) as board:
 
@@ -272,55 +283,57 @@ def run_trials(
             if stage := board.stage(trial, line):
                 run_directory.log("progress", name=trial.name, line=stage)
 
-        def ended(trial: Trial, how: Ended) -> None:
-            has_median = medians and not how.exit_code
-            board.ended(trial, how, _median(run_directory, trial, plan) if has_median else "")
+        def ended(trial: Trial, result: Ended) -> None:
+            has_median = medians and not result.exit_code
+            board.ended(trial, result, _median(run_directory, trial, plan) if has_median else "")
 
         machine = prepare(backend, plan, board.tell)
-        _check_same(run_directory, machine)
+        _check_image(run_directory, machine)
         run_directory.enter_machine(machine)
         execute(backend, trials, run_directory, progress, ended, board.tick, spare)
 
 
 def _median(run_directory: RunDirectory, trial: Trial, plan: Plan) -> str:
-    # It imports pyarrow, which takes half a second: other trials run meanwhile.
+    # Imports pyarrow, which takes half a second: done here, while other trials run.
     from qjump_mn.analysis.measures import first_median
 
     return first_median(run_directory, trial, formatting.unit(plan))
 
 
-def prepare(backend: Backend, plan: Plan, tell: Callable[[str], None]) -> dict[str, str]:
-    """Make everything ready that the trials of the plan need, and say what it is; the first time on a machine
-    all that experiments run in is built."""
+def prepare(backend: Backend, plan: Plan, progress: Callable[[str], None]) -> dict[str, str]:
+    """Prepare what the trials of the plan need, and return what the manifest says of the machine.
+
+    On first use this builds the virtual machine and the simulator.
+    """
     if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
-        building.build(tell)
-    with heartbeat(tell) as say:
-        return backend.prepare(plan, say)
+        building.build(progress)
+    with heartbeat(progress) as report:
+        return backend.prepare(plan, report)
 
 
-def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
+def _check_image(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
     """Raise :class:`UsageError` if trials of the run were done with another image."""
-    before = run_directory.manifest.machine.get("image")
-    if before is not None and before != machine.get("image"):
-        now = machine.get("image", "none")
+    image = run_directory.manifest.machine.get("image")
+    if image is not None and image != machine.get("image"):
+        present = machine.get("image", "none")
         raise UsageError(
-            f"{run_directory.path}: its trials were done with image {before[:12]}, and this is {now[:12]}: "
-            "run the experiment anew"
+            f"{run_directory.path}: its trials were done with image {image[:12]}, and this machine has "
+            f"{present[:12]}: run the experiment anew"
         )
 
 
 CONFINED_BACKENDS = BUILT_BACKENDS = ("guest", "simulator")
-"""Those that run in what backends/building.py builds. A stranger's plan can do no harm there."""
+"""Backends that run in what backends/building.py builds; a stranger's plan can do no harm there."""
 
-LONGEST_S = 86400.0
-"""A run that would take longer is refused."""
+MAX_RUN_S = 86400.0
+"""The longest expected time of a run that is not refused."""
 
 
 def _check_length(plan: Plan, backend: Backend) -> None:
-    """Raise :class:`UsageError` for a run that nobody would wait for."""
+    """Raise :class:`UsageError` for a run that is expected to take more than :data:`MAX_RUN_S`."""
     seconds = estimate.run(plan, backend).seconds
-    if seconds > LONGEST_S:
-        shorter_s = (plan.run.warmup_ns + plan.run.duration_ns) / 1e9 * LONGEST_S / seconds
+    if seconds > MAX_RUN_S:
+        shorter_s = (plan.run.warmup_ns + plan.run.duration_ns) / 1e9 * MAX_RUN_S / seconds
         raise UsageError(
             f"experiment {plan.shown.experiment!r}: it would take about {seconds / 3600:.0f} hours: use a "
             f"warmup and a duration of at most {shorter_s:.2g} s together, or fewer arms, "
@@ -329,8 +342,10 @@ def _check_length(plan: Plan, backend: Backend) -> None:
 
 
 def backend_name(plan: Plan, name: str = "") -> str:
-    """The backend that was asked for, or else the usual one of the experiment; raise :class:`UsageError` for
-    one that there is not, or that the experiment is not for."""
+    """Return the backend ``name``, or the experiment's usual one if it is empty.
+
+    Raises :class:`UsageError` for an unknown backend, or one that the experiment does not name.
+    """
     _check_backends(plan)
     name = name or plan.shown.backends[0]
     registry.check([name], "--backend")
@@ -344,28 +359,29 @@ def backend_name(plan: Plan, name: str = "") -> str:
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise :class:`UsageError` for a plan that no backend is for, or that cannot be judged, drawn or laid
-    beside others."""
+    """Raise :class:`UsageError` for a plan that cannot be run by any backend, judged, drawn or
+    compared with published numbers."""
     _check_backends(plan)
     check(plan)
     published_comparison.spec(plan.shown.experiment)
 
 
 def _check_backends(plan: Plan) -> None:
-    """Raise :class:`UsageError` where the experiment names no backend, or one that there is not."""
-    where = f"experiment {plan.shown.experiment!r}: backends"
+    """Raise :class:`UsageError` if the experiment names no backend, or an unknown one."""
+    location = f"experiment {plan.shown.experiment!r}: backends"
     if not plan.shown.backends:
-        raise UsageError(f"{where}: name one or more of {', '.join(registry.names())}")
-    registry.check(plan.shown.backends, where)
+        raise UsageError(f"{location}: name one or more of {', '.join(registry.names())}")
+    registry.check(plan.shown.backends, location)
 
 
 def _remote(backend: Backend, scheduler: str) -> Backend:
-    """``backend`` itself, or on the cluster whose scheduler is given."""
+    """Return ``backend``, or one that runs its trials on the cluster of ``scheduler``."""
     if not scheduler:
         return backend
     if not backend.repeats_anywhere:
         raise UsageError(
-            f"--engine dask is for trials that repeat anywhere, not for --backend {backend.name}"
+            f"--engine dask needs trials that repeat on any machine, and --backend {backend.name} has none: "
+            "use another backend or leave out --engine"
         )
     from qjump_mn.backends.remote import RemoteBackend
 

@@ -1,8 +1,8 @@
 """Reduce source files to what they do: their tokens, without comments, docstrings and formatting.
 
-Identities of machines and simulators are hashes of this text (cache.hash_of_code), so that prose moves
-none of them. In doubt a file keeps what could matter: then two texts differ that do the same, which costs
-a build and no result. The standard library only, for cache.py needs it.
+Identities of machines and simulators are hashes of the reduced text (cache.hash_of_code), so prose
+does not change them. If in doubt, text is kept: an unnecessary difference costs a build, but never a
+result. This module uses the standard library only, because the cache imports it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PARSING = threading.Lock()
-"""Held while something is parsed: of two threads in `ast.parse` at once Python 3.11 may end one with a
-SystemError, if it collects garbage meanwhile (CPython's issue 106905)."""
+"""Held during `ast.parse`: in Python 3.11, two threads that parse at once may get a SystemError when
+garbage is collected meanwhile (CPython issue 106905)."""
 
 _LATER_FIELDS = ("type_params", "is_lazy")
-"""Of the syntax of Python 3.12 and 3.15."""
+"""Fields of syntax trees that Python 3.12 and 3.15 have added."""
 
 _TOKEN = re.compile(
     r"""
@@ -38,28 +38,31 @@ _HUNK = re.compile(r"^@@ .*\n", re.MULTILINE)
 
 
 def reduced(path: Path) -> str:
-    """What the file at ``path`` does, by the kind of source that its name tells; all its text for other
-    kinds.
+    """Reduce the file at ``path`` by the language that its name shows; return unknown kinds unchanged.
 
-    Manual pages are prose: nothing is left of them. Raises SyntaxError for Python and TOML that do not
-    parse.
+    Manual pages are prose and reduce to "". Raises SyntaxError for Python and TOML that do not parse.
     """
     kind = _KINDS.get(path.suffix) or _KINDS.get(path.name, str)
     return kind(path.read_text())
 
 
 def python(source: str | bytes) -> str:
-    """A Python program as text that is the same whatever Python reads it. Raises SyntaxError."""
+    """Return the syntax tree of a Python program as text, the same with every version of Python.
+
+    Raises SyntaxError.
+    """
     with PARSING:
         program = ast.parse(source)
     return _dump(program)
 
 
 def _dump(node: object) -> str:
-    """What `ast.dump` of Python 3.11 says. Later ones leave out what is empty, and have fields that are empty
-    in what 3.11 can read."""
+    """Dump a node as `ast.dump` of Python 3.11 does, without docstrings.
+
+    Later versions leave out empty fields, and have fields that are empty for programs that 3.11 reads.
+    """
     if isinstance(node, list):
-        return f"[{', '.join(_dump(one) for one in node if not _is_prose(one))}]"
+        return f"[{', '.join(_dump(child) for child in node if not _is_docstring(child))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = []
@@ -71,31 +74,33 @@ def _dump(node: object) -> str:
     return f"{type(node).__name__}({', '.join(fields)})"
 
 
-def _is_prose(node: object) -> bool:
-    """Whether a statement is a string alone: a docstring, of a module, class, function or variable."""
+def _is_docstring(node: object) -> bool:
+    """Whether a statement is only a string: the docstring of a module, class, function or variable."""
     is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_constant and isinstance(node.value.value, str)  # type: ignore[attr-defined]
 
 
 def c(source: str) -> str:
-    """The tokens of a C file, each directive of the preprocessor on its own line."""
+    """Return the tokens of a C file, with each preprocessor directive on a line of its own."""
     return " ".join(_tokens(source))
 
 
 def rust(source: str) -> str:
-    """The tokens of a Rust file, without rustfmt's comma before a closing bracket on another line."""
+    """Return the tokens of a Rust file, without the trailing commas that rustfmt adds."""
     return re.sub(r" , \n (?=[])}])", " ", " ".join(_tokens(source, nested=True))).replace(" \n", "")
 
 
 def _tokens(source: str, *, nested: bool = False) -> Iterator[str]:
-    """The tokens of C or Rust, of which block comments are ``nested``. A line's end is a token where it ends
-    a directive in C, and after a comma in Rust."""
-    place, ends_line = 0, False
-    while match := _TOKEN.match(source, place):
-        place, token = match.end(), match[0]
+    """Yield the tokens of C or, with ``nested`` block comments, of Rust.
+
+    A newline is a token where it ends a preprocessor directive in C, and after a comma in Rust.
+    """
+    position, ends_line = 0, False
+    while match := _TOKEN.match(source, position):
+        position, token = match.end(), match[0]
         if match["comment"]:
             if token == "/*":
-                place = _after_comment(source, place, nested=nested)
+                position = _after_comment(source, position, nested=nested)
             continue
         if match["gap"]:
             if ends_line and "\n" in token.replace("\\\n", ""):
@@ -106,19 +111,22 @@ def _tokens(source: str, *, nested: bool = False) -> Iterator[str]:
         yield token
 
 
-def _after_comment(source: str, place: int, *, nested: bool) -> int:
-    """Where the block comment ends in which ``place`` is; at the end of the source if nothing ends it."""
+def _after_comment(source: str, position: int, *, nested: bool) -> int:
+    """Return the end of the block comment around ``position``; without one, the end of the source."""
     depth = 1
-    for mark in _BLOCK.finditer(source, place):
-        depth += (1 if nested else 0) if mark[0] == "/*" else -1
+    for delimiter in _BLOCK.finditer(source, position):
+        depth += (1 if nested else 0) if delimiter[0] == "/*" else -1
         if not depth:
-            return mark.end()
+            return delimiter.end()
     return len(source)
 
 
 def lines(source: str) -> str:
-    """The lines of a shell script, a makefile or a kernel's configuration that are no comments; there
-    `# CONFIG_X is not set` is none. A line loses its indentation where that is not part of a string."""
+    """Return a shell script, makefile or kernel configuration without comment lines and indentation.
+
+    `# CONFIG_X is not set` counts as code. Indentation is kept inside a string, and if it starts with
+    a tab.
+    """
     kept, quotes = [], 0
     has_heredoc = "<<" in source
     for number, line in enumerate(source.splitlines()):
@@ -129,22 +137,22 @@ def lines(source: str) -> str:
         elif re.match(r"\s*#(?! CONFIG_)", text) and not (number == 0 and text.startswith("#!")):
             continue
         else:
-            text = _without_remark(text)
+            text = _without_comment(text)
             text = text if text.startswith("\t") else text.lstrip()
         quotes += len(re.findall(r"""(?<!\\)["']""", text))
         kept.append(text)
     return "\n".join(filter(None, kept))
 
 
-def _without_remark(line: str) -> str:
-    """A line without a comment at its end, if what is before it holds no open string."""
-    before, mark, _ = line.partition(" # ")
-    is_open = before.count('"') % 2 or before.count("'") % 2
-    return line if not mark or is_open else before.rstrip()
+def _without_comment(line: str) -> str:
+    """Remove a comment at the end of a line, unless the `#` is inside a string."""
+    code, separator, _ = line.partition(" # ")
+    is_open = code.count('"') % 2 or code.count("'") % 2
+    return line if not separator or is_open else code.rstrip()
 
 
 def toml(source: str) -> str:
-    """The values of a TOML file. Raises SyntaxError where there are none."""
+    """Return the values of a TOML file as text. Raises SyntaxError if it does not parse."""
     try:
         return repr(tomllib.loads(source))
     except tomllib.TOMLDecodeError as error:
@@ -152,8 +160,10 @@ def toml(source: str) -> str:
 
 
 def patch(source: str) -> str:
-    """What a patch changes, in tokens before and after; its message, line numbers and hunks that only move
-    comments do not count."""
+    """Return what a patch changes, as tokens before and after.
+
+    Its message, its line numbers, and hunks that change only comments are left out.
+    """
     changes = []
     for diff in _DIFF.findall(source):
         heading, *hunks = _HUNK.split(diff)
@@ -167,7 +177,8 @@ def patch(source: str) -> str:
 
 
 def _side(hunk: str, sign: str) -> str:
-    """A hunk before the change (``-``) or after it (``+``); a comment that began above it is no code."""
+    """Return a hunk's text before (``-``) or after (``+``) the change, without a comment that starts
+    above the hunk."""
     text = "".join(line[1:] for line in hunk.splitlines(keepends=True) if line[:1] in (" ", sign))
     comment, end, code = text.partition("*/")
     return code if end and "/*" not in comment else text
@@ -189,4 +200,4 @@ _KINDS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys((".sh", ".mk", "Makefile", "Kbuild", "config"), lines),
     **dict.fromkeys((".1", ".8"), _nothing),
 }
-"""By the suffix or the name of a file."""
+"""How to reduce a file, by its suffix or its name."""

@@ -1,15 +1,10 @@
 #define _GNU_SOURCE
 #include "bpf.h"
 
-#include <errno.h>
-#include <linux/bpf.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "../common/bpf.h"
 
 /* --- instructions, as in the kernel's include/linux/filter.h --- */
 
@@ -57,11 +52,7 @@
 
 enum { ALLOWED = 1 };
 enum { DEFAULT_REPLY = -1 };
-
-static long bpf(enum bpf_cmd command, union bpf_attr *attributes)
-{
-	return syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-}
+enum { LOG_SHOWN = 400 }; /* bytes of the verifier's log in a message */
 
 static const char *explain(const char *what)
 {
@@ -80,22 +71,28 @@ static const char *explain(const char *what)
 	return text;
 }
 
+/* Format the end of the verifier's log in a line. */
+static const char *explain_refusal(const char *log)
+{
+	static char text[512];
+	size_t length = strlen(log);
+
+	snprintf(text, sizeof(text), "this kernel does not accept the program that sets priorities: %s",
+		 log + (length > LOG_SHOWN ? length - LOG_SHOWN : 0));
+	for (char *end = text; (end = strchr(end, '\n'));)
+		*end = ' ';
+	return text;
+}
+
 static const char *attach(int cgroup, enum bpf_prog_type type, enum bpf_attach_type place, const struct bpf_insn *program,
 			  size_t count)
 {
-	union bpf_attr load = { 0 }, target = { 0 };
-	const char *why = NULL;
-	int fd;
+	union bpf_attr target = { 0 };
+	const char *why = NULL, *log;
+	const int fd = bpf_load(type, place, "qjau", program, count, &log);
 
-	load.prog_type = type;
-	load.expected_attach_type = place;
-	load.insns = (uintptr_t)program;
-	load.insn_cnt = (uint32_t)count;
-	load.license = (uintptr_t) "GPL";
-	memcpy(load.prog_name, "qjau", sizeof("qjau"));
-	fd = (int)bpf(BPF_PROG_LOAD, &load);
 	if (fd < 0)
-		return explain("load");
+		return *log ? explain_refusal(log) : explain("load");
 	target.target_fd = (uint32_t)cgroup;
 	target.attach_bpf_fd = (uint32_t)fd;
 	target.attach_type = place;

@@ -26,7 +26,7 @@
 #define VERSION_2 "0::" /* prefix of the cgroup2 line in /proc/PID/cgroup */
 
 /* Format an error message in a static buffer. */
-__attribute__((format(printf, 1, 2))) static const char *cannot(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static const char *format_error(const char *format, ...)
 {
 	static char text[PATH_MAX + 256];
 	va_list arguments;
@@ -86,7 +86,7 @@ static const char *mount_tree(int *tree)
 	if (*tree < 0 && errno == EPERM)
 		return "--cgroup needs CAP_SYS_ADMIN to see the cgroups; run qjau as root";
 	if (*tree < 0)
-		return cannot("cannot see the cgroups (cgroup2: %s), which --cgroup needs", strerror(errno));
+		return format_error("cannot open cgroup2 (%s), which --cgroup needs", strerror(errno));
 	close(filesystem);
 	return NULL;
 }
@@ -107,7 +107,7 @@ static const char *open_parent(char path[PATH_MAX], int *parent)
 		*ours = '\0';
 	*parent = openat(tree, *path ? path + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*parent < 0 || flock(*parent, LOCK_EX) != 0)
-		return cannot("cannot open the cgroup %s: %s", *path ? path : "/", strerror(errno));
+		return format_error("cannot open the cgroup %s: %s", *path ? path : "/", strerror(errno));
 	close(tree);
 	return NULL;
 }
@@ -136,8 +136,8 @@ static const char *make(int parent, const char *path, char name[NAME_MAX])
 		if (mkdirat(parent, name, 0755) == 0)
 			return NULL;
 	} while (errno == EEXIST);
-	return cannot("cannot make a cgroup below %s/: %s%s", path, strerror(errno),
-		      errno == EACCES || errno == EPERM || errno == EROFS ? "; run qjau as root" : "");
+	return format_error("cannot create a cgroup below %s/: %s%s", path, strerror(errno),
+			    errno == EACCES || errno == EPERM || errno == EROFS ? "; run qjau as root" : "");
 }
 
 /* Descriptor 0: cgroup.events, 1: the parent, 2: a pipe that qjau closes once it has entered. */
@@ -201,7 +201,7 @@ static const char *join(int cgroup)
 	int members = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 
 	if (members < 0 || write(members, "0", 1) != 1)
-		return cannot("cannot enter the cgroup that it has made: %s", strerror(errno));
+		return format_error("cannot enter the cgroup that it created: %s", strerror(errno));
 	close(members);
 	return NULL;
 }
@@ -218,7 +218,7 @@ static const char *mark_inherited(int priority)
 	struct dirent *entry;
 
 	if (!folder)
-		return cannot("cannot tell which sockets it has inherited (/proc/self/fd: %s); mount /proc", strerror(errno));
+		return format_error("cannot list inherited sockets (/proc/self/fd: %s); mount /proc", strerror(errno));
 	while (!why && (entry = readdir(folder))) {
 		int fd = atoi(entry->d_name), listens = 0, domain = AF_UNSPEC;
 		socklen_t length = sizeof(int);
@@ -228,11 +228,11 @@ static const char *mark_inherited(int priority)
 			continue;
 		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
 		if (listens)
-			why = cannot("descriptor %d is a listening socket that was made outside, and what it accepts would go "
-				     "out at 0; put qjau --cgroup before the program that makes it",
-				     fd);
+			why = format_error("descriptor %d is an inherited listening socket, whose connections would be sent "
+					   "at 0; put qjau --cgroup before the program that creates it",
+					   fd);
 		else if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) != 0)
-			why = cannot("cannot mark descriptor %d, a socket: %s", fd, strerror(errno));
+			why = format_error("cannot mark descriptor %d, a socket: %s", fd, strerror(errno));
 	}
 	closedir(folder);
 	return why;
@@ -247,10 +247,10 @@ static const char *enter_below(int parent, const char *path, int priority, char 
 	if (why)
 		return why;
 	cgroup = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	why = cgroup < 0 ? cannot("cannot open the cgroup that it has made: %s", strerror(errno)) :
+	why = cgroup < 0 ? format_error("cannot open the cgroup that it created: %s", strerror(errno)) :
 			   attach_priority(cgroup, priority);
 	if (!why && (entered = start_watch(parent, cgroup, name)) < 0)
-		why = "cannot start the process that removes the cgroup in the end (fork)";
+		why = "cannot start the process that removes the cgroup (fork)";
 	if (why) {
 		unlinkat(parent, name, AT_REMOVEDIR);
 		return why;
@@ -276,6 +276,6 @@ const char *enter_cgroup(int priority, bool verbose)
 	flock(parent, LOCK_UN); /* closing it would not unlock: the watch shares the open file */
 	close(parent);
 	if (verbose && !why)
-		tell("process %d, cgroup %s/%s: priority %d", (int)getpid(), path, name, priority);
+		warn("process %d, cgroup %s/%s: priority %d", (int)getpid(), path, name, priority);
 	return why;
 }

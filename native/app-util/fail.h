@@ -11,6 +11,6 @@ enum { EXIT_USAGE = 2, EXIT_CANNOT = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 1
 __attribute__((format(printf, 2, 3), noreturn)) void fail(int status, const char *format, ...);
 
 /* Print a message and continue; drop it if stderr would block or is broken. */
-__attribute__((format(printf, 1, 2))) void tell(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
 
 #endif

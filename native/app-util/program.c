@@ -78,7 +78,7 @@ static bool refuse(struct obstacle *why, const char *file, const char *format, .
 	va_start(arguments, format);
 	vsnprintf(why->reason, sizeof(why->reason), format, arguments);
 	va_end(arguments);
-	why->never_runs = why->perhaps = false;
+	why->never_runs = why->may_not_run = false;
 	return false;
 }
 
@@ -116,11 +116,11 @@ static bool check_rights(const char *path, struct obstacle *why)
 			gid = file.st_gid;
 	}
 	if (uid != getuid())
-		return refuse(why, path, "runs as another user than its caller (setuid), and the loader preloads nothing then");
+		return refuse(why, path, "runs as another user than its caller (setuid), so the loader ignores LD_PRELOAD");
 	if (gid != getgid())
-		return refuse(why, path, "runs as another group than its caller (setgid), and the loader preloads nothing then");
+		return refuse(why, path, "runs as another group than its caller (setgid), so the loader ignores LD_PRELOAD");
 	if (may_gain && getuid() != 0 && has_capabilities(path))
-		return refuse(why, path, "has file capabilities, and the loader preloads nothing then unless root runs it");
+		return refuse(why, path, "has file capabilities, so the loader ignores LD_PRELOAD unless root runs it");
 	return true;
 }
 
@@ -285,7 +285,7 @@ static bool check_file(const char *path, int depth, struct obstacle *why)
 	return good;
 }
 
-/* Check the text of sh -c: the shell may not execute all of it, so set why->perhaps. */
+/* Check the text of sh -c: the shell may not execute all of it, so set why->may_not_run. */
 static bool check_text(const char *text, int depth, struct obstacle *why)
 {
 	char path[PATH_MAX];
@@ -293,7 +293,7 @@ static bool check_text(const char *text, int depth, struct obstacle *why)
 
 	while ((argv = next_command(&text)))
 		if (find_program(argv[0], path) == 0 && !check_command(argv, path, depth, why) && !why->never_runs) {
-			why->perhaps = true;
+			why->may_not_run = true;
 			return false;
 		}
 	return true;

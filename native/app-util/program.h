@@ -13,7 +13,7 @@ struct obstacle {
 	char file[PATH_MAX];
 	char reason[PATH_MAX + 100];
 	bool never_runs; /* it cannot run at all, marked or not */
-	bool perhaps;	 /* it is in a shell's text, and may not be executed */
+	bool may_not_run; /* it is in a shell's text, and may not be executed */
 };
 
 /*

@@ -28,8 +28,8 @@ static const char help[] =
 	"\n"
 	"  -p PRIORITY  0 to 7, as in 802.1Q: 7 is the most urgent and needs CAP_NET_ADMIN\n"
 	"  -w BYTES     send and receive buffer as given to setsockopt; the kernel doubles it\n"
-	"  --cgroup     end with a sentence if the kernel cannot mark the packets\n"
-	"  --library    have the library mark alone, as without root's rights\n"
+	"  --cgroup     exit with a message if the kernel cannot mark the packets\n"
+	"  --library    let the library mark alone, as without root's rights\n"
 	"  -v           one line per socket on stderr, and one for the cgroup\n"
 	"  -h, --help   this text\n"
 	"\n"
@@ -55,7 +55,7 @@ void fail(int status, const char *format, ...)
 	exit(status);
 }
 
-void tell(const char *format, ...)
+void warn(const char *format, ...)
 {
 	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
 	va_list arguments;
@@ -105,7 +105,7 @@ static void find_library(char library[PATH_MAX])
 	char *slash;
 
 	if (length < 0)
-		fail(EXIT_CANNOT, "cannot tell where qjau is (/proc/self/exe: %s); mount /proc", strerror(errno));
+		fail(EXIT_CANNOT, "cannot find qjau's own path (/proc/self/exe: %s); mount /proc", strerror(errno));
 	self[length] = '\0';
 	slash = strrchr(self, '/');
 	if (slash)
@@ -115,7 +115,7 @@ static void find_library(char library[PATH_MAX])
 		if (!realpath(candidate, library))
 			continue;
 		if (strpbrk(library, ": \t\n"))
-			fail(EXIT_CANNOT, "LD_PRELOAD takes no path with a blank or a colon: install %s in another folder", library);
+			fail(EXIT_CANNOT, "LD_PRELOAD does not allow blanks or colons in paths: install %s in another folder", library);
 		if (!dlopen(library, RTLD_NOW | RTLD_LOCAL))
 			fail(EXIT_CANNOT, "its library does not load (%s); build it again on this machine", dlerror());
 		return;
@@ -143,7 +143,7 @@ static void prepend_preload(const char *library)
 	if (strncmp(others, library, length) == 0 && strchr(": ", others[length]))
 		return;
 	if (asprintf(&both, "%s:%s", library, others) < 0)
-		fail(EXIT_CANNOT, "no memory left");
+		fail(EXIT_CANNOT, "out of memory");
 	set_variable("LD_PRELOAD", both);
 	free(both);
 }
@@ -221,8 +221,8 @@ static void read_options(int argc, char **argv, struct request *request)
 			fail(EXIT_USAGE, "option -%c needs a value", optopt);
 		default:
 			if (optopt > ' ' && optopt != 'c' && optopt != 'l')
-				fail(EXIT_USAGE, "there is no option -%c", optopt);
-			fail(EXIT_USAGE, "there is no option %s", argv[optind - 1]);
+				fail(EXIT_USAGE, "unknown option -%c", optopt);
+			fail(EXIT_USAGE, "unknown option %s", argv[optind - 1]);
 		}
 	}
 }
@@ -240,21 +240,21 @@ static void find_command(const char *name, char path[PATH_MAX])
 /* Only the library can set a window, so refuse one, or warn, if it cannot be preloaded. */
 static void check_window(const struct request *request, const struct obstacle *why)
 {
-	if (request->window_text && !why->perhaps)
-		fail(EXIT_NOT_RUN, "%s %s, and so no window can be set; leave -w out", why->file, why->reason);
+	if (request->window_text && !why->may_not_run)
+		fail(EXIT_NOT_RUN, "%s %s, so -w cannot be used", why->file, why->reason);
 	if (request->window_text)
-		tell("%s %s: it gets no window", why->file, why->reason);
+		warn("%s %s: its window is not set", why->file, why->reason);
 }
 
 /* cause: why the kernel does not mark its packets. */
 static void check_unmarked(const struct request *request, const struct obstacle *why, const char *cause)
 {
-	if (!why->perhaps)
+	if (!why->may_not_run)
 		fail(EXIT_NOT_RUN,
 		     "%s %s; its packets can be marked by the program's own option, by \"tc filter ... action skbedit priority "
 		     "%d\" on a clsact qdisc (qjau(1)), or in the kernel, but %s",
 		     why->file, why->reason, request->priority, cause);
-	tell("%s %s: it runs unmarked (%s)", why->file, why->reason, cause);
+	warn("%s %s: it runs unmarked (%s)", why->file, why->reason, cause);
 }
 
 /* Mark packets in the kernel if possible, otherwise by the library alone. */
@@ -274,7 +274,7 @@ static void mark(const struct request *request, char **command, const char *path
 	if (request->cgroup)
 		fail(EXIT_CANNOT, "%s", cause);
 	if (is_in_cgroup())
-		fail(EXIT_CANNOT, "it runs under another qjau, whose cgroup's priority no socket moves, and %s", cause);
+		fail(EXIT_CANNOT, "it runs under another qjau, whose priority sockets cannot override, and %s", cause);
 	if (!preloadable)
 		check_unmarked(request, &why, cause);
 }

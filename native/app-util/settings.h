@@ -16,8 +16,8 @@
 #define QJAU_PRIORITY_MAX 7
 #define QJAU_WINDOW_MAX (INT_MAX / 2) /* the kernel doubles it, as an int */
 
-/* Parse a decimal number from least to most, without sign or blanks; no locale, no errno. */
-static inline bool parse_number(const char *text, int least, int most, int *number)
+/* Parse a decimal number from min to max, without sign or blanks; no locale, no errno. */
+static inline bool parse_number(const char *text, int min, int max, int *number)
 {
 	int value = 0;
 
@@ -26,11 +26,11 @@ static inline bool parse_number(const char *text, int least, int most, int *numb
 	for (; *text != '\0'; text++) {
 		int digit = *text - '0';
 
-		if (digit < 0 || digit > 9 || value > (most - digit) / 10)
+		if (digit < 0 || digit > 9 || value > (max - digit) / 10)
 			return false;
 		value = 10 * value + digit;
 	}
-	if (value < least || value > most)
+	if (value < min || value > max)
 		return false;
 	*number = value;
 	return true;

@@ -57,7 +57,7 @@ static void *allocate(size_t count, size_t size)
 	void *memory = calloc(count, size);
 
 	if (!memory)
-		fail(EXIT_CANNOT, "no memory left");
+		fail(EXIT_CANNOT, "out of memory");
 	return memory;
 }
 
@@ -78,7 +78,7 @@ static char **split(const char *words, char **rest)
 	int count = 1;
 
 	if (!copy)
-		fail(EXIT_CANNOT, "no memory left");
+		fail(EXIT_CANNOT, "out of memory");
 	argv = allocate(strlen(words) + (size_t)count_words(rest) + 2, sizeof(*argv));
 	argv[0] = (char *)"env";
 	for (word = strtok_r(copy, " \t", &next); word; word = strtok_r(NULL, " \t", &next))
@@ -164,7 +164,7 @@ char **next_command(const char **text)
 		}
 		word = strndup(*text, length);
 		if (!word)
-			fail(EXIT_CANNOT, "no memory left");
+			fail(EXIT_CANNOT, "out of memory");
 		*text += length;
 		if (count < WORDS_MAX && (count > 0 || (!is_among(keywords, word) && !is_assignment(word))))
 			argv[count++] = word;

@@ -17,7 +17,7 @@
 
 #define NS_PER_S 1000000000LL
 #define NEVER INT64_MAX
-#define LONGEST_NS (86400 * NS_PER_S) /* longest time in an option: no sum of times overflows */
+#define MAX_NS (86400 * NS_PER_S) /* longest time in an option: no sum of times overflows */
 
 /* Name of the program, which each program defines. */
 extern const char program[];
@@ -48,12 +48,12 @@ struct setting {
 	const char *name; /* without "--"; also the key in the first line of the log */
 	enum setting_kind kind;
 	int64_t number; /* default, then value, index of choice, count of addresses, or flag */
-	int64_t least, most; /* of a number; most: also of addresses */
+	int64_t min, max; /* of a number; max: also of addresses */
 	struct {
-		double value, least, most;
+		double value, min, max;
 	} real; /* the same for SETTING_REAL */
 	const char *const *choices; /* terminated by NULL */
-	struct sockaddr_in *addresses; /* output, room for `most` */
+	struct sockaddr_in *addresses; /* output, room for `max` */
 	bool required;
 	const char *text; /* as given on the command line, or NULL */
 };
@@ -97,7 +97,7 @@ struct table {
 };
 
 void table_allocate(struct table *table, size_t columns, size_t capacity);
-/* Append a row for the caller to fill. A full table is a failure: "..., give more by --OPTION". */
+/* Append a row for the caller to fill. A full table is a failure: "...; increase it with --OPTION". */
 int64_t *table_row(struct table *table, const char *option);
 void write_table(const struct table *table);
 

@@ -8,7 +8,7 @@
 #include "common.h"
 
 #define NUMBER_BYTES 21 /* up to 18446744073709551615, which a peer may send, and a separator */
-#define MOST_COLUMNS 8
+#define MAX_COLUMNS 8
 
 static FILE *output;
 static const char *output_path;
@@ -55,7 +55,7 @@ static char *put_number(char *end, int64_t number)
 
 void write_row(const int64_t *cells, size_t count)
 {
-	char line[MOST_COLUMNS * NUMBER_BYTES], *start = line + sizeof(line);
+	char line[MAX_COLUMNS * NUMBER_BYTES], *start = line + sizeof(line);
 
 	for (size_t i = count; i-- > 0;) {
 		*--start = i + 1 == count ? '\n' : ' ';
@@ -85,7 +85,7 @@ void table_allocate(struct table *table, size_t columns, size_t capacity)
 int64_t *table_row(struct table *table, const char *option)
 {
 	if (table->rows == table->capacity)
-		fail("the log of %zu rows is full, give more by --%s", table->capacity, option);
+		fail("the log of %zu rows is full; increase it with --%s", table->capacity, option);
 	return table->cells + table->columns * table->rows++;
 }
 
@@ -105,6 +105,6 @@ void *allocate(size_t count, size_t size)
 		memory = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
 			      0);
 	if (memory == MAP_FAILED)
-		fail("no memory for %zu times %zu bytes (%s), ask for less", count, size, strerror(errno));
+		fail("cannot allocate %zu times %zu bytes (%s), ask for less", count, size, strerror(errno));
 	return memory;
 }

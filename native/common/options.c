@@ -10,7 +10,7 @@
 
 #include "common.h"
 
-#define MOST_SETTINGS 30
+#define MAX_SETTINGS 30
 enum { HELP = 256, FIRST_SETTING }; /* values for getopt_long() outside the range of characters */
 
 __attribute__((format(printf, 2, 0), noreturn)) static void end(int status, const char *format, va_list arguments)
@@ -37,23 +37,23 @@ void fail(const char *format, ...)
 	end(EXIT_FAILED, format, arguments);
 }
 
-/* Parse a decimal number from least to most, without sign or blanks. */
-static bool parse_number(const char *text, size_t length, int64_t least, int64_t most, int64_t *number)
+/* Parse a decimal number from min to max, without sign or blanks. */
+static bool parse_number(const char *text, size_t length, int64_t min, int64_t max, int64_t *number)
 {
 	int64_t value = 0;
 
 	for (size_t i = 0; i < length; i++) {
 		int digit = text[i] - '0';
 
-		if (digit < 0 || digit > 9 || value > (most - digit) / 10)
+		if (digit < 0 || digit > 9 || value > (max - digit) / 10)
 			return false;
 		value = 10 * value + digit;
 	}
 	*number = value;
-	return length > 0 && value >= least && value <= most;
+	return length > 0 && value >= min && value <= max;
 }
 
-static bool parse_real(const char *text, double least, double most, double *real)
+static bool parse_real(const char *text, double min, double max, double *real)
 {
 	char *rest;
 
@@ -61,7 +61,7 @@ static bool parse_real(const char *text, double least, double most, double *real
 	*real = strtod(text, &rest);
 	/* strtod() also accepts blanks, signs, hexadecimal numbers, "nan" and "inf". */
 	return text[0] >= '.' && !text[strspn(text, "0123456789.e-")] && !*rest && rest != text && !errno &&
-	       *real >= least && *real <= most;
+	       *real >= min && *real <= max;
 }
 
 static bool parse_host(const char *text, size_t length, struct sockaddr_in *address)
@@ -102,7 +102,7 @@ static bool parse_address(const char *text, size_t length, struct sockaddr_in *a
 
 static bool parse_addresses(const char *text, struct setting *setting)
 {
-	for (setting->number = 0; setting->number < setting->most; text++) {
+	for (setting->number = 0; setting->number < setting->max; text++) {
 		size_t length = strcspn(text, ",");
 
 		if (!parse_address(text, length, &setting->addresses[setting->number++]))
@@ -129,21 +129,21 @@ __attribute__((noreturn)) static void refuse_choice(const struct setting *settin
 	for (const char *const *choice = setting->choices; *choice; choice++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *choice,
 			 !choice[1] ? "" : choice[2] ? ", " : " or ");
-	refuse("--%s is '%s', give %s", setting->name, text, list);
+	refuse("--%s must be %s (got '%s')", setting->name, list, text);
 }
 
 static void set(struct setting *setting, const char *text)
 {
 	switch (setting->kind) {
 	case SETTING_NUMBER:
-		if (!parse_number(text, strlen(text), setting->least, setting->most, &setting->number))
-			refuse("--%s is '%s', give a whole number from %lld to %lld", setting->name, text,
-			       (long long)setting->least, (long long)setting->most);
+		if (!parse_number(text, strlen(text), setting->min, setting->max, &setting->number))
+			refuse("--%s must be a whole number from %lld to %lld (got '%s')", setting->name,
+			       (long long)setting->min, (long long)setting->max, text);
 		break;
 	case SETTING_REAL:
-		if (!parse_real(text, setting->real.least, setting->real.most, &setting->real.value))
-			refuse("--%s is '%s', give a number from %g to %g", setting->name, text, setting->real.least,
-			       setting->real.most);
+		if (!parse_real(text, setting->real.min, setting->real.max, &setting->real.value))
+			refuse("--%s must be a number from %g to %g (got '%s')", setting->name, setting->real.min,
+			       setting->real.max, text);
 		break;
 	case SETTING_CHOICE:
 		if (!parse_choice(text, setting))
@@ -152,13 +152,14 @@ static void set(struct setting *setting, const char *text)
 	case SETTING_ADDRESSES:
 		if (parse_addresses(text, setting))
 			break;
-		if (setting->most == 1)
-			refuse("--%s is '%s', give an IPv4 address and a port, as in 10.0.0.1:7000", setting->name, text);
-		refuse("--%s is '%s', give 1 to %lld IPv4 addresses with ports, as in 10.0.0.1:7000,10.0.0.2:7000",
-		       setting->name, text, (long long)setting->most);
+		if (setting->max == 1)
+			refuse("--%s must be an IPv4 address and a port, as in 10.0.0.1:7000 (got '%s')", setting->name,
+			       text);
+		refuse("--%s must be 1 to %lld IPv4 addresses with ports, as in 10.0.0.1:7000,10.0.0.2:7000 (got '%s')",
+		       setting->name, (long long)setting->max, text);
 	case SETTING_HOST:
 		if (!parse_host(text, strlen(text), setting->addresses) || !is_one_host(setting->addresses))
-			refuse("--%s is '%s', give the IPv4 address of a host, as in 10.0.0.1", setting->name, text);
+			refuse("--%s must be the IPv4 address of a host, as in 10.0.0.1 (got '%s')", setting->name, text);
 		break;
 	case SETTING_FLAG:
 		setting->number = 1;
@@ -174,17 +175,17 @@ static void set(struct setting *setting, const char *text)
 __attribute__((noreturn)) static void refuse_option(int answer, const char *word)
 {
 	if (answer == ':')
-		refuse("%s stands without a value, give it one", word);
+		refuse("%s needs a value", word);
 	if (optopt >= HELP)
-		refuse("%s takes no value, leave that out", word);
+		refuse("%s does not take a value", word);
 	if (optopt)
-		refuse("there is no option -%c, see --help", optopt);
-	refuse("there is no option %s, see --help", word);
+		refuse("unknown option -%c, see --help", optopt);
+	refuse("unknown option %s, see --help", word);
 }
 
 void read_options(int argc, char **argv, struct setting *settings, const char *help)
 {
-	struct option options[MOST_SETTINGS + 2] = { { "help", no_argument, NULL, HELP } };
+	struct option options[MAX_SETTINGS + 2] = { { "help", no_argument, NULL, HELP } };
 	int option;
 
 	for (int i = 0; settings[i].kind != SETTING_END; i++)
@@ -204,10 +205,10 @@ void read_options(int argc, char **argv, struct setting *settings, const char *h
 		set(&settings[option - FIRST_SETTING], optarg);
 	}
 	if (optind < argc)
-		refuse("'%s' is no option, see --help", argv[optind]);
+		refuse("unexpected argument '%s', see --help", argv[optind]);
 	for (; settings->kind != SETTING_END; settings++)
 		if (settings->required && !settings->text)
-			refuse("--%s is missing, give it", settings->name);
+			refuse("--%s is required", settings->name);
 }
 
 int run_role(int argc, char **argv, const struct role *roles)
@@ -217,5 +218,6 @@ int run_role(int argc, char **argv, const struct role *roles)
 	for (const struct role *role = roles; role->name; role++)
 		if (strcmp(role->name, word) == 0)
 			return role->run(argc - 1, argv + 1);
-	refuse("the first word is '%s', give %s or %s, and --help after it", word, roles[0].name, roles[1].name);
+	refuse("expected %s or %s as the first word (got '%s'); see --help after it", roles[0].name, roles[1].name,
+	       word);
 }

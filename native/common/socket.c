@@ -25,11 +25,11 @@ const char *address_text(const struct sockaddr_in *address)
 
 int connect_to(const struct sockaddr_in *address)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1, error;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, error;
 
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EINPROGRESS)
 		return fd;
 	error = errno;
@@ -40,10 +40,10 @@ int connect_to(const struct sockaddr_in *address)
 
 int accept_from(int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), one = 1;
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), on = 1;
 
 	if (fd >= 0)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return fd;
 }
 
@@ -62,6 +62,6 @@ uint32_t socket_overflowed(int fd)
 	socklen_t size = sizeof(memory);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &size) != 0)
-		fail("the kernel does not tell what the socket dropped (%s), take Linux 4.12 or later", strerror(errno));
+		fail("the kernel does not report dropped packets (%s); Linux 4.12 or later is needed", strerror(errno));
 	return memory[SK_MEMINFO_DROPS];
 }

@@ -38,7 +38,7 @@ void waiter_open(struct waiter *waiter)
 	waiter->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	waiter->armed_ns = NEVER;
 	if (waiter->signals < 0 || waiter->timer < 0)
-		fail("no descriptors for signals and a timer (%s), raise the limit of open files", strerror(errno));
+		fail("cannot open descriptors for signals and a timer (%s), raise the limit of open files", strerror(errno));
 }
 
 void waiter_arm(struct waiter *waiter, int64_t at_ns)
@@ -68,7 +68,7 @@ enum wake wait_for(struct waiter *waiter, int fd, short events, int64_t until_ns
 		waiter_arm(waiter, until_ns);
 	while (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 		if (errno != EINTR)
-			fail("cannot wait (%s), see what the system lacks", strerror(errno));
+			fail("cannot wait (%s)", strerror(errno));
 	if (fds[0].revents)
 		return WAKE_SIGNAL;
 	return fds[1].revents ? WAKE_READY : WAKE_TIME;

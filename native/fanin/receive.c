@@ -61,7 +61,7 @@ static int64_t realtime_ahead_ns(int64_t *error)
 {
 	int64_t ahead = 0;
 
-	*error = LONGEST_NS;
+	*error = MAX_NS;
 	for (int i = 0; i < TRIES; i++) {
 		int64_t before = now_ns(), real = realtime_ns(), after = now_ns();
 
@@ -95,7 +95,7 @@ static int64_t arrival_ns(struct msghdr *message)
 		memcpy(&stamp, CMSG_DATA(control), sizeof(stamp));
 		return stamp.tv_sec * NS_PER_S + stamp.tv_nsec - run.ahead_ns;
 	}
-	fail("a datagram has no time stamp, give the kernel SO_TIMESTAMPNS");
+	fail("a datagram has no time stamp, this kernel does not support SO_TIMESTAMPNS");
 }
 
 /* Receive and log one datagram; return false if there is none. */
@@ -151,7 +151,7 @@ int fanin_receive(int argc, char **argv)
 
 	ahead_after_ns = realtime_ahead_ns(&error_after_ns);
 	if (llabs(ahead_after_ns - run.ahead_ns) > error_ns + error_after_ns)
-		fail("CLOCK_REALTIME was set by %lld ns during the run, so arrivals are wrong, stop what sets it",
+		fail("CLOCK_REALTIME was set by %lld ns during the run, so arrivals are wrong; stop the program that sets it",
 		     (long long)(ahead_after_ns - run.ahead_ns));
 	write_start("receive", settings, "source port stream sequence sent_ns received_ns bytes");
 	write_table(&run.log);

@@ -27,21 +27,21 @@
 
 #define DRAWN (-1) /* the phases are drawn from the seed */
 
-#define MOST_ROWS 4000000 /* a log of 224 MB */
+#define MAX_ROWS 4000000 /* a log of 224 MB */
 
 enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, PHASE, DURATION, SEED, OUTPUT };
 
 static struct sockaddr_in receiver;
 
 static struct setting settings[] = {
-	[TO] = { "to", SETTING_ADDRESSES, .most = 1, .addresses = &receiver, .required = true },
-	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 1, LONGEST_NS },
+	[TO] = { "to", SETTING_ADDRESSES, .max = 1, .addresses = &receiver, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 1, MAX_NS },
 	[PAYLOAD] = { "payload", SETTING_NUMBER, 230, sizeof(struct fanin_header), FANIN_PAYLOAD_MAX },
 	[STREAMS] = { "streams", SETTING_NUMBER, 1, 1, 10000 },
 	[BURST] = { "burst", SETTING_NUMBER, 1, 1, 1000000 },
 	[FLOOD] = { "flood", SETTING_FLAG },
-	[PHASE] = { "phase", SETTING_NUMBER, DRAWN, 0, LONGEST_NS },
-	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS, .required = true },
+	[PHASE] = { "phase", SETTING_NUMBER, DRAWN, 0, MAX_NS },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, MAX_NS, .required = true },
 	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
@@ -157,7 +157,7 @@ static int send_one(struct stream *stream)
 			stream->sequence++;
 			return 0;
 		default:
-			fail("%s takes no datagrams (%s), start fanin receive there first, and ping it",
+			fail("%s does not accept datagrams (%s); start fanin receive there, and check by ping",
 			     settings[TO].text, strerror(errno));
 		}
 	}
@@ -201,7 +201,7 @@ static void open_socket(void)
 	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (run.socket < 0 || setsockopt(run.socket, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) != 0 ||
 	    connect(run.socket, (const struct sockaddr *)&receiver, sizeof(receiver)) != 0)
-		fail("no socket to %s (%s), give this host an address and a route", settings[TO].text, strerror(errno));
+		fail("cannot connect to %s (%s), give this host an address and a route", settings[TO].text, strerror(errno));
 }
 
 static uint16_t source_port(void)
@@ -241,9 +241,9 @@ static void check_settings(void)
 {
 	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text || settings[BURST].text ||
 				       settings[PHASE].text))
-		refuse("--flood is one stream without end, leave out --interval, --streams, --burst and --phase");
+		refuse("--flood excludes --interval, --streams, --burst and --phase");
 	if (!settings[FLOOD].number && !settings[INTERVAL].text)
-		refuse("--interval is missing, give it, or --flood");
+		refuse("--interval or --flood is required");
 	if (settings[PHASE].number > settings[INTERVAL].number)
 		refuse("--phase is %lld, more than --interval, %lld", (long long)settings[PHASE].number,
 		       (long long)settings[INTERVAL].number);
@@ -264,9 +264,9 @@ int fanin_send(int argc, char **argv)
 		set_phase(streams, start_ns);
 	if (!settings[FLOOD].number)
 		due = count_due(streams);
-	if (due > MOST_ROWS)
+	if (due > MAX_ROWS)
 		refuse("--duration at --interval and --streams makes a log of %lld rows, more than %d, shorten it",
-		       (long long)due, MOST_ROWS);
+		       (long long)due, MAX_ROWS);
 	open_output(settings[OUTPUT].text);
 	memset(&run.datagram, 0, sizeof(run.datagram)); /* touch the pages */
 	run.datagram.header.magic = htobe32(FANIN_MAGIC);

@@ -61,11 +61,11 @@ static void watch(struct load *load, struct connection *connection, uint32_t eve
 		fail("cannot wait for a connection (%s), give fewer", strerror(errno));
 }
 
-__attribute__((noreturn)) static void lost(const struct load *load, const struct connection *connection,
-					   const char *why)
+__attribute__((noreturn)) static void fail_connection(const struct load *load,
+						      const struct connection *connection, const char *why)
 {
-	fail("%s %u to %s failed (%s), see whether the server is up and how many connections it takes",
-	     "connection", connection->number, address_text(&load->settings->server), why);
+	fail("connection %u to %s failed (%s); check that the server is running and its connection limit",
+	     connection->number, address_text(&load->settings->server), why);
 }
 
 static void set_free(struct load *load, struct connection *connection, int64_t due)
@@ -99,12 +99,12 @@ static void choose(const struct load *load, size_t request, enum op *op, uint32_
 }
 
 /* Send as much as the socket accepts; the rest follows when it is writable. */
-static void push(struct load *load, struct connection *connection)
+static void send_more(struct load *load, struct connection *connection)
 {
 	ssize_t sent = send(connection->fd, connection->unsent, connection->unsent_bytes, MSG_NOSIGNAL);
 
 	if (sent < 0 && errno != EAGAIN && errno != EINTR)
-		lost(load, connection, strerror(errno));
+		fail_connection(load, connection, strerror(errno));
 	if (sent > 0) {
 		connection->unsent += sent;
 		connection->unsent_bytes -= (uint32_t)sent;
@@ -125,7 +125,7 @@ static void issue(struct load *load, int64_t due)
 		request = &load->log[connection->number]; /* scratch: the log has not begun */
 	} else {
 		if (load->sent == load->settings->requests)
-			fail("the log of %zu requests is full %lld ns before the end, give more by --requests",
+			fail("the log of %zu requests is full %lld ns before the end; increase it with --requests",
 			     load->sent, (long long)(load->end - due));
 		request = &load->log[load->sent];
 		choose(load, load->sent++, &op, &key);
@@ -140,7 +140,7 @@ static void issue(struct load *load, int64_t due)
 	connection->expected = HEADER_BYTES;
 	connection->unsent = message_make(connection->message, load->settings, op, key, &connection->unsent_bytes);
 	request->sent = now_ns();
-	push(load, connection);
+	send_more(load, connection);
 	if (connection->unsent_bytes)
 		watch(load, connection, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
 }
@@ -158,7 +158,7 @@ static void answered(struct load *load, struct connection *connection)
 	set_free(load, connection, request->done + load->settings->think);
 }
 
-static void pull(struct load *load, struct connection *connection)
+static void receive(struct load *load, struct connection *connection)
 {
 	ssize_t got = recv(connection->fd, answer, sizeof(answer), 0);
 	struct request *request = connection->request;
@@ -167,9 +167,9 @@ static void pull(struct load *load, struct connection *connection)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0)
-		lost(load, connection, got ? strerror(errno) : "the server closed it");
+		fail_connection(load, connection, got ? strerror(errno) : "the server closed it");
 	if (!request || connection->unsent_bytes)
-		lost(load, connection, "an answer to no request");
+		fail_connection(load, connection, "an answer without a request");
 	missing = connection->received < HEADER_BYTES ? HEADER_BYTES - connection->received : 0;
 	if (missing) {
 		memcpy(connection->header + connection->received, answer,
@@ -177,12 +177,12 @@ static void pull(struct load *load, struct connection *connection)
 		if ((uint64_t)got >= missing) {
 			connection->expected = answer_bytes(connection->header, request->op);
 			if (!connection->expected)
-				lost(load, connection, "no answer in memcached's binary protocol");
+				fail_connection(load, connection, "not an answer in memcached's binary protocol");
 		}
 	}
 	connection->received += (uint64_t)got;
 	if (connection->received > connection->expected)
-		lost(load, connection, "an answer longer than it says");
+		fail_connection(load, connection, "an answer longer than its header says");
 	if (connection->received >= HEADER_BYTES && connection->received == connection->expected)
 		answered(load, connection);
 }
@@ -194,19 +194,19 @@ static void serve(struct load *load, struct connection *connection, uint32_t eve
 	if (!connection->connected) {
 		error = socket_error(connection->fd);
 		if (error)
-			lost(load, connection, strerror(error));
+			fail_connection(load, connection, strerror(error));
 		connection->connected = true;
 		watch(load, connection, EPOLLIN, EPOLL_CTL_MOD);
 		set_free(load, connection, 0);
 		return;
 	}
 	if (connection->unsent_bytes && events & EPOLLOUT) {
-		push(load, connection);
+		send_more(load, connection);
 		if (!connection->unsent_bytes)
 			watch(load, connection, EPOLLIN, EPOLL_CTL_MOD);
 	}
 	if (events & ~(uint32_t)EPOLLOUT)
-		pull(load, connection);
+		receive(load, connection);
 }
 
 /*
@@ -214,7 +214,7 @@ static void serve(struct load *load, struct connection *connection, uint32_t eve
  * up. Return false if a signal ended it. give_up is NEVER while connecting and storing: TCP times
  * out.
  */
-static bool carry_on(struct load *load, int64_t give_up)
+static bool run_until(struct load *load, int64_t give_up)
 {
 	struct epoll_event events[64];
 
@@ -253,7 +253,7 @@ static void open_connections(struct load *load)
 	waiter_open(waiter);
 	if (load->epoll < 0 || epoll_ctl(load->epoll, EPOLL_CTL_ADD, waiter->signals, &stop) ||
 	    epoll_ctl(load->epoll, EPOLL_CTL_ADD, waiter->timer, &time))
-		fail("no descriptor for epoll (%s), raise the limit of open files", strerror(errno));
+		fail("cannot open descriptors for epoll (%s), raise the limit of open files", strerror(errno));
 	load->connections = allocate(settings->connections, sizeof(*load->connections));
 	load->ring = allocate(settings->connections, sizeof(*load->ring));
 	for (uint32_t i = 0; i < settings->connections; i++) {
@@ -264,7 +264,7 @@ static void open_connections(struct load *load)
 		message_init(connection->message, settings);
 		connection->fd = connect_to(&settings->server);
 		if (connection->fd < 0)
-			lost(load, connection, strerror(errno));
+			fail_connection(load, connection, strerror(errno));
 		watch(load, connection, EPOLLOUT, EPOLL_CTL_ADD);
 	}
 }
@@ -283,7 +283,7 @@ static size_t draw_schedule(const struct settings *settings, struct request *log
 		if (at >= length)
 			return i;
 		if (i == settings->requests)
-			fail("the log of %zu requests is too short for this rate and time, give more by --requests", i);
+			fail("the log of %zu requests is too short for this rate and time; increase it with --requests", i);
 		if (log_of_them)
 			log_of_them[i].due = (int64_t)at;
 	}
@@ -311,7 +311,7 @@ static void begin(struct load *load)
 }
 
 /* Fill in operation and status of requests of the open loop that found no free connection. */
-static void name_unsent(struct load *load)
+static void fill_unsent(struct load *load)
 {
 	for (size_t i = load->sent; i < load->scheduled; i++) {
 		enum op op;
@@ -334,20 +334,20 @@ struct result run_load(const struct settings *settings)
 		rows = settings->connections; /* storing uses one row per connection */
 	load.log = allocate(rows, sizeof(*load.log));
 	result.log = load.log;
-	result.early = !carry_on(&load, NEVER);
+	result.early = !run_until(&load, NEVER);
 	load.phase = PHASE_STORE;
 	if (!result.early && !settings->stored)
-		result.early = !carry_on(&load, NEVER);
+		result.early = !run_until(&load, NEVER);
 	if (result.early || settings->store_only)
 		return result;
 	memset(load.log, 0, settings->connections * sizeof(*load.log));
 	if (settings->rate > 0)
 		load.scheduled = draw_schedule(settings, load.log);
 	begin(&load);
-	result.early = !carry_on(&load, load.end + settings->linger);
+	result.early = !run_until(&load, load.end + settings->linger);
 	result.to = now_ns() < load.end ? now_ns() : load.end;
 	result.from = load.measured < result.to ? load.measured : result.to;
-	name_unsent(&load);
+	fill_unsent(&load);
 	result.count = settings->rate > 0 ? load.scheduled : load.sent;
 	while (result.count && load.log[result.count - 1].due >= result.to)
 		result.count--;

@@ -47,10 +47,10 @@ enum {
 static struct sockaddr_in server;
 
 static struct setting settings[] = {
-	[SERVER] = { "server", SETTING_ADDRESSES, .most = 1, .addresses = &server, .required = true },
+	[SERVER] = { "server", SETTING_ADDRESSES, .max = 1, .addresses = &server, .required = true },
 	[RATE] = { "rate", SETTING_REAL, .real = { 0, 0.001, 1e7 } },
 	[CLOSED] = { "closed", SETTING_FLAG },
-	[THINK] = { "think", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[THINK] = { "think", SETTING_NUMBER, 0, 0, MAX_NS },
 	[CONNECTIONS] = { "connections", SETTING_NUMBER, 1, 1, 10000 },
 	[GET_FRACTION] = { "get-fraction", SETTING_REAL, .real = { 0.9, 0, 1 } },
 	[KEY_BYTES] = { "key-bytes", SETTING_NUMBER, 64, KEY_DIGITS, KEY_MAX },
@@ -58,9 +58,9 @@ static struct setting settings[] = {
 	[KEYS] = { "keys", SETTING_NUMBER, 1000, 1, 100000000 },
 	[STORE] = { "store", SETTING_FLAG },
 	[STORED] = { "stored", SETTING_FLAG },
-	[WARMUP] = { "warmup", SETTING_NUMBER, 0, 0, LONGEST_NS },
-	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS },
-	[LINGER] = { "linger", SETTING_NUMBER, NS_PER_S, 0, LONGEST_NS },
+	[WARMUP] = { "warmup", SETTING_NUMBER, 0, 0, MAX_NS },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, MAX_NS },
+	[LINGER] = { "linger", SETTING_NUMBER, NS_PER_S, 0, MAX_NS },
 	[REQUESTS] = { "requests", SETTING_NUMBER, 1000000, 1, 1000000000 },
 	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
@@ -74,15 +74,15 @@ static void check_settings(void)
 	if (settings[STORE].number) {
 		for (size_t i = 0; i < sizeof(not_with_store) / sizeof(not_with_store[0]); i++)
 			if (settings[not_with_store[i]].text)
-				refuse("--store is all that is done, leave out --%s", settings[not_with_store[i]].name);
+				refuse("--store excludes --%s", settings[not_with_store[i]].name);
 		return;
 	}
 	if (!settings[CLOSED].number == !settings[RATE].text)
-		refuse("there are an open and a closed loop, give one of --rate and --closed");
+		refuse("give either --rate (open loop) or --closed");
 	if (settings[THINK].text && !settings[CLOSED].number)
-		refuse("--think belongs to the closed loop, leave it out or give --closed");
+		refuse("--think needs --closed");
 	if (!settings[DURATION].text)
-		refuse("--duration is missing, give it");
+		refuse("--duration is required");
 }
 
 static struct settings load_settings(void)

@@ -29,7 +29,7 @@
 
 #include <linux/icmp.h>
 
-#define MOST_REQUESTS 10000000 /* a log of 240 MB */
+#define MAX_REQUESTS 10000000 /* a log of 240 MB */
 
 const char program[] = "nsping";
 
@@ -39,10 +39,10 @@ static struct sockaddr_in target;
 
 static struct setting settings[] = {
 	[TO] = { "to", SETTING_HOST, .addresses = &target, .required = true },
-	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 1000, LONGEST_NS, .required = true },
-	[COUNT] = { "count", SETTING_NUMBER, 0, 1, MOST_REQUESTS, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 1000, MAX_NS, .required = true },
+	[COUNT] = { "count", SETTING_NUMBER, 0, 1, MAX_REQUESTS, .required = true },
 	[PAYLOAD] = { "payload", SETTING_NUMBER, 56, PAYLOAD_MIN, PAYLOAD_MAX },
-	[LINGER] = { "linger", SETTING_NUMBER, 5 * NS_PER_S, 0, LONGEST_NS },
+	[LINGER] = { "linger", SETTING_NUMBER, 5 * NS_PER_S, 0, MAX_NS },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
@@ -52,8 +52,8 @@ static const char help[] =
 	"  --to ADDRESS     the host that is to answer, IPv4\n"
 	"  --interval NS    from one request to the next, 1000 or more\n"
 	"  --count N        how many requests\n"
-	"  --payload BYTES  of a request, 16 to 65507 (56)\n"
-	"  --linger NS      how long replies are waited for after the last request (5000000000)\n"
+	"  --payload BYTES  payload of a request, 16 to 65507 (56)\n"
+	"  --linger NS      how long to wait for replies after the last request (5000000000)\n"
 	"  --output FILE    for the log (standard output)\n"
 	"  --help           this text\n"
 	"A row a request, columns: sequence sent_ns rtt_ns, 0 if it was lost. See nsping(1).\n";
@@ -87,7 +87,7 @@ static void watch_clock(void)
 	run.clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (run.clock < 0 ||
 	    timerfd_settime(run.clock, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) != 0)
-		fail("no timer to watch the clock with (%s), raise the limit of open files", strerror(errno));
+		fail("cannot create a timer to watch the clock (%s), raise the limit of open files", strerror(errno));
 }
 
 static void check_clock(void)
@@ -95,7 +95,7 @@ static void check_clock(void)
 	uint64_t expirations;
 
 	if (read(run.clock, &expirations, sizeof(expirations)) < 0 && errno == ECANCELED)
-		fail("CLOCK_REALTIME was set during the run, so round trips are wrong, stop what sets it");
+		fail("CLOCK_REALTIME was set during the run, so round trips are wrong; stop the program that sets it");
 }
 
 /*
@@ -110,7 +110,7 @@ static uint16_t own_identifier(void)
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&own, sizeof(own)) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&own, &size) != 0)
-		fail("no UDP port is free, whose number is the identifier (%s), end what has them", strerror(errno));
+		fail("no free UDP port to use as identifier (%s)", strerror(errno));
 	return ntohs(own.sin_port);
 }
 
@@ -131,7 +131,7 @@ static void filter_replies(void)
 
 	if (setsockopt(run.socket, SOL_RAW, ICMP_FILTER, &types, sizeof(types)) != 0 ||
 	    setsockopt(run.socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) != 0)
-		fail("the kernel does not filter replies (%s), take one that does", strerror(errno));
+		fail("cannot filter replies (%s)", strerror(errno));
 	while (recv(run.socket, run.reply, sizeof(run.reply), 0) >= 0) /* drain earlier packets */
 		;
 }
@@ -142,9 +142,9 @@ static void open_socket(void)
 
 	run.socket = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
 	if (run.socket < 0 && errno == EPERM)
-		fail("no right to a raw socket, run it as root or with CAP_NET_RAW");
+		fail("raw sockets need root or CAP_NET_RAW");
 	if (run.socket < 0 || setsockopt(run.socket, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) != 0)
-		fail("no raw socket with time stamps (%s), see what the system lacks", strerror(errno));
+		fail("no raw socket with time stamps (%s)", strerror(errno));
 	filter_replies();
 }
 
@@ -158,7 +158,7 @@ static int64_t arrival_realtime_ns(struct msghdr *message)
 		memcpy(&stamp, CMSG_DATA(control), sizeof(stamp));
 		return stamp.tv_sec * NS_PER_S + stamp.tv_nsec;
 	}
-	fail("a reply has no time stamp, give the kernel SO_TIMESTAMPNS");
+	fail("a reply has no time stamp, this kernel does not support SO_TIMESTAMPNS");
 }
 
 /* Return the request that a packet answers, or NULL. */
@@ -188,8 +188,7 @@ static void receive(void)
 
 	if (size < 0) {
 		if (errno != EAGAIN)
-			fail("cannot receive from %s (%s), see what the system lacks", settings[TO].text,
-			     strerror(errno));
+			fail("cannot receive from %s (%s)", settings[TO].text, strerror(errno));
 		return;
 	}
 	request = answered((size_t)size);
@@ -327,8 +326,8 @@ static void write_log(void)
 int main(int argc, char **argv)
 {
 	read_options(argc, argv, settings, help);
-	if (settings[COUNT].number - 1 > LONGEST_NS / settings[INTERVAL].number)
-		refuse("--count requests at --interval take more than a day, give less of one");
+	if (settings[COUNT].number - 1 > MAX_NS / settings[INTERVAL].number)
+		refuse("--count requests at --interval take more than a day, reduce one of them");
 	open_output(settings[OUTPUT].text);
 	memset(&run.request, 0, sizeof(run.request)); /* touch the pages of both */
 	memset(run.reply, 0, sizeof(run.reply));

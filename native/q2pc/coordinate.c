@@ -20,19 +20,19 @@
 
 enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT, OUTPUT };
 
-static struct sockaddr_in addresses[MOST_CLIENTS];
+static struct sockaddr_in addresses[MAX_CLIENTS];
 
 static struct setting settings[] = {
 	[TRANSPORT] = { "transport", SETTING_CHOICE, .choices = transports, .required = true },
-	[PEERS] = { "peers", SETTING_ADDRESSES, .most = MOST_CLIENTS, .addresses = addresses },
-	[BROADCAST_TO] = { "broadcast", SETTING_ADDRESSES, .most = 1, .addresses = addresses },
-	[CLIENTS] = { "clients", SETTING_NUMBER, 0, 1, MOST_CLIENTS },
+	[PEERS] = { "peers", SETTING_ADDRESSES, .max = MAX_CLIENTS, .addresses = addresses },
+	[BROADCAST_TO] = { "broadcast", SETTING_ADDRESSES, .max = 1, .addresses = addresses },
+	[CLIENTS] = { "clients", SETTING_NUMBER, 0, 1, MAX_CLIENTS },
 	[REQUESTS] = { "requests", SETTING_NUMBER, 100000, 1, 4000000 },
-	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS, .required = true },
-	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, MAX_NS, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 0, MAX_NS },
 	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
-	[RTO] = { "rto", SETTING_NUMBER, 200000000, 1, LONGEST_NS },
-	[WAIT] = { "wait", SETTING_NUMBER, 5 * NS_PER_S, 1, LONGEST_NS },
+	[RTO] = { "rto", SETTING_NUMBER, 200000000, 1, MAX_NS },
+	[WAIT] = { "wait", SETTING_NUMBER, 5 * NS_PER_S, 1, MAX_NS },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
@@ -40,7 +40,7 @@ static struct setting settings[] = {
 static const char help[] =
 	"usage: q2pc coordinate --transport tcp|udp --peers ADDRESS:PORT,... --duration NS [OPTION]...\n"
 	"       q2pc coordinate --transport broadcast --broadcast ADDRESS:PORT --clients N --duration NS [OPTION]...\n"
-	"  --transport NAME   as above\n"
+	"  --transport NAME   tcp, udp or broadcast\n"
 	"  --peers LIST       where the clients listen\n"
 	"  --broadcast ADDRESS:PORT\n"
 	"                     the subnet's broadcast address, and the port of all clients\n"
@@ -57,7 +57,7 @@ static const char help[] =
 
 static struct {
 	enum transport transport;
-	struct peer peers[MOST_CLIENTS];
+	struct peer peers[MAX_CLIENTS];
 	int sockets;	   /* number of peers in use */
 	uint64_t everyone; /* the set of all clients: bit i for client i */
 	struct waiter waiter;
@@ -137,7 +137,7 @@ static void end_request(int64_t at_ns, bool failed)
 		begin_request(at_ns);
 }
 
-static void take_answer(int socket)
+static void handle_answer(int socket)
 {
 	const struct message *answer = &run.peers[socket].answer.message;
 	uint64_t client;
@@ -164,7 +164,7 @@ static void take_answer(int socket)
 	}
 }
 
-static void take_time(void)
+static void handle_timer(void)
 {
 	const int64_t at_ns = now_ns();
 
@@ -199,14 +199,14 @@ static bool get_ready(void)
 {
 	run.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (run.epoll < 0)
-		fail("no descriptor for epoll (%s), raise the limit of open files", strerror(errno));
+		fail("cannot open descriptors for epoll (%s), raise the limit of open files", strerror(errno));
 	for (int i = 0; i < run.sockets; i++) {
 		if (!open_peer(&run.peers[i], run.transport, &run.waiter))
 			return false;
 		watch(run.peers[i].fd, i);
 	}
-	watch(run.waiter.timer, MOST_CLIENTS);
-	watch(run.waiter.signals, MOST_CLIENTS + 1);
+	watch(run.waiter.timer, MAX_CLIENTS);
+	watch(run.waiter.signals, MAX_CLIENTS + 1);
 	return true;
 }
 
@@ -226,16 +226,16 @@ static void coordinate(void)
 			waiter_arm(&run.waiter, next_ns);
 		ready = epoll_wait(run.epoll, events, BATCH, -1);
 		if (ready < 0 && errno != EINTR)
-			fail("cannot wait (%s), see what the system lacks", strerror(errno));
+			fail("cannot wait (%s)", strerror(errno));
 		for (int i = 0; i < ready && !run.over; i++) {
 			int number = (int)events[i].data.u32;
 
-			if (number == MOST_CLIENTS)
-				take_time();
-			else if (number > MOST_CLIENTS)
+			if (number == MAX_CLIENTS)
+				handle_timer();
+			else if (number > MAX_CLIENTS)
 				run.over = run.early = true;
 			else if (receive_answer(&run.peers[number], run.transport, (size_t)settings[MESSAGE].number))
-				take_answer(number);
+				handle_answer(number);
 		}
 	}
 }
@@ -245,11 +245,11 @@ static void check_settings(void)
 	run.transport = (enum transport)settings[TRANSPORT].number;
 	if (run.transport == BROADCAST) {
 		if (settings[PEERS].text || !settings[BROADCAST_TO].text || !settings[CLIENTS].text)
-			refuse("--transport broadcast has one address for all, give --broadcast and --clients, no --peers");
+			refuse("--transport broadcast needs --broadcast and --clients, not --peers");
 		run.sockets = 1;
 	} else {
 		if (!settings[PEERS].text || settings[BROADCAST_TO].text || settings[CLIENTS].text)
-			refuse("--transport %s has an address for each, give --peers, no --broadcast and no --clients",
+			refuse("--transport %s needs --peers, not --broadcast and --clients",
 			       settings[TRANSPORT].text);
 		run.sockets = (int)settings[PEERS].number;
 		settings[CLIENTS].number = run.sockets;
@@ -257,10 +257,10 @@ static void check_settings(void)
 	for (int i = 0; i < run.sockets; i++)
 		run.peers[i].address = addresses[i];
 	if (run.transport != UDP && settings[RTO].text)
-		refuse("--rto is for --transport udp, leave it out");
+		refuse("--rto needs --transport udp");
 	if (run.transport != BROADCAST && settings[WAIT].text)
-		refuse("--wait is for --transport broadcast, leave it out");
-	run.everyone = UINT64_MAX >> (MOST_CLIENTS - settings[CLIENTS].number);
+		refuse("--wait needs --transport broadcast");
+	run.everyone = UINT64_MAX >> (MAX_CLIENTS - settings[CLIENTS].number);
 }
 
 int q2pc_coordinate(int argc, char **argv)

@@ -18,7 +18,7 @@
 
 #define MAGIC 0x716a3270U /* "qj2p" */
 #define MESSAGE_MAX 1472  /* one frame: 1500 bytes minus IP and UDP headers */
-#define MOST_CLIENTS 64	  /* bits in a set of clients */
+#define MAX_CLIENTS 64	  /* bits in a set of clients */
 #define EVERY_CLIENT 0xff
 
 enum phase { PREPARE = 1, COMMIT = 2 };

@@ -72,7 +72,7 @@ bool receive_answer(struct peer *peer, enum transport transport, size_t size)
 	if (transport != TCP)
 		return (size_t)got == size;
 	if (got == 0)
-		fail("client %s hung up, look why it ended", address_text(&peer->address));
+		fail("client %s hung up, check why it ended", address_text(&peer->address));
 	peer->have += (size_t)got;
 	if (peer->have < size)
 		return false;

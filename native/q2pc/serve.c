@@ -21,7 +21,7 @@ enum { PORT, TRANSPORT, CLIENT, MESSAGE, OUTPUT };
 static struct setting settings[] = {
 	[PORT] = { "port", SETTING_NUMBER, 0, 1, UINT16_MAX, .required = true },
 	[TRANSPORT] = { "transport", SETTING_CHOICE, .choices = transports, .required = true },
-	[CLIENT] = { "client", SETTING_NUMBER, 0, 0, MOST_CLIENTS - 1 },
+	[CLIENT] = { "client", SETTING_NUMBER, 0, 0, MAX_CLIENTS - 1 },
 	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
@@ -30,7 +30,7 @@ static struct setting settings[] = {
 static const char help[] =
 	"usage: q2pc serve --port PORT --transport tcp|udp|broadcast [OPTION]...\n"
 	"  --port PORT        to listen on\n"
-	"  --transport NAME   as above\n"
+	"  --transport NAME   tcp, udp or broadcast\n"
 	"  --client I         number of this client, from 0; with broadcast, where every client needs its own\n"
 	"  --message BYTES    as the coordinator's, 16 to 1472 (16)\n"
 	"  --output FILE      for the log (standard output)\n"
@@ -76,7 +76,7 @@ static void open_socket(void)
 }
 
 /* Turn the order in the buffer into its answer; return false if it is not a valid order. */
-static bool take_order(size_t size)
+static bool handle_order(size_t size)
 {
 	struct message *order = &run.order.message;
 	const uint64_t request = be64toh(order->request);
@@ -105,7 +105,7 @@ static void serve_datagram(void)
 	ssize_t size = recvfrom(run.listener, &run.order, sizeof(run.order), MSG_TRUNC, (struct sockaddr *)&source, &length);
 
 	/* Ignore errors: to the coordinator it is one more lost datagram. */
-	if (size >= 0 && take_order((size_t)size))
+	if (size >= 0 && handle_order((size_t)size))
 		sendto(run.listener, &run.order, (size_t)size, 0, (struct sockaddr *)&source, length);
 }
 
@@ -130,7 +130,7 @@ static void serve_connection(void)
 	if (run.have < whole)
 		return;
 	run.have = 0;
-	if (!take_order(whole) || send(run.connection, &run.order, whole, MSG_NOSIGNAL) != (ssize_t)whole)
+	if (!handle_order(whole) || send(run.connection, &run.order, whole, MSG_NOSIGNAL) != (ssize_t)whole)
 		hang_up();
 }
 
@@ -155,8 +155,8 @@ int q2pc_serve(int argc, char **argv)
 	read_options(argc, argv, settings, help);
 	run.transport = (enum transport)settings[TRANSPORT].number;
 	if ((run.transport == BROADCAST) != (settings[CLIENT].text != NULL))
-		refuse("--client is for --transport broadcast, and needed there, %s",
-		       run.transport == BROADCAST ? "give every client its own" : "leave it out");
+		refuse(run.transport == BROADCAST ? "--client is required with --transport broadcast" :
+						    "--client needs --transport broadcast");
 	open_output(settings[OUTPUT].text);
 	waiter_open(&waiter);
 	open_socket();

@@ -14,8 +14,8 @@
 #define PRIORITIES 16
 #define QUANTA 60
 #define SLOTS 64 /* a power of two, >= QUANTA + 2 */
-#define MOST_WAITING 100000
-#define LARGEST (256 - 20) /* maximum instructions; the program has about half as many */
+#define MAX_WAITING 100000
+#define MAX_INSNS (256 - 20) /* maximum instructions; the program has about half as many */
 
 struct slot {
 	uint64_t last; /* ns: departure of its newest packet */

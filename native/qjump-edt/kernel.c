@@ -13,26 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../common/bpf.h"
 #include "../common/common.h"
 
 #define NAME "qjump_edt"
 #define TCX_EGRESS 47 /* BPF_TCX_EGRESS, missing in headers before Linux 6.6 */
-#define MOST_PROGRAMS 64 /* per device */
+#define MAX_PROGRAMS 64 /* per device */
 
 enum { TYPE_U32 = 1, TYPE_LOCK, TYPE_STATE }; /* type ids in the map's BTF */
 
 #define NAMES "\0u32\0bpf_spin_lock\0val\0state\0lock"
 enum { NAME_U32 = 1, NAME_SPIN_LOCK = 5, NAME_VAL = 19, NAME_STATE = 23, NAME_LOCK = 29 };
 
-static long bpf(enum bpf_cmd command, union bpf_attr *attributes)
-{
-	return syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-}
-
-__attribute__((noreturn)) static void fail_to(const char *what)
+__attribute__((noreturn)) static void fail_errno(const char *what)
 {
 	if (errno == EPERM || errno == EACCES)
 		fail("cannot %s: it needs CAP_BPF and CAP_NET_ADMIN; run it as root", what);
@@ -73,7 +68,7 @@ static int load_types(uint32_t size)
 	load.btf_size = offsetof(__typeof__(blob), names) + sizeof(NAMES);
 	fd = bpf(BPF_BTF_LOAD, &load);
 	if (fd < 0)
-		fail_to("describe the map to the kernel");
+		fail_errno("describe the map to the kernel");
 	return (int)fd;
 }
 
@@ -93,37 +88,27 @@ static int make_map(struct state *state, const struct layout *layout)
 	memcpy(make.map_name, NAME, sizeof(NAME));
 	fd = bpf(BPF_MAP_CREATE, &make);
 	if (fd < 0)
-		fail_to("make the map");
+		fail_errno("create the map");
 	fill.map_fd = (uint32_t)fd;
 	fill.key = (uintptr_t)&key;
 	fill.value = (uintptr_t)state;
 	if (bpf(BPF_MAP_UPDATE_ELEM, &fill))
-		fail_to("fill the map");
+		fail_errno("fill the map");
 	return (int)fd;
 }
 
 static int load_program(int map, const struct layout *layout)
 {
-	static char log[1 << 16];
-	struct bpf_insn insns[LARGEST];
-	union bpf_attr load = { 0 };
-	long fd;
+	struct bpf_insn insns[MAX_INSNS];
+	const size_t count = assemble(insns, map, layout);
+	const char *log;
+	const int fd = bpf_load(BPF_PROG_TYPE_SCHED_CLS, 0, NAME, insns, count, &log);
 
-	load.prog_type = BPF_PROG_TYPE_SCHED_CLS;
-	load.insns = (uintptr_t)insns;
-	load.insn_cnt = (uint32_t)assemble(insns, map, layout);
-	load.license = (uintptr_t) "GPL";
-	memcpy(load.prog_name, NAME, sizeof(NAME));
-	fd = bpf(BPF_PROG_LOAD, &load);
 	if (fd >= 0)
-		return (int)fd;
-	if (errno == EPERM)
-		fail_to("load the program");
-	load.log_level = 1;
-	load.log_buf = (uintptr_t)log;
-	load.log_size = sizeof(log);
-	bpf(BPF_PROG_LOAD, &load);
-	fail("this kernel does not accept the program; the end of what it says of it:\n%s",
+		return fd;
+	if (!*log)
+		fail_errno("load the program");
+	fail("this kernel does not accept the program; end of the verifier's log:\n%s",
 	     log + (strlen(log) > 2000 ? strlen(log) - 2000 : 0));
 }
 
@@ -142,19 +127,19 @@ static uint32_t index_of(const char *device)
  */
 static int find(const char *device, uint32_t *map)
 {
-	uint32_t ids[MOST_PROGRAMS] = { 0 };
+	uint32_t ids[MAX_PROGRAMS] = { 0 };
 	union bpf_attr query = { 0 };
 
 	query.query.target_fd = index_of(device);
 	query.query.attach_type = TCX_EGRESS;
 	query.query.prog_ids = (uintptr_t)ids;
-	query.query.prog_cnt = MOST_PROGRAMS;
+	query.query.prog_cnt = MAX_PROGRAMS;
 	if (bpf(BPF_PROG_QUERY, &query)) {
 		if (errno == ENOENT)
 			return -1;
 		if (errno == EINVAL)
-			fail("this kernel has no programs at a device's egress (tcx, Linux 6.6)");
-		fail_to("ask for the device's programs");
+			fail("this kernel does not support tcx (Linux 6.6)");
+		fail_errno("query the device's programs");
 	}
 	for (uint32_t i = 0; i < query.query.prog_cnt; i++) {
 		struct bpf_prog_info about = { .nr_map_ids = 1, .map_ids = (uintptr_t)map };
@@ -175,12 +160,12 @@ static int find(const char *device, uint32_t *map)
 	return -1;
 }
 
-static int found(const char *device, uint32_t *map)
+static int find_or_fail(const char *device, uint32_t *map)
 {
 	const int program_fd = find(device, map);
 
 	if (program_fd < 0)
-		fail("%s has no program of qjump-edt", device);
+		fail("qjump-edt is not attached to %s", device);
 	return program_fd;
 }
 
@@ -190,12 +175,12 @@ void attach(const char *device, struct state *state, const struct layout *layout
 	uint32_t map;
 
 	if (find(device, &map) >= 0)
-		fail("%s has a program of qjump-edt already; take it away with: qjump-edt del %s", device, device);
+		fail("qjump-edt is already attached to %s; remove it with: qjump-edt del %s", device, device);
 	target.target_fd = index_of(device);
 	target.attach_bpf_fd = (uint32_t)load_program(make_map(state, layout), layout);
 	target.attach_type = TCX_EGRESS;
 	if (bpf(BPF_PROG_ATTACH, &target))
-		fail_to("attach the program");
+		fail_errno("attach the program");
 }
 
 void detach(const char *device)
@@ -203,11 +188,11 @@ void detach(const char *device)
 	union bpf_attr target = { 0 };
 	uint32_t map;
 
-	target.attach_bpf_fd = (uint32_t)found(device, &map);
+	target.attach_bpf_fd = (uint32_t)find_or_fail(device, &map);
 	target.target_fd = index_of(device);
 	target.attach_type = TCX_EGRESS;
 	if (bpf(BPF_PROG_DETACH, &target))
-		fail_to("detach the program");
+		fail_errno("detach the program");
 }
 
 struct state *read_back(const char *device, struct layout *layout)
@@ -219,16 +204,16 @@ struct state *read_back(const char *device, struct layout *layout)
 	uint32_t map;
 	long fd;
 
-	close(found(device, &map));
+	close(find_or_fail(device, &map));
 	open.map_id = map;
 	fd = bpf(BPF_MAP_GET_FD_BY_ID, &open);
 	if (fd < 0)
-		fail_to("open the map");
+		fail_errno("open the map");
 	ask.info.bpf_fd = (uint32_t)fd;
 	ask.info.info_len = sizeof(about);
 	ask.info.info = (uintptr_t)&about;
 	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &ask))
-		fail_to("ask for the map's size");
+		fail_errno("query the map's size");
 	layout->size = about.value_size;
 	layout->stride = (uint32_t)((about.value_size - sizeof(*state)) / LEVELS);
 	layout->ring = (uint32_t)((layout->stride - sizeof(struct level)) / sizeof(uint64_t));
@@ -238,6 +223,6 @@ struct state *read_back(const char *device, struct layout *layout)
 	look.value = (uintptr_t)state;
 	look.flags = BPF_F_LOCK;
 	if (bpf(BPF_MAP_LOOKUP_ELEM, &look))
-		fail_to("read the map");
+		fail_errno("read the map");
 	return state;
 }

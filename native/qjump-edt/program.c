@@ -33,12 +33,12 @@ struct code {
 	size_t count;
 	int map;
 	int place[LABELS]; /* index of the instruction at each label */
-	enum label target[LARGEST]; /* of each jump; LABELS: not a jump to a label */
+	enum label target[MAX_INSNS]; /* of each jump; LABELS: not a jump to a label */
 };
 
 static void emit(struct code *code, uint8_t operation, int to, int from, int16_t offset, int32_t value)
 {
-	if (code->count == LARGEST)
+	if (code->count == MAX_INSNS)
 		fail("the program is too long");
 	code->insn[code->count++] = (struct bpf_insn){
 		.code = operation, .dst_reg = to & 15, .src_reg = from & 15, .off = offset, .imm = value,
@@ -56,12 +56,12 @@ static void move(struct code *code, int to, int from)
 }
 
 /* to = to OPERATION from; operation is BPF_ADD, for example. */
-static void with(struct code *code, uint8_t operation, int to, int from)
+static void alu(struct code *code, uint8_t operation, int to, int from)
 {
 	emit(code, BPF_ALU64 | operation | BPF_X, to, from, 0, 0);
 }
 
-static void with_value(struct code *code, uint8_t operation, int to, int32_t value)
+static void alu_imm(struct code *code, uint8_t operation, int to, int32_t value)
 {
 	emit(code, BPF_ALU64 | operation | BPF_K, to, 0, 0, value);
 }
@@ -83,7 +83,7 @@ static void load_state(struct code *code)
 	emit(code, 0, 0, 0, 0, 0);
 }
 
-static void here(struct code *code, enum label label)
+static void place_label(struct code *code, enum label label)
 {
 	code->place[label] = (int)code->count;
 }
@@ -128,14 +128,14 @@ static void leave(struct code *code, int32_t verdict)
 static void add_to(struct code *code, int16_t field, int by, int scratch)
 {
 	load(code, BPF_DW, scratch, R7, field);
-	with(code, BPF_ADD, scratch, by);
+	alu(code, BPF_ADD, scratch, by);
 	store(code, R7, field, scratch);
 }
 
 static void one_more(struct code *code, int16_t field)
 {
 	load(code, BPF_DW, R2, R7, field);
-	with_value(code, BPF_ADD, R2, 1);
+	alu_imm(code, BPF_ADD, R2, 1);
 	store(code, R7, field, R2);
 }
 
@@ -145,9 +145,9 @@ static void one_more(struct code *code, int16_t field)
  */
 static void element(struct code *code, int index, int32_t mask, int32_t shift)
 {
-	with_value(code, BPF_AND, index, mask);
-	with_value(code, BPF_LSH, index, shift);
-	with(code, BPF_ADD, index, R7);
+	alu_imm(code, BPF_AND, index, mask);
+	alu_imm(code, BPF_LSH, index, shift);
+	alu(code, BPF_ADD, index, R7);
 }
 
 static void unlock(struct code *code)
@@ -163,13 +163,13 @@ static void find_level(struct code *code, const struct layout *layout)
 	emit(code, BPF_JMP | BPF_JLE | BPF_K, R2, 0, 1, PRIORITIES);
 	set(code, R2, PRIORITIES);
 	load_state(code);
-	with(code, BPF_ADD, R2, R1);
+	alu(code, BPF_ADD, R2, R1);
 	load(code, BPF_B, R2, R2, (int16_t)offsetof(struct state, priomap));
-	with_value(code, BPF_AND, R2, LEVELS - 1);
-	with_value(code, BPF_MUL, R2, (int32_t)layout->stride);
+	alu_imm(code, BPF_AND, R2, LEVELS - 1);
+	alu_imm(code, BPF_MUL, R2, (int32_t)layout->stride);
 	move(code, R7, R1);
-	with(code, BPF_ADD, R7, R2);
-	with_value(code, BPF_ADD, R7, (int32_t)offsetof(struct state, levels));
+	alu(code, BPF_ADD, R7, R2);
+	alu_imm(code, BPF_ADD, R7, (int32_t)offsetof(struct state, levels));
 	load(code, BPF_DW, R5, R7, OF_LEVEL(budget));
 	jump_if_value(code, R5, BPF_JEQ, 0, PASS);
 }
@@ -186,11 +186,11 @@ static void find_cost(struct code *code)
 	set(code, R3, 1);
 	load(code, BPF_DW, R2, R7, OF_LEVEL(mpu));
 	emit(code, BPF_JMP | BPF_JEQ | BPF_K, R3, 0, 1, 1);
-	with(code, BPF_ADD, R8, R2);
+	alu(code, BPF_ADD, R8, R2);
 	load(code, BPF_DW, R4, R7, OF_LEVEL(overhead));
-	with(code, BPF_MUL, R4, R3);
-	with(code, BPF_ADD, R8, R4);
-	with(code, BPF_MUL, R2, R3);
+	alu(code, BPF_MUL, R4, R3);
+	alu(code, BPF_ADD, R8, R4);
+	alu(code, BPF_MUL, R2, R3);
 	skip_if(code, R8, BPF_JGE, R2);
 	move(code, R8, R2);
 	jump_if(code, R8, BPF_JGT, R5, OVERSIZE);
@@ -205,7 +205,7 @@ static void check_limit(struct code *code, const struct layout *layout)
 	call(code, BPF_FUNC_spin_lock);
 	load(code, BPF_DW, R1, R7, OF_LEVEL(packets));
 	load(code, BPF_DW, R2, R7, OF_LEVEL(limit));
-	with(code, BPF_SUB, R1, R2);
+	alu(code, BPF_SUB, R1, R2);
 	element(code, R1, (int32_t)layout->ring - 1, 3);
 	load(code, BPF_DW, R2, R1, OF_LEVEL(time));
 	jump_if(code, R2, BPF_JGT, R9, FULL);
@@ -216,12 +216,12 @@ static void forget_oldest(struct code *code, int scratch)
 {
 	load(code, BPF_DW, scratch, R7, OF_LEVEL(oldest));
 	move(code, R3, scratch);
-	with_value(code, BPF_ADD, R3, 1);
+	alu_imm(code, BPF_ADD, R3, 1);
 	store(code, R7, OF_LEVEL(oldest), R3);
 	element(code, scratch, SLOTS - 1, 4);
 	load(code, BPF_DW, R3, scratch, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes));
 	load(code, BPF_DW, R2, R7, OF_LEVEL(used));
-	with(code, BPF_SUB, R2, R3);
+	alu(code, BPF_SUB, R2, R3);
 	store(code, R7, OF_LEVEL(used), R2);
 }
 
@@ -233,21 +233,21 @@ static void find_time(struct code *code)
 	skip_if(code, R1, BPF_JGE, R2);
 	move(code, R1, R2);
 	set(code, R5, SLOTS + 1);
-	here(code, FITTING);
-	with_value(code, BPF_SUB, R5, 1); /* a bound for the verifier */
+	place_label(code, FITTING);
+	alu_imm(code, BPF_SUB, R5, 1); /* a bound for the verifier */
 	jump_if_value(code, R5, BPF_JEQ, 0, FITS);
 	load(code, BPF_DW, R2, R7, OF_LEVEL(used));
-	with(code, BPF_ADD, R2, R8);
+	alu(code, BPF_ADD, R2, R8);
 	load(code, BPF_DW, R3, R7, OF_LEVEL(budget));
 	jump_if(code, R2, BPF_JLE, R3, FITS);
 	forget_oldest(code, R4);
 	load(code, BPF_DW, R2, R4, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, last));
 	load(code, BPF_DW, R3, R7, OF_LEVEL(window));
-	with(code, BPF_ADD, R2, R3);
+	alu(code, BPF_ADD, R2, R3);
 	jump_if(code, R1, BPF_JGE, R2, FITTING);
 	move(code, R1, R2);
 	jump(code, FITTING);
-	here(code, FITS);
+	place_label(code, FITS);
 	store(code, R7, OF_LEVEL(last), R1);
 }
 
@@ -259,25 +259,25 @@ static void charge(struct code *code)
 	load(code, BPF_DW, R4, R7, OF_LEVEL(end));
 	jump_if(code, R1, BPF_JLT, R4, JOIN);
 	move(code, R4, R5);
-	with(code, BPF_SUB, R4, R3);
+	alu(code, BPF_SUB, R4, R3);
 	jump_if_value(code, R4, BPF_JLT, SLOTS, FRESH);
 	forget_oldest(code, R4);
-	here(code, FRESH);
+	place_label(code, FRESH);
 	load(code, BPF_DW, R4, R7, OF_LEVEL(quantum));
-	with(code, BPF_ADD, R4, R1);
+	alu(code, BPF_ADD, R4, R1);
 	store(code, R7, OF_LEVEL(end), R4);
 	move(code, R4, R5);
-	with_value(code, BPF_ADD, R5, 1);
+	alu_imm(code, BPF_ADD, R5, 1);
 	store(code, R7, OF_LEVEL(next), R5);
 	element(code, R4, SLOTS - 1, 4);
 	set(code, R3, 0);
 	store(code, R4, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes), R3);
-	here(code, JOIN);
-	with_value(code, BPF_SUB, R5, 1);
+	place_label(code, JOIN);
+	alu_imm(code, BPF_SUB, R5, 1);
 	element(code, R5, SLOTS - 1, 4);
 	store(code, R5, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, last), R1);
 	load(code, BPF_DW, R3, R5, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes));
-	with(code, BPF_ADD, R3, R8);
+	alu(code, BPF_ADD, R3, R8);
 	store(code, R5, OF_LEVEL(slot) + (int16_t)offsetof(struct slot, bytes), R3);
 	add_to(code, OF_LEVEL(used), R8, R3);
 }
@@ -286,14 +286,14 @@ static void count(struct code *code, const struct layout *layout)
 {
 	load(code, BPF_DW, R4, R7, OF_LEVEL(packets));
 	move(code, R3, R4);
-	with_value(code, BPF_ADD, R3, 1);
+	alu_imm(code, BPF_ADD, R3, 1);
 	store(code, R7, OF_LEVEL(packets), R3);
 	element(code, R4, (int32_t)layout->ring - 1, 3);
 	store(code, R4, OF_LEVEL(time), R1);
 	add_to(code, OF_LEVEL(bytes), R8, R3);
 	jump_if(code, R1, BPF_JLE, R9, GIVEN);
 	one_more(code, OF_LEVEL(throttled));
-	here(code, GIVEN);
+	place_label(code, GIVEN);
 	move(code, R9, R1);
 	unlock(code);
 }
@@ -310,20 +310,20 @@ static void give_time(struct code *code)
 	call(code, BPF_FUNC_skb_set_tstamp);
 	jump_if_value(code, R0, BPF_JEQ, 0, PASS);
 	store(code, R6, OF_PACKET(tstamp), R9);
-	here(code, PASS);
+	place_label(code, PASS);
 	leave(code, PASSED_ON);
 }
 
 static void drops(struct code *code)
 {
-	here(code, FULL);
+	place_label(code, FULL);
 	one_more(code, OF_LEVEL(drops));
 	unlock(code);
 	jump(code, DROPPED);
-	here(code, OVERSIZE);
+	place_label(code, OVERSIZE);
 	set(code, R2, 1);
 	emit(code, BPF_STX | BPF_ATOMIC | BPF_DW, R7, R2, OF_LEVEL(oversize), BPF_ADD);
-	here(code, DROPPED);
+	place_label(code, DROPPED);
 	leave(code, SHOT);
 }
 
@@ -331,7 +331,7 @@ size_t assemble(struct bpf_insn *to, int map, const struct layout *layout)
 {
 	struct code code = { .insn = to, .map = map };
 
-	for (size_t i = 0; i < LARGEST; i++)
+	for (size_t i = 0; i < MAX_INSNS; i++)
 		code.target[i] = LABELS;
 	find_level(&code, layout);
 	find_cost(&code);

@@ -10,9 +10,9 @@
 
 #include "../common/common.h"
 
-#define LONGEST_EPOCH_NS (3600 * NS_PER_S)
-#define MOST_OVERHEAD 2048
-#define LEAST_FRAME 60 /* bytes, as the kernel counts them (without FCS) */
+#define MAX_EPOCH_NS (3600 * NS_PER_S)
+#define MAX_OVERHEAD 2048
+#define MIN_FRAME 60 /* bytes, as the kernel counts them (without FCS) */
 
 const char program[] = "qjump-edt";
 
@@ -32,7 +32,7 @@ struct rule {
 	uint8_t priomap[PRIORITIES];
 };
 
-static uint64_t number(const char *what, const char *text, uint64_t least, uint64_t most)
+static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
 {
 	char *end;
 	unsigned long long value;
@@ -41,8 +41,8 @@ static uint64_t number(const char *what, const char *text, uint64_t least, uint6
 		refuse("%s needs a number", what);
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || value < least || value > most)
-		refuse("%s %s: use a number from %" PRIu64 " to %" PRIu64, what, text, least, most);
+	if (errno || end == text || *end || *text == '-' || value < min || value > max)
+		refuse("%s %s: use a number from %" PRIu64 " to %" PRIu64, what, text, min, max);
 	return value;
 }
 
@@ -51,16 +51,16 @@ static char **option(char **word, struct rule *rule)
 {
 	const struct {
 		const char *name;
-		uint64_t *value, least, most;
+		uint64_t *value, min, max;
 	} plain[] = {
-		{ "epoch", &rule->epoch, 1000, LONGEST_EPOCH_NS }, { "slack", &rule->slack, 0, LONGEST_EPOCH_NS },
-		{ "limit", &rule->limit, 1, MOST_WAITING },        { "overhead", &rule->overhead, 0, MOST_OVERHEAD },
-		{ "mpu", &rule->mpu, 0, MOST_OVERHEAD },
+		{ "epoch", &rule->epoch, 1000, MAX_EPOCH_NS }, { "slack", &rule->slack, 0, MAX_EPOCH_NS },
+		{ "limit", &rule->limit, 1, MAX_WAITING },        { "overhead", &rule->overhead, 0, MAX_OVERHEAD },
+		{ "mpu", &rule->mpu, 0, MAX_OVERHEAD },
 	};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
 		if (!strcmp(*word, plain[i].name)) {
-			*plain[i].value = number(*word, word[1], plain[i].least, plain[i].most);
+			*plain[i].value = number(*word, word[1], plain[i].min, plain[i].max);
 			return word + 2;
 		}
 	if (!strcmp(*word, "level")) {
@@ -74,7 +74,7 @@ static char **option(char **word, struct rule *rule)
 			rule->priomap[i] = (uint8_t)number("a level of priomap", *++word, 0, LEVELS - 1);
 		return word + 1;
 	}
-	refuse("%s: no such option; qjump-edt --help", *word);
+	refuse("unknown option %s; see qjump-edt --help", *word);
 }
 
 static struct rule read_rule(char **words)
@@ -87,12 +87,12 @@ static struct rule read_rule(char **words)
 	while (*words)
 		words = option(words, &rule);
 	for (int i = 0; i < LEVELS; i++) {
-		const uint64_t frame = LEAST_FRAME + rule.overhead, least = frame > rule.mpu ? frame : rule.mpu;
+		const uint64_t frame = MIN_FRAME + rule.overhead, min_cost = frame > rule.mpu ? frame : rule.mpu;
 
 		limited += rule.budget[i] > 0;
-		if (rule.budget[i] && rule.budget[i] < least)
+		if (rule.budget[i] && rule.budget[i] < min_cost)
 			refuse("level %d: the smallest frame costs %" PRIu64 " bytes, more than its budget of %" PRIu64, i,
-			       least, rule.budget[i]);
+			       min_cost, rule.budget[i]);
 	}
 	if (!limited || !rule.epoch)
 		refuse("give an epoch and at least one level with a budget");
@@ -180,5 +180,5 @@ int main(int argc, char **argv)
 		return show(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "del"))
 		return detach(argv[2]), 0;
-	refuse("say add, show or del, and a device; qjump-edt --help");
+	refuse("give add, show or del and a device; see qjump-edt --help");
 }

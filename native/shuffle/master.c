@@ -10,24 +10,24 @@
 
 #define NOTHING_DUE (-1)
 
-struct colleague {
+struct worker {
 	struct endpoint control;
 	struct master *master;
 	uint32_t number;
 	bool connected;
 	int due; /* kind of its next report, or NOTHING_DUE */
-	size_t read; /* bytes received of `said` */
+	size_t read; /* bytes received of `incoming` */
 	struct {
 		struct report report;
 		struct transfer transfers[WORKERS_MAX];
-	} said;
+	} incoming;
 };
 
 struct master {
 	struct node node;
 	const struct settings *settings;
 	uint16_t port;
-	struct colleague *colleagues;
+	struct worker *workers;
 	uint32_t connected, mapped, finished; /* numbers of workers; the last two in this round */
 	uint32_t round;
 	int64_t round_start;
@@ -42,19 +42,19 @@ int64_t rows_per_round(const struct settings *settings)
 	       (settings->aggregate ? workers : 0);
 }
 
-__attribute__((noreturn)) static void lost(const struct master *master, const struct colleague *colleague,
-					   const char *why)
+__attribute__((noreturn)) static void fail_worker(const struct master *master, const struct worker *worker,
+						  const char *why)
 {
-	fail("worker %u at %s failed in round %u (%s), see whether it runs, and for no other master",
-	     colleague->number, address_text(&master->settings->workers[colleague->number - 1]), master->round, why);
+	fail("worker %u at %s failed in round %u (%s), check that it runs and serves no other master",
+	     worker->number, address_text(&master->settings->workers[worker->number - 1]), master->round, why);
 }
 
-static void note(struct master *master, const struct transfer *transfer)
+static void log_transfer(struct master *master, const struct transfer *transfer)
 {
 	struct result *result = &master->result;
 
 	if (result->count == master->settings->transfers)
-		fail("the log of %zu transfers is full in round %u, give more by --transfers",
+		fail("the log of %zu transfers is full in round %u; increase it with --transfers",
 		     result->count, master->round);
 	result->log[result->count++] = *transfer;
 }
@@ -64,9 +64,9 @@ static void order_all(struct master *master, int what)
 	struct order order = { .what = what, .round = master->round };
 
 	for (uint32_t i = 0; i < master->settings->count; i++) {
-		if (!send_all(master->colleagues[i].control.fd, &order, sizeof(order)))
-			lost(master, &master->colleagues[i], strerror(errno));
-		master->colleagues[i].due = what == ORDER_ROUND ? REPORT_MAPPED : REPORT_REDUCED;
+		if (!send_all(master->workers[i].control.fd, &order, sizeof(order)))
+			fail_worker(master, &master->workers[i], strerror(errno));
+		master->workers[i].due = what == ORDER_ROUND ? REPORT_MAPPED : REPORT_REDUCED;
 	}
 }
 
@@ -95,7 +95,7 @@ static void finish(struct master *master)
 	if (++master->finished < workers)
 		return;
 	round.bytes = workers * (settings->distribute + (workers - 1) * settings->shuffle + settings->aggregate);
-	note(master, &round);
+	log_transfer(master, &round);
 	result->rounds++;
 	master->node.over = (settings->rounds && result->rounds == settings->rounds) ||
 			    (settings->duration && round.end - result->from >= settings->duration);
@@ -106,73 +106,73 @@ static void finish(struct master *master)
 }
 
 /* Check the header of a report first, as its count determines how much is read. */
-static void check_report(const struct master *master, const struct colleague *colleague)
+static void check_report(const struct master *master, const struct worker *worker)
 {
-	const struct report *report = &colleague->said.report;
+	const struct report *report = &worker->incoming.report;
 	char why[80];
 
 	if (report->count > WORKERS_MAX) {
-		snprintf(why, sizeof(why), "it reports %u copies, and %d is the most", report->count,
+		snprintf(why, sizeof(why), "it reports %u copies, more than %d", report->count,
 			 WORKERS_MAX);
-		lost(master, colleague, why);
+		fail_worker(master, worker, why);
 	}
-	if (report->what == REPORT_BROKEN || (int)report->what == colleague->due)
+	if (report->what == REPORT_BROKEN || (int)report->what == worker->due)
 		return;
-	if (colleague->due == NOTHING_DUE)
+	if (worker->due == NOTHING_DUE)
 		snprintf(why, sizeof(why), "its report is of kind %u, and none was due", report->what);
 	else
 		snprintf(why, sizeof(why), "its report is of kind %u, and %d was due", report->what,
-			 colleague->due);
-	lost(master, colleague, why);
+			 worker->due);
+	fail_worker(master, worker, why);
 }
 
-/* True if the worker was told to make this copy in the step that it reports. */
-static bool is_copy(const struct master *master, const struct colleague *colleague,
+/* True if this copy was requested of the worker in the step that it reports. */
+static bool is_copy(const struct master *master, const struct worker *worker,
 		    const struct transfer *transfer)
 {
 	const struct settings *settings = master->settings;
-	bool mapped = colleague->said.report.what == REPORT_MAPPED;
+	bool mapped = worker->incoming.report.what == REPORT_MAPPED;
 
-	if (transfer->destination != colleague->number || transfer->round != master->round ||
+	if (transfer->destination != worker->number || transfer->round != master->round ||
 	    transfer->bytes != (mapped ? settings->distribute : settings->shuffle) || transfer->start < 0 ||
 	    transfer->end < transfer->start)
 		return false;
 	if (mapped)
 		return transfer->step == STEP_DISTRIBUTE && transfer->source == MASTER;
 	return transfer->step == STEP_SHUFFLE && transfer->source != MASTER &&
-	       transfer->source <= settings->count && transfer->source != colleague->number;
+	       transfer->source <= settings->count && transfer->source != worker->number;
 }
 
 /*
- * Check that a report has the copies that the worker was told to make; the worker has checked their
+ * Check that a report has the copies that were requested of the worker, which has checked their
  * bytes.
  */
-static void hear(struct master *master, struct colleague *colleague)
+static void handle_report(struct master *master, struct worker *worker)
 {
 	const struct settings *settings = master->settings;
-	const struct report *report = &colleague->said.report;
+	const struct report *report = &worker->incoming.report;
 	bool mapped = report->what == REPORT_MAPPED;
 	uint32_t expected = mapped ? settings->distribute > 0 : settings->shuffle ? settings->count - 1 : 0;
 	struct transfer result = {
 		.round = master->round,
 		.step = STEP_AGGREGATE,
-		.source = colleague->number,
+		.source = worker->number,
 		.destination = MASTER,
 		.bytes = settings->aggregate,
 	};
 
 	if (report->what == REPORT_BROKEN)
-		lost(master, colleague, report->why);
+		fail_worker(master, worker, report->why);
 	if (report->count != expected || report->round != master->round)
-		lost(master, colleague, "it reports other copies than it was told to make");
+		fail_worker(master, worker, "it reports copies that were not requested");
 	for (uint32_t i = 0; i < report->count; i++) {
-		const struct transfer *transfer = &colleague->said.transfers[i];
+		const struct transfer *transfer = &worker->incoming.transfers[i];
 
-		if (!is_copy(master, colleague, transfer))
-			lost(master, colleague, "it reports another copy than it was told to make");
-		note(master, transfer);
+		if (!is_copy(master, worker, transfer))
+			fail_worker(master, worker, "it reports a copy that was not requested");
+		log_transfer(master, transfer);
 	}
-	colleague->due = NOTHING_DUE;
+	worker->due = NOTHING_DUE;
 	if (mapped) {
 		if (++master->mapped == settings->count)
 			order_all(master, ORDER_SHUFFLE);
@@ -184,12 +184,12 @@ static void hear(struct master *master, struct colleague *colleague)
 }
 
 /* A worker is connected: send it the plan. */
-static void greet(struct master *master, struct colleague *colleague)
+static void send_plan(struct master *master, struct worker *worker)
 {
 	const struct settings *settings = master->settings;
 	struct hello hello = { .magic = HELLO_MAGIC, .kind = HELLO_CONTROL };
 	struct plan plan = {
-		.node = colleague->number,
+		.node = worker->number,
 		.workers = settings->count,
 		.parallel = settings->parallel,
 		.master_port = master->port,
@@ -199,16 +199,16 @@ static void greet(struct master *master, struct colleague *colleague)
 		.jitter = (int64_t)(settings->jitter * (double)settings->compute),
 		.seed = settings->seed,
 	};
-	int error = socket_error(colleague->control.fd);
+	int error = socket_error(worker->control.fd);
 
 	memcpy(plan.addresses, settings->workers, sizeof(plan.addresses));
 	if (error)
-		lost(master, colleague, strerror(error));
-	if (!send_all(colleague->control.fd, &hello, sizeof(hello)) ||
-	    !send_all(colleague->control.fd, &plan, sizeof(plan)))
-		lost(master, colleague, strerror(errno));
-	colleague->connected = true;
-	endpoint_watch(&colleague->control, EPOLLIN, EPOLL_CTL_MOD);
+		fail_worker(master, worker, strerror(error));
+	if (!send_all(worker->control.fd, &hello, sizeof(hello)) ||
+	    !send_all(worker->control.fd, &plan, sizeof(plan)))
+		fail_worker(master, worker, strerror(errno));
+	worker->connected = true;
+	endpoint_watch(&worker->control, EPOLLIN, EPOLL_CTL_MOD);
 	if (++master->connected < settings->count)
 		return;
 	master->result.from = now_ns();
@@ -217,37 +217,37 @@ static void greet(struct master *master, struct colleague *colleague)
 
 static void control_ready(struct endpoint *endpoint)
 {
-	struct colleague *colleague = (struct colleague *)endpoint;
-	struct master *master = colleague->master;
-	struct report *report = &colleague->said.report;
+	struct worker *worker = (struct worker *)endpoint;
+	struct master *master = worker->master;
+	struct report *report = &worker->incoming.report;
 	size_t size = sizeof(*report);
 	ssize_t got;
 
-	if (!colleague->connected) {
-		greet(master, colleague);
+	if (!worker->connected) {
+		send_plan(master, worker);
 		return;
 	}
-	if (colleague->read >= size)
+	if (worker->read >= size)
 		size += report->count * sizeof(struct transfer);
-	got = recv(endpoint->fd, (char *)&colleague->said + colleague->read, size - colleague->read, 0);
+	got = recv(endpoint->fd, (char *)&worker->incoming + worker->read, size - worker->read, 0);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0)
-		lost(master, colleague, got ? strerror(errno) : "it hung up");
-	colleague->read += (size_t)got;
-	if (colleague->read < sizeof(*report))
+		fail_worker(master, worker, got ? strerror(errno) : "it hung up");
+	worker->read += (size_t)got;
+	if (worker->read < sizeof(*report))
 		return;
-	check_report(master, colleague);
+	check_report(master, worker);
 	report->why[sizeof(report->why) - 1] = '\0';
-	if (colleague->read < sizeof(*report) + report->count * sizeof(struct transfer))
+	if (worker->read < sizeof(*report) + report->count * sizeof(struct transfer))
 		return;
-	colleague->read = 0;
-	hear(master, colleague);
+	worker->read = 0;
+	handle_report(master, worker);
 }
 
 static void fetched(void *owner, const struct transfer *transfer)
 {
-	note(owner, transfer);
+	log_transfer(owner, transfer);
 	finish(owner);
 }
 
@@ -255,7 +255,7 @@ static void broken(void *owner, const struct transfer *transfer, const char *why
 {
 	struct master *master = owner;
 
-	lost(master, &master->colleagues[transfer->source - 1], why);
+	fail_worker(master, &master->workers[transfer->source - 1], why);
 }
 
 static struct sockaddr_in address(void *owner, uint32_t number)
@@ -275,7 +275,7 @@ struct result run_master(const struct settings *settings)
 
 	master->settings = settings;
 	master->result.log = allocate(settings->transfers, sizeof(struct transfer));
-	master->colleagues = allocate(settings->count, sizeof(*master->colleagues));
+	master->workers = allocate(settings->count, sizeof(*master->workers));
 	node->owner = master;
 	node->number = MASTER;
 	/*
@@ -289,17 +289,17 @@ struct result run_master(const struct settings *settings)
 	node->address = address;
 	master->port = node_open(node, 0);
 	for (uint32_t i = 0; i < settings->count; i++) {
-		struct colleague *colleague = &master->colleagues[i];
+		struct worker *worker = &master->workers[i];
 
-		colleague->master = master;
-		colleague->number = i + 1;
-		colleague->due = NOTHING_DUE;
-		colleague->control = (struct endpoint){ .ready = control_ready,
+		worker->master = master;
+		worker->number = i + 1;
+		worker->due = NOTHING_DUE;
+		worker->control = (struct endpoint){ .ready = control_ready,
 							.node = node,
 							.fd = connect_to(&settings->workers[i]) };
-		if (colleague->control.fd < 0)
-			lost(master, colleague, strerror(errno));
-		endpoint_watch(&colleague->control, EPOLLOUT, EPOLL_CTL_ADD);
+		if (worker->control.fd < 0)
+			fail_worker(master, worker, strerror(errno));
+		endpoint_watch(&worker->control, EPOLLOUT, EPOLL_CTL_ADD);
 	}
 	master->result.early = !node_run(node);
 	if (master->result.from)

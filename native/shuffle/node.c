@@ -78,8 +78,7 @@ static void serve(struct served *served, int64_t bytes)
 
 	if (bytes < 0 || bytes > BYTES_MAX) {
 		getpeername(served->endpoint.fd, (struct sockaddr *)&peer, &size);
-		fail("the node at %s wants %lld bytes, which is from 0 to %lld, "
-		     "run the same shuffle there and here",
+		fail("the node at %s wants %lld bytes, out of range 0 to %lld; run the same build on all nodes",
 		     address_text(&peer), (long long)bytes, BYTES_MAX);
 	}
 	served->left = bytes;
@@ -109,12 +108,12 @@ static void served_ready(struct endpoint *endpoint)
 	served->read += (size_t)got;
 	if (served->read < sizeof(*hello))
 		return;
-	if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_CONTROL && node->called) {
+	if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_CONTROL && node->control_connected) {
 		int fd = endpoint->fd;
 
 		epoll_ctl(node->epoll, EPOLL_CTL_DEL, fd, NULL);
 		endpoint->fd = -1;
-		node->called(node->owner, fd);
+		node->control_connected(node->owner, fd);
 	} else if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_FETCH && hello->wanted.source == node->number) {
 		serve(served, hello->wanted.bytes);
 	} else {
@@ -160,14 +159,14 @@ static void fetch_ready(struct endpoint *endpoint)
 	char why[100];
 	ssize_t got;
 
-	if (!fetch->asked) {
+	if (!fetch->requested) {
 		int error = socket_error(endpoint->fd);
 
 		if (error || !send_all(endpoint->fd, &hello, sizeof(hello))) {
 			fetch_failed(fetch, strerror(error ? error : errno));
 			return;
 		}
-		fetch->asked = true;
+		fetch->requested = true;
 		endpoint_watch(endpoint, EPOLLIN, EPOLL_CTL_MOD);
 		return;
 	}
@@ -221,7 +220,7 @@ void node_fetch(struct node *node, const struct transfer *transfer)
 	fetch_next(node);
 }
 
-void node_fetch_none(struct node *node)
+void node_abort_fetches(struct node *node)
 {
 	for (int i = 0; i < WORKERS_MAX; i++)
 		endpoint_close(&node->fetches[i].endpoint);
@@ -229,7 +228,7 @@ void node_fetch_none(struct node *node)
 	node->queue_count = 0;
 }
 
-void node_serve_none(struct node *node)
+void node_abort_serving(struct node *node)
 {
 	for (int i = 0; i < SERVED_MAX; i++)
 		if (node->served[i].read == sizeof(struct hello))
@@ -246,12 +245,12 @@ uint16_t node_open(struct node *node, uint16_t port)
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
 	struct epoll_event time = { .events = EPOLLIN | EPOLLET, .data.ptr = NULL };
 	socklen_t size = sizeof(address);
-	int one = 1;
+	int on = 1;
 
 	node->epoll = epoll_create1(EPOLL_CLOEXEC);
 	waiter_open(&node->waiter);
 	if (node->epoll < 0 || epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waiter.timer, &time))
-		fail("no descriptor for epoll (%s), raise the limit of open files", strerror(errno));
+		fail("cannot open descriptors for epoll (%s), raise the limit of open files", strerror(errno));
 	for (int i = 0; i < WORKERS_MAX; i++)
 		node->fetches[i].endpoint.fd = -1;
 	for (int i = 0; i < SERVED_MAX; i++)
@@ -261,7 +260,7 @@ uint16_t node_open(struct node *node, uint16_t port)
 	node->listener = (struct endpoint){ .ready = listener_ready, .node = node };
 	node->listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (node->listener.fd >= 0)
-		setsockopt(node->listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		setsockopt(node->listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (node->listener.fd < 0 || bind(node->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(node->listener.fd, BACKLOG) || getsockname(node->listener.fd, (struct sockaddr *)&address, &size))
 		fail("cannot listen on port %u (%s), choose another", port, strerror(errno));

@@ -61,7 +61,7 @@ struct fetch {
 	struct endpoint endpoint;
 	struct transfer transfer;
 	int64_t got;
-	bool asked;
+	bool requested;
 };
 
 struct node {
@@ -83,7 +83,7 @@ struct node {
 	void (*woken)(void *owner);
 	void (*fetched)(void *owner, const struct transfer *transfer);
 	void (*broken)(void *owner, const struct transfer *transfer, const char *why);
-	void (*called)(void *owner, int fd);
+	void (*control_connected)(void *owner, int fd);
 	struct sockaddr_in (*address)(void *owner, uint32_t number); /* where a node listens */
 };
 #define NOBODY UINT32_MAX
@@ -99,9 +99,9 @@ void endpoint_close(struct endpoint *endpoint);
 /* Queue a fetch, which starts when fewer than `limit` are in progress. */
 void node_fetch(struct node *node, const struct transfer *transfer);
 /* Abort all copies to this node. */
-void node_fetch_none(struct node *node);
+void node_abort_fetches(struct node *node);
 /* Abort all copies from this node. Keep connections without a hello: one may be the next master. */
-void node_serve_none(struct node *node);
+void node_abort_serving(struct node *node);
 
 /*
  * Send a short message completely, waiting for room if necessary; return false with errno on

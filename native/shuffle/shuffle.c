@@ -47,14 +47,14 @@ enum {
 static struct sockaddr_in addresses[WORKERS_MAX];
 
 static struct setting settings[] = {
-	[WORKERS] = { "workers", SETTING_ADDRESSES, .most = WORKERS_MAX, .addresses = addresses, .required = true },
+	[WORKERS] = { "workers", SETTING_ADDRESSES, .max = WORKERS_MAX, .addresses = addresses, .required = true },
 	[ROUNDS] = { "rounds", SETTING_NUMBER, 0, 1, 1000000000 },
-	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, MAX_NS },
 	[DISTRIBUTE] = { "distribute", SETTING_NUMBER, 0, 0, BYTES_MAX },
 	[SHUFFLE] = { "shuffle", SETTING_NUMBER, 0, 0, BYTES_MAX },
 	[AGGREGATE] = { "aggregate", SETTING_NUMBER, 0, 0, BYTES_MAX },
 	[PARALLEL] = { "parallel", SETTING_NUMBER, 5, 1, WORKERS_MAX },
-	[MAP] = { "map", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[MAP] = { "map", SETTING_NUMBER, 0, 0, MAX_NS },
 	[JITTER] = { "jitter", SETTING_REAL, .real = { 0, 0, 1 } },
 	[TRANSFERS] = { "transfers", SETTING_NUMBER, 100000, 1, 100000000 },
 	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
@@ -85,7 +85,7 @@ static struct settings job_settings(void)
 static void check(const struct settings *job)
 {
 	if (!job->rounds && !job->duration)
-		refuse("there is no end, give --rounds, --duration or both");
+		refuse("give --rounds, --duration or both");
 	if (!job->distribute && !job->aggregate && (!job->shuffle || job->count == 1))
 		refuse("there is nothing to copy, give --distribute, --shuffle or --aggregate");
 	if (!job->duration && job->rounds * rows_per_round(job) > (int64_t)job->transfers)

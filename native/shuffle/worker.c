@@ -25,10 +25,10 @@ struct worker {
 };
 
 /* The master has closed the connection: end the job. */
-static void leave(struct worker *worker)
+static void end_job(struct worker *worker)
 {
-	node_fetch_none(&worker->node);
-	node_serve_none(&worker->node);
+	node_abort_fetches(&worker->node);
+	node_abort_serving(&worker->node);
 	waiter_arm(&worker->node.waiter, NEVER);
 	endpoint_close(&worker->control);
 	worker->node.number = NOBODY;
@@ -138,7 +138,7 @@ static void broken(void *owner, const struct transfer *transfer, const char *why
 	char text[sizeof(((struct report *)0)->why)];
 
 	snprintf(text, sizeof(text), "copy from node %u: %s", transfer->source, why);
-	node_fetch_none(&worker->node);
+	node_abort_fetches(&worker->node);
 	worker->doing = IDLE;
 	report(worker, REPORT_BROKEN, text);
 }
@@ -153,16 +153,14 @@ static struct sockaddr_in address(void *owner, uint32_t number)
 /*
  * Check a number from the master, which sizes arrays, copies and times: exit if it is out of range.
  */
-static void check(const struct worker *worker, const char *what, int64_t number, int64_t least, int64_t most)
+static void check(const struct worker *worker, const char *what, int64_t number, int64_t min, int64_t max)
 {
-	if (number < least || number > most)
-		fail("the master at %s gives %lld as %s, which is from %lld to %lld, "
-		     "run the same shuffle there and here",
-		     address_text(&worker->master), (long long)number, what, (long long)least,
-		     (long long)most);
+	if (number < min || number > max)
+		fail("the master at %s gives %lld as %s, out of range %lld to %lld; run the same build on all nodes",
+		     address_text(&worker->master), (long long)number, what, (long long)min, (long long)max);
 }
 
-static void take_plan(struct worker *worker)
+static void handle_plan(struct worker *worker)
 {
 	const struct plan *plan = &worker->plan;
 
@@ -172,7 +170,7 @@ static void take_plan(struct worker *worker)
 	check(worker, "its port", plan->master_port, 1, UINT16_MAX);
 	check(worker, "bytes to distribute", plan->distribute, 0, BYTES_MAX);
 	check(worker, "bytes to shuffle", plan->shuffle, 0, BYTES_MAX);
-	check(worker, "time to compute", plan->compute, 0, LONGEST_NS);
+	check(worker, "time to compute", plan->compute, 0, MAX_NS);
 	check(worker, "jitter", plan->jitter, 0, plan->compute);
 	worker->planned = true;
 	worker->node.number = plan->node;
@@ -180,15 +178,14 @@ static void take_plan(struct worker *worker)
 	worker->master.sin_port = htons((uint16_t)plan->master_port);
 }
 
-static void take_order(struct worker *worker)
+static void handle_order(struct worker *worker)
 {
 	const struct order *order = &worker->order;
 
 	check(worker, "kind of an order", order->what, ORDER_ROUND, ORDER_SHUFFLE);
 	/* Copies of a step are counted until its report, so steps must not overlap. */
 	if (worker->doing != IDLE)
-		fail("the master at %s orders round %u while round %u is not done, "
-		     "run the same shuffle there and here",
+		fail("the master at %s orders round %u while round %u is not done; run the same build on all nodes",
 		     address_text(&worker->master), order->round, worker->round);
 	worker->round = order->round;
 	if (order->what == ORDER_ROUND)
@@ -207,7 +204,7 @@ static void control_ready(struct endpoint *endpoint)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
-		leave(worker);
+		end_job(worker);
 		return;
 	}
 	worker->read += (size_t)got;
@@ -215,12 +212,12 @@ static void control_ready(struct endpoint *endpoint)
 		return;
 	worker->read = 0;
 	if (worker->planned)
-		take_order(worker);
+		handle_order(worker);
 	else
-		take_plan(worker);
+		handle_plan(worker);
 }
 
-static void called(void *owner, int fd)
+static void control_connected(void *owner, int fd)
 {
 	struct worker *worker = owner;
 	struct pollfd before = { .fd = worker->control.fd, .events = POLLRDHUP };
@@ -228,7 +225,7 @@ static void called(void *owner, int fd)
 
 	/* The last master may have hung up without our having noticed. */
 	if (before.fd >= 0 && poll(&before, 1, 0) == 1)
-		leave(worker);
+		end_job(worker);
 	if (worker->control.fd >= 0 || getpeername(fd, (struct sockaddr *)&worker->master, &size)) {
 		close(fd); /* one job at a time: the second master sees the close */
 		return;
@@ -251,7 +248,7 @@ void run_worker(uint16_t port)
 	node->woken = woken;
 	node->fetched = fetched;
 	node->broken = broken;
-	node->called = called;
+	node->control_connected = control_connected;
 	node->address = address;
 	node_open(node, port);
 	node_run(node);

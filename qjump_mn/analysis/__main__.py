@@ -1,5 +1,4 @@
-"""``python3 -m qjump_mn.analysis RUN_DIR``: analyse a run directory, print the summary, end with its exit
-code."""
+"""``python3 -m qjump_mn.analysis RUN_DIR``: analyse a run directory, and print its summary."""
 
 from __future__ import annotations
 
@@ -16,15 +15,33 @@ if __name__ == "__main__":
 
 with environment.intact():
     from qjump_mn.analysis import pipeline, preload, terminal
-    from qjump_mn.console import Output, accept_everything
+    from qjump_mn.console import Output, replace_unencodable
     from qjump_mn.errors import BEGINS, last_words
     from qjump_mn.report import pdf
     from qjump_mn.results import reference
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory, 3
-    where no browser can print it, or a disk is full."""
+    """Analyse a run, and print its summary; return the exit code.
+
+    It is 0, 1, 4 or 5 by the verdicts, 2 if the folder is not a run directory, 3 if no browser can
+    print the report or a disk is full.
+    """
+    options = _parser().parse_args(arguments)
+    replace_unencodable()
+    try:
+        if options.wait and not _wait_for_start():
+            return 0
+        return _analyse(options)
+    except Exception as error:
+        if options.debug:
+            raise
+        sentence, code = environment.damage_behind(error) or last_words(error)
+        print(f"{BEGINS}{sentence}", file=sys.stderr)
+        return code
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 -m qjump_mn.analysis",
         description="Analyse a run directory, print the summary, end with its exit code.",
@@ -41,32 +58,28 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="make the run the reference of its experiment and preset, in this folder",
     )
-    parser.add_argument("--told", action="store_true", help="begin when told so by a line of standard input")
-    options = parser.parse_args(arguments)
-    accept_everything()
-    try:
-        if options.told and not _is_told():
-            return 0
-        if options.pdf:
-            pdf.browser()  # if there is none, that is said at once
-        analysed = pipeline.analyse(options.run)
-        if options.pdf:
-            pdf.write(analysed.run.path)
-        if options.reference:
-            manifest, results = analysed.manifest, analysed.results
-            print(reference.write(options.reference, manifest, analysed.outcome, results))
-        terminal.show(Output(markup=False), analysed, verbose=options.verbose)
-        return analysed.outcome.exit_code
-    except Exception as error:
-        if options.debug:
-            raise
-        sentence, code = environment.damage_behind(error) or last_words(error)
-        print(f"{BEGINS}{sentence}", file=sys.stderr)
-        return code
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for a line on standard input before the start"
+    )
+    return parser
 
 
-def _is_told() -> bool:
-    """Get ready, and wait; False when whoever was to tell has ended."""
+def _analyse(options: argparse.Namespace) -> int:
+    """Analyse the run, write what the options ask for, and return the exit code of its verdicts."""
+    if options.pdf:
+        pdf.browser()  # raises at once if there is none
+    analysed = pipeline.analyse(options.run)
+    if options.pdf:
+        pdf.write(analysed.run.path)
+    if options.reference:
+        manifest, results = analysed.manifest, analysed.results
+        print(reference.write(options.reference, manifest, analysed.outcome, results))
+    terminal.show(Output(markup=False), analysed, verbose=options.verbose)
+    return analysed.outcome.exit_code
+
+
+def _wait_for_start() -> bool:
+    """Load what the analysis needs, then wait for a line; return False at the end of input."""
     preload.load()
     return bool(sys.stdin.readline())
 

@@ -1,8 +1,10 @@
-"""Does what programs say they moved fit what the links carried, and does a switch send what comes in?
+"""Does what programs say they moved fit what the links carried, and does a switch send what comes
+in?
 
-Between the readings "before" and "after" all of a trial's programs run: what one received was carried by
-every link on its way, and what a link carried somebody has sent. Programs say what they know
-(:class:`~qjump_mn.programs.measures_api.Moved`); how far below the counters they may be is for them to say.
+Between the readings "before" and "after" all of a trial's programs run: what one received was
+carried by every link on its way, and what a link carried somebody has sent. Programs say what they
+know (:class:`~qjump_mn.programs.measures_api.Moved`); how far below the counters they may be is for
+them to say.
 """
 
 from __future__ import annotations
@@ -29,17 +31,18 @@ from qjump_mn.results.tables import TrialFacts, TrialTables
 Carried = dict[Flow, dict[int | None, Count]]
 
 STRAY_FRAMES = 2
-"""Of hosts' kernels, on any link: what no program has sent and no table of neighbours answers. In 150 trials
-there was none but the memberships that PTP's hosts report."""
+"""Of hosts' kernels, on any link: what no program has sent and no table of neighbours answers. In
+150 trials there was none but the memberships that PTP's hosts report."""
 
 READING = 0.1
-"""Of the time of a whole short process, that the switches' ports are read apart: the rest is its start. Of
-150 trials one had a frame that was counted at one port and not yet at the other."""
+"""Of the time of a whole short process, that the switches' ports are read apart: the rest is its
+start. Of 150 trials one had a frame that was counted at one port and not yet at the other."""
 
 
 class Account(NamedTuple):
-    """A link at a level (None for all): what it carried, and what programs say of it, each with the name of
-    the workload and what may have waited on the way there, in bytes. ``complete``: nobody else uses it."""
+    """A link at a level (None for all): what it carried, and what programs say of it, each with the
+    name of the workload and what may have waited on the way there, in bytes. ``complete``: nobody
+    else uses it."""
 
     link: Flow
     level: int | None
@@ -68,7 +71,8 @@ class Account(NamedTuple):
 
     @property
     def most_frames(self) -> int | None:
-        """What all programs there sent, or got where it is the last link; None where one does not say."""
+        """What all programs there sent, or got where it is the last link; None where one does not
+        say."""
         return self._sum([self._frames(moved) for _, _, moved in self.moved])
 
     @property
@@ -137,8 +141,8 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
 
 
 def _waited(network: Network, carried: Carried, flow: Flow) -> int:
-    """What may wait on a flow's way at a time: the most that ever did, or that a buffer holds where nobody
-    counts that."""
+    """What may wait on a flow's way at a time: the most that ever did, or that a buffer holds where
+    nobody counts that."""
     shapes, devices, waited = network.by_device(), network.interfaces(), 0
     for link in network.path(*flow):
         most = [count.most_bytes for count in carried[link].values()]
@@ -172,10 +176,10 @@ def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | 
 def switches(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
     """What hosts and other switches sent into a switch, it has sent, dropped, or still has.
 
-    The switches are read all at once, the hosts after them, one after the other: what a switch had until its
-    reading is at least what hosts had sent until the reading before, and at most what they had until theirs.
-    Only the former holds where a switch makes several frames of one. The switches' reading takes a moment
-    too: each port may differ by what it carries meanwhile.
+    The switches are read all at once, the hosts after them, one after the other: what a switch had
+    until its reading is at least what hosts had sent until the reading before, and at most what
+    they had until theirs. Only the former holds where a switch makes several frames of one. The
+    switches' reading takes a moment too: each port may differ by what it carries meanwhile.
     """
     problems: list[str] = []
     frames = 0
@@ -226,7 +230,7 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
 
 
 def _process_ns(facts: TrialFacts) -> float | None:
-    """How long the machine takes for one short process, in ns: the readings after the measurement are one
-    each, one after the other."""
+    """How long the machine takes for one short process, in ns: the readings after the measurement
+    are one each, one after the other."""
     times = sorted(ns for name, ns in (facts.read_ns or {}).items() if name.startswith("asbuilt/ended/"))
     return float(np.median(np.diff(times))) if len(times) > 1 else None

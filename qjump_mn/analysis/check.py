@@ -1,5 +1,4 @@
-"""Whether a plan can be judged and drawn: said before anything runs, and again before a run directory is
-analysed."""
+"""Check that a plan can be judged and drawn, before a run and before its analysis."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from qjump_mn.report.figures import registry as figures
 
 
 def check(plan: Plan) -> None:
-    """Raise :class:`UsageError` with the place of a claim, a sentence or a figure that makes no sense."""
+    """Raise :class:`UsageError` with the location of a bad claim, sentence or figure."""
     claims.check(plan)
     sentences.check(plan)
     figures.check(plan.shown.figure)
@@ -19,7 +18,8 @@ def check(plan: Plan) -> None:
 
 
 def _check_bounds(plan: Plan) -> None:
-    """Raise :class:`UsageError` for a panel's bound that is neither a constant nor a measure of arms."""
+    """Raise :class:`UsageError` for a panel's bound that is neither a constant nor a measure of
+    arms."""
     bounds = [
         panel.bound for panel in plan.shown.figure.panels if panel.bound not in ("", *plan.judged.constants)
     ]

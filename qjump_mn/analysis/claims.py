@@ -1,14 +1,14 @@
 """Claims: a predicate, and what is shown beside it, over the measures of the arms.
 
 Their language is that of :mod:`qjump_mn.model.expression`; names are the plan's constants and
-``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its value.
-Everything is checked before anything runs (:func:`check`), which needs no data and no library but msgspec.
-A measure without a value and a division by zero make the whole expression undefined: no value is shown. A
-predicate does not hold without a measure. Where it divides by zero nothing is known, and the claim is
-INVALID; one that does so whatever is measured is refused.
+``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its
+value. Everything is checked before anything runs (:func:`check`), which needs no data and no
+library but msgspec. A measure without a value and a division by zero make the whole expression
+undefined: no value is shown. A predicate does not hold without a measure. Where it divides by zero
+nothing is known, and the claim is INVALID; one that does so whatever is measured is refused.
 
-The published numbers are data of the experiment. What a claim with a ``size`` shows is compared with what the
-same expression makes of them.
+The published numbers are data of the experiment. What a claim with a ``size`` shows is compared
+with what the same expression makes of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from qjump_mn.model.suggestions import nearest
 from qjump_mn.programs import registry
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is
-absent."""
+"""``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no
+echo) is absent."""
 
 
 class Point(NamedTuple):
@@ -39,8 +39,8 @@ class Point(NamedTuple):
 
 
 class Formula:
-    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it needs,
-    and ``measures`` what it names of them, "arm.workload.measure"."""
+    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it
+    needs, and ``measures`` what it names of them, "arm.workload.measure"."""
 
     def __init__(self, parsed: Expression, point: Point | None) -> None:
         self._expression, self._point = parsed, point
@@ -49,7 +49,7 @@ class Formula:
         self.measures = tuple(map(".".join, paths))
 
     def number(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
-        """The value for one seed, or None where it is undefined."""
+        """Return the value for one seed; None if it is undefined."""
         value = self._value(measured, constants)
         return None if value is None else float(value)
 
@@ -89,13 +89,14 @@ class Formula:
 
 
 def parse(text: str, kind: Kind, plan: Plan, where: str) -> Formula:
-    """``text`` as a ``kind`` over single arms; raise :class:`UsageError` that begins with ``where``."""
+    """``text`` as a ``kind`` over single arms; raise :class:`UsageError` that begins with
+    ``where``."""
     return _formula(expression.parse(text, where), kind, plan, None)
 
 
 def check(plan: Plan) -> None:
-    """Check every claim and published number without any data; raise :class:`UsageError` with the place of
-    the first wrong one."""
+    """Check every claim and published number without any data; raise :class:`UsageError` with the
+    place of the first wrong one."""
     for name in plan.judged.published:
         _check_published(name, plan)
     for name in plan.judged.claims:
@@ -103,7 +104,8 @@ def check(plan: Plan) -> None:
 
 
 class Size(NamedTuple):
-    """The range that was published of a number, and how far outside, by ``factor``, it still is that size."""
+    """The range that was published of a number, and how far outside, by ``factor``, it still is
+    that size."""
 
     least: float
     most: float
@@ -116,10 +118,11 @@ class Size(NamedTuple):
 
 
 class Claim:
-    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it ``shows`` the
-    largest is told, and compared with the published ``size`` if there is one.
+    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it
+    ``shows`` the largest is told, and compared with the published ``size`` if there is one.
 
-    There is one of each, or one for each x of the series that the claim names. ``arms`` are those it needs.
+    There is one of each, or one for each x of the series that the claim names. ``arms`` are those
+    it needs.
     """
 
     def __init__(
@@ -130,8 +133,8 @@ class Claim:
 
     @classmethod
     def of(cls, plan: Plan, name: str) -> Claim:
-        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what makes no
-        sense."""
+        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what
+        makes no sense."""
         claim = plan.judged.claims[name]
         where = f"experiment {plan.shown.experiment!r}: claims.{name}"
         predicate = expression.parse(claim.predicate, f"{where}.predicate")
@@ -145,10 +148,10 @@ class Claim:
     def lacks(self, plan: Plan) -> str:
         """The measures of what it shows that were not published, in words; empty where all were."""
         if not self._shows:
-            return ", for it shows nothing (write shows = ...)"
+            return ", because it shows nothing (write shows = ...)"
         names = (name for shown in self._shows for name in shown.measures)
         missing = [name for name in dict.fromkeys(names) if name not in plan.judged.published]
-        return f", for there is no {', '.join(map(repr, missing))}" if missing else ""
+        return f", because there is no {', '.join(map(repr, missing))}" if missing else ""
 
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
         """Whether it is true for one seed."""
@@ -163,18 +166,19 @@ class Claim:
         return all(predicate.is_knowable(measured, constants) for predicate in self._predicates)
 
     def shown(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
-        """The value to tell for one seed; None where none is defined."""
+        """Return the largest value that is shown for one seed; None if none is defined."""
         values = (formula.number(measured, constants) for formula in self._shows)
         return max((value for value in values if value is not None), default=None)
 
 
 def measures_of(text: str) -> set[str]:
-    """The measures that an expression names, "arm.workload.measure"."""
+    """Return the measures that an expression names, as "arm.workload.measure"."""
     return {".".join(path) for path in expression.parse(text, "").names if len(path) > 1}
 
 
 def corners(published: Published) -> Iterator[Measured]:
-    """The published numbers as those of one seed; where some are ranges, once with each of their ends."""
+    """The published numbers as those of one seed; where some are ranges, once with each of their
+    ends."""
     names = [name.split(".") for name in published]
     ends = [value if isinstance(value, tuple) else (value,) for value in published.values()]
     for values in itertools.product(*ends):
@@ -185,9 +189,10 @@ def corners(published: Published) -> Iterator[Measured]:
 
 
 def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
-    """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is no size."""
+    """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is
+    no size."""
     if not spec.factor >= 1 or not spec.because:
-        raise UsageError(f"{where}: give a factor of at least 1, and say because of what it is not smaller")
+        raise UsageError(f"{where}: set `factor` to 1 or more and explain it in `because`")
     if spec.published is not None:
         least, most = spec.published if isinstance(spec.published, tuple) else (spec.published,) * 2
         if not 0 < least <= most:
@@ -209,7 +214,8 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
 
 
 def _check_published(name: str, plan: Plan) -> None:
-    """Raise :class:`UsageError` for what is no measure; arms may be those of other presets."""
+    """Raise :class:`UsageError` for a name that is not a measure; its arm may be another
+    preset's."""
     path = tuple(name.split("."))
     try:
         if len(path) != 3 or path[0] in {arm.name for arm in plan.arms}:
@@ -219,18 +225,18 @@ def _check_published(name: str, plan: Plan) -> None:
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:
-    """The series that stand in an arm's place; a workload, measure or function of that name is none."""
+    """The series that stand in an arm's place; a workload, measure or function of that name is
+    none."""
     series = {arm.series for arm in plan.arms if arm.series}
     return {path[0] for parsed in expressions for path in parsed.names if len(path) > 1} & series
 
 
 def _points(plan: Plan, series: set[str], condition: Expression | None, where: str) -> Sequence[Point | None]:
-    """The values of the sweep that a claim over ``series`` is about; one None for a claim that names none."""
+    """The values of the sweep that a claim over ``series`` is about; one None for a claim that
+    names none."""
     if not series:
         if condition:
-            raise UsageError(
-                f"{where}.where: the claim names no series, of which x is the value: leave `where` out"
-            )
+            raise UsageError(f"{where}.where: the claim names no series, so there is no x: leave `where` out")
         return [None]
     by_x: dict[float, dict[str, str]] = {}
     for arm in plan.arms:
@@ -247,7 +253,7 @@ def _points(plan: Plan, series: set[str], condition: Expression | None, where: s
 
 
 def _condition(condition: Expression, plan: Plan, point: Point) -> Formula:
-    """What chooses among the values of a sweep, before anything is measured."""
+    """Return the condition that selects values of a sweep, before anything is measured."""
 
     def kind_of(path: Path) -> Kind:
         if len(path) > 1:
@@ -276,7 +282,8 @@ def _arm_name(path: Path, point: Point | None) -> str:
 
 
 def _kind(path: Path, plan: Plan, point: Point | None) -> Kind:
-    """Every name is a number; raise :class:`UnknownNameError` for what ``plan`` has not."""
+    """Return the kind of a name, always a number. Raises :class:`UnknownNameError` for a wrong
+    name."""
     if len(path) == 1:
         _check_constant(path[0], plan, point)
     else:
@@ -296,9 +303,8 @@ def _check_constant(name: str, plan: Plan, point: Point | None) -> None:
 
 def _check_measure(path: Path, plan: Plan, point: Point | None) -> None:
     if len(path) != 3:
-        raise UnknownNameError(
-            f"is no measure: write arm.workload.measure, such as {_example(plan.arms[0].name, plan.arms[0])}"
-        )
+        example = _example(plan.arms[0].name, plan.arms[0])
+        raise UnknownNameError(f"is not a measure: write arm.workload.measure, such as {example}")
     _, workload, measure = path
     arms = {arm.name: arm for arm in plan.arms}
     arm = arms.get(_arm_name(path, point))

@@ -1,4 +1,4 @@
-"""Trials whose raw output is that of another trial, where no two trials can leave the same."""
+"""Find trials whose raw output is a copy of another trial's."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.tables import TrialTables
 
 _DRAWN = "flows"
-"""In the simulator: the seed draws the instants and the sizes of these, in ps and in packets."""
+"""The program whose instants (ps) and sizes (packets) the seed draws in the simulator."""
 
 
 def sentences(manifest: Manifest, data: Sequence[TrialTables]) -> list[str]:
-    """Each trial that has the raw output of an earlier one, byte for byte, and cannot have made it.
+    """Return a sentence for each trial whose raw output must be copied from an earlier trial.
 
-    Some trials do leave the same. Arms whose difference has no effect do with one seed on the virtual clock,
-    and other seeds do in the simulator where nothing is drawn. In the emulation the seed draws the instants
-    at which programs start, so that output with times in it differs; on the real clock it always does.
+    Some trials do leave equal output: arms whose difference has no effect, with the same seed on
+    the virtual clock; and different seeds in the simulator, if nothing is drawn. In the emulation
+    the seed draws when programs start, so output with times differs. On the real clock it always
+    differs.
     """
     files = contents.by_trial(manifest.files)
-    found, seen = [], dict[frozenset[tuple[str, str]], list[tuple[str, int]]]()
+    copied, seen = [], dict[frozenset[tuple[str, str]], list[tuple[str, int]]]()
     for tables in data:
         trial = tables.trial
         raw = frozenset(contents.output(files, trial.name))
@@ -31,14 +32,14 @@ def sentences(manifest: Manifest, data: Sequence[TrialTables]) -> list[str]:
             continue
         for name, seed in seen.get(raw, []):
             if seed != trial.seed or manifest.clock == "real":
-                found.append(f"{trial.name} has the output of {name}, byte for byte: it is a copy")
+                copied.append(f"{trial.name} has the output of {name}, byte for byte: it is a copy")
                 break
         seen.setdefault(raw, []).append((trial.name, trial.seed))
-    return found
+    return copied
 
 
 def _is_unique(manifest: Manifest, workload: WorkloadPlan) -> bool:
-    """Whether its output tells instants that the seed has drawn."""
+    """Whether a workload's output has instants that the seed has drawn."""
     if manifest.backend == "simulator":
         return registry.of(workload).name == _DRAWN
     return registry.measures(workload).tracks is not Measures.tracks

@@ -1,8 +1,9 @@
-"""May this run be believed? One check a reason, each with its numbers."""
+"""Check whether a run may be believed: one check for each possible reason against it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,9 +12,11 @@ from qjump_mn import theory
 from qjump_mn.analysis import bookkeeping, copies, waits
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry as links
+from qjump_mn.links.base import Wait
 from qjump_mn.model import guarantee, identity
-from qjump_mn.model.plan import Plan
+from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
+from qjump_mn.programs.base import Flow
 from qjump_mn.results import asbuilt, contents, counters
 from qjump_mn.results import links as link_loads
 from qjump_mn.results.directory import RunDirectory
@@ -22,20 +25,21 @@ from qjump_mn.results.outcome import Check, CheckStatus
 from qjump_mn.results.tables import TrialTables
 
 MOST_CPU = 0.70
-"""Above this the CPU is part of what is measured: queues form in front of it."""
+"""Above this share, queues form at the CPU, and it becomes part of what is measured."""
 
 LATEST_US = 5000.0
-"""How late a program may get the processor at 10 Mb/s, of 99 wake-ups of a hundred. Where code takes time,
-and there is some to spare, it waits for the tick of the kernel's scheduler (4 ms) at most."""
+"""The most that 99 of 100 wake-ups may be late at 10 Mb/s, in us. On a real clock with time to
+spare, a program waits at most for the scheduler's tick (4 ms)."""
 
 SIMULATED_US = 0.001
-"""The same in the simulator, whose times are whole ps: what floating point numbers round."""
+"""The rounding of floating point numbers in the simulator, whose times are whole ps; in us."""
 
 
 def checks(
     run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], missing: Mapping[str, str]
 ) -> tuple[Check, ...]:
-    """Every check of a run; ``data`` are its trials with tables, ``missing`` the others with the reason."""
+    """Return all checks of a run: ``data`` has its trials with tables, ``missing`` why others have
+    none."""
     return (
         _complete(manifest.plan, missing),
         _untouched(run, manifest, data),
@@ -44,7 +48,7 @@ def checks(
 
 
 def of_trials(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> tuple[Check, ...]:
-    """The checks that are about what trials left, of ``data`` alone."""
+    """Return the checks that need only ``data``."""
     if manifest.backend == "simulator":
         wire = _wire(manifest, data)
         return (_conserved(run, data), *([wire] if wire.status != "unknown" else []))
@@ -87,7 +91,7 @@ def _untouched(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables
 
 
 def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> Check:
-    """Each trial's network, compared from its files: the word of whoever ran it is not taken."""
+    """Compare each trial's network again from its files, whatever the run's backend reported."""
     replicates = {trial.name for trial in manifest.plan.unperturbed.trials()}
     problems = [
         f"{name}: {record.message or 'not as planned'}"
@@ -109,8 +113,8 @@ def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]
 
 
 def _conserved(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
-    """What the simulator says to have sent it has delivered, dropped for a reason that it counts, or still
-    has under way."""
+    """Check that the simulator delivered, dropped or still has in flight every packet that it
+    sent."""
     problems, sent = [], 0
     for tables in data:
         name = tables.trial.name
@@ -134,8 +138,10 @@ def _conserved(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
 
 
 def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
-    """The mean load of the processor, and how long a program waits for it: half busy on average may be all
-    busy for a while."""
+    """Check the processor's mean load, and how long programs waited for it.
+
+    A processor that is half busy on average may be fully busy for a while.
+    """
     busy = {tables.trial.name: tables.facts.cpu_busy for tables in data}
     if not busy:
         return Check(name="CPU", status="unknown", text="no trial says how busy the CPU was")
@@ -171,17 +177,17 @@ def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
 
 
 def apart(one: float, other: float) -> tuple[str, str]:
-    """Two numbers that differ, with as many digits as it takes to see that: ("6.7986", "6.8")."""
+    """Format two numbers with as many digits as show that they differ: ("6.799", "6.800")."""
     pairs = ((f"{one:.{digits}f}", f"{other:.{digits}f}") for digits in range(1, 16))
     return next(((first, second) for first, second in pairs if first != second), (repr(one), repr(other)))
 
 
 def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
-    """No latency is shorter than what the wire takes, where that is known."""
+    """Check that no latency is shorter than the wire allows, where that is known."""
     problems, compared = [], 0
     for tables in data:
         if manifest.clock != "virtual" or not links.of(tables.trial.network.model).exact:
-            continue  # no other clock and no other link keeps to it exactly
+            continue  # only these links on this clock are exact
         for workload in tables.trial.arm.workloads:
             wire = registry.measures(workload).wire
             latencies = wire(tables.tables[workload.name], workload, tables.trial) if wire else None
@@ -205,16 +211,23 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
     return Check.of("wire", problems, f"none of {compared} latencies is shorter than what the wire takes")
 
 
-def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
-    """Every frame of a limited level, at every switch port, against :mod:`qjump_mn.model.guarantee`, and
-    where there is no bound, that; no check where no frame of a limited level came by.
+class _LevelWait(NamedTuple):
+    """The longest wait of a level at a switch port in one trial, and the most that is allowed."""
 
-    What the processor hands over late brings frames closer together by as much: that is allowed at each port
-    on the longest way, but never more than the time of a full-size frame, however late it was.
+    frames: int
+    longest_ns: float
+    most_ns: float
+    text: str
+
+
+def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
+    """Compare each wait of a limited level at a switch port with :mod:`qjump_mn.model.guarantee`.
+
+    Says so where there is no bound. Returns no check if no frame of a limited level passed.
     """
     arms = {tables.trial.arm.name: tables.trial.arm for tables in data}
     guaranteed = {name: guarantee.of_arm(arm) for name, arm in arms.items()}
-    problems, frames, nearest, told = [], 0, 0.0, ""
+    problems, frames, nearest, nearest_text = [], 0, 0.0, ""
     unknown: list[guarantee.Unknown] = []
     for tables in data:
         trial, bounds = tables.trial, guaranteed[tables.trial.arm.name]
@@ -226,28 +239,43 @@ def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
             problems.append(f"{trial.name}: {error}")
             continue
         crossed = {key: counted[key[0]].get(key[1]) for key in (*bounds.waits_ns, *bounds.unknown)}
-        unknown += [one for key, one in bounds.unknown.items() if (wait := crossed[key]) and wait.frames]
-        network = trial.arm.network
-        late_ns = max((wait.late_ns for key in bounds.waits_ns if (wait := crossed[key])), default=0)
-        flows = {flow for workload in trial.arm.workloads for flow in workload.flows}
-        full_ns = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps)
-        allowed_ns = min(late_ns * max(len(network.path(*flow)) for flow in flows), full_ns)
-        for (port, level), bound_ns in bounds.waits_ns.items():
-            wait, most_ns = crossed[port, level], bound_ns + allowed_ns
-            if wait is None or not wait.frames:
-                continue
-            frames += wait.frames
-            where = (
-                f"{trial.name}: level {level} at {'>'.join(port)} waited {wait.longest_ns / 1e3:.5g} us, "
-                f"{most_ns / 1e3:.5g} is the most, {allowed_ns / 1e3:.5g} of it for what came late, by "
-                f"{late_ns / 1e3:.5g} us at most"
-            )
-            if wait.longest_ns > most_ns:
-                problems.append(where)
-            if wait.longest_ns >= nearest * most_ns:
-                nearest, told = wait.longest_ns / most_ns, where
-    without = "; ".join(f"no bound: {one.text}" for one in guarantee.worst(unknown))
+        unknown += [why for key, why in bounds.unknown.items() if (wait := crossed[key]) and wait.frames]
+        for level in _level_waits(trial, bounds, crossed):
+            frames += level.frames
+            if level.longest_ns > level.most_ns:
+                problems.append(level.text)
+            if level.longest_ns >= nearest * level.most_ns:
+                nearest, nearest_text = level.longest_ns / level.most_ns, level.text
+    without = "; ".join(f"no bound: {why.text}" for why in guarantee.worst(unknown))
     if not problems and not frames:
         return [Check(name="bound", status="unknown", text=without)] if without else []
-    good = f"none of {frames} frames of limited levels waited longer at a switch than limits allow ({told})"
+    good = (
+        f"none of {frames} frames of limited levels waited longer at a switch than limits allow "
+        f"({nearest_text})"
+    )
     return [Check.of("bound", problems, f"{good}; {without}" if without else good)]
+
+
+def _level_waits(
+    trial: Trial, bounds: guarantee.Bounds, crossed: Mapping[tuple[Flow, int], Wait | None]
+) -> Iterator[_LevelWait]:
+    """Yield the waits that have a bound.
+
+    Frames that the processor hands over late come closer together by as much. That is allowed at
+    each port on the longest way, up to the time of a full-size frame.
+    """
+    network = trial.arm.network
+    late_ns = max((wait.late_ns for key in bounds.waits_ns if (wait := crossed[key])), default=0)
+    flows = {flow for workload in trial.arm.workloads for flow in workload.flows}
+    full_ns = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps)
+    allowed_ns = min(late_ns * max(len(network.path(*flow)) for flow in flows), full_ns)
+    for (port, level), bound_ns in bounds.waits_ns.items():
+        wait, most_ns = crossed[port, level], bound_ns + allowed_ns
+        if wait is None or not wait.frames:
+            continue
+        text = (
+            f"{trial.name}: level {level} at {'>'.join(port)} waited {wait.longest_ns / 1e3:.5g} us, "
+            f"{most_ns / 1e3:.5g} is the most, {allowed_ns / 1e3:.5g} of it for what came late, by "
+            f"{late_ns / 1e3:.5g} us at most"
+        )
+        yield _LevelWait(wait.frames, wait.longest_ns, most_ns, text)

@@ -1,6 +1,7 @@
-"""The analysis of a run in a process of its own, without root's rights.
+"""Run the analysis in a process of its own, without root's rights.
 
-It needs libraries that nothing under sudo imports, and reads what programs have left, a stranger's too.
+The analysis needs libraries that nothing under sudo imports, and it reads programs' output, even a
+stranger's.
 """
 
 from __future__ import annotations
@@ -16,20 +17,25 @@ from typing import Any, Self, TextIO
 
 from qjump_mn.errors import BEGINS, LostError, MachineError, command, error_of
 from qjump_mn.process import temp_dirs, unprivileged
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory, outcome
 
 
 def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
-    """Judge the run directory and print its summary, with ``verbose`` everything; return the exit code of
-    the verdicts. With ``pdf`` a browser prints the report. Raises what :meth:`Judge.judge` raises."""
+    """Analyse the run directory, and print its summary; return the exit code of its verdicts.
+
+    With ``verbose`` it prints everything; with ``pdf`` a browser prints the report. Raises the
+    errors of :meth:`Judge.judge`.
+    """
     with Judge(run, pdf=pdf, verbose=verbose) as judge:
         return judge.judge()
 
 
 class Judge:
-    """Judges a run directory, as :func:`judge` does: a context manager. :meth:`call_in` while the last trials
-    run, so that what it needs is loaded by the time that they have ended."""
+    """A context manager that analyses a run directory like :func:`judge`.
+
+    Call :meth:`call_in` while the last trials run: then its libraries are loaded when they end.
+    """
 
     def __init__(self, run: Path, *, pdf: bool = False, verbose: bool = False) -> None:
         self._run = run
@@ -44,20 +50,22 @@ class Judge:
         self._exits.__exit__(*error)
 
     def call_in(self) -> None:
-        """Start the process, unless that was done: it reads nothing of the run yet. What is in the way is an
-        error of :meth:`judge`."""
+        """Start the process once, without reading the run. If it cannot start, :meth:`judge`
+        raises."""
         if self._waits is None:
             with suppress(MachineError, OSError):
-                self._waits = self._start("--told", stdin=subprocess.PIPE)
+                self._waits = self._start("--wait", stdin=subprocess.PIPE)
 
     def judge(self) -> int:
-        """The exit code of the verdicts. Raises :class:`MachineError` where its user cannot read this
-        checkout, :class:`LostError` if the process died before it had judged the run, and what ended it as an
-        error of its kind."""
+        """Analyse the run; return the exit code of its verdicts.
+
+        Raises :class:`MachineError` if the user cannot read this checkout, :class:`LostError` if
+        the process died early, and otherwise the error that ended it.
+        """
         before = _written(self._run)
         process = self._waits or self._start()
-        printed, said = process.communicate(_TOLD if self._waits else None)
-        return _ended(self._run, process.returncode, before, printed, said)
+        printed, errors = process.communicate(_START if self._waits else None)
+        return _ended(self._run, process.returncode, before, printed, errors)
 
     def _start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
         if owner := directory.owner_of(self._run):
@@ -68,15 +76,21 @@ class Judge:
         return self._exits.enter_context(process)
 
 
-_TOLD = b"\n"
-"""A process that was started with --told begins with this."""
+_START = b"\n"
+"""A process that was started with --wait begins when it reads this."""
 
 
-def _ended(run: Path, status: int, before: tuple[int, int] | None, printed: bytes | None, said: bytes) -> int:
-    """Pass on what the process said; its exit status, if that is its verdicts'."""
+def _ended(
+    run: Path,
+    status: int,
+    before: tuple[int, int] | None,
+    printed: bytes | None,
+    error_output: bytes,
+) -> int:
+    """Pass on the process's output; return its exit status if its verdicts have the same."""
     if printed and sys.stdout:
         sys.stdout.write(printed.decode(errors="replace"))
-    errors = said.decode(errors="replace")
+    errors = error_output.decode(errors="replace")
     last = re.search(rf"^{BEGINS}(.*)\Z", errors, re.MULTILINE | re.DOTALL)
     sys.stderr.write(errors[: last.start()] if last else errors)
     if status < 0:
@@ -96,12 +110,12 @@ def _ended(run: Path, status: int, before: tuple[int, int] | None, printed: byte
 
 
 def _written(run: Path) -> tuple[int, int] | None:
-    """What tells one writing of the verdicts from the next; None if there are none."""
+    """Return what identifies a version of the verdicts' file; None if there is none."""
     try:
-        found = (run / outcome.NAME).stat()
+        status = (run / outcome.NAME).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _is_descriptor_1(stream: TextIO) -> bool:
@@ -113,12 +127,15 @@ def _is_descriptor_1(stream: TextIO) -> bool:
 
 @contextmanager
 def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """The process that judges the run directory, started with more ``words`` on its command line and Popen's
-    ``options``. Under sudo it is the caller's, and root's analysis of somebody's run is its owner's. It ends
-    with this process, and hears no Ctrl-C itself."""
-    argv, environment = of_ours("qjump_mn.analysis", str(run), *words)
+    """Start the process that analyses the run directory, with more ``words`` and Popen's
+    ``options``.
+
+    It runs as sudo's caller, or as the run's owner if root analyses it. It ends with this process,
+    and does not receive Ctrl-C.
+    """
+    argv, environment = wrap_module("qjump_mn.analysis", str(run), *words)
     with ExitStack() as stack:
-        # A notebook's backend is a module that the notebook's Python has.
+        # A notebook sets a backend that only the notebook's Python has.
         environment |= {"MPLBACKEND": "agg", **temp_dirs.for_matplotlib(stack)}
         if owner := directory.owner_of(run):
             options |= {"user": owner.user, "group": owner.group, "extra_groups": []}

@@ -16,8 +16,8 @@ Link = tuple[str, str]
 
 
 def summarise(data: Sequence[TrialTables]) -> dict[str, tuple[LinkLoad, ...]]:
-    """For each arm whose trials tell, what each level did to the links that matter in some arm; a level that
-    did nothing there is left out."""
+    """For each arm whose trials tell, what each level did to the links that matter in some arm; a
+    level that did nothing there is left out."""
     arms: dict[str, dict[tuple[str, str, int | None], list[dict[str, Any]]]] = {}
     shown: set[Link] = set()
     for trial in data:

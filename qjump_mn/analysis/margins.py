@@ -1,4 +1,4 @@
-"""How far verdicts are from their edge: what the claims say in perturbed runs."""
+"""Judge the claims in perturbed runs, to show how robust verdicts are."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from qjump_mn.results.outcome import Perturbed, VerdictRow
 
 
 class PerturbedRun(NamedTuple):
-    """A perturbed run: its number, what was varied, what was measured, the constants of its network, and
-    whether it ``says`` anything: what was varied changed something, and its checks of fidelity passed."""
+    """A perturbed run: its number, what was varied, the measures, and its network's constants.
+
+    ``says`` is whether it counts: the change had an effect, and its fidelity checks passed.
+    """
 
     number: int
     what: str
@@ -25,8 +27,10 @@ class PerturbedRun(NamedTuple):
 
 
 def reached(plan: Plan, files: contents.Files, number: int) -> bool:
-    """Whether what was varied in a perturbed run changed any result: a scheme of the simulator may have a
-    buffer of its own, and not the link's."""
+    """Whether the change in a perturbed run changed any raw output.
+
+    It may not: a scheme of the simulator may have its own buffer instead of the link's.
+    """
     before = {trial.arm.name: trial.name for trial in _before(plan, number)}
     return not before or any(
         contents.output(files, trial.name) != contents.output(files, before[trial.arm.name])
@@ -35,19 +39,21 @@ def reached(plan: Plan, files: contents.Files, number: int) -> bool:
 
 
 def _before(plan: Plan, number: int) -> tuple[Trial, ...]:
-    """The trials from which those of a perturbed run differ in what is varied; none for another seed."""
+    """Return the trials that a perturbed run varies; none if the seed is what is varied."""
     run = plan.run.perturbations[number - 1]
     if run.what not in plan.run.varied:
         return ()
     if run.seed in plan.run.seeds:
         return tuple(trial for trial in plan.unperturbed.trials() if trial.seed == run.seed)
-    return plan.perturbed(1 + [one.seed for one in plan.run.perturbations].index(run.seed))
+    return plan.perturbed(1 + [each.seed for each in plan.run.perturbations].index(run.seed))
 
 
-def told(plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun]) -> tuple[VerdictRow, ...]:
-    """``rows`` with what the perturbed runs of ``plan`` say to each claim; no verdict becomes another.
+def add_margins(
+    plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun]
+) -> tuple[VerdictRow, ...]:
+    """Return ``rows`` with how each claim fares in the perturbed runs; verdicts do not change.
 
-    A run whose gate fails says nothing but that.
+    A run whose gate fails counts for the gates only.
     """
     if not plan.run.perturbations:
         return rows
@@ -57,13 +63,13 @@ def told(plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun])
     for run in runs:
         if not run.says:
             continue
-        found = {
+        results = {
             name: claim.holds(run.measured, run.constants)
             for name, claim in judged.items()
             if set(claim.arms) <= set(run.measured)
         }
-        is_valid = all(found.get(gate, True) for gate in gates)
-        for name, held in found.items():
+        is_valid = all(results.get(gate, True) for gate in gates)
+        for name, held in results.items():
             if is_valid or name in gates:
                 holds[name][run.number] = held
     whats = {run.number: run.what for run in runs}

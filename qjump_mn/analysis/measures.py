@@ -17,8 +17,8 @@ from qjump_mn.results.tables import TrialFacts, TrialTables
 
 
 class TrialMeasures(msgspec.Struct, frozen=True):
-    """One trial: ``values[workload][measure]``, and ``flows[workload][flow]``, the bulk goodput of each flow
-    in Mb/s."""
+    """One trial: ``values[workload][measure]``, and ``flows[workload][flow]``, the bulk goodput of
+    each flow in Mb/s."""
 
     arm: str
     seed: int
@@ -49,9 +49,9 @@ def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFa
 
 
 def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
-    """The median of what a done trial's first workload in the foreground measured, in ``unit``, ms or us, for
-    the line that tells of its end: "ping: median 8.1 us". Empty where there are no latencies, or nothing is
-    left that can be read."""
+    """The median of what a done trial's first workload in the foreground measured, in ``unit``, ms
+    or us, for the line that tells of its end: "ping: median 8.1 us". Empty where there are no
+    latencies, or nothing is left that can be read."""
     for workload in trial.arm.workloads:
         if not workload.BACKGROUND and "p50_ms" in registry.headings(workload):
             try:

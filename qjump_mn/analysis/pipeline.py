@@ -1,10 +1,9 @@
-"""Everything after the run, from a run directory alone: tables, measures, fidelity, verdicts, figures,
-reports."""
+"""Analyse a run directory: tables, measures, fidelity, verdicts, figures, reports."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn.analysis import (
@@ -31,7 +30,7 @@ from qjump_mn.results.outcome import Outcome
 
 @dataclasses.dataclass(frozen=True)
 class Analysed:
-    """A run directory with what was made of it."""
+    """A run directory with its outcome and the digests of its results."""
 
     run: RunDirectory
     manifest: Manifest
@@ -42,36 +41,56 @@ class Analysed:
 def analyse(path: Path) -> Analysed:
     """Analyse the run in ``path`` and write tables, ``verdicts.json``, figures and reports into it.
 
-    Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises
-    UsageError if ``path`` is no run directory, or if its plan asks for a claim or a drawing that makes no
-    sense.
+    Nothing is run again, and root is not needed. An incomplete run is analysed as far as it goes.
+    Raises UsageError if ``path`` is not a run directory, or if its plan has a bad claim or figure.
     """
-    try:
-        run = directory.existing(path)
-    except UsageError:
-        registry.check(registry.broken())  # without its program a manifest cannot be read
-        raise
-    notes.read(run.path)  # what is wrong in it is said before anything is written
+    run = _existing(path)
+    notes.read(run.path)  # an error in the notes comes before anything is written
     manifest = run.manifest
     plan = manifest.plan
     registry.check(registry.of(workload).name for arm in plan.arms for workload in arm.workloads)
     check(plan)
     data, missing = read_trials(run, manifest)
+    results = contents.results(run.path, manifest)
+    result = _judge(run, manifest, data, missing, results)
+    outcome.write(run.path, result)
+    timelines.write(run, manifest, data)
+    document.write(run, manifest, result)
+    directory.hand_over(run.path)
+    return Analysed(run, manifest, result, results)
+
+
+def _existing(path: Path) -> RunDirectory:
+    try:
+        return directory.existing(path)
+    except UsageError:
+        registry.check(registry.broken())  # a manifest cannot be read without its program
+        raise
+
+
+def _judge(
+    run: RunDirectory,
+    manifest: Manifest,
+    data: Sequence[tables.TrialTables],
+    missing: Mapping[str, str],
+    results: Results,
+) -> Outcome:
+    """Measure the trials, check their fidelity, judge the claims, and draw the figures."""
+    plan = manifest.plan
     measured = [measures.measure(trial) for trial in data]
     perturbed, missing_perturbed = _perturbed(run, manifest)
-    every_missing = missing | missing_perturbed
+    every_missing = {**missing, **missing_perturbed}
     checks = fidelity.checks(run, manifest, data, every_missing)
-    rows = margins.told(plan, verdicts.judge(plan, measured, checks), perturbed)
+    rows = margins.add_margins(plan, verdicts.judge(plan, measured, checks), perturbed)
     arms = measures.summarise(plan, measured)
     exit_code = verdicts.exit_code(rows, missing, checks)
-    results = contents.results(run.path, manifest)
     compared = reference.compare(
         manifest,
         results,
         reference.find(plan.shown.experiment, plan.shown.preset),
         valid=exit_code != verdicts.INVALID,
     )
-    result = Outcome(
+    return Outcome(
         plan_sha256=manifest.plan_sha256,
         results_sha256=results.sha256,
         reference=compared.sentence,
@@ -86,27 +105,24 @@ def analyse(path: Path) -> Analysed:
         sentences=sentences.of(plan, arms),
         reference_clause=compared.clause,
     )
-    outcome.write(run.path, result)
-    timelines.write(run, manifest, data)
-    document.write(run, manifest, result)
-    directory.hand_over(run.path)
-    return Analysed(run, manifest, result, results)
 
 
 def read_trials(run: RunDirectory, manifest: Manifest) -> tuple[list[tables.TrialTables], dict[str, str]]:
-    """The tables of every trial of a replicate that is done, and the reason for each other one."""
+    """Return the tables of every trial that is done, and the reason for each other trial."""
     return _read(run, manifest, manifest.plan.unperturbed.trials())
 
 
 def _perturbed(run: RunDirectory, manifest: Manifest) -> tuple[list[margins.PerturbedRun], dict[str, str]]:
-    """What was measured in each perturbed run, and the reason for each trial of them without tables. One run
-    is read after the other: the tables of all may be too many."""
+    """Return each perturbed run's measures, and the reason for each trial without tables.
+
+    The runs are read one by one: all their tables may not fit into memory.
+    """
     plan, runs, missing = manifest.plan, [], dict[str, str]()
     files = contents.by_trial(manifest.files)
     for number, perturbation in enumerate(plan.run.perturbations, 1):
         data, reasons = _read(run, manifest, plan.perturbed(number))
         missing |= reasons
-        found = margins.PerturbedRun(
+        perturbed = margins.PerturbedRun(
             number=number,
             what=perturbation.what,
             measured={trial.trial.arm.name: measures.measure(trial).values for trial in data},
@@ -114,7 +130,7 @@ def _perturbed(run: RunDirectory, manifest: Manifest) -> tuple[list[margins.Pert
             says=margins.reached(plan, files, number)
             and all(check.status != "fail" for check in fidelity.of_trials(run, manifest, data)),
         )
-        runs.append(found)
+        runs.append(perturbed)
     return runs, missing
 
 

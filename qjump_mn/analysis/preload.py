@@ -1,4 +1,4 @@
-"""Load what every analysis needs and a mere import does not, while the trials that it waits for still run."""
+"""Load templates, fonts and drawing modules while the last trials still run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from qjump_mn.report.figures import style
 
 
 def load() -> None:
-    """Compile the templates, and draw a figure of no run in all formats: that finds the fonts and loads the
-    modules of each format."""
+    """Compile the templates, and draw an empty figure in all formats, which loads fonts and
+    modules."""
     templating.load()
     with style.applied():
         figure = matplotlib.figure.Figure(figsize=(1.0, 1.0))

@@ -1,9 +1,8 @@
-"""The same quantities by theory, emulated, simulated and as published, each at its own scale and in full-size
-frames of its links.
+"""Compare quantities by theory, emulation, simulation and publication, each at its own scale.
 
-An experiment file says in ``[beside]`` which quantities, and by which presets the emulation and the
-simulation stand when the run is of the other: their values are those of the reference run. It is no part of a
-plan, for it decides nothing of a run.
+The table ``[beside]`` of an experiment file names the quantities and two presets. The backend that
+did not make the run is represented by the reference run of its preset. The table is not part of a
+plan, because it decides nothing in a run.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from qjump_mn.results.outcome import ArmSummary, Comparison, Quantity, medians
 
 
 class RowSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A quantity: expressions of the claims' language, in ms or, with ``unit`` "times", without a unit.
+    """A quantity: expressions in the language of claims, in ms or, with ``unit`` "times", a ratio.
 
-    ``of`` is what was measured, ``simulated`` that in the simulator where it has another name there,
-    ``theory`` over the constants alone. ``published`` is a time ("900us"), or a number.
+    ``of`` is measured. ``simulated`` replaces it in the simulator if the name differs there.
+    ``theory`` uses constants alone. ``published`` is a time ("900us") or a number.
     """
 
     what: str
@@ -40,8 +39,8 @@ class RowSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class BesideSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The table ``[beside]``: two presets, the rate of the links of what was published, where that is from,
-    and the rows."""
+    """The table ``[beside]``: two presets, link rate and source of the published values, and the
+    rows."""
 
     emulation: str
     simulation: str
@@ -51,19 +50,19 @@ class BesideSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Side(NamedTuple):
-    """One scale: a plan, and the medians that were measured of it, none if nobody did."""
+    """One scale: a plan, and its measured medians, if any."""
 
     plan: Plan
     measured: claims.Measured
 
     @property
     def frame_ms(self) -> float:
-        """How long a full-size frame keeps a link busy."""
+        """How long a full-size frame keeps a link busy, in ms."""
         return self.plan.judged.constants["frame_ms"]
 
     def value(self, text: str, where: str) -> float | None:
-        """What an expression comes to; None where something of it is not known, or not of this plan, and for
-        theory without anything beside it."""
+        """Return the value of an expression; None if a part of it is unknown, or nothing was
+        measured."""
         if not text or not self.measured:
             return None
         try:
@@ -75,48 +74,50 @@ class Side(NamedTuple):
 
 
 def spec(experiment: str) -> BesideSpec | None:
-    """What an experiment file says; None if it says nothing. Raises :class:`UsageError` with the place of
-    what does not fit."""
+    """Return the table ``[beside]`` of an experiment file; None if it has none.
+
+    Raises :class:`UsageError` with the location of an error.
+    """
     raw = loading.read("experiments", experiment).get("beside")
     if raw is None:
         return None
     where = f"experiment {experiment!r}: beside"
-    made = convert(raw, BesideSpec, where)
-    for row in made.rows:
+    table = convert(raw, BesideSpec, where)
+    for row in table.rows:
         _published(row, f"{where}: {row.what}")
-    return made
+    return table
 
 
 def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | None:
-    """The run ``manifest`` beside the reference of the other backend; None for an experiment that has no such
-    table."""
+    """Compare a run with the other backend's reference run and with published values.
+
+    Returns None if the experiment has no table ``[beside]``.
+    """
     plan = manifest.plan
     try:
         comparison_spec = spec(plan.shown.experiment)
-    except UsageError:  # a run is judged where its experiment's file is not, or is another by now
+    except UsageError:  # the experiment's file may be missing here, or may have changed since
         return None
     if comparison_spec is None:
         return None
     own = Side(plan, medians(arms))
     if manifest.backend == "simulator":
-        emulated, simulated = _referred(plan.shown.experiment, comparison_spec.emulation), own
+        emulated, simulated = _reference_side(plan.shown.experiment, comparison_spec.emulation), own
     else:
-        emulated, simulated = own, _referred(plan.shown.experiment, comparison_spec.simulation)
-    published_ms = (
-        theory.occupancy_ns(
-            theory.frame_bytes(plan.shown.network.mtu_bytes), int(comparison_spec.published_rate)
-        )
-        / 1e6
-    )
+        emulated, simulated = own, _reference_side(plan.shown.experiment, comparison_spec.simulation)
+    return _comparison(plan, comparison_spec, emulated, simulated)
+
+
+def _comparison(plan: Plan, comparison_spec: BesideSpec, emulated: Side, simulated: Side) -> Comparison:
+    frame_bytes = theory.frame_bytes(plan.shown.network.mtu_bytes)
+    published_ms = theory.occupancy_ns(frame_bytes, int(comparison_spec.published_rate)) / 1e6
+    heads = [
+        f"{method}, {Rate(side.plan.shown.network.link.rate_bps)}"
+        for side, backend in ((emulated, "emulation"), (simulated, "simulation"))
+        for method in ("theory", backend)
+    ]
     return Comparison(
-        heads=(
-            *(
-                f"{how}, {Rate(side.plan.shown.network.link.rate_bps)}"
-                for side, of in ((emulated, "emulation"), (simulated, "simulation"))
-                for how in ("theory", of)
-            ),
-            f"published, {comparison_spec.published_rate}",
-        ),
+        heads=(*heads, f"published, {comparison_spec.published_rate}"),
         frames_ms=(
             emulated.frame_ms,
             emulated.frame_ms,
@@ -132,8 +133,8 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
     )
 
 
-def _referred(experiment: str, preset: str) -> Side:
-    """A preset with the values of its reference run."""
+def _reference_side(experiment: str, preset: str) -> Side:
+    """Return a preset with the values of its reference run."""
     path = reference.find(experiment, preset)
     return Side(resolve.plan(experiment, preset, []), reference.read(path).values if path else {})
 

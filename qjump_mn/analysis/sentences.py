@@ -1,4 +1,4 @@
-"""What an experiment says of its medians: sentences with the values of expressions."""
+"""Fill the medians into the sentences that an experiment file writes about them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ PLACE = "{value}"
 
 
 def check(plan: Plan) -> None:
-    """Check every sentence without any data; raise :class:`UsageError` with the place of a wrong one."""
+    """Check every sentence without data. Raises :class:`UsageError` with the location of an
+    error."""
     of(plan, ())
 
 
 def of(plan: Plan, arms: Iterable[ArmSummary]) -> tuple[str, ...]:
-    """The sentences of ``plan`` that have a value; one about an arm that was not run has none."""
+    """Return the sentences of ``plan`` whose value is known: their arms were run."""
     measured, sentences = medians(arms), []
     for number, sentence in enumerate(plan.shown.figure.sentences, start=1):
         where = f"experiment {plan.shown.experiment!r}: figure.sentences, sentence {number}"
         if PLACE not in sentence.text:
-            what = f"text has no {PLACE}: say in it where the value of {sentence.of!r} goes"
-            raise UsageError(f"{where}: {what}")
+            problem = f"text has no {PLACE}: say in it where the value of {sentence.of!r} goes"
+            raise UsageError(f"{where}: {problem}")
         value = claims.parse(sentence.of, "number", plan, f"{where}: of").number(
             measured, plan.judged.constants
         )

@@ -37,8 +37,8 @@ MAX_NAMED = 3
 
 
 def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None:
-    """Print the summary, or with ``verbose`` everything; paths stand alone on their lines, whole, so
-    that they can be copied."""
+    """Print the summary, or with ``verbose`` everything; paths stand alone on their lines, whole,
+    so that they can be copied."""
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.shown.title, style="bold"))
     if any(arm.done for arm in outcome.arms):
@@ -66,7 +66,8 @@ def _print_unfolded(console: Console, table: Table) -> None:
 
 
 def _show_details(console: Console, plan: Plan, outcome: Outcome) -> None:
-    """Print what the report has, too: remarks, published values, verdicts, fidelity, reference run."""
+    """Print what the report has, too: remarks, published values, verdicts, fidelity, reference
+    run."""
     for sentence in remarks.of(plan, outcome):
         console.print(Text(sentence))
     if outcome.beside is not None:
@@ -103,9 +104,10 @@ def _missing(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
 
 
 def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None) -> Iterator[Table]:
-    """A row for each arm, with the medians over its seeds; arms without a common column stand in tables of
-    their own, of which the first has a title. Columns that do not fit into ``width`` stand in tables below,
-    each with the arms' names; rich would leave nothing of those names, to make room for numbers."""
+    """A row for each arm, with the medians over its seeds; arms without a common column stand in
+    tables of their own, of which the first has a title. Columns that do not fit into ``width``
+    stand in tables below, each with the arms' names; rich would leave nothing of those names, to
+    make room for numbers."""
     title = "Arms: medians of the replicates"
     for block in result_tables.blocks(plan, arms):
         labels, schemes = [arm.label for arm, _ in block.rows], [arm.scheme for arm, _ in block.rows]
@@ -154,8 +156,8 @@ class Column(NamedTuple):
 def _parts(
     columns: list[Column], labels: list[str], schemes: list[str], width: int | None
 ) -> Iterator[tuple[list[Column], bool]]:
-    """The columns that stand in a table together, and whether the schemes stand in it, too; without a width
-    all do."""
+    """The columns that stand in a table together, and whether the schemes stand in it, too; without
+    a width all do."""
     arm, scheme = _least("arm", labels), _least("scheme", schemes) + GAP
     room = math.inf if width is None else width - arm
     if scheme + _taken(columns) > room:
@@ -175,7 +177,8 @@ def _taken(columns: list[Column]) -> int:
 
 
 def _shared(names: Mapping[str, list[str]], room: int | None) -> list[int | None]:
-    """The widths of columns of names, of which the widest is narrowed first; without a limit as they come."""
+    """The widths of columns of names, of which the widest is narrowed first; without a limit as
+    they come."""
     if room is None:
         return [None] * len(names)
     widths = {head: max(map(cell_len, (head, *texts))) for head, texts in names.items()}

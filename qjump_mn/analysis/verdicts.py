@@ -17,9 +17,9 @@ HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
 def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) -> tuple[VerdictRow, ...]:
     """A verdict on every claim of ``plan``, seed by seed.
 
-    A claim that divides by zero is INVALID by itself. A failed check of fidelity, or a gate that does not
-    hold for every seed, makes every claim that could be checked INVALID; the values stay, for they show what
-    went wrong.
+    A claim that divides by zero is INVALID by itself. A failed check of fidelity, or a gate that
+    does not hold for every seed, makes every claim that could be checked INVALID; the values stay,
+    for they show what went wrong.
     """
     rows = [_row(plan, name, _by_seed(trials)) for name in plan.judged.claims]
     reasons = [
@@ -37,7 +37,8 @@ def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) 
 
 
 def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Sequence[Check]) -> int:
-    """0 every claim that was checked holds, 1 one does not, 4 the run is invalid, 5 something was lost.
+    """0 every claim that was checked holds, 1 one does not, 4 the run is invalid, 5 something was
+    lost.
 
     What cannot be believed comes before what is missing, and that before what does not hold.
     """

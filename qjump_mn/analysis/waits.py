@@ -29,7 +29,8 @@ Waits = Mapping[Flow, Mapping[int, Wait]]
 
 
 class _Port(NamedTuple):
-    """A port on a way: what waited there at a level until the beginning of the measurement, and its end."""
+    """A port on a way: what waited there at a level until the beginning of the measurement, and its
+    end."""
 
     port: Flow
     level: int
@@ -47,9 +48,9 @@ class _Longest(NamedTuple):
 
 
 def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Check]:
-    """A latency is the wire's time and what its frames waited at ports: not more than the longest waits
-    there; and where no other frames had that level, one of its own waited the longest. None where
-    no workload's latencies are of lone frames."""
+    """A latency is the wire's time and what its frames waited at ports: not more than the longest
+    waits there; and where no other frames had that level, one of its own waited the longest. None
+    where no workload's latencies are of lone frames."""
     problems: list[str] = []
     compared = 0
     for tables in data:
@@ -105,8 +106,8 @@ def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
 
 
 def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
-    """Nobody counts how long a limiter holds a packet, nor what stands above the wire, nor what hosts draw,
-    nor a sender that is charged."""
+    """Nobody counts how long a limiter holds a packet, nor what stands above the wire, nor what
+    hosts draw, nor a sender that is charged."""
     arm, network = tables.trial.arm, tables.trial.network
     limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in found.way)
     if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
@@ -121,7 +122,8 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
 
 
 def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> Iterator[str]:
-    """A wait that came while it was measured was one of its own frames', where no other has that level."""
+    """A wait that came while it was measured was one of its own frames', where no other has that
+    level."""
     trial = tables.trial
     if len(workload.flows) > 1:
         return
@@ -137,7 +139,8 @@ def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> 
 
 
 def _alone(tables: TrialTables, workload: WorkloadPlan, there: _Port) -> bool:
-    """Whether every frame that left the port at that level while it was measured is one of the workload's."""
+    """Whether every frame that left the port at that level while it was measured is one of the
+    workload's."""
     network = tables.trial.network
     if not workload.SENDS:  # it saw others' frames: perhaps all
         seen: int = tables.tables[workload.name].num_rows

@@ -17,7 +17,7 @@ import msgspec
 from qjump_mn.backends.protocol import SIMULATED, Ended, Progress
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.process.processes import Used, wait
 from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.toolbox import machines
@@ -98,7 +98,7 @@ class SimulatorBackend:
         """Run the trial that ``text`` encodes in a process of its own, whose files come into ``out``; without
         ``out``, check a plan. Return how the process ended and, unless it was not started, what it used."""
         arguments = [] if out is None else [str(out)]
-        argv, environment = of_ours("qjump_mn.simulation", *arguments, before=[str(self.package)])
+        argv, environment = wrap_module("qjump_mn.simulation", *arguments, before=[str(self.package)])
         environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
         with self._lock:
             if self._stopped:

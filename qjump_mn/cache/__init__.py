@@ -53,8 +53,8 @@ class NotBuiltError(MachineError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was last used,
-    in Unix time."""
+    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was
+    last used, in Unix time."""
 
     kind: str
     hash: str
@@ -64,7 +64,8 @@ class Entry:
 
 
 def roots() -> list[Path]:
-    """Where artefacts are looked for, in this order; the first that can be written is where new ones go."""
+    """Where artefacts are looked for, in this order; the first that can be written is where new
+    ones go."""
     chosen = os.environ.get("QJUMP_MN_CACHE")
     if chosen:
         return [Path(chosen).absolute()]
@@ -92,8 +93,8 @@ def writable_root() -> Path:
 
 
 def hash_of(*parts: bytes | str) -> str:
-    """A hash of the parts in their order; the length of each counts, so that no two lists collide by
-    concatenation."""
+    """A hash of the parts in their order; the length of each counts, so that no two lists collide
+    by concatenation."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -102,12 +103,12 @@ def hash_of(*parts: bytes | str) -> str:
 
 
 def hash_of_code(path: Path) -> str:
-    """A hash of what a source file does: comments, docstrings and formatting do not count (syntax.py)."""
+    """Return a hash of a source file without comments, docstrings and formatting (syntax.py)."""
     return hash_of(syntax.reduced(path))
 
 
 def find(kind: str, inputs_hash: str) -> Path | None:
-    """The artefact if it is in any root, else None. Nobody removes it until this process ends."""
+    """Return the artefact's folder, or None. Nobody can remove it until this process ends."""
     for root in roots():
         path = root / kind / inputs_hash
         with contextlib.suppress(PermissionError):
@@ -124,11 +125,11 @@ def artefact(
     needs_bytes: int = 0,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """The folder of an artefact, built now if there is none.
+    """Return the folder of an artefact, and build it if it is missing.
 
-    `build` fills the empty folder that it is given, which is removed again if it raises. Two callers
-    at once, in threads or processes, build once. `needs_bytes` is the room that a build takes. Raises
-    MachineError when no root can be written or there is no room, NotBuiltError within
+    `build` fills the empty folder that it is given, which is removed again if it raises. Two
+    callers at once, in threads or processes, build once. `needs_bytes` is the room that a build
+    takes. Raises MachineError when no root can be written or there is no room, NotBuiltError within
     :func:`read_only`, and whatever `build` raises.
     """
     if existing := find(kind, inputs_hash):
@@ -141,7 +142,7 @@ def artefact(
         final.parent.mkdir(mode=0o755, exist_ok=True)
         _give_back(final.parent, root)
         with _locked(final, progress):
-            if not final.is_dir():  # else the one whom we waited for has built it
+            if not final.is_dir():  # else the process that held the lock has built it
                 _sweep(final)
                 if shutil.disk_usage(root).free < needs_bytes:
                     raise MachineError(_no_room(root, kind, needs_bytes))
@@ -168,13 +169,13 @@ def read_only() -> Iterator[None]:
 
 
 def folders() -> list[Path]:
-    """Every artefact in every root that can be read."""
+    """Return every artefact in every readable root."""
     found = (path for root in roots() for path in sorted(root.glob("*/*")) if path.parent.name != SCRATCH)
     return [path for path in found if path.is_dir() and ".tmp-" not in path.name]
 
 
 def entries() -> list[Entry]:
-    """Everything in every root that can be read, the longest unused first."""
+    """Return an entry for every artefact in every readable root, the longest unused first."""
     artefacts = []
     for path in folders():
         with contextlib.suppress(FileNotFoundError):  # another process removes it now
@@ -184,8 +185,8 @@ def entries() -> list[Entry]:
 
 
 def remove(path: Path) -> None:
-    """Remove an artefact; it disappears at once and whole. Raises MachineError if it belongs to another
-    user, or a process uses it."""
+    """Remove an artefact; it disappears at once and whole. Raises MachineError if it belongs to
+    another user, or a process uses it."""
     try:
         with (
             contextlib.suppress(FileNotFoundError),
@@ -203,8 +204,8 @@ def remove(path: Path) -> None:
 
 
 def recorded_hash(path: Path) -> str:
-    """The sha256 of a file, in hexadecimal: as the artefact that it is in has it in its SHA256SUMS, else of
-    its content now. Raises MachineError where that list is damaged."""
+    """The sha256 of a file, in hexadecimal: as the artefact that it is in has it in its SHA256SUMS,
+    else of its content now. Raises MachineError where that list is damaged."""
     folder = _artefact_of(path)
     if folder is None or not (folder / sums.NAME).exists():
         return hash_of_file(path)
@@ -224,8 +225,8 @@ def check(*paths: Path) -> None:
 
 @contextlib.contextmanager
 def sentences() -> Iterator[None]:
-    """Make a MachineError of a system's error about a file of the cache: it is missing, not a program, or
-    cannot be read."""
+    """Make a MachineError of a system's error about a file of the cache: it is missing, not a
+    program, or cannot be read."""
     try:
         yield
     except OSError as error:
@@ -235,8 +236,8 @@ def sentences() -> Iterator[None]:
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
-    """Remove the longest unused artefacts of a kind until `keep` are left, but none that a process uses or
-    that belongs to another user; returns what was removed."""
+    """Remove the longest unused artefacts of a kind until `keep` are left, but none that a process
+    uses or that belongs to another user; returns what was removed."""
     of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
     removed = []
     for entry in of_kind[: max(0, len(of_kind) - keep)]:
@@ -247,8 +248,8 @@ def prune(kind: str, keep: int) -> list[Entry]:
 
 
 def sweep() -> None:
-    """Remove what interrupted builds left in the roots that can be written; a build that is going on is left
-    alone."""
+    """Remove what interrupted builds left in the roots that can be written; a build that is going
+    on is left alone."""
     for root in roots():
         for lock in root.glob("*/*.lock"):
             with contextlib.suppress(OSError), lock.open("r+b") as held:
@@ -258,7 +259,7 @@ def sweep() -> None:
 
 @contextlib.contextmanager
 def _locked(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    # The lock file stays for ever: removing it would let two builders hold locks on two files of one name.
+    # The lock file is never removed: otherwise two builders could lock two files of the same name.
     # The kernel drops the lock when its holder dies, so no lock outlives a killed build.
     with open(final.parent / f"{final.name}.lock", "ab") as lock:
         _give_back(Path(lock.name), final.parent)
@@ -271,26 +272,26 @@ def _locked(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
 
 
 def _give_back(path: Path, folder: Path) -> None:
-    """Give what root makes in the cache of a user, as under sudo, to that user, who builds beside it."""
+    """Give a path that root creates in a user's cache, as under sudo, to that user."""
     owner = folder.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _used(path: Path) -> Path:
-    with contextlib.suppress(OSError):  # not ours: its owner prunes by the owner's use
+    with contextlib.suppress(OSError):  # another user's: its owner prunes it by the owner's use
         os.utime(path)
     holds.hold(path)
     return path
 
 
 def _is_exposed(root: Path) -> bool:
-    """Whether every user may write to the folder, and so replace what is in it."""
+    """Whether every user may write to the folder, and so replace its content."""
     return bool(root.stat().st_mode & stat.S_IWOTH)
 
 
 def _artefact_of(path: Path) -> Path | None:
-    """The artefact that the file is in; None for a file that is in none."""
+    """Return the artefact that a file belongs to; None if it belongs to none."""
     for root in roots():
         if path.is_relative_to(root) and len(parts := path.relative_to(root).parts) > 2:
             return root / parts[0] / parts[1]
@@ -312,13 +313,13 @@ def _build(final: Path, build: Callable[[Path], None]) -> None:
 
 
 def _sweep(final: Path) -> None:
-    # Only the holder of the lock comes here: a folder of this name belongs to nobody who lives.
+    # The caller holds the lock, so no running build uses a folder of this name.
     for left in final.parent.glob(f"{final.name}.tmp-*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Let everybody read what its owner may read, whatever umask it was built with."""
+    """Let everybody read what the owner may read, whatever the builder's umask."""
     for base, folders, files in os.walk(folder):
         for path in (base, *(os.path.join(base, name) for name in (*folders, *files))):
             status = os.lstat(path)

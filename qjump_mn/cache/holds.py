@@ -32,8 +32,8 @@ def release(path: Path) -> None:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Let nobody use the artefact within the block. Raises MachineError where a process uses it, this one
-    included."""
+    """Let nobody use the artefact within the block. Raises MachineError where a process uses it,
+    this one included."""
     try:
         handle = _locked(path, fcntl.LOCK_EX)
     except BlockingIOError:

@@ -1,6 +1,7 @@
 """Write and check SHA256SUMS, the list of an artefact's files and their digests.
 
-`sha256sum -c SHA256SUMS` in the artefact's folder checks the same. Links, folders and modes are not listed.
+`sha256sum -c SHA256SUMS` in the artefact's folder checks the same. Links, folders and modes are not
+listed.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = "SHA256SUMS"
-"""The file's name in an artefact. An artefact of an older qjump-mn has none, and cannot be checked."""
+"""The file's name in an artefact. An artefact of an older qjump-mn has none, and cannot be
+checked."""
 
 _LINE = re.compile(r"(\\?)([0-9a-f]{64})  (.+)")
 
 
 def write(folder: Path) -> None:
-    """Write the list for all files below the folder. Measured: 36,000 files of 1.2 GB in 3 to 5 s."""
+    """Write the list for all files below the folder. Measured: 36,000 files of 1.2 GB in 3 to 5
+    s."""
     with (folder / NAME).open("w", errors="surrogateescape", newline="\n") as file:
         for base, folders, names in os.walk(folder):
             folders.sort()
@@ -29,8 +32,8 @@ def write(folder: Path) -> None:
 
 
 def read(folder: Path) -> dict[str, str]:
-    """The digest of each file of the artefact, in hexadecimal. Raises OSError, and ValueError for a list that
-    is damaged."""
+    """The digest of each file of the artefact, in hexadecimal. Raises OSError, and ValueError for a
+    list that is damaged."""
     lines = (folder / NAME).read_text(errors="surrogateescape").split("\n")
     if len(lines) < 2 or lines.pop():  # a crash of the machine may empty or cut it
         raise ValueError(f"{folder / NAME} is cut")
@@ -38,7 +41,8 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def damages(folder: Path) -> Iterator[str]:
-    """What is wrong with each damaged file of an artefact, in a clause that begins with its name."""
+    """What is wrong with each damaged file of an artefact, in a clause that begins with its
+    name."""
     try:
         listed = read(folder)
     except (OSError, ValueError):
@@ -72,5 +76,5 @@ def _parse(line: str) -> tuple[str, str]:
         raise ValueError(f"not a line of {NAME}: {line!r}")
     escape, digest, name = matched.groups()
     if escape:
-        name = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], name)
+        name = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[1], name)
     return name, digest

@@ -1,4 +1,5 @@
-"""`machine verify`: check every file of every artefact against its SHA256SUMS, and remove what is damaged."""
+"""`machine verify`: check every file of every artefact against its SHA256SUMS, and remove what is
+damaged."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from qjump_mn.cache import sums
 from qjump_mn.errors import MachineError
 
 _NO_ARTEFACTS = "tests"
-"""A folder of the cache where tests keep what they found out."""
+"""The folder of the cache where tests keep their results."""
 
 _MAX_NAMED = 3
-"""So many files of an artefact are named, and the number of the others."""
+"""The most damaged files of an artefact that are named."""
 
 
 class Found(NamedTuple):
-    """How many artefacts there are, how many of them are damaged, and how many have no SHA256SUMS."""
+    """How many artefacts there are, how many of them are damaged, and how many have no
+    SHA256SUMS."""
 
     all: int = 0
     damaged: int = 0
@@ -30,7 +32,8 @@ class Found(NamedTuple):
 
 
 def verify(say: Callable[[str], None]) -> Found:
-    """Check the whole cache, all roots that can be read; `say` gets a line for each kind and each damage.
+    """Check the whole cache, all roots that can be read; `say` gets a line for each kind and each
+    damage.
 
     Measured: a toolbox takes 3 s when its files are in memory and 9 s from the disk.
     """

@@ -1,1 +1,1 @@
-"""The command line: a module for each command, and what the commands share."""
+"""The command line: a module for each command, and the code that commands share."""

@@ -1,4 +1,4 @@
-"""Read the command lines in the manifests of runs: what was typed, and the plan that it makes today."""
+"""Parse the command lines in manifests, and resolve the plans that they make with today's files."""
 
 from __future__ import annotations
 
@@ -23,27 +23,32 @@ OPTIONS = {
     "perturb": "--perturb",
     "backend": "--backend",
 }
-"""The options of ``run`` that change what is run or where, by their names in the parser."""
+"""The options of ``run`` that change what is run or where, by the parser's names for them."""
 
 
 def typed(manifest: Manifest) -> dict[str, str]:
-    """The options and settings of the run's command line as they are typed: "--seed 3" is that of "--seed",
-    "link.rate=1Gbit" that of "link.rate"."""
-    given = _options(manifest.argv)
-    options = {option: _text(option, given[name]) for name, option in OPTIONS.items() if given.get(name)}
-    settings = [setting.partition("=") for setting in given.get("settings", ())]
+    """Return the options and settings of the run's command line as they were typed.
+
+    For example {"--seed": "--seed 3", "link.rate": "link.rate=1Gbit"}.
+    """
+    params = _options(manifest.argv)
+    options = {option: _text(option, params[name]) for name, option in OPTIONS.items() if params.get(name)}
+    settings = [setting.partition("=") for setting in params.get("settings", ())]
     return options | {key.strip(): f"{key.strip()}={value.strip()}" for key, _, value in settings}
 
 
 def settings(manifest: Manifest) -> dict[str, str]:
-    """Every setting of the run in the same form, with today's files; none where these refuse it."""
-    given = _options(manifest.argv)
+    """Return every setting of the run, in the form of :func:`typed`, from today's files.
+
+    Returns {} if these no longer accept the command line.
+    """
+    params = _options(manifest.argv)
     try:
         spec, _ = loading.experiment(
             manifest.plan.shown.experiment,
             manifest.plan.shown.preset,
-            list(given.get("settings", ())),
-            names(given.get("schemes")),
+            list(params.get("settings", ())),
+            names(params.get("schemes")),
         )
     except UsageError:
         return {}
@@ -52,21 +57,23 @@ def settings(manifest: Manifest) -> dict[str, str]:
 
 
 def plan(experiment: str, preset: str, argv: Sequence[str]) -> Plan:
-    """The plan that a command line makes of an experiment and its preset with today's files; raise
-    :class:`UsageError` as a run does."""
-    given = _options(argv)
+    """Resolve the plan of a command line for an experiment and a preset, from today's files.
+
+    Raises :class:`UsageError` as a run does.
+    """
+    params = _options(argv)
     return Request(
         experiment,
         preset,
-        tuple(given.get("settings", ())),
-        arms=names(given.get("arms")),
-        schemes=names(given.get("schemes"), "--scheme"),
-        **{name: given[name] for name in ("seed", "replicates", "backend", "perturb") if name in given},
+        tuple(params.get("settings", ())),
+        arms=names(params.get("arms")),
+        schemes=names(params.get("schemes"), "--scheme"),
+        **{name: params[name] for name in ("seed", "replicates", "backend", "perturb") if name in params},
     ).plan()
 
 
 def _options(argv: Sequence[str]) -> dict[str, Any]:
-    from qjump_mn.cli.commands import options_of  # whose commands read this module
+    from qjump_mn.cli.commands import options_of  # its commands import this module
 
     return options_of(argv)
 

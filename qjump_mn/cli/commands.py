@@ -1,4 +1,4 @@
-"""The commands: what each takes, and who carries it out."""
+"""Declare the commands of ``qjump-mn``, their options and help, and call the module of each."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ VERBS = (
 )
 
 VARIABLES = "QJUMP_MN"
-"""What the variables for options begin with."""
+"""The prefix of environment variables for options."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -75,14 +75,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
     epilog="Each option may be an environment variable: QJUMP_MN_RUN_PRESET is --preset of run.\n\n"
-    "Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; "
-    "5 lost; 130 interrupted.",
+    "Exit codes: 0 every checked claim holds; 1 a claim does not hold; 2 wrong usage; 3 this machine lacks "
+    "something; 4 the run is invalid; 5 a trial was lost; 130 interrupted.",
 )
 app.add_typer(machine.app, name="machine")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         out.print(f"qjump-mn {__version__}")
         raise typer.Exit()
 
@@ -90,10 +90,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def main_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
     ] = False,
 ) -> None:
-    """What goes before a command's name."""
+    """Take the options that stand before a command's name."""
 
 
 @app.command()
@@ -116,12 +116,12 @@ def run(
 ) -> None:
     """Run an experiment, draw its figures and judge its claims.
 
-    Every arm runs with every seed. Each run gets a folder of its own, with report.html in it.
+    Every arm runs with every seed. Each run gets its own folder, which contains report.html.
     """
     from qjump_mn import session
 
-    only, added = names(arms), names(schemes, "--scheme")
-    check_added(added, only)
+    arm_names, scheme_names = names(arms), names(schemes, "--scheme")
+    check_added(scheme_names, arm_names)
     request = session.Request(
         loading.experiment_called(experiment),
         preset,
@@ -130,30 +130,30 @@ def run(
         replicates,
         backend,
         output,
-        only,
-        added,
+        arm_names,
+        scheme_names,
         cluster(engine, scheduler),
         perturb,
         verbose,
     )
-    raise typer.Exit(_carried_out(request, dry_run=dry_run))
+    raise typer.Exit(_run(request, dry_run=dry_run))
 
 
-def _carried_out(request: Request, *, dry_run: bool) -> int:
-    """Run what was asked for, or print its script; returns the exit code."""
+def _run(request: Request, *, dry_run: bool) -> int:
+    """Run one experiment, all of them or a sweep, or print a script; return the exit code."""
     from qjump_mn import session
     from qjump_mn.cli import run_all
 
     if request.experiment == run_all.ALL:
         return run_all.run(request, out, dry_run=dry_run)
-    # A script is for a machine on which code takes time, as the backend host.
+    # The script runs on real hosts, so its preset is the usual one of the backend host.
     backend = "host" if dry_run else request.backend
     preset = request.preset or loading.usual_preset(request.experiment, backend)
-    each = sweep.combinations(request.experiment, preset, request.settings)
-    request = request._replace(preset=preset, settings=each[0])
-    if len(each) > 1:
-        return run_all.sweep(request, each, out, dry_run=dry_run)
-    return session.show(request, out) if dry_run else session.run(request, out)
+    combinations = sweep.combinations(request.experiment, preset, request.settings)
+    request = request._replace(preset=preset, settings=combinations[0])
+    if len(combinations) > 1:
+        return run_all.sweep(request, combinations, out, dry_run=dry_run)
+    return session.print_script(request, out) if dry_run else session.run(request, out)
 
 
 @app.command()
@@ -166,7 +166,7 @@ def resume(
 ) -> None:
     """Finish a run that was interrupted or has lost trials.
 
-    Trials that are done are kept.
+    Finished trials are kept.
     """
     from qjump_mn import session
 
@@ -199,14 +199,14 @@ def explain(
 ) -> None:
     """Describe an experiment: its question, arms, claims and presets.
 
-    The time and memory of each preset are those of this machine.
+    The time and memory of each preset are for this machine.
     """
     from qjump_mn.cli import explain
 
-    say = explain.explain_all if everything else explain.explain
-    say = explain.explain_json if as_json else say
+    show = explain.explain_all if everything else explain.explain
+    show = explain.explain_json if as_json else show
     name = loading.experiment_called(experiment)
-    say(name, preset or loading.usual_preset(name), settings, out)
+    show(name, preset or loading.usual_preset(name), settings, out)
 
 
 @app.command()
@@ -221,18 +221,18 @@ def new(
     ],
     name: Annotated[str, typer.Argument(help="its name", show_default=False)],
 ) -> None:
-    """Begin an experiment, scheme, topology or program of your own.
+    """Write a new experiment, scheme, topology or program.
 
-    The new file has comments, and runs as it is.
+    The new file is commented and runs without changes.
     """
     from qjump_mn.cli import scaffold
 
     name = name.removesuffix(".toml")
-    written = [str(path) for path in scaffold.write(kind, name)]
-    what = f"{written[0]} is written. Change it"
-    if len(written) > 1:
-        what = f"{' and '.join(written)} are written. Change them"
-    out.print(f"{what}, and run  {scaffold.NEXT[kind].format(name=name)}", markup=False)
+    paths = [str(path) for path in scaffold.write(kind, name)]
+    advice = f"{paths[0]} is written. Change it"
+    if len(paths) > 1:
+        advice = f"{' and '.join(paths)} are written. Change them"
+    out.print(f"{advice}, and run  {scaffold.NEXT[kind].format(name=name)}", markup=False)
 
 
 @app.command()
@@ -240,14 +240,14 @@ def report(
     directory: Run = LAST,
     pdf: Annotated[
         bool,
-        typer.Option("--pdf", help="also print it into report.pdf, with this machine's Chromium or Chrome"),
+        typer.Option("--pdf", help="also write report.pdf, with this machine's Chromium or Chrome"),
     ] = False,
     verbose: Verbose = False,
     trust: Trust = False,
 ) -> None:
     """Write the report of a run again, from its files alone.
 
-    The figures are drawn and the claims are judged again; nothing is run.
+    The figures are drawn again and the claims are judged again; nothing is run.
     """
     from qjump_mn.analysis.judging import judge
 
@@ -259,10 +259,10 @@ def compare(
     directories: Annotated[list[Path], typer.Argument(metavar="RUN", help="run directories, two or more")],
     figure: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="also draw their latencies into this .png, .svg or .pdf"),
+        typer.Option(metavar="FILE", help="also draw their latencies into this .png, .svg or .pdf file"),
     ] = None,
 ) -> None:
-    """Compare runs: what was asked, and what was measured.
+    """Compare runs: their plans and what they measured.
 
     Each measure of the other runs is also given as a multiple of the first run's.
     """
@@ -271,9 +271,9 @@ def compare(
     runs = compare.read(directories)
     compare.show(runs, out)
     if figure:
-        from qjump_mn.report.figures import overlay
+        from qjump_mn.cli import compare_figure
 
-        overlay.write(runs, figure)
+        compare_figure.write(runs, figure)
         out.print(f"drawn into {figure}", markup=False)
 
 
@@ -298,17 +298,17 @@ def bundle(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="file to write; without it, RUN.qjump.zip in this folder",
+            help="file to write; without it, RUN.qjump.zip in the current folder",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Write a run into one file that somebody else can check."""
+    """Pack a run into one file that somebody else can check."""
     from qjump_mn.cli.bundle import writing
 
-    made = writing.write(directory, output)
+    path = writing.write(directory, output)
     out.print(
-        f"{made}: {made.stat().st_size / 2**20:.1f} MiB, SHA-256 {cache.hash_of_file(made)}", markup=False
+        f"{path}: {path.stat().st_size / 2**20:.1f} MiB, SHA-256 {cache.hash_of_file(path)}", markup=False
     )
 
 
@@ -317,25 +317,25 @@ def check(
     file: Annotated[Path, typer.Argument(help="a bundle, or a folder of bundles", show_default=False)],
     assignment: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TOML file of the assignment", show_default=False),
+        typer.Option(metavar="FILE", help="TOML file with the assignment", show_default=False),
     ] = None,
     rerun: Rerun = None,
     arms: TheseArms = None,
     sample: Sample = None,
     table: FindingsTable = None,
 ) -> None:
-    """Check that bundles are untouched and as assigned, and judge them.
+    """Check that bundles are unchanged and as assigned, and judge them.
 
-    Of a folder, each .zip is checked; a table has a line for each.
+    In a folder, each .zip file is checked and gets a line in a table.
     """
     user_programs.forbid()
     if (arms or sample) and not rerun:
-        raise UsageError("--arms and --sample say what is run again: they go with --rerun")
+        raise UsageError("--arms and --sample choose the trials to repeat: add --rerun")
     from qjump_mn.cli.bundle import as_root, checking, hand_ins
 
-    again = checking.Rerun(rerun, names(arms), sample or 0)
-    how = hand_ins if os.geteuid() else as_root
-    raise typer.Exit(how.check(file, out, assigned=assignment, rerun=again, table=table))
+    repetition = checking.Rerun(rerun, names(arms), sample or 0)
+    checker = hand_ins if os.geteuid() else as_root
+    raise typer.Exit(checker.check(file, out, assigned=assignment, rerun=repetition, table=table))
 
 
 @app.command()
@@ -344,8 +344,8 @@ def doctor(
 ) -> None:
     """Show what this machine can do and what is missing.
 
-    It ends within 20 s. Exit code 3 if something is missing, else 0: also where other programs keep this
-    machine too busy to try the guest, which is then "unknown".
+    It ends within 20 s. The exit code is 3 if something is missing, else 0. If other programs keep this
+    machine too busy to try the guest, that is "unknown" and the exit code 0.
     """
     from qjump_mn.cli import doctor
     from qjump_mn.install import environment
@@ -357,12 +357,12 @@ def doctor(
 def clean(
     everything: Annotated[
         bool,
-        typer.Option("--all", help="also remove all that was built; it is built again when it is needed"),
+        typer.Option("--all", help="also remove everything that was built; it is rebuilt when needed"),
     ] = False,
 ) -> None:
-    """Remove what killed runs and interrupted builds have left.
+    """Remove what killed runs and interrupted builds have left behind.
 
-    It ends guests whose harness has died, and takes back what runs left on this machine's own kernel.
+    It ends guests whose parent process has died, and undoes what runs left on this machine's kernel.
     """
     from qjump_mn.cli import doctor
 
@@ -370,14 +370,14 @@ def clean(
 
 
 def parser() -> Any:
-    """The click command that parses the whole command line, with the examples in its help."""
+    """Return the click command that parses the command line, with examples in its help."""
     command = typer.main.get_command(app)
     examples.complete(command)
     return command
 
 
 def arguments(words: list[str]) -> list[str]:
-    """``fig3a --preset smoke`` means ``run fig3a --preset smoke``; nothing, what there is."""
+    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``); without words, ``--help``."""
     if not words:
         return ["--help"]
     if not words[0].startswith("-") and words[0] not in VERBS:
@@ -386,10 +386,10 @@ def arguments(words: list[str]) -> list[str]:
 
 
 def options_of(argv: Sequence[str]) -> dict[str, Any]:
-    """The options of a run's command line, as its manifest has it; none of what is no run."""
+    """Return the options in the command line of a run's manifest; {} for another command."""
     words = arguments([word for word in argv[1:] if word != "--debug"])
     if words[:1] != ["run"]:
         return {}
-    of_run = parser().commands["run"]
-    params: dict[str, Any] = of_run.make_context("run", words[1:], resilient_parsing=True).params
+    run_command = parser().commands["run"]
+    params: dict[str, Any] = run_command.make_context("run", words[1:], resilient_parsing=True).params
     return {key: value for key, value in params.items() if value is not None}

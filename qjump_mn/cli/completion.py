@@ -1,5 +1,4 @@
-"""What a shell may complete words to: names of experiments, and what the experiment on the command line
-has."""
+"""Complete words in a shell: names of experiments, and the presets, arms and schemes of one."""
 
 from __future__ import annotations
 
@@ -10,72 +9,72 @@ from qjump_mn.model import loading
 
 
 def experiments(incomplete: str) -> list[str]:
-    """Experiments, and the word for all of them."""
-    return _beginning(incomplete, [*loading.names("experiments"), loading.ALL])
+    """Complete an experiment's name, or the word for all of them."""
+    return _matches(incomplete, [*loading.names("experiments"), loading.ALL])
 
 
 def presets(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The presets of the experiment that stands there already, or else of all experiments."""
-    named = _named(ctx)
-    known: dict[str, None] = {}
-    for name in [named] if named else loading.names("experiments"):
+    """Complete a preset of the experiment on the command line; without one, of any experiment."""
+    experiment = _experiment(ctx)
+    names: dict[str, None] = {}
+    for name in [experiment] if experiment else loading.names("experiments"):
         try:
-            known |= dict.fromkeys(loading.presets(name))
-        except UsageError:  # a broken file has nothing to offer
+            names |= dict.fromkeys(loading.presets(name))
+        except UsageError:  # a broken file has no presets to offer
             continue
-    return _beginning(incomplete, list(known))
+    return _matches(incomplete, list(names))
 
 
 def arms(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The arms of the experiment that stands there already; of a list with commas the last one."""
-    named, (before, comma, last) = _named(ctx), incomplete.rpartition(",")
-    if not named:
+    """Complete the last arm in a list with commas, from those of the experiment on the command line."""
+    experiment, (before, comma, last) = _experiment(ctx), incomplete.rpartition(",")
+    if not experiment:
         return []
     try:
         from qjump_mn.model import resolve
 
-        plan = resolve.plan(named, ctx.params.get("preset") or loading.usual_preset(named), [])
+        plan = resolve.plan(experiment, ctx.params.get("preset") or loading.usual_preset(experiment), [])
     except UsageError:
         return []
     series = dict.fromkeys(arm.series or arm.name for arm in plan.arms)
-    taken = before.split(",")
-    return [before + comma + name for name in _beginning(last, list(series)) if name not in taken]
+    listed = before.split(",")
+    return [before + comma + name for name in _matches(last, list(series)) if name not in listed]
 
 
 def schemes(incomplete: str) -> list[str]:
-    """Schemes; of a list with commas the last one."""
+    """Complete the last scheme in a list with commas."""
     before, comma, last = incomplete.rpartition(",")
-    return [before + comma + name for name in _beginning(last, loading.names("schemes"))]
+    return [before + comma + name for name in _matches(last, loading.names("schemes"))]
 
 
 def backends(incomplete: str) -> list[str]:
-    """Backends, those of other packages too."""
+    """Complete a backend's name, including those of other packages."""
     from qjump_mn.backends import registry
 
-    return _beginning(incomplete, registry.names())
+    return _matches(incomplete, registry.names())
 
 
 def lists(incomplete: str) -> list[str]:
-    """What ``list`` can show."""
+    """Complete the argument of ``list``."""
     from qjump_mn.cli import listing
 
-    return _beginning(incomplete, list(listing.LISTS))
+    return _matches(incomplete, list(listing.LISTS))
 
 
 def kinds(incomplete: str) -> list[str]:
-    """What ``new`` can make."""
+    """Complete the kind of file that ``new`` writes."""
     from qjump_mn.cli import scaffold
 
-    return _beginning(incomplete, list(scaffold.KINDS))
+    return _matches(incomplete, list(scaffold.KINDS))
 
 
-def _named(ctx: typer.Context) -> str:
-    """The experiment on the command line, by its own name; empty where there is none."""
-    known = loading.names("experiments")
-    # Behind an option that has no value yet, click does not say which argument a word is.
+def _experiment(ctx: typer.Context) -> str:
+    """Return the experiment on the command line, with aliases resolved; "" if there is none."""
+    experiments = loading.names("experiments")
+    # After an option without a value, click does not say which argument a word is.
     words = (str(ctx.params.get("experiment") or ""), *ctx.args)
-    return next((name for word in words if (name := loading.experiment_called(word)) in known), "")
+    return next((name for word in words if (name := loading.experiment_called(word)) in experiments), "")
 
 
-def _beginning(incomplete: str, known: list[str]) -> list[str]:
-    return [name for name in known if name.startswith(incomplete)]
+def _matches(incomplete: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

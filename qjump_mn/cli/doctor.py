@@ -1,4 +1,4 @@
-"""``doctor`` and ``clean``: what this machine can do, and what is left on it."""
+"""``doctor`` and ``clean``: check what this machine can do, and remove what dead runs left on it."""
 
 from __future__ import annotations
 
@@ -23,35 +23,37 @@ from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.guest import outer
 from qjump_mn.guest.cores import BusyError, core
 from qjump_mn.install import environment
-from qjump_mn.process import leash, temp_dirs
+from qjump_mn.process import die_with_parent, temp_dirs
 from qjump_mn.toolbox import machines, make_tree
 
 GUEST_S = 15.0
-"""The guest is ended so long after the process began, which then ends within 20 s."""
+"""When the guest is ended, after the start of the process, which then ends within 20 s."""
 CORE_S = 3.0
 """How long the guest waits for a core."""
 START_S = 5.0
-"""With less time left the guest is not tried; on an idle machine its start takes 1 s."""
+"""The least time left in which the guest is tried; on an idle machine it starts in 1 s."""
 
 
 class State(StrEnum):
-    """Of what is looked at; UNKNOWN: this machine is too busy to tell."""
+    """The state of a finding; UNKNOWN means that this machine is too busy to tell."""
 
     OK = "ok"
     MISSING = "missing"
     UNKNOWN = "unknown"
 
 
-_LAST = {
+_CONCLUSIONS = {
     State.OK: "experiments run here",
     State.MISSING: "experiments do not run here yet: see above",
-    State.UNKNOWN: "nothing is missing, but this machine is too busy to show that experiments run here",
+    State.UNKNOWN: "nothing is missing, but this machine is too busy to try an experiment",
 }
 
 
 class Finding(NamedTuple):
-    """One thing looked at; ``remedy`` says what to do where it is missing, and ``required`` whether anything
-    works without it."""
+    """The state of one thing on this machine.
+
+    ``remedy`` says what to do if it is missing, and ``required`` whether experiments need it.
+    """
 
     what: str
     state: State
@@ -61,53 +63,56 @@ class Finding(NamedTuple):
 
 
 def report(out: Console, *, as_json: bool = False, began: float | None = None) -> int:
-    """Print each finding as soon as it is known, or all as JSON, within 20 s of ``began`` (monotonic; now).
+    """Print each finding as soon as it is known, or all as JSON.
 
-    Returns 3 when something is missing without which no experiment runs, else 0: also where that is unknown,
-    for a busy machine lacks nothing. In JSON ``state`` is the worst of the required findings, "ok", "unknown"
-    or "missing".
+    This takes at most 20 s from ``began`` on, which is a time of ``time.monotonic()``, by default now.
+    Returns 3 if something required is missing, else 0: a machine too busy to tell lacks nothing. In
+    JSON, ``state`` is the worst of the required findings: "ok", "unknown" or "missing".
     """
     deadline = (time.monotonic() if began is None else began) + GUEST_S
     findings = []
 
-    def say(line: str) -> None:
+    def detail(line: str) -> None:
         if not as_json:
             out.print(f"         {line}", markup=False)
 
-    for finding in _findings(say, deadline):
+    for finding in _findings(detail, deadline):
         findings.append(finding)
         if as_json:
             continue
         is_extra = finding.state is State.MISSING and not finding.required
         out.print(f"{'no' if is_extra else finding.state:7}  {finding.what}: {finding.says}", markup=False)
         if finding.state is State.MISSING and finding.remedy:
-            say(finding.remedy)
+            detail(finding.remedy)
     required = {finding.state for finding in findings if finding.required}
-    state = next(one for one in (State.MISSING, State.UNKNOWN, State.OK) if one in required)
-    backend, why = _backend(findings)
+    state = next(level for level in (State.MISSING, State.UNKNOWN, State.OK) if level in required)
+    backend, reason = _best_backend(findings)
     if as_json:
-        each = [one._replace(remedy=one.remedy if one.state is State.MISSING else "") for one in findings]
-        told = {"state": state, "backend": backend, "why": why, "findings": [one._asdict() for one in each]}
-        out.print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode(), markup=False)
+        fields = [
+            finding._replace(remedy=finding.remedy if finding.state is State.MISSING else "")._asdict()
+            for finding in findings
+        ]
+        document = {"state": state, "backend": backend, "why": reason, "findings": fields}
+        out.print(msgspec.json.format(msgspec.json.encode(document), indent=1).decode(), markup=False)
     else:
-        out.print(f"backend {backend}: {why}", markup=False)
-        out.print(_LAST[state], markup=False)
+        out.print(f"backend {backend}: {reason}", markup=False)
+        out.print(_CONCLUSIONS[state], markup=False)
     return MachineError.exit_code if state is State.MISSING else 0
 
 
-def _backend(findings: list[Finding]) -> tuple[str, str]:
-    """What experiments are best run in here, and why."""
+def _best_backend(findings: list[Finding]) -> tuple[str, str]:
+    """Return the best backend for this machine, and the reason."""
     by_name = {finding.what: finding for finding in findings}
     if by_name["guest"].state is not State.MISSING:
         return (
             "guest",
-            "the usual one: its runs repeat bit for bit, and whatever else this machine does is not in them",
+            "the usual one: its runs repeat bit for bit, whatever else this machine does",
         )
     if by_name["host backend"].state is State.OK:
         return (
             "host",
-            "the guest does not run here; with --backend host the numbers have in them whatever else this "
-            "machine does",
+            "the guest does not run here; with --backend host, other programs on this machine influence the "
+            "results",
         )
     return (
         "simulator",
@@ -120,7 +125,7 @@ def _state(is_there: bool) -> State:
     return State.OK if is_there else State.MISSING
 
 
-def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
+def _findings(detail: Callable[[str], None], deadline: float) -> Iterator[Finding]:
     yield Finding(
         "Python",
         _state(sys.version_info >= environment.OLDEST),
@@ -128,7 +133,7 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
         f"install Python {'.'.join(map(str, environment.OLDEST))} or newer",
     )
     cores = len(os.sched_getaffinity(0))
-    yield Finding("processors", State.OK, f"{cores}; so many trials run at a time")
+    yield Finding("processors", State.OK, f"{cores}; this many trials run at a time")
     memory = _memory_mib()
     yield Finding(
         "memory",
@@ -139,17 +144,17 @@ def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
     for root in cache.roots():
         if root.is_dir():
             free = shutil.disk_usage(root).free >> 30
-            rights = "" if os.access(root, os.W_OK) else ", read only for this user"
+            rights = "" if os.access(root, os.W_OK) else ", read-only for this user"
             yield Finding(
                 "cache",
                 _state(free >= 3 or machines.is_at_hand()),
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
-    if lacking := leash.missing():
+    if lacking := die_with_parent.missing():
         yield Finding("util-linux", State.MISSING, f"no {', no '.join(lacking)}", "install util-linux")
     if not outer.is_wanted():
-        say(f"starts a guest, {GUEST_S:.0f} s at most")
+        detail(f"starting a guest, which takes {GUEST_S:.0f} s at most")
     yield from _guest(deadline)
     yield from _host()
 
@@ -168,19 +173,19 @@ def _guest(deadline: float) -> Iterator[Finding]:
 
 
 def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]:
-    """Whether a guest runs a job on this machine, in a sentence. Builds nothing."""
+    """Try a job in a guest, without building anything; return the state and a sentence."""
     if not machines.is_at_hand():
         return State.MISSING, "the guest is not built yet"
-    began = time.monotonic()
-    if deadline - began < START_S:
+    start = time.monotonic()
+    if deadline - start < START_S:
         return State.UNKNOWN, "not tried, this machine is busy; try again later"
     try:
         if outer.is_wanted():
             with cache.read_only():
                 guest.prepare(progress)
-            slower = f"which takes some {outer.SLOWER} times as long"
+            slower = f"which takes about {outer.SLOWER} times as long"
             return State.OK, f"is here, and runs in {outer.qemu()}, {slower}; not tried, it takes a minute"
-        with core(patience_s=CORE_S):  # before work that would be in vain
+        with core(patience_s=CORE_S):  # fail early, before the guest is prepared
             pass
         with cache.read_only():
             done = _run_job(guest.prepare(progress), deadline)
@@ -191,7 +196,7 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
     except LostError:
         if time.monotonic() < deadline:
             raise
-        waited_s = time.monotonic() - began
+        waited_s = time.monotonic() - start
         return (
             State.UNKNOWN,
             f"not done within {waited_s:.0f} s, this machine is busy or slow; try again later",
@@ -202,9 +207,9 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
 
 
 def _run_job(image: guest.Image, deadline: float) -> tuple[int, str]:
-    """The exit code and the output of a job in a guest that is ended at the deadline."""
+    """Run a job in a guest that is ended at the deadline; return its exit code and output."""
     job, stop = guest.Job(script="print('hello')"), guest.Stop()
-    timer = threading.Timer(deadline - time.monotonic(), stop.now)  # also while it waits for a core
+    timer = threading.Timer(deadline - time.monotonic(), stop.now)  # also ends the wait for a core
     timer.start()
     try:
         with temp_dirs.folder() as folder:
@@ -215,7 +220,7 @@ def _run_job(image: guest.Image, deadline: float) -> tuple[int, str]:
 
 
 def _host() -> Iterator[Finding]:
-    """The host backend is an extra: the guest brings everything it needs."""
+    """Yield the finding about the host backend, which is optional: the guest needs nothing of it."""
     release = platform.release()
     says = ["no Mininet for this Python"] if host_needs.find_mininet() else []
     says += [] if shutil.which("ovs-vsctl") else ["no Open vSwitch"]
@@ -241,14 +246,16 @@ def _memory_mib() -> int:
 
 
 def clean(out: Console, *, everything: bool) -> None:
-    """Remove what dead runs and builds left, on this machine's own kernel too, and, if asked, the whole
-    cache."""
+    """Remove what dead runs and builds left behind, also in this machine's kernel.
+
+    With ``everything``, also remove the cache, apart from the Python environment.
+    """
     host_claim.clean(lambda line: out.print(line, markup=False))
     for folder in temp_dirs.remove_left():
         out.print(f"removed {folder}, whose process is gone", markup=False)
     cache.sweep()
     freed = 0
-    # The environment is what we run in.
+    # This process runs in the environment.
     removable = [entry for entry in cache.entries() if everything and entry.kind != "environment"]
     for entry in removable:
         try:

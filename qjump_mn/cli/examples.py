@@ -1,4 +1,4 @@
-"""Complete the help of every command: two examples at its end, and no list of environment variables."""
+"""Add two examples to the help of every command, and hide the names of environment variables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import textwrap
 from typing import Any, NamedTuple
 
 WIDTH = 74
-"""Columns of the sentence below an example, so that a page is at most 80 columns wide."""
+"""The width in columns of the text below an example, so that a page has at most 80 columns."""
 
 
 class Example(NamedTuple):
@@ -22,7 +22,7 @@ EXAMPLES = {
             "qjump-mn run fig3a --preset 10g -s duration=20ms",
             "Simulate Figure 3a at 10 Gb/s, in seconds, and write a report.",
         ),
-        Example("qjump-mn explain fig3a", "Describe this experiment, and what each of its presets takes."),
+        Example("qjump-mn explain fig3a", "Describe this experiment and the cost of its presets."),
     ),
     "run": (
         Example(
@@ -31,7 +31,7 @@ EXAMPLES = {
         ),
         Example(
             "qjump-mn run fig3a --preset smoke --scheme ecn",
-            "Run it at 10 Mb/s on real Linux in a virtual machine, with an arm more for the scheme ecn.",
+            "Run it at 10 Mb/s on real Linux in a virtual machine, with another arm for the scheme ecn.",
         ),
     ),
     "resume": (
@@ -43,13 +43,13 @@ EXAMPLES = {
     ),
     "list": (
         Example("qjump-mn list", "List the experiments, then the schemes."),
-        Example("qjump-mn list schemes", "List what --scheme takes."),
+        Example("qjump-mn list schemes", "List the schemes, which --scheme takes."),
     ),
     "explain": (
-        Example("qjump-mn explain fig3a", "Describe Figure 3a with the preset that run would use."),
+        Example("qjump-mn explain fig3a", "Describe Figure 3a with its usual preset."),
         Example(
             "qjump-mn explain fig3a --preset 10g --all",
-            "Show all of another preset, with every setting that -s can change.",
+            "Show everything about another preset, with every setting that -s can change.",
         ),
     ),
     "new": (
@@ -58,18 +58,18 @@ EXAMPLES = {
     ),
     "report": (
         Example("qjump-mn report", "Write the report of the newest run again."),
-        Example("qjump-mn report results/last --pdf", "Write it again, and print it into report.pdf."),
+        Example("qjump-mn report results/last --pdf", "Write it again, and as report.pdf, too."),
     ),
     "compare": (
         Example("qjump-mn compare slow/last fast/last", "Compare the newest runs of two folders."),
         Example(
             "qjump-mn compare slow/last fast/last --figure both.png",
-            "Draw the latencies of both into one figure, too.",
+            "Also draw the latencies of both into one figure.",
         ),
     ),
     "verify": (
         Example("qjump-mn verify", "Repeat every trial of the newest run."),
-        Example("qjump-mn verify results/last --sample 1", "Repeat one trial, drawn at random."),
+        Example("qjump-mn verify results/last --sample 1", "Repeat one random trial."),
     ),
     "bundle": (
         Example("qjump-mn bundle", "Pack the newest run into a file in this folder."),
@@ -78,20 +78,20 @@ EXAMPLES = {
     "check": (
         Example(
             "qjump-mn check mine.qjump.zip --assignment assignment.toml",
-            "Check that the files are untouched and that the run is the one that was assigned.",
+            "Check that the files are unchanged and that the run is the one that was assigned.",
         ),
         Example(
             "qjump-mn check handed-in/ --assignment assignment.toml --table class.csv",
-            "Check each bundle of a folder, and write a table of them.",
+            "Check each bundle in a folder, and write a table of the results.",
         ),
     ),
     "doctor": (
-        Example("qjump-mn doctor", "Check this machine; what is missing comes with its remedy."),
-        Example("qjump-mn doctor --json", "Print the same for a program."),
+        Example("qjump-mn doctor", "Check this machine, and say how to fix what is missing."),
+        Example("qjump-mn doctor --json", "Print the findings as JSON, for a program."),
     ),
     "clean": (
-        Example("qjump-mn clean", "Remove what killed runs and builds left."),
-        Example("qjump-mn clean --all", "As root: remove all that was built as well."),
+        Example("qjump-mn clean", "Remove what killed runs and builds have left behind."),
+        Example("qjump-mn clean --all", "As root: also remove everything that was built."),
     ),
     "machine": (
         Example("qjump-mn machine", "Show which machine is here, and whether it is the reference."),
@@ -101,7 +101,7 @@ EXAMPLES = {
         Example("qjump-mn machine build", "As root: build the machine from the locked packages."),
         Example(
             "qjump-mn machine build --newest",
-            "Build it from today's packages: another machine than the reference.",
+            "Build it from today's packages; it then differs from the reference.",
         ),
     ),
     "machine export": (
@@ -112,14 +112,14 @@ EXAMPLES = {
         ),
     ),
     "machine import": (
-        Example("qjump-mn machine import qjump-mn-machine.tar.xz", "Take it from a file."),
+        Example("qjump-mn machine import qjump-mn-machine.tar.xz", "Import it from a file."),
         Example(
             "qjump-mn machine import https://example.org/qjump-mn-machine.tar.xz",
             "Download it.",
         ),
     ),
     "machine verify": (
-        Example("qjump-mn machine verify", "Check all that was built."),
+        Example("qjump-mn machine verify", "Check everything that was built."),
         Example("QJUMP_MN_CACHE=/srv/cache qjump-mn machine verify", "Check another cache."),
     ),
     "machine lock": (
@@ -138,17 +138,16 @@ EXAMPLES = {
         Example("qjump-mn machine package packages", "Put them into the folder packages."),
     ),
 }
-"""Two of each command, by its words; of the whole command line by none."""
+"""Two examples of each command, by the command's words; "" is qjump-mn itself."""
 
 
 def complete(command: Any, words: str = "") -> None:
-    """End the help of a click command, and of all commands below it, with its examples; leave the names of
-    variables out of it."""
+    """Append examples to the help of a click command and its subcommands, and hide variables."""
     for param in command.params:
         param.show_envvar = False
     lines = ["\b", "Examples:"]
     for line, does in EXAMPLES[words]:
         lines += [f"  {line}", *textwrap.wrap(does, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)]
     command.epilog = "\n\n".join(filter(None, ("\n".join(lines), command.epilog)))
-    for name, below in getattr(command, "commands", {}).items():
-        complete(below, f"{words} {name}".strip())
+    for name, subcommand in getattr(command, "commands", {}).items():
+        complete(subcommand, f"{words} {name}".strip())

@@ -1,4 +1,4 @@
-"""``explain``: what an experiment asks and does, in words or as JSON."""
+"""``explain``: describe an experiment's question, arms, claims and presets, in words or as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qjump_mn.session import check_plan
 
 
 def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
-    """Say in short what an experiment asks and does, and what each of its presets takes."""
+    """Print what an experiment asks and does in short, and the time and memory of each preset."""
     plan = _plan(experiment, preset, settings)
     arms = {_series(plan, arm): None for arm in plan.arms}
     lines = [
@@ -40,7 +40,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
 
 
 def explain_all(experiment: str, preset: str, settings: list[str], out: Console) -> None:
-    """Say in words all that an experiment asks and does, and list its settings."""
+    """Print everything that an experiment asks and does, and its settings."""
     plan = _plan(experiment, preset, settings)
     lines = [
         f"{plan.shown.experiment}: {plan.shown.title}",
@@ -74,9 +74,9 @@ def explain_json(experiment: str, preset: str, settings: list[str], out: Console
 
 
 def _plan(experiment: str, preset: str, settings: list[str]) -> Plan:
-    """The plan that a run would have; raise :class:`UsageError` for what no run accepts, and for several."""
+    """Resolve the plan of a run; raise :class:`UsageError` for settings that make none, or several."""
     if len(sweep.combinations(experiment, preset, settings)) > 1:
-        raise UsageError("explain is of one plan: give every -s one value")
+        raise UsageError("explain describes one plan: give every -s one value")
     plan = resolve.plan(experiment, preset, settings)
     check_plan(plan)
     return plan
@@ -94,7 +94,7 @@ def _network(plan: Plan) -> str:
 
 def _trial(plan: Plan) -> str:
     if not plan.run.duration_ns:
-        return "until all of its flows have ended"
+        return "until all flows have ended"
     return f"{plan.run.warmup_ns / 1e9:g} s of warm-up, {plan.run.duration_ns / 1e9:g} s measured"
 
 
@@ -108,32 +108,32 @@ def _frame(plan: Plan) -> list[str]:
 
 
 def _presets(experiment: str, preset: str) -> list[str]:
-    """Each with what it takes on this machine; the one that is explained is marked."""
+    """Return a line for each preset with its time and memory here; the explained one is marked."""
     return [
         "presets, with what each takes on this machine:",
         *(
-            f"  {'*' if name == preset else ' '} {name}: {_takes(experiment, name)}; {about}"
+            f"  {'*' if name == preset else ' '} {name}: {_cost(experiment, name)}; {about}"
             for name, about in loading.presets(experiment).items()
         ),
         "",
     ]
 
 
-def _takes(experiment: str, preset: str) -> str:
+def _cost(experiment: str, preset: str) -> str:
     plan = resolve.plan(experiment, preset, [])
     return str(estimate.run(plan, registry.make(plan.shown.backends[0])))
 
 
 def _series(plan: Plan, arm: ArmPlan) -> tuple[str, str]:
-    """The name and the label of an arm, or of the sweep that it is one of."""
+    """Return the name and the label of an arm, or of the sweep that it belongs to."""
     if not formatting.same_limits(plan.arms, arm.series):
         return arm.name, arm.label
-    values = [panels.point(one) for one in plan.arms if one.series == arm.series]
+    values = [panels.point(member) for member in plan.arms if member.series == arm.series]
     return arm.series, f"{formatting.series_label(arm)}; {', '.join(values)}"
 
 
 def _arm(plan: Plan, arm: ArmPlan) -> str:
-    """An arm with its workloads, its scheme and its limits."""
+    """Describe an arm with its workloads, scheme and limits."""
     limits = ""
     if arm.qjump is not None:
         budgets = ", ".join(

@@ -1,4 +1,4 @@
-"""``list``: a row for each experiment and scheme; a file that is broken does not hide the others."""
+"""``list``: print a row for each experiment and scheme, even if some of their files are broken."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from qjump_mn.programs import user_programs
 from qjump_mn.results import formatting
 
 PAPERS = {"QJump (NSDI'15), ": "", "Hadoop/ECN paper (CLUSTER'17, extended), ": "CLUSTER'17, "}
-"""What is said instead of the papers that most figures are of."""
-LEAST = 20
-"""What an experiment shows has at least so many columns."""
+"""Short names for the papers that most figures come from."""
+MIN_WIDTH = 20
+"""The smallest width of the last column, in columns of text."""
 LISTS = ("experiments", "schemes")
 HEADS = ("experiment", "preset", "time", "memory", "what it shows")
 
 
 def show(out: Console, what: str = "") -> None:
-    """Print the table of ``what``, one of ``LISTS``, or both; a terminal has wrapped rows, a file whole ones.
+    """Print the table ``what``, one of ``LISTS``, or both if it is empty.
 
-    Raises :class:`UsageError` for any other table.
+    Rows are wrapped on a terminal only. Raises :class:`UsageError` for another table.
     """
     if what and what not in LISTS:
         raise UsageError(f"there is no list of {what!r}: {suggestions.nearest(what, list(LISTS))}")
@@ -45,7 +45,7 @@ def _show_experiments(out: Console) -> None:
         try:
             rows.append(_experiment(name))
         except user_programs.NotImportedError:
-            broken.append(f"{name} has a program of its own: see  qjump-mn explain {name}")
+            broken.append(f"{name} uses a program of its own: see  qjump-mn explain {name}")
         except UsageError as error:
             broken.append(f"{name} is broken: {error}")
     for line in (*_lines([HEADS, *rows], out.width if out.is_terminal else None), *broken):
@@ -73,7 +73,7 @@ def _show_schemes(out: Console) -> None:
 
 
 def _lines(rows: Sequence[tuple[str, ...]], width: int | None) -> Iterator[str]:
-    """The rows; only what an experiment shows is wrapped, to fit into ``width``."""
+    """Yield the lines of a table, with its last column wrapped to fit into ``width``, if any."""
     *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for name, preset, time, memory, shows in rows:
         cells = (
@@ -83,7 +83,7 @@ def _lines(rows: Sequence[tuple[str, ...]], width: int | None) -> Iterator[str]:
             f"{memory:>{widths[3]}}",
         )
         left = f"{'  '.join(cells)}  "
-        room = len(shows) if width is None else max(width - len(left), LEAST)
+        room = len(shows) if width is None else max(width - len(left), MIN_WIDTH)
         first, *others = textwrap.wrap(shows, room) or [""]
         yield left + first
         yield from (" " * len(left) + line for line in others)

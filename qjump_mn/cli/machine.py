@@ -1,4 +1,4 @@
-"""``machine``: what the guest is made of, where that came from, and whether it is the reference."""
+"""``machine``: show, build, export, import, verify and lock the machine that experiments run in."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from qjump_mn.toolbox.processors import Processor
 
 app = typer.Typer(
-    help="Show, build and renew the machine that experiments run in.\n\nIt is a kernel and programs.",
+    help="Show, build and renew the machine that experiments run in.\n\nIt is a kernel with programs.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_MOST_DIFFERENCES = 20
+_MAX_DIFFERENCES = 20
 MACHINE = "machine"
-"""The lock of the machine file, beside those of Debian's packages."""
+"""The name of the machine file's lock."""
 REFERENCES = "references"
-"""The reference runs."""
+"""The name that stands for the reference runs."""
 
 
 class Format(StrEnum):
-    """What the machine is written as."""
+    """The file formats that the machine can be exported to."""
 
     MACHINE = "machine"
     BOX = "box"
@@ -41,7 +41,7 @@ class Format(StrEnum):
 
 @app.callback()
 def status(context: typer.Context) -> None:
-    """Say what is here, and whether it is the machine of the reference runs."""
+    """Show which machine is here, and whether it is that of the reference runs."""
     if context.invoked_subcommand is not None:
         return
     from qjump_mn import toolbox
@@ -52,8 +52,8 @@ def status(context: typer.Context) -> None:
     for name, file in reference.files.items():
         _say(f"reference  {file.sha256}, {file.size_bytes >> 20} MB, for {name} hosts")
     _say(f"           {len(packages.have)} packages of Debian {packages.suite}, of {packages.day}")
-    others = machines.differences(reference)
-    _list("checkout   its sources are the reference's", "checkout   its sources are others:", others)
+    changed = machines.differences(reference)
+    _list("checkout   its sources are the reference's", "checkout   its sources differ in:", changed)
     if folder := machines.found():
         _say(f"here       the reference, in {folder}")
         _say(f"           from {origins.told(folder)}")
@@ -62,29 +62,29 @@ def status(context: typer.Context) -> None:
     if tree is None:
         _say(f"here       nothing yet: {make_tree.refusal() or 'as root run  qjump-mn machine build'}")
         return
-    _say(f"here       made of packages, in {tree.root}")
+    _say(f"here       built from packages, in {tree.root}")
     _say(f"           from {origins.told(tree.root.parent)}")
     _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
 
 
-def _list(none: str, heading: str, sentences: list[str]) -> None:
-    """The sentences below their heading, as many as can be read at once."""
-    _say(heading if sentences else none)
-    for sentence in sentences[:_MOST_DIFFERENCES]:
+def _list(if_empty: str, heading: str, sentences: list[str]) -> None:
+    """Print the first sentences below their heading, or ``if_empty``."""
+    _say(heading if sentences else if_empty)
+    for sentence in sentences[:_MAX_DIFFERENCES]:
         _say(f"             {sentence}")
-    if len(sentences) > _MOST_DIFFERENCES:
-        _say(f"             and {len(sentences) - _MOST_DIFFERENCES} more")
+    if len(sentences) > _MAX_DIFFERENCES:
+        _say(f"             and {len(sentences) - _MAX_DIFFERENCES} more")
 
 
 @app.command()
 def build(
     newest: Annotated[
-        bool, typer.Option("--newest", help="take the mirror's newest packages, not the locked ones")
+        bool, typer.Option("--newest", help="use the mirror's newest packages, not the locked ones")
     ] = False,
 ) -> None:
-    """Build the machine, with the simulator; needs root.
+    """Build the machine and the simulator; needs root.
 
-    What is there already is kept.
+    Existing parts are kept.
     """
     from qjump_mn import toolbox
     from qjump_mn.backends import building
@@ -94,7 +94,7 @@ def build(
     if newest:
         if not make_tree.by_sudo("--newest"):
             toolbox.newest(_say)
-    elif os.geteuid() == 0:  # anybody else has root build what is missing (backends/building.py), or cannot
+    elif os.geteuid() == 0:  # for others, building.build calls sudo if something is missing
         try:
             toolbox.made(toolbox.NAME, _say)
         except GoneError as error:
@@ -108,11 +108,11 @@ def export(
     file: Annotated[Path, typer.Argument(help="file to write", show_default=False)],
     processor: Annotated[
         str,
-        typer.Option("--for", metavar="PROCESSOR", help="kind of computer that takes it: x86_64 or arm64"),
+        typer.Option("--for", metavar="PROCESSOR", help="processor of the other computer: x86_64 or arm64"),
     ] = "x86_64",
     format_: Annotated[
         Format,
-        typer.Option("--format", help="machine: for any Linux; box: a whole computer, for Vagrant or QEMU"),
+        typer.Option("--format", help="machine: for any Linux; box: a complete computer for Vagrant or QEMU"),
     ] = Format.MACHINE,
 ) -> None:
     """Write the machine into one file for another computer.
@@ -121,14 +121,14 @@ def export(
     """
     from qjump_mn.toolbox import box, processors
 
-    chosen = processors.named(processor)
+    target = processors.named(processor)
     _check_target(file)
     if format_ is Format.MACHINE:
-        _export(file, chosen)
-    elif chosen is processors.X86_64:
-        made = box.made(lambda path: _export(path, chosen), _say)
-        with _whole(file) as temporary:
-            shutil.copyfile(made, temporary)
+        _export(file, target)
+    elif target is processors.X86_64:
+        box_file = box.made(lambda path: _export(path, target), _say)
+        with _atomic(file) as temporary:
+            shutil.copyfile(box_file, temporary)
     else:
         raise UsageError(f"a box is for x86_64 hosts: leave out --for {processor}")
     _say(f"{file}: {file.stat().st_size >> 20} MB, SHA-256 {cache.hash_of_file(file)}")
@@ -138,29 +138,29 @@ def export(
 def import_(
     place: Annotated[str, typer.Argument(metavar="FILE|URL", help="machine file", show_default=False)],
 ) -> None:
-    """Take this checkout's machine from a file or an address."""
+    """Import this checkout's machine from a file or an address."""
     from qjump_mn.toolbox import machines
 
     if differences := machines.differences(machines.read()):
-        raise UsageError(f"this checkout's machine is not the reference: {differences[0]} is another one")
+        raise UsageError(f"this checkout's machine is not the reference: {differences[0]} differs")
     machines.taken(place, _say)
     _say("the machine is that of the reference runs")
 
 
 @app.command()
 def verify() -> None:
-    """Check every file's hash; remove what is damaged.
+    """Check the hash of every built file; remove what is damaged.
 
-    What is removed is built again when it is needed. The exit code is 3 if something was damaged.
+    Removed files are rebuilt when needed. The exit code is 3 if something was damaged.
     """
     from qjump_mn.cache import verification
 
-    found = verification.verify(_say)
-    if found.unchecked:
-        _say(f"{found.unchecked} artefacts have no sums (an older qjump-mn built them): not checked")
-        _say("  qjump-mn clean --all  as root removes all artefacts; those built then have sums")
-    if found.damaged:
-        _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
+    counts = verification.verify(_say)
+    if counts.unchecked:
+        _say(f"{counts.unchecked} artefacts were not checked: an older version built them without sums")
+        _say("  qjump-mn clean --all  as root removes all artefacts; new ones have sums")
+    if counts.damaged:
+        _say(f"{counts.damaged} of {counts.all} artefacts are damaged: see above")
         raise typer.Exit(MachineError.exit_code)
     _say("no file that was checked is damaged")
 
@@ -168,35 +168,35 @@ def verify() -> None:
 @app.command()
 def lock(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="locks to rewrite; without any, all")
+        list[str] | None, typer.Argument(metavar="NAME", help="locks to rewrite; by default all")
     ] = None,
 ) -> None:
     """Rewrite the locks from what mirrors have now; needs root.
 
-    The machine file and the reference runs have locks, too: machine and references.
+    The lock machine is that of the machine file, and references that of the reference runs.
     """
     from qjump_mn import guest, toolbox
     from qjump_mn.cli import references
     from qjump_mn.toolbox import arm64, machines, outer_machine, processors, relock, um
     from qjump_mn.toolbox import lock as locks
 
-    known = locks.names()
-    for name in names or known:
-        if name not in (*known, MACHINE, REFERENCES):
-            every = ", ".join((*known, MACHINE, REFERENCES))
-            raise UsageError(f"there is no lock {name!r}: there are {every}")
-    for name in names or known:
+    package_locks = locks.names()
+    for name in names or package_locks:
+        if name not in (*package_locks, MACHINE, REFERENCES):
+            choices = ", ".join((*package_locks, MACHINE, REFERENCES))
+            raise UsageError(f"there is no lock {name!r}: use one of {choices}")
+    for name in names or package_locks:
         if name not in (MACHINE, REFERENCES):
-            made = relock.renewed(name, _say)
-            _say(f"{name}: {len(made.have)} packages")
+            packages = relock.renewed(name, _say)
+            _say(f"{name}: {len(packages.have)} packages")
     if not names or {MACHINE, toolbox.NAME, um.LOCK, arm64.COMPILER, outer_machine.LOCK} & set(names):
         with tempfile.TemporaryDirectory() as folder:
-            paths = {one.name: Path(folder, one.name) for one in processors.ALL}
+            paths = {processor.name: Path(folder, processor.name) for processor in processors.ALL}
             for processor in processors.ALL:
                 _export(paths[processor.name], processor)
             image = guest.prepare(_say, of_packages=True)
-            named = machines.name_reference(paths, image.identity)
-        for name, file in named.files.items():
+            reference = machines.name_reference(paths, image.identity)
+        for name, file in reference.files.items():
             _say(f"machine: {file.sha256} for {name} hosts")
     if not names or REFERENCES in names:
         references.renew(references.ours(), _say)
@@ -204,7 +204,7 @@ def lock(
 
 @app.command("debug-kernel")
 def debug_kernel() -> None:
-    """Build kernels that look for errors; needs root.
+    """Build kernels with debugging checks; needs root.
 
     They are for tests of the kernel modules.
     """
@@ -218,14 +218,14 @@ def debug_kernel() -> None:
 def package(folder: Annotated[Path, typer.Argument(help="folder for the packages")] = Path()) -> None:
     """Build Debian packages of the kernel modules; needs root.
 
-    They also have tc's plugins for these modules.
+    They also contain the plugins of tc for these modules.
     """
     from qjump_mn.toolbox import debian
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made ({reason_of(error)}): name another folder") from None
+        raise UsageError(f"{folder} cannot be created ({reason_of(error)}): name another folder") from None
     _check_folder(folder, "the packages")
     for path in debian.packages(_say):
         _say(str(shutil.copy(path, folder)))
@@ -233,44 +233,45 @@ def package(folder: Annotated[Path, typer.Argument(help="folder for the packages
 
 @cache.sentences()
 def _export(file: Path, processor: Processor) -> None:
-    """Write the machine file, for hosts with that processor, of what the locks and the sources make; it is
-    there whole or not at all."""
+    """Build the machine from locks and sources, and write its file for hosts with that processor.
+
+    The file is written atomically.
+    """
     from qjump_mn import guest, toolbox
     from qjump_mn.toolbox import arm64, machine_file, outer_machine, processors, simulator
 
     tree = toolbox.made(toolbox.NAME, _say)
     image = guest.prepare(_say, of_packages=True)
     module = (arm64.simulator_package if processor is processors.AARCH64 else simulator.package)(_say)
-    around = outer_machine.machine(_say) if processor is processors.AARCH64 else None
-    parts = machine_file.parts(image.kernel, image.initrd, module, around)
+    outer = outer_machine.machine(_say) if processor is processors.AARCH64 else None
+    parts = machine_file.parts(image.kernel, image.initrd, module, outer)
     facts = machine_file.Facts(
         packages=image.packages,
         packages_sha256=image.packages_sha256,
         release=image.release,
         files={name: cache.hash_of_file(path) for name, path in parts.items()},
     )
-    _say("writing the machine file, a minute")
-    with _whole(file) as temporary:
+    _say("writing the machine file, which takes a minute")
+    with _atomic(file) as temporary:
         machine_file.write(parts, facts, tree, temporary)
 
 
 def _check_target(file: Path) -> None:
-    """Raise :class:`UsageError` for a file that cannot be written, before what is to be in it takes
-    minutes."""
+    """Raise :class:`UsageError` if the file cannot be written, before its content takes minutes."""
     if file.is_dir():
         raise UsageError(f"{file} is a folder: name a file")
     _check_folder(file.absolute().parent, str(file))
 
 
-def _check_folder(folder: Path, what: str) -> None:
-    """The same for a folder that ``what`` is to be written into."""
+def _check_folder(folder: Path, content: str) -> None:
+    """Raise :class:`UsageError` if ``content`` cannot be written into the folder."""
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"{what} cannot be written: {folder} is no folder that you may write to")
+        raise UsageError(f"{content} cannot be written: {folder} is not a folder that you may write to")
 
 
 @contextmanager
-def _whole(file: Path) -> Iterator[Path]:
-    """A path to write to, which becomes the file when the block ends well."""
+def _atomic(file: Path) -> Iterator[Path]:
+    """Yield a temporary path, which becomes the file if the block succeeds."""
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         yield temporary

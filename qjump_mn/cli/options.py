@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have, and what their words stand for."""
+"""Declare the arguments and options of commands, and parse and check their values."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from qjump_mn.programs import user_programs
 
 
 def check_settings(context: typer.Context, settings: list[str]) -> list[str]:
-    """The settings as they are. Raise :class:`UsageError` where one of them is an option of ``run``."""
+    """Return the settings unchanged; raise :class:`UsageError` if one is an option of ``run``."""
     command: Any = context.command
-    of_run = context.parent.command.commands["run"] if context.parent else command  # type: ignore[attr-defined]
+    run = context.parent.command.commands["run"] if context.parent else command  # type: ignore[attr-defined]
     for setting in settings:
         key, _, value = setting.partition("=")
-        option = _option_called(key.strip(), of_run)
+        option = _find_option(key.strip(), run)
         if option is not None and not tables.is_setting(key.strip()):
             flag = max(option.opts, key=len)
-            use = flag if option.is_flag or not value else f"{flag} {shlex.quote(value.strip())}"
-            has_it = any(flag in one.opts for one in command.params)
-            where, before = ("", "") if has_it else (" of run", "qjump-mn run ")
-            raise UsageError(f"{key.strip()} is an option{where}, not a setting: use {before}{use}")
+            usage = flag if option.is_flag or not value else f"{flag} {shlex.quote(value.strip())}"
+            has_option = any(flag in param.opts for param in command.params)
+            owner, prefix = ("", "") if has_option else (" of run", "qjump-mn run ")
+            raise UsageError(f"{key.strip()} is an option{owner}, not a setting: use {prefix}{usage}")
     return settings
 
 
-def _option_called(key: str, command: Any) -> Any:
-    """The option of a command that ``key`` names, such as dry-run or dry_run; None where there is none."""
-    for one in command.params:
-        names = (one.name, *(word[2:].replace("-", "_") for word in one.opts))
-        if one.param_type_name == "option" and one.name != "settings" and key.replace("-", "_") in names:
-            return one
+def _find_option(key: str, command: Any) -> Any:
+    """Return the command's option named ``key``, such as dry-run or dry_run; None if there is none."""
+    for param in command.params:
+        names = (param.name, *(word[2:].replace("-", "_") for word in param.opts))
+        is_option = param.param_type_name == "option" and param.name != "settings"
+        if is_option and key.replace("-", "_") in names:
+            return param
     return None
 
 
@@ -52,7 +53,7 @@ Experiment = Annotated[
 ExperimentOrAll = Annotated[
     str,
     typer.Argument(
-        help="name of the experiment, such as fig3a (see list); or all, for each that has the preset",
+        help="name of the experiment, such as fig3a (see list); or all, for every one with the preset",
         show_default=False,
         autocompletion=completion.experiments,
     ),
@@ -69,21 +70,21 @@ Preset = Annotated[
 ]
 
 
-def _set(more: str = "") -> Any:
-    """The option ``-s``; ``more`` continues its help."""
-    change = "change a setting, such as link.rate=100Mbit (explain --all lists them)"
-    return typer.Option("-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=change + more)
+def _set(more_help: str = "") -> Any:
+    """Return the option ``-s``, with ``more_help`` at the end of its help."""
+    text = "change a setting, such as link.rate=100Mbit (explain --all lists them)"
+    return typer.Option("-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=text + more_help)
 
 
 Setting = Annotated[list[str], _set()]
-Settings = Annotated[list[str], _set("; several values, such as link.rate=10Mbit,100Mbit, make a run each")]
+Settings = Annotated[list[str], _set("; link.rate=10Mbit,100Mbit makes one run for each value")]
 NO_SETTINGS: list[str] = []
 OnlyArms = Annotated[
     list[str] | None,
     typer.Option(
         "--arms",
         metavar="ARM,ARM",
-        help="run these arms only; claims that need other arms are not judged",
+        help="run only these arms; claims that need other arms are not judged",
         show_default=False,
         autocompletion=completion.arms,
     ),
@@ -121,17 +122,17 @@ Listed = Annotated[
 LAST = Path("results/last")
 TheseArms = Annotated[
     list[str] | None,
-    typer.Option("--arms", metavar="ARM,ARM", help="repeat these arms only", show_default=False),
+    typer.Option("--arms", metavar="ARM,ARM", help="repeat only these arms", show_default=False),
 ]
 Sample = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="repeat N trials, drawn at random", show_default=False)
+    int | None, typer.Option(metavar="N", min=1, help="repeat N random trials", show_default=False)
 ]
 Rerun = Annotated[
     bool | None,
     typer.Option(
         "--rerun/--no-rerun",
-        help="also repeat its trials here: the only proof; without either, one trial that takes seconds, "
-        "if the machine is built",
+        help="also repeat its trials here, which is the only proof; without either option, one short trial "
+        "is repeated if the machine is built",
         show_default=False,
     ),
 ]
@@ -140,15 +141,15 @@ FindingsTable = Annotated[
     typer.Option(
         "--table",
         metavar="FILE",
-        help="also write the findings into this .csv or .json; results.json of one bundle has Gradescope's "
-        "format",
+        help="also write the findings into this .csv or .json file; for one bundle, results.json has "
+        "Gradescope's format",
         show_default=False,
     ),
 ]
 
 
-def _trusted(context: typer.Context, value: bool) -> bool:
-    if value and not context.resilient_parsing:  # a stranger's command line is parsed, too
+def _trust(context: typer.Context, value: bool) -> bool:
+    if value and not context.resilient_parsing:  # options_of parses a stranger's command line
         user_programs.trust()
     return value
 
@@ -157,12 +158,12 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        callback=_trusted,
-        help="import the experiment's own program from the current folder as root, too: read it first",
+        callback=_trust,
+        help="import the experiment's own program from the current folder even as root: read it first",
     ),
 ]
 Engine = Annotated[
-    str, typer.Option(help="local: run trials on this machine's cores; dask: on the workers of a cluster")
+    str, typer.Option(help="local: run trials on this machine; dask: on the workers of a cluster")
 ]
 Scheduler = Annotated[
     str,
@@ -175,44 +176,50 @@ Scheduler = Annotated[
 
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="print every verdict, the checks of fidelity and remarks, too"),
+    typer.Option("--verbose", "-v", help="also print every verdict, fidelity check and remark"),
 ]
 
 
 def names(lists: Sequence[str] | None, option: str = "--arms") -> tuple[str, ...]:
-    """The names in lists with commas, as many as the option was given; none where it was not. Raise
-    :class:`UsageError` for a list of none: it would stand for all."""
-    found: dict[str, None] = {}
-    for words in lists or ():
-        some = words.replace(",", " ").split()
-        if not some:
-            raise UsageError(f"{option}: {words!r} names none: write one or more, such as {option} one,two")
-        found |= dict.fromkeys(some)
-    return tuple(found)
+    """Split comma-separated lists into names without duplicates; () if the option was not given.
+
+    Raises :class:`UsageError` for a list without a name, which would otherwise mean all.
+    """
+    unique: dict[str, None] = {}
+    for text in lists or ():
+        words = text.replace(",", " ").split()
+        if not words:
+            raise UsageError(f"{option}: {text!r} has no name: write one or more, such as {option} one,two")
+        unique |= dict.fromkeys(words)
+    return tuple(unique)
 
 
 def check_added(schemes: tuple[str, ...], arms: tuple[str, ...]) -> None:
-    """Raise :class:`UsageError` where the arms that are run leave out those that a scheme adds, which bear
-    its name."""
+    """Raise :class:`UsageError` if ``arms`` lacks the arms of an added scheme, which have its name."""
     for scheme in schemes:
-        added = re.compile(rf"(^|_){re.escape(scheme.replace('-', '_'))}(_|$)")
-        if arms and not any(added.search(arm.replace("-", "_")) for arm in arms):
+        pattern = re.compile(rf"(^|_){re.escape(scheme.replace('-', '_'))}(_|$)")
+        if arms and not any(pattern.search(arm.replace("-", "_")) for arm in arms):
             raise UsageError(
-                f"--arms leaves out what --scheme {scheme} adds: name its arm, too, such as --arms "
+                f"--arms leaves out the arm that --scheme {scheme} adds: add it, such as --arms "
                 f"{','.join((*arms, scheme))}"
             )
 
 
 def folder(name: str | Path) -> Path:
-    """The folder of that name; raise :class:`UsageError` for an empty one, which pathlib takes for the
-    current folder."""
+    """Return ``name`` as a path; raise :class:`UsageError` if it is empty.
+
+    pathlib would take an empty name for the current folder.
+    """
     if not str(name):
-        raise UsageError("--out: it names no folder; for the current one write --out .")
+        raise UsageError("--out: the name of the folder is empty; for the current folder write --out .")
     return Path(name)
 
 
 def cluster(engine: str, scheduler: str) -> str:
-    """The scheduler's address; none for this machine alone."""
+    """Return the address of the Dask scheduler; "" for the local engine.
+
+    Raises :class:`UsageError` for an unknown engine, an invalid address, or one option without the other.
+    """
     if engine not in ("local", "dask"):
         raise UsageError(f"there is no engine {engine!r}: use local or dask")
     if (engine == "dask") != bool(scheduler):
@@ -221,7 +228,7 @@ def cluster(engine: str, scheduler: str) -> str:
             "tcp://10.0.0.1:8786"
         )
     if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
-        raise UsageError(f"{scheduler!r} is no address of a Dask scheduler: write tcp://HOST:PORT")
+        raise UsageError(f"{scheduler!r} is not the address of a Dask scheduler: write tcp://HOST:PORT")
     return scheduler
 
 
@@ -232,19 +239,19 @@ Replicates = Annotated[
 ]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),
+    typer.Option("--dry-run", help="print the run as a shell script, without running anything"),
 ]
 Perturb = Annotated[
     int,
     typer.Option(
         metavar="N",
-        help="run each arm N more times, each with one thing varied that should not matter; verdicts "
-        "then say what overturns them",
+        help="run each arm N more times, each time varying one thing that should not matter; verdicts then "
+        "say which changes overturn them",
     ),
 ]
 Runs = Annotated[
     Path,
     typer.Option(
-        "--out", metavar="FOLDER", parser=folder, help="folder of runs, in which this one gets its own"
+        "--out", metavar="FOLDER", parser=folder, help="folder in which the run gets its own folder"
     ),
 ]

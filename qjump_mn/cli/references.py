@@ -1,4 +1,4 @@
-"""Run the reference runs again, and rewrite those whose results are others."""
+"""Repeat the reference runs, and rewrite those whose results have changed."""
 
 from __future__ import annotations
 
@@ -9,43 +9,44 @@ from pathlib import Path
 from qjump_mn.errors import LostError
 from qjump_mn.model import loading
 from qjump_mn.process import temp_dirs
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import reference
 from qjump_mn.results.reference import NAMED, Reference
 
-_RUNS = (0, 1)
-"""Exit codes of a run that may be a reference: that a claim does not hold is a result."""
+_VALID_EXIT_CODES = (0, 1)
+"""Exit codes of a run that can be a reference: a claim that does not hold is a result, too."""
 
 
 def renew(folder: Path, progress: Callable[[str], None]) -> None:
-    """Run every experiment that has a reference run in ``folder`` with its preset. A file is rewritten where
-    the plan, a result or a value differs, and ``progress`` says what does. All take ten minutes on two cores.
+    """Repeat every reference run in ``folder``, and rewrite the files whose runs have changed.
 
-    Raises :class:`LostError` at the end for runs that were not valid, or did not end: their files are kept.
+    A change is one of the plan, a result or a value of a measure; ``progress`` gets a line for each run.
+    Raises :class:`LostError` at the end if runs were invalid or lost; their files are kept. All take ten
+    minutes on two cores.
     """
     lost = []
     for path in sorted(folder.glob("*.json")):
         try:
-            made = _run(path.stem)
+            current = _run(path.stem)
         except LostError as error:
             lost.append(f"{error}")
             progress(f"{path.stem}: {error}")
             continue
-        difference = _difference(reference.read(path), made)
+        difference = _difference(reference.read(path), current)
         if difference:
-            reference.save(path, made)
+            reference.save(path, current)
         progress(f"{path.stem}: {difference or 'unchanged'}")
     if lost:
         raise LostError("; ".join(lost))
 
 
 def ours() -> Path:
-    """The folder with those of this checkout."""
+    """Return the folder with this checkout's reference runs."""
     return loading.folders("experiments")[-1] / "reference"
 
 
 def _run(name: str) -> Reference:
-    """The reference run ``EXPERIMENT-PRESET`` as it is now."""
+    """Run ``EXPERIMENT-PRESET`` and return it as a reference run."""
     experiment, _, preset = name.rpartition("-")
     with temp_dirs.folder() as out:
         _call("qjump_mn.run", "run", experiment, "--preset", preset, "--out", out)
@@ -53,21 +54,21 @@ def _run(name: str) -> Reference:
         return reference.read(Path(out, f"{name}.json"))
 
 
-def _difference(before: Reference, now: Reference) -> str:
-    """What differs, in a few words; "" if nothing does."""
-    if before.plan_sha256 != now.plan_sha256:
+def _difference(old: Reference, new: Reference) -> str:
+    """Describe in a few words what has changed; return "" if nothing has."""
+    if old.plan_sha256 != new.plan_sha256:
         return "the plan changed: rewritten"
-    names = [name for name, trial in now.trials.items() if before.trials.get(name) != trial]
+    names = [name for name, trial in new.trials.items() if old.trials.get(name) != trial]
     if names:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        return f"other results in {', '.join(names[:NAMED])}{more}: rewritten"
-    return "other values of measures: rewritten" if before != now else ""
+        return f"results changed in {', '.join(names[:NAMED])}{more}: rewritten"
+    return "values of measures changed: rewritten" if old != new else ""
 
 
 def _call(module: str, *arguments: str) -> None:
-    """Call one of our commands; what it prints is nobody's business unless it fails."""
-    argv, environment = of_ours(module, *arguments)
+    """Run one of our modules as a command; hide its output unless it fails."""
+    argv, environment = wrap_module(module, *arguments)
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode not in _RUNS:
+    if done.returncode not in _VALID_EXIT_CODES:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
         raise LostError(f"{' '.join(arguments)} ended with exit code {done.returncode}: {''.join(last)}")

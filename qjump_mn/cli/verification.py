@@ -1,5 +1,4 @@
-"""``verify``: run trials of a run again here, and compare what they leave with what they left, file by
-file."""
+"""``verify``: repeat trials of a run on this machine, and compare their files with the run's."""
 
 from __future__ import annotations
 
@@ -22,76 +21,77 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 
 DIFFERS = 1
-"""The exit code where a file is not what it was."""
+"""The exit code if a file differs."""
 
-MOST_TEXT = 60
-"""So much of a line that differs is shown."""
+MAX_TEXT = 60
+"""The most characters that are printed of a line that differs."""
 
 _BLOCK_BYTES = 1 << 16
 
 
 def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 0) -> int:
-    """Run the trials that are done in the run ``path`` again, those of ``arms`` or ``sample`` of them drawn
-    at random, and say what differs; return 0 where nothing does, :data:`DIFFERS`, or 5 for a lost trial.
+    """Repeat the finished trials of the run at ``path``, and print which files differ.
 
-    Raises :class:`UsageError` for what cannot be run again, or has not been run.
+    ``arms`` selects arms, and ``sample`` that many trials at random. Returns 0 if nothing differs,
+    :data:`DIFFERS` if a file does, and 5 if a trial was lost. Raises :class:`UsageError` for a run or
+    an arm that cannot be repeated, or that has no finished trial.
     """
     run = directory.existing(path)
     manifest = run.manifest
     if manifest.clock == "real":
-        raise UsageError(f"{run.path}: no two runs on the real clock are alike: nothing can be verified")
+        raise UsageError(f"{run.path}: no two runs on the real clock are alike, so none can be verified")
     if manifest.backend not in session.CONFINED_BACKENDS:
         raise UsageError(
             f"{run.path}: its manifest names the backend {manifest.backend!r}: a run is only verified in a "
             "guest or the simulator, where its programs can do no harm"
         )
     backend = session.backend_of(run, out)
-    trials = _chosen(run, manifest, arms, sample)
+    trials = _selected_trials(run, manifest, arms, sample)
     plan = manifest.plan
     hours = estimate.run(plan, backend, trials).seconds / 3600
-    if hours > session.LONGEST_S / 3600:
+    if hours > session.MAX_RUN_S / 3600:
         raise UsageError(
-            f"{run.path}: to run {session.counted(trials, 'trial')} again would take about {hours:.0f} "
-            "hours: name fewer with --arms or --sample"
+            f"{run.path}: to repeat {session.count(trials, 'trial')} would take about {hours:.0f} hours: "
+            "choose fewer with --arms or --sample"
         )
     out.print(
         f"{formatting.experiment(plan)}, preset {plan.shown.preset}: {len(trials)} of "
         f"{len(plan.trials())} trials are run again",
         markup=False,
     )
-    for name, file in user_files.of(plan):
+    for name, file in user_files.files_of(plan):
         kept = run.path / user_files.FOLDER / name
         if kept.is_file() and kept.read_bytes() != file.read_bytes():
-            out.print(f"{file} is not what it was when the run began: see {kept}", markup=False)
+            out.print(f"{file} has changed since the run began: see {kept}", markup=False)
     with temp_dirs.folder() as folder, backend:
-        again = _empty(Path(folder), manifest)
-        session.run_trials(backend, again, trials, out, medians=False)
-        return _compared(run, again, trials, out)
+        repetition = _create_repetition(Path(folder), manifest)
+        session.run_trials(backend, repetition, trials, out, medians=False)
+        return _compare(run, repetition, trials, out)
 
 
-def _chosen(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: int) -> list[Trial]:
+def _selected_trials(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: int) -> list[Trial]:
     plan = manifest.plan
-    known = list(dict.fromkeys(name for arm in plan.run.arms for name in (arm.series, arm.name) if name))
+    arm_names = list(dict.fromkeys(name for arm in plan.run.arms for name in (arm.series, arm.name) if name))
     for name in arms:
-        if name not in known:
-            raise UsageError(f"--arms: the run has no arm {name!r}: {suggestions.nearest(name, known)}")
+        if name not in arm_names:
+            raise UsageError(f"--arms: the run has no arm {name!r}: {suggestions.nearest(name, arm_names)}")
     done = [
         trial
         for trial in plan.trials()
         if run.is_done(trial.name) and (not arms or {trial.arm.name, trial.arm.series} & set(arms))
     ]
     if not done:
-        which = f" of {', '.join(arms)}" if arms else ""
-        raise UsageError(f"{run.path}: no trial{which} is done: run  {command('resume', run.path)}  first")
+        of_arms = f" of {', '.join(arms)}" if arms else ""
+        raise UsageError(f"{run.path}: no trial{of_arms} is done: run  {command('resume', run.path)}  first")
     if not sample or sample >= len(done):
         return done
-    # Whoever made the run must not know beforehand which they will be.
+    # Whoever made the run must not be able to predict the sample.
     names = {trial.name for trial in random.SystemRandom().sample(done, sample)}
     return [trial for trial in done if trial.name in names]
 
 
-def _empty(folder: Path, manifest: Manifest) -> RunDirectory:
-    """A run directory for the same plan."""
+def _create_repetition(folder: Path, manifest: Manifest) -> RunDirectory:
+    """Create an empty run directory for the same plan."""
     return directory.create(
         folder,
         manifest.plan,
@@ -105,9 +105,9 @@ def _empty(folder: Path, manifest: Manifest) -> RunDirectory:
     )
 
 
-def _compared(run: RunDirectory, again: RunDirectory, trials: Sequence[Trial], out: Console) -> int:
-    """Say what differs between the trials of two runs; the exit code."""
-    if lost := again.lost():
+def _compare(run: RunDirectory, repetition: RunDirectory, trials: Sequence[Trial], out: Console) -> int:
+    """Print what differs between the trials of a run and its repetition; return the exit code."""
+    if lost := repetition.lost():
         name, message = next(iter(lost.items()))
         out.print(
             f"not verified: {len(lost)} of {len(trials)} trials did not end, {name}: {message}", markup=False
@@ -115,63 +115,64 @@ def _compared(run: RunDirectory, again: RunDirectory, trials: Sequence[Trial], o
         return LostError.exit_code
     files = differing = 0
     for trial in trials:
-        theirs, ours = contents.hashes(run.path, trial.name), contents.hashes(again.path, trial.name)
+        theirs, ours = contents.hashes(run.path, trial.name), contents.hashes(repetition.path, trial.name)
         files += len(theirs)
-        others = [file for file in sorted({*theirs, *ours}) if theirs.get(file) != ours.get(file)]
-        if others:
+        different = [file for file in sorted({*theirs, *ours}) if theirs.get(file) != ours.get(file)]
+        if different:
             differing += 1
-            # The programs' own output tells more than what was read back, or the console.
-            first = min(others, key=lambda file: (f"/{contents.RAW}/" not in file, file))
-            told = difference(run.path / first, again.path / first)
+            # The output of programs explains more than the network read back, or the console.
+            first = min(different, key=lambda file: (f"/{contents.RAW}/" not in file, file))
+            text = difference(run.path / first, repetition.path / first)
             count = len({*theirs, *ours})
             out.print(
-                f"{trial.name} differs in {len(others)} of {count} files, first in {first}: {told}",
+                f"{trial.name} differs in {len(different)} of {count} files, first in {first}: {text}",
                 markup=False,
             )
-    images = [one.manifest.machine.get("image", "") for one in (run, again)]
+    images = [either.manifest.machine.get("image", "") for either in (run, repetition)]
     if images[0] != images[1]:
         names = [image[:12] or "none" for image in images]
-        out.print(f"the run was made with image {names[0]}, and this is {names[1]}", markup=False)
+        out.print(f"the run was made with image {names[0]}, and this machine has {names[1]}", markup=False)
     if differing:
         out.print(f"not the same: {differing} of {len(trials)} trials differ", markup=False)
         return DIFFERS
-    out.print(f"identical: all {files} files of {session.counted(trials, 'trial')}", markup=False)
+    out.print(f"identical: all {files} files of {session.count(trials, 'trial')}", markup=False)
     return 0
 
 
 def difference(theirs: Path, ours: Path) -> str:
-    """Where two files differ first, in words: the line of a text, with both; the byte of what is none."""
-    for path, which in ((theirs, "the run has no such file"), (ours, "run again, there is no such file")):
+    """Describe the first difference between two files: both lines of a text, or a byte's number."""
+    absences = ((theirs, "the run has no such file"), (ours, "the repetition has no such file"))
+    for path, absence in absences:
         if not path.is_file():
-            return which
-    at = _first_byte(theirs, ours)
-    before, lines = 0, []
+            return absence
+    position = _shared_bytes(theirs, ours)
+    newlines, lines = 0, []
     for path in (theirs, ours):
         with path.open("rb") as file:
-            head = file.read(at)
-            before = head.count(b"\n")
+            head = file.read(position)
+            newlines = head.count(b"\n")
             line = head[head.rfind(b"\n") + 1 :] + file.readline()
         try:
             lines.append(line.decode().rstrip("\n"))
         except UnicodeDecodeError:
-            return f"byte {at + 1}"
-    return f"line {before + 1} is {_shown(lines[1])}, and {_shown(lines[0])} in the run"
+            return f"byte {position + 1}"
+    return f"line {newlines + 1} is {_quote(lines[1])}, and {_quote(lines[0])} in the run"
 
 
-def _first_byte(one: Path, other: Path) -> int:
-    """How many bytes from their beginning two files share."""
+def _shared_bytes(first: Path, second: Path) -> int:
+    """Return the length of the common prefix of two files, in bytes."""
     shared = 0
-    with one.open("rb") as first, other.open("rb") as second:
+    with first.open("rb") as first_file, second.open("rb") as second_file:
         while True:
-            here, there = first.read(_BLOCK_BYTES), second.read(_BLOCK_BYTES)
-            if here != there or not here:
-                pairs = enumerate(zip(here, there, strict=False))
-                length = min(len(here), len(there))
+            first_block, second_block = first_file.read(_BLOCK_BYTES), second_file.read(_BLOCK_BYTES)
+            if first_block != second_block or not first_block:
+                pairs = enumerate(zip(first_block, second_block, strict=False))
+                length = min(len(first_block), len(second_block))
                 return shared + next((index for index, (a, b) in pairs if a != b), length)
-            shared += len(here)
+            shared += len(first_block)
 
 
-def _shown(line: str) -> str:
+def _quote(line: str) -> str:
     if not line:
         return "missing"
-    return repr(line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 1]}…")
+    return repr(line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…")

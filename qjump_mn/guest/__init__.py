@@ -16,7 +16,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -98,7 +98,8 @@ def _explained_loss(image: Image, stop: Stop, waited_s: float) -> Iterator[None]
     except LostError as error:
         error.waited_s = waited_s
         if not stop.event.is_set():
-            cache.check(image.kernel, image.initrd)
+            with suppress(OSError):  # a file outside the cache is missing: the loss says so
+                cache.check(image.kernel, image.initrd)
         raise
 
 

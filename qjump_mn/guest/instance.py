@@ -25,7 +25,7 @@ import msgspec
 from qjump_mn.errors import LostError
 from qjump_mn.guest import starter
 from qjump_mn.guest.cores import StoppedError
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.process.processes import Used, wait
 
 BEGAN_NS = 1_767_225_600_000_000_000
@@ -186,13 +186,13 @@ def start(
     environment: Mapping[str, str],
     descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program that dies with this process (process/leash.py), in a session of its own.
+    """Start a program that dies with this process (process/die_with_parent.py), in a session of its own.
 
     It is pinned to ``core``, holds only ``descriptors`` besides the standard ones, has an empty
     standard input, and prints to ``output``.
     """
     return subprocess.Popen(
-        leashed(argv, core),
+        wrap_command(argv, core),
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=output,

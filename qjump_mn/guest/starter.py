@@ -95,7 +95,7 @@ def main(descriptors: list[int], argv: list[str]) -> None:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        # Another user's process is off its leash (process/leash.py): put it on again.
+        # A change of user clears the parent-death signal (process/die_with_parent.py): set it again.
         _checked(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
         if os.getppid() != parent:
             os._exit(1)

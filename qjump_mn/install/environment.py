@@ -1,8 +1,9 @@
 """The Python environment of a checkout: found, built, entered.
 
-It holds exactly what requirements.lock says and lies in the cache under the hash of that file, so that
-checkouts with the same lock share one. This module runs on whatever Python calls it, and before each command:
-the standard library only, imported where it is used, and syntax that older Pythons can read.
+It holds exactly what requirements.lock says and lies in the cache under the hash of that file, so
+that checkouts with the same lock share one. This module runs on whatever Python calls it, and
+before each command: the standard library only, imported where it is used, and syntax that older
+Pythons can read.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ WORKERS = ("--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder")
 
 
 def ensure(module: str = "qjump_mn.run") -> None:
-    """Go on as `python -m module` in the project's environment, unless this is it or an installed package.
+    """Go on as `python -m module` in the project's environment, unless this is it or an installed
+    package.
 
-    To be called before anything but the standard library is imported. It ends the process with exit code 3
-    and one sentence when this Python is too old or no environment was built.
+    To be called before anything but the standard library is imported. It ends the process with exit
+    code 3 and one sentence when this Python is too old or no environment was built.
     """
     if sys.version_info < OLDEST:
         _end(
@@ -74,8 +76,8 @@ def ensure(module: str = "qjump_mn.run") -> None:
 
 @contextlib.contextmanager
 def intact() -> Iterator[None]:
-    """End the process with exit code 3 and one sentence if an error in the block comes from a damaged
-    environment."""
+    """End the process with exit code 3 and one sentence if an error in the block comes from a
+    damaged environment."""
     try:
         yield
     except Exception as error:
@@ -112,8 +114,8 @@ def _is_raised_in(folder: Path, error: BaseException) -> bool:
 
 
 def find() -> Path | None:
-    """The environment for this checkout's lock, this Python's first, then those that any other Python was
-    used to build."""
+    """The environment for this checkout's lock, this Python's first, then those that any other
+    Python was used to build."""
     from qjump_mn import cache
 
     minors = [sys.version_info[1], *range(OLDEST[1], _NEWEST_MINOR)]
@@ -125,8 +127,8 @@ def find() -> Path | None:
 
 
 def build(say: Callable[[str], None] = lambda line: None) -> Path:
-    """The environment for this checkout's lock and this Python, built now if there is none; ``say`` is told
-    what it does.
+    """The environment for this checkout's lock and this Python, built now if there is none; ``say``
+    is told what it does.
 
     Raises MachineError when it cannot be built.
     """
@@ -149,8 +151,8 @@ def build(say: Callable[[str], None] = lambda line: None) -> Path:
 
 
 def link(launcher: Path = LAUNCHER) -> None:
-    """Make `qjump-mn` a command that starts the checkout one stands in, else this one (install/launcher.py);
-    a file of that name which is not ours is left alone."""
+    """Make `qjump-mn` a command that starts the checkout one stands in, else this one
+    (install/launcher.py); a file of that name which is not ours is left alone."""
     text = _launcher_text()
     if launcher.is_symlink() or launcher.exists():
         before = (
@@ -171,8 +173,8 @@ def link(launcher: Path = LAUNCHER) -> None:
 
 
 def _launcher_text() -> str:
-    """install/launcher.py as a program of its own. Its first lines are a shell's, and a string to Python: a
-    path may be too long for `#!`, or have spaces."""
+    """install/launcher.py as a program of its own. Its first lines are a shell's, and a string to
+    Python: a path may be too long for `#!`, or have spaces."""
     python = os.path.realpath(sys.executable)
     module = (CHECKOUT / "qjump_mn/install/launcher.py").read_text(encoding="utf-8")
     body = module.partition("from __future__")[2]
@@ -204,8 +206,9 @@ def _link_manual(page: Path) -> None:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """What `bootstrap` calls once the system has the packages it needs: environment, launcher, and then the
-    command itself. Without arguments all that can be built is built, and `doctor` follows."""
+    """What `bootstrap` calls once the system has the packages it needs: environment, launcher, and
+    then the command itself. Without arguments all that can be built is built, and `doctor`
+    follows."""
     from qjump_mn.process import variables
 
     variables.settle()
@@ -224,8 +227,8 @@ def main(arguments: list[str]) -> NoReturn:
 
 
 def _prepared() -> Path:
-    """The environment, made now if there is none, and linked to by the launcher where this is root. Ends the
-    process where that cannot be."""
+    """The environment, made now if there is none, and linked to by the launcher where this is root.
+    Ends the process where that cannot be."""
     from qjump_mn.errors import MachineError
     from qjump_mn.process.heartbeat import heartbeat
 
@@ -246,7 +249,8 @@ def _prepared() -> Path:
 
 
 def _build_machine(environment: Path) -> None:
-    """Build the virtual machine and the simulator, or end the process with the builder's exit code."""
+    """Build the virtual machine and the simulator, or end the process with the builder's exit
+    code."""
     import subprocess
 
     argv, variables = _command(environment, ["-m", "qjump_mn.run", "machine", "build"], {})
@@ -289,8 +293,8 @@ def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -
 def _command(
     environment: Path, arguments: list[str], variables: dict[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The command line of the environment's Python, and its variables: it sees the checkout's package and
-    nothing of the caller's."""
+    """The command line of the environment's Python, and its variables: it sees the checkout's
+    package and nothing of the caller's."""
     variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
     if os.geteuid() == 0 and CHECKOUT.stat().st_uid != 0:
         # The owner of the checkout could not remove what root writes there.

@@ -1,8 +1,8 @@
 """Install the Python environment: a venv with what requirements.lock names, by pip and by hash.
 
 pip takes its settings as ever: an index, a proxy, ``PIP_FIND_LINKS`` and ``PIP_NO_INDEX``. A folder
-`qjump-mn-wheels` in the checkout or beside it is used instead of an index, and has a pip of its own. Like
-environment.py, the standard library only.
+`qjump-mn-wheels` in the checkout or beside it is used instead of an index, and has a pip of its
+own. Like environment.py, the standard library only.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ QUIET = ("--no-input", "--disable-pip-version-check")
 def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], None]) -> None:
     """Make the environment of this Python in an empty folder of the cache.
 
-    What the programs print is in a log beside it. Raises MachineError when it cannot be made, and OSError
-    where there is no room.
+    What the programs print is in a log beside it. Raises MachineError when it cannot be made, and
+    OSError where there is no room.
     """
     key = folder.name.partition(".tmp-")[0]
     log, downloads = folder.with_name(f"{key}.log"), folder / "downloads"
@@ -77,7 +77,8 @@ def _commands(folder: Path, lock: Path, wheels: Path | None) -> Iterator[list[st
 
 
 def _pip_among(wheels: Path, lock: Path) -> Path | None:
-    """The wheel of the locked pip, None if there is none; it runs, so its hash must be that of the lock."""
+    """The wheel of the locked pip, None if there is none; it runs, so its hash must be that of the
+    lock."""
     text = lock.read_text(encoding="utf-8")
     for path in wheels.glob("pip-*.whl"):
         if f"--hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}" in text:

@@ -1,9 +1,10 @@
-"""The `qjump-mn` command of this machine: start the checkout that the current folder is in, else the one that
-it was installed from.
+"""The `qjump-mn` command of this machine: start the checkout that the current folder is in, else
+the one that it was installed from.
 
-bootstrap copies this file into the system's path, with the checkout and the Python to use written in front of
-its last lines. It decides whose code runs, as root too, so it imports nothing of a checkout before it has
-checked who may write there. Standard library only, in syntax that older Pythons can read.
+bootstrap copies this file into the system's path, with the checkout and the Python to use written
+in front of its last lines. It decides whose code runs, as root too, so it imports nothing of a
+checkout before it has checked who may write there. Standard library only, in syntax that older
+Pythons can read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ CODE = ("qjump_mn", "native", "simulator", "kernel", "kmod-patches")
 BUILT = ("target", "build")
 """Folders in them that cargo and make leave; nothing is run from there."""
 BREAKS_PYTHON = ("PYTHONHOME", "PYTHONINSPECT", "PYTHONOPTIMIZE", "PYTHONPLATLIBDIR")
-"""Variables with which Python does not find its library, waits for input at its end, or drops docstrings and
-assertions; bootstrap unsets the same."""
+"""Variables with which Python does not find its library, waits for input at its end, or drops
+docstrings and assertions; bootstrap unsets the same."""
 
 
 def checkout_of(folder: str) -> str:
@@ -36,8 +37,8 @@ def checkout_of(folder: str) -> str:
 
 
 def trusted_users() -> set[int]:
-    """Whose code this process may run: root's, its own user's and, under sudo, that of the user who called
-    it."""
+    """Whose code this process may run: root's, its own user's and, under sudo, that of the user who
+    called it."""
     caller = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {0, os.geteuid(), *([int(caller)] if caller.isdigit() else [])}
 
@@ -56,10 +57,11 @@ def distrust(checkout: str) -> str:
 
 
 def distrust_path(path: str, *, deep: bool = False, skip: tuple[str, ...] = ()) -> str:
-    """Which file lets somebody else change ``path``, and why; "" if none does. ``deep``: the folder ``path``
-    with all that lies in it, except in folders named in ``skip``.
+    """Which file lets somebody else change ``path``, and why; "" if none does. ``deep``: the folder
+    ``path`` with all that lies in it, except in folders named in ``skip``.
 
-    The owner and the mode of the folders above count, too: who may write there may replace what lies below.
+    The owner and the mode of the folders above count, too: who may write there may replace what
+    lies below.
     """
     path = os.path.realpath(path)
     above = path
@@ -102,8 +104,8 @@ def _distrust(path: str, *, sticky_is_safe: bool = False) -> str:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether the group is root's, or the one that Debian and Ubuntu make for the owner alone, with the
-    owner's name."""
+    """Whether the group is root's, or the one that Debian and Ubuntu make for the owner alone, with
+    the owner's name."""
     import grp
     import pwd
 
@@ -117,8 +119,8 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def launch(installed_from: str, python: str) -> NoReturn:
-    """Start the command line of the right checkout in place of this process; end with exit code 3 where there
-    is none, or one that may not be trusted."""
+    """Start the command line of the right checkout in place of this process; end with exit code 3
+    where there is none, or one that may not be trusted."""
     try:
         here = checkout_of(os.getcwd())
     except FileNotFoundError:  # the current folder was removed

@@ -11,8 +11,8 @@ from qjump_mn.results.manifest import Git
 
 
 def git(folder: Path = environment.CHECKOUT) -> Git:
-    """The commit of the checkout, and whether its files differ from it; no commit for a copy without git,
-    also where that lies in somebody's repository."""
+    """The commit of the checkout, and whether its files differ from it; no commit for a copy
+    without git, also where that lies in somebody's repository."""
     # As root in a user's checkout, git asks for this before it answers.
     base = ["git", "-c", f"safe.directory={folder}", "-C", str(folder)]
 

@@ -1,1 +1,1 @@
-"""What a process needs of its operating system: signals, children, privileges, temporary folders."""
+"""Signals, child processes, privileges, environment variables and temporary folders."""

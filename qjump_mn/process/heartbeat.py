@@ -1,4 +1,4 @@
-"""Say that a long step still goes on, when nothing has been said for a while."""
+"""Repeat the last progress message if nothing has been printed for a while."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERVAL_S = 20.0
-"""The longest silence."""
+"""The longest time without a line, in s."""
 
 
 @contextmanager
 def heartbeat(say: Callable[[str], None], interval_s: float = INTERVAL_S) -> Iterator[Callable[[str], None]]:
-    """A function that passes lines on to ``say``, from any thread. Until the block ends, each silence of
-    ``interval_s`` is broken by the last line of every thread that is still alive, and the time since then."""
+    """A function that passes lines on to ``say``, from any thread. Until the block ends, each
+    silence of ``interval_s`` is broken by the last line of every thread that is still alive, and
+    the time since then."""
     lock, over = threading.Lock(), threading.Event()
     last: dict[threading.Thread, tuple[str, float]] = {}
     said_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, one sentence says how to go on."""
+"""Handle Ctrl-C and SIGTERM: end everything once, and say in one sentence how to go on."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Interrupted(BaseException):
-    """The user wants an end. No `KeyboardInterrupt`: typer makes an exit of its own of that."""
+    """The user interrupted. Not a `KeyboardInterrupt`, because typer turns that into its own
+    exit."""
 
     run: Path | None = None
-    """The run directory that goes on when it is resumed."""
+    """The run directory that can be resumed."""
     repeats = False
-    """Whether the same command goes on with what is left."""
+    """Whether the same command, repeated, does only what is left."""
 
 
 @contextmanager
 def resumable(run: Path) -> Iterator[None]:
-    """An interrupt within the block leaves a run directory that goes on."""
+    """Let an interrupt within the block name the run directory that can be resumed."""
     try:
         yield
     except Interrupted as interrupted:
@@ -48,7 +49,7 @@ def resumable(run: Path) -> Iterator[None]:
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """After an interrupt within the block the same command goes on with what is left."""
+    """Let an interrupt within the block say that the same command does what is left."""
     try:
         yield
     except BaseException as error:
@@ -58,13 +59,13 @@ def repeatable() -> Iterator[None]:
 
 
 def end_at_once() -> None:
-    """Until `raise_interrupted`: end without more ado, for nothing was started yet."""
+    """Until `raise_interrupted`, end at once on a signal: nothing has been started yet."""
     _handle(lambda number, frame: end(Interrupted()))
 
 
 def raise_interrupted() -> None:
     """From now on a signal raises `Interrupted` in the main thread."""
-    # What a killed program had started becomes ours, so that `end` finds it.
+    # Orphans of a killed program become our children, so that `end` finds them.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     first_s = -CLEAN_UP_S
 
@@ -75,8 +76,9 @@ def raise_interrupted() -> None:
             raise Interrupted
 
     def swallowed(error: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised while it finalises an object or calls back for a weak reference, such
-        as one of importlib's: then it is raised again, a moment later and elsewhere."""
+        """Python drops what is raised while it finalises an object or calls back for a weak
+        reference, such as one of importlib's: then it is raised again, a moment later and
+        elsewhere."""
         nonlocal first_s
         if not isinstance(error.exc_value, Interrupted):
             sys.__unraisablehook__(error)
@@ -90,14 +92,14 @@ def raise_interrupted() -> None:
 
 
 def interruption(error: BaseException | None) -> Interrupted | None:
-    """The interrupt that an error comes from: cleaning up may raise errors of its own."""
+    """Return the interrupt that caused an error, if any: cleaning up may raise its own errors."""
     while error is not None and not isinstance(error, Interrupted):
         error = error.__cause__ or error.__context__
     return error
 
 
 def end(interrupted: Interrupted) -> NoReturn:
-    """End what is left of all that was started, say so and end this process."""
+    """Kill all remaining children, print the sentence, and end this process."""
     _handle(signal.SIG_IGN)
     until = time.monotonic() + _CHILDREN_S
     while (children := _children()) and time.monotonic() < until:
@@ -116,18 +118,18 @@ def end(interrupted: Interrupted) -> NoReturn:
         sys.stdout.flush()
     with suppress(OSError):
         os.write(2, f"{sentence}\n".encode())
-    os._exit(EXIT_CODE)  # a thread that hangs must not keep us
+    os._exit(EXIT_CODE)  # do not wait for a thread that hangs
 
 
 def _handle(handler: object) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        # What the caller ignores stays so: a shell's job in the background is no matter of Ctrl-C.
+        # A signal that is ignored stays ignored, as Ctrl-C does for a shell's background job.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
 
 def _children() -> list[int]:
-    """The pids of this process's children that run, and of those whose parents among them were killed."""
+    """Return the pids of this process's running children, adopted orphans included."""
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         fields = stat(int(folder.name))

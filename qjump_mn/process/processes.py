@@ -1,4 +1,4 @@
-"""Which process it is, for a pid alone may be somebody else's by now; and what one used that has ended."""
+"""Identify processes by pid and start time (pids are reused); report a child's resource use."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 
 
 class Used(NamedTuple):
-    """What a process used, with all of its own that it waited for: the processors' time, and the most memory
-    at a time, which Linux takes to be no less than what its parent had when it started it."""
+    """What a process used, with all of its own that it waited for: the processors' time, and the
+    most memory at a time, which Linux takes to be no less than what its parent had when it started
+    it."""
 
     cpu_s: float
     memory_mb: int
 
 
 def wait(process: subprocess.Popen[Any], timeout_s: float = math.inf) -> Used | None:
-    """Wait for the end of a child as ``Popen.wait`` does, and say what it used; None where another thread was
-    first. Raises :class:`subprocess.TimeoutExpired`."""
+    """Wait for the end of a child as ``Popen.wait`` does, and say what it used; None where another
+    thread was first. Raises :class:`subprocess.TimeoutExpired`."""
     until = time.monotonic() + timeout_s
     while process.returncode is None:
         try:
@@ -39,8 +40,8 @@ def wait(process: subprocess.Popen[Any], timeout_s: float = math.inf) -> Used | 
 
 
 def stat(pid: int) -> list[str]:
-    """The fields of a process or thread in /proc/PID/stat from its state on, see proc(5); none when there is
-    none."""
+    """The fields of a process or thread in /proc/PID/stat from its state on, see proc(5); none when
+    there is none."""
     try:
         # Its name, in brackets, may have brackets and spaces.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -49,7 +50,8 @@ def stat(pid: int) -> list[str]:
 
 
 def tag(pid: int) -> str:
-    """The process, as PID.START.NAMESPACE: when it started, in clock ticks, and its PID namespace's number.
+    """The process, as PID.START.NAMESPACE: when it started, in clock ticks, and its PID namespace's
+    number.
 
     Empty when there is none.
     """
@@ -60,8 +62,8 @@ def tag(pid: int) -> str:
 def is_alive(tagged: str) -> bool:
     """Whether the process with this tag may still run.
 
-    One without a tag, of a place that has no /proc, may, and one of another PID namespace, such as a
-    container's: its pid says nothing here.
+    One without a tag, of a place that has no /proc, may, and one of another PID namespace, such as
+    a container's: its pid says nothing here.
     """
     if not tagged:
         return True

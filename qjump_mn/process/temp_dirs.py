@@ -1,4 +1,4 @@
-"""Folders for a while: their names say whose they are, so that what a killed process left can be removed."""
+"""Make temporary folders named after their process, so that leftovers can be removed."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from qjump_mn.process.processes import is_alive, tag
 
 
 def provide() -> None:
-    """Where neither /tmp nor another folder for temporary files can be written, have one in the cache, for
-    this process and those that it starts."""
+    """Where neither /tmp nor another folder for temporary files can be written, have one in the
+    cache, for this process and those that it starts."""
     named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if name in os.environ]
-    # Python's last resort is the folder that it was started in, which is the user's.
+    # Python's last resort is the current folder, which is the user's.
     with suppress(FileNotFoundError):
         if tempfile.gettempdir() in (*named, "/tmp", "/var/tmp", "/usr/tmp"):
             return
-    with suppress(MachineError, OSError):  # many a command needs none
-        place = _in_cache()
-        place.mkdir(parents=True, exist_ok=True)
-        os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+    with suppress(MachineError, OSError):  # many commands need none
+        path = _in_cache()
+        path.mkdir(parents=True, exist_ok=True)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(path)
 
 
 def for_matplotlib(stack: ExitStack) -> dict[str, str]:
-    """Variables that give matplotlib a folder if it finds none that it can write in the home: in the cache,
-    or one that ``stack`` removes."""
+    """Variables that give matplotlib a folder if it finds none that it can write in the home: in
+    the cache, or one that ``stack`` removes."""
     if "MPLCONFIGDIR" in os.environ or os.access(variables.home(), os.W_OK):
         return {}
     try:
@@ -45,10 +45,11 @@ def _in_cache() -> Path:
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed with its `with` block. Raises MachineError where there is no room for one."""
+    """A folder that is removed with its `with` block. Raises MachineError where there is no room
+    for one."""
     try:
         return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
-    except FileNotFoundError as error:  # Python's word for every folder that it has tried
+    except FileNotFoundError as error:  # Python raises it after trying every folder
         raise MachineError(
             f"{error.strerror}: they are full, or cannot be written: make room there, or set TMPDIR to "
             "another folder"
@@ -56,7 +57,7 @@ def folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def remove_left() -> list[Path]:
-    """Remove this user's folders whose process is dead; returns them."""
+    """Remove this user's folders whose process is dead; return their paths."""
     removed = []
     for path in sorted(Path(tempfile.gettempdir()).glob("qjump-mn-*")):
         owner = re.match(r"qjump-mn-(\d+\.\d+\.\d+)-", path.name)

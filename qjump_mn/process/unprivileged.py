@@ -1,7 +1,7 @@
-"""Root's half of a command that reads a stranger's files: start the command again as an ordinary user.
+"""Run a command that reads a stranger's files as an ordinary user, when root calls it.
 
-Root opens such a file only to copy it where that user cannot read it, and parses nothing. The user's half has
-no capabilities and cannot get any; where this kernel allows it, it has no network.
+Root opens such a file only to copy it where that user cannot read it, and parses nothing. The
+user's half has no capabilities and cannot get any; where this kernel allows it, it has no network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError, reason_of
-from qjump_mn.process.leash import of_ours
+from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller
 
@@ -30,7 +30,8 @@ _BLOCK_BYTES = 1 << 20
 
 
 def user() -> Caller:
-    """Who called sudo, else nobody. Raises :class:`MachineError` where there is no such user."""
+    """Return sudo's caller, else the user nobody. Raises :class:`MachineError` without such a
+    user."""
     caller = directory.caller()
     if caller and caller.user:
         return caller
@@ -42,7 +43,7 @@ def user() -> Caller:
 
 
 def name_of(user: Caller) -> str:
-    """The user's name, or number."""
+    """Return the user's name, or "user" and the number."""
     try:
         return pwd.getpwuid(user.user).pw_name
     except KeyError:
@@ -50,13 +51,13 @@ def name_of(user: Caller) -> str:
 
 
 def without_rights(user: Caller) -> list[str]:
-    """What stands before a command line that is to run as this user, without any of root's rights."""
+    """Return the prefix of a command line that runs as this user, without root's rights."""
     return ["setpriv", f"--reuid={user.user}", f"--regid={user.group}", *RIGHTS, "--"]
 
 
 def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
-    """The first of the paths that the user cannot read. Raises :class:`MachineError` where this process
-    cannot become that user."""
+    """The first of the paths that the user cannot read. Raises :class:`MachineError` where this
+    process cannot become that user."""
     argv = [*without_rights(user), "sh", "-c", _FIRST_UNREADABLE, "sh", *map(str, paths)]
     try:
         done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
@@ -65,13 +66,13 @@ def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
     if done.stdout:
         return Path(os.fsdecode(done.stdout))
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise MachineError(f"root cannot act as {name_of(user)} here ({said}): call as an ordinary user")
+        reason = done.stderr.decode(errors="replace").strip()
+        raise MachineError(f"root cannot act as {name_of(user)} here ({reason}): call as an ordinary user")
     return None
 
 
 def check_checkout(user: Caller) -> None:
-    """Raise :class:`MachineError` where the user cannot read this checkout, or its Python."""
+    """Raise :class:`MachineError` if the user cannot read this checkout or its Python."""
     if unreadable := first_unreadable(user, [Path(__file__).parents[1] / "run.py", Path(sys.executable)]):
         raise MachineError(
             f"{name_of(user)} cannot read {unreadable}, and root does not read strangers' files: call as an "
@@ -80,10 +81,10 @@ def check_checkout(user: Caller) -> None:
 
 
 def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
-    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a while;
-    return its exit code. Raises :class:`MachineError` where the user cannot use the folder, and
-    :class:`LostError` where something has killed it."""
-    argv, environment = of_ours("qjump_mn.run", *words)
+    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a
+    while; return its exit code. Raises :class:`MachineError` where the user cannot use the folder,
+    and :class:`LostError` where something has killed it."""
+    argv, environment = wrap_module("qjump_mn.run", *words)
     if first_unreadable(user, [folder]):
         raise MachineError(
             f"{name_of(user)} cannot use {folder}: set TMPDIR to a folder that every user may write"
@@ -110,8 +111,8 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
 
 
 def copy(source: Path, target: Path, most_bytes: int) -> None:
-    """Copy the first ``most_bytes`` of a stranger's file; what is not a plain file becomes a folder, which
-    nobody takes for one."""
+    """Copy the first ``most_bytes`` of a stranger's file; what is not a plain file becomes a
+    folder, which nobody takes for one."""
     handle = os.open(source, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(

@@ -21,8 +21,8 @@ _XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 def settle() -> None:
     """Correct the variables of this process, and so those of the programs that it starts.
 
-    A path that must be absolute and is not counts as unset, as the XDG Base Directory Specification says, and
-    so does a terminal size that is not a sensible number.
+    A path that must be absolute and is not counts as unset, as the XDG Base Directory Specification
+    says, and so does a terminal size that is not a sensible number.
     """
     for name in BREAKS_PYTHON:
         os.environ.pop(name, None)
@@ -37,7 +37,8 @@ def settle() -> None:
 
 
 def home() -> str:
-    """The user's home: $HOME if that is absolute, else that of the user database, else ``NO_HOME``."""
+    """The user's home: $HOME if that is absolute, else that of the user database, else
+    ``NO_HOME``."""
     named = os.environ.get("HOME", "")
     if os.path.isabs(named):
         return named
@@ -51,6 +52,7 @@ def home() -> str:
 
 
 def user_cache() -> str:
-    """The folder for caches of this user: $XDG_CACHE_HOME if that is absolute, else .cache in the home."""
+    """The folder for caches of this user: $XDG_CACHE_HOME if that is absolute, else .cache in the
+    home."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return named if os.path.isabs(named) else os.path.join(home(), ".cache")

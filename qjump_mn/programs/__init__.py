@@ -1,1 +1,2 @@
-"""What runs on the hosts: one folder a program, and the registry by which everything else reaches them."""
+"""The programs that run on hosts, a folder for each, and the registry through which everything else
+uses them."""

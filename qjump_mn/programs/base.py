@@ -1,5 +1,5 @@
-"""What every program offers, and what every workload has in common: as an experiment asks for it, and as a
-plan holds it."""
+"""The contract of a program: the base classes of a workload in an experiment (spec) and in a plan,
+and the record that registers it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qjump_mn.results.tables import TrialFacts
 
 Flow = tuple[str, str]
-"""A source and a destination, by the names of their hosts."""
+"""Source and destination, as host names."""
 
 
 LATENCIES = {
@@ -37,36 +37,39 @@ LATENCIES = {
     "max_ms": "max, ms",
     "mean_ms": "mean, ms",
 }
-"""The measures of everything that has a latency for each request."""
+"""Measures of every program that has a latency for each request."""
 
 
 class WorkloadPlan(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"
 ):
-    """A workload in plain numbers, for one arm. ``level`` is 0 where the arm uses no levels."""
+    """A workload of one arm in plain numbers. ``level`` is 0 if the arm uses no levels."""
 
     MEASURES: ClassVar[dict[str, str]] = {}
-    """What claims may say of it, each with its heading in tables. Others ask the registry, which has those of
-    extensions too."""
+    """The program's measures, which claims may use, and their headings in tables. Ask the registry
+    to include those of extensions."""
     BACKGROUND: ClassVar[bool] = False
-    """Whether it is there to disturb the others: it begins before the warm-up and ends after the
+    """Whether it exists to disturb the others: it starts before the warm-up and ends after the
     measurement."""
     SENDS: ClassVar[bool] = True
-    """Whether any frame is its own; else it only looks at others'."""
+    """Whether it sends frames; if not, it only observes others' frames."""
     ONE_WAY: ClassVar[bool] = False
-    """Whether its latencies are of messages that nobody answers; else they are there and back."""
+    """Whether its latencies are one-way times of unanswered messages; if not, they are round trips.
+    """
     MULTICAST: ClassVar[bool] = False
     """Whether its frames go to all hosts."""
     LEVELS_BY_SIZE: ClassVar[bool] = False
-    """Whether the scheme gives each of its flows a level by its size, where an arm uses levels."""
+    """Whether, in arms that use levels, the scheme gives each of its flows a level by size."""
 
     WATCHES_PORTS: ClassVar[bool] = False
-    """Whether it asks ports when frames came, which only their own queues know."""
+    """Whether it needs each frame's arrival time at a port, which only the ports' own queues know.
+    """
     ONLY_SIMULATED: ClassVar[bool] = False
-    """Whether only the simulator has it."""
+    """Whether only the simulator can run it."""
 
     NOT_RUN: ClassVar = ("label",)
-    """Fields that reach neither the network nor a process: no part of what is run."""
+    """Fields that reach neither the network nor a process, and so are not part of the plan's hash.
+    """
 
     name: str
     label: str
@@ -74,130 +77,136 @@ class WorkloadPlan(
     level: int
     window_bytes: int | None
     port: int
-    """The first of a hundred ports that its servers may listen on."""
+    """First of the hundred ports on which its servers may listen."""
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """``MEASURES``, or what this one workload has in their place."""
+        """``MEASURES``, or the measures of this one workload if they depend on its settings."""
         return self.MEASURES
 
     @property
     def levels(self) -> set[int]:
-        """Every level that frames of it have."""
+        """All levels of its frames."""
         return {self.level}
 
     @property
     def echo_replies(self) -> tuple[tuple[str, int], ...]:
-        """Hosts whose kernel answers echo requests for this workload, with the level of their replies:
-        ("h10", 6); none without levels."""
+        """Hosts whose kernel answers echo requests for this workload, with the level of their
+        replies, such as ("h10", 6); empty without levels."""
         return ()
 
     @property
     def copied(self) -> bool:
-        """Whether a switch may make several frames of one of it."""
+        """Whether a switch may turn one of its frames into several."""
         return self.MULTICAST
 
     @property
     def packet_bytes(self) -> int | None:
-        """The length of every IP packet of it; None where they differ."""
+        """Length of each of its IP packets; None if they differ."""
         return None
 
     @property
     def conversations(self) -> tuple[Flow, ...]:
-        """Who sends to whom, and is answered: the flows, and what a program has beside what is measured."""
+        """All pairs that exchange packets: the flows, and pairs that are not measured."""
         return self.flows
 
     @property
     def answer_bytes(self) -> int | None:
-        """The longest IP packet that goes back on a flow while it is measured: 0 for none, None for one as
-        long as what goes there."""
+        """Length of the longest IP packet that goes back on a flow during the measurement: 0 if
+        there is none, None if it may be as long as those that go there."""
         return None
 
     def constants(self, network: Network) -> dict[str, float]:
-        """What is known of it before anything runs; claims may use each behind the workload's name:
-        ``ping_analytic_ms``."""
+        """Values that are known before anything runs. Claims use them with the workload's name as
+        prefix: ``ping_analytic_ms``."""
         return {}
 
     def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
-        """What is known of it in an arm before anything runs, by whole names, which begin with the arm's."""
+        """Values of one arm that are known before anything runs, by their full names, which begin
+        with the arm's name."""
         return {}
 
     def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
-        """What the report computes of it beforehand: name, formula with its numbers, value."""
+        """Calculations that the report shows: name, formula with its numbers, value."""
         return []
 
     @property
     def busy(self) -> float:
-        """Seconds by which it prolongs a virtual second of 10 Mb/s in the guest, on two slow cores that are
-        both at work."""
+        """Seconds that it adds to a virtual second of 10 Mb/s in the guest, on two slow cores that
+        are both busy."""
         return 0.0
 
     def packets(self, trial: Trial) -> float:
-        """How many packets it is about for the simulator, as far as the plan says."""
+        """Estimated number of packets in the simulator, as far as the plan determines it."""
         return 0.0
 
     def scaled(self, time_scale: int) -> Self:
-        """The plan where times are so many times shorter than on links of 10 Mb/s."""
+        """The plan for times that are ``time_scale`` times shorter than on links of 10 Mb/s."""
         return self
 
     def check_emulated(self, where: str) -> None:
-        """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do
-        of it."""
+        """Raise :class:`UsageError`, beginning with ``where``, for settings that a kernel and real
+        programs cannot carry out."""
         if self.ONLY_SIMULATED:
-            raise UsageError(f"{where} is for the simulator: use --backend simulator")
+            raise UsageError(f"{where} runs only in the simulator: use --backend simulator")
 
     def check_real_time(self, where: str) -> None:
-        """Likewise for what one processor cannot do of it where code takes time."""
+        """Raise :class:`UsageError`, beginning with ``where``, for settings that one processor
+        cannot keep up with if code takes time."""
 
     def sends_every(self, where: str, interval_ns: int, least_ns: int) -> None:
-        """Raise :class:`UsageError` for an ``interval_ns`` shorter than ``least_ns``, which one processor
-        keeps to."""
+        """Raise :class:`UsageError` if ``interval_ns`` is below ``least_ns``, the shortest interval
+        that one processor keeps."""
         if interval_ns < least_ns:
             raise UsageError(
-                f"{where}.interval: {self.__struct_config__.tag} does not send more often than every "
-                f"{Duration(least_ns)}: use that, or --backend guest"
+                f"{where}.interval: {self.__struct_config__.tag} cannot send more often than every "
+                f"{Duration(least_ns)} in real time: use that or more, or --backend guest"
             )
 
     @property
     def longest_ns(self) -> int:
-        """How long its measured part may take where that is longer than the trial's duration."""
+        """Maximum length of its measured part, in ns, if that may exceed the trial's duration; else
+        0."""
         return 0
 
     @property
     def phase_ns(self) -> int:
-        """The seed moves the start of what is measured within this; 0 where its start is of no account."""
+        """Range in ns within which the seed moves the start of its measured part; 0 if the start
+        does not matter."""
         return 0
 
     def describe(self) -> str:
-        """What it does, in a line for the report."""
+        """One line for the report that says what the workload does."""
         raise _missing(self, "describe")
 
 
 class WorkloadSpec(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"
 ):
-    """A program with its role; ``level`` is the 802.1Q priority that it has where an arm uses levels."""
+    """A workload as an experiment file describes it. ``level`` is its 802.1Q priority in arms that
+    use levels."""
 
     LASTING: ClassVar[bool] = True
-    """Whether the trial's duration decides how long it goes on; else it ends by itself."""
+    """Whether it runs for the trial's duration; if not, it ends by itself."""
 
     label: str
     level: int = 0
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that
-        makes no sense."""
+        """The flows, each with the setting that it comes from; raise :class:`UsageError` if they
+        make no sense."""
         raise _missing(self, "pairs")
 
     def check(self, where: str, network: Network) -> None:
-        """Raise :class:`UsageError` with the place of a number that is out of range."""
+        """Raise :class:`UsageError`, with the setting's name, if a value is out of range."""
 
     def remarks(self, where: str) -> list[str]:
-        """What is possible, but most likely not meant; ``where`` names the workload."""
+        """Remarks on settings that are valid but probably not intended; ``where`` names the
+        workload."""
         return []
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
-        """The plan; ``common`` are the fields that every :class:`WorkloadPlan` has."""
+        """The workload's plan. ``common`` has the fields that every :class:`WorkloadPlan` has."""
         raise _missing(self, "planned")
 
 
@@ -206,7 +215,7 @@ def _missing(part: object, method: str) -> UsageError:
 
 
 class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A workload between pairs of hosts: ``flows`` are "source>destination"."""
+    """A workload between pairs of hosts. Each of ``flows`` is "source>destination"."""
 
     flows: list[str]
 
@@ -215,49 +224,52 @@ class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def read_flows(flows: Sequence[str], where: str) -> list[tuple[str, Flow]]:
-    """The flows of texts such as "h8>h10", or "h1..h6>h10" for one from each of six hosts, with the entry
-    that says so; raise :class:`UsageError` for nonsense."""
+    """Parse flows such as "h8>h10", or "h1..h6>h10" for one from each of six hosts.
+
+    Return each with the setting that it comes from. Raise :class:`UsageError` if one is not valid.
+    """
     pairs = []
     for text in flows:
         source, arrow, destination = (part.strip() for part in text.partition(">"))
         sources = _hosts(source)
         if not arrow or not sources or destination in sources:
             raise UsageError(
-                f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10', or 'h1..h6>h10'"
+                f"{where}.flows: {text!r} is not a flow: write two hosts, such as 'h8>h10' or 'h1..h6>h10'"
             )
         pairs += [(f"{where}.flows", (host, destination)) for host in sources]
     if not pairs:
-        raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
+        raise UsageError(f"{where}.flows: there are no flows: give at least one, such as 'h8>h10'")
     if len({flow for _, flow in pairs}) < len(pairs):
-        raise UsageError(f"{where}.flows: a flow is named twice: give each once")
+        raise UsageError(f"{where}.flows: a flow is listed twice: list each once")
     return pairs
 
 
 def _hosts(text: str) -> list[str]:
-    """h2, h3, h4 of "h2..h4", else the text."""
-    found = re.fullmatch(r"(\D+)(\d{1,5})\.\.\1(\d{1,5})", text)
-    if found is None:
+    """Expand a range: h2, h3, h4 for "h2..h4"; any other text stays as it is."""
+    match = re.fullmatch(r"(\D+)(\d{1,5})\.\.\1(\d{1,5})", text)
+    if match is None:
         return [text]
-    return [f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1)]
+    prefix, first, last = match.groups()
+    return [f"{prefix}{number}" for number in range(int(first), int(last) + 1)]
 
 
 def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:
-    """Raise :class:`UsageError` unless ``least`` <= ``value`` <= ``most``; ``shown`` says the range with its
-    units."""
+    """Raise :class:`UsageError` unless ``least`` <= ``value`` <= ``most``; ``shown`` is the range
+    with units."""
     if not least <= value <= most:
         raise UsageError(f"{where}: {value} is out of range: use {shown}")
 
 
 Read = Callable[[str], str]
-"""Gives the text of a raw file by its name."""
+"""Returns the text of a raw file, by the file's name."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that a package adds to somebody else's program: its heading in tables, and its value, None
-    for none.
+    """A measure that a package adds to an existing program: its heading in tables, and a function
+    that computes it (None if it has no value).
 
-    ``value`` gets the workload's table, its plan, the trial, and what the trial says of itself.
+    The function gets the workload's table, its plan, the trial, and the trial's facts.
     """
 
     heading: str
@@ -266,13 +278,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Program:
-    """A program that workloads may have. Its module imports the standard library and msgspec only.
+    """A program that workloads can use. Its module imports only the standard library and msgspec.
 
-    ``columns`` are those of its table, each with its type by Arrow's name. ``launches`` are the processes of
-    a workload in a trial, and ``table`` makes of the files that they leave the table's columns; it raises
-    :class:`LostError` if what a program left is not whole. ``measures`` names an object
-    "package.module:NAME", a :class:`~qjump_mn.programs.measures_api.Measures`; ``simulated`` likewise a
-    :class:`~qjump_mn.simulation.stage.Simulated`, and is empty where the simulator does not know the program.
+    ``columns`` are the columns of its table, with Arrow's names of their types. ``launches`` yields
+    the processes of a workload in a trial, and ``table`` turns the files that they leave into the
+    table's columns; it raises :class:`LostError` if their output is incomplete. ``measures`` names
+    an object "package.module:NAME", a :class:`~qjump_mn.programs.measures_api.Measures`.
+    ``simulated`` names a :class:`~qjump_mn.simulation.stage.Simulated` in the same way; it is empty
+    if the simulator does not support the program.
     """
 
     spec: type[WorkloadSpec]
@@ -285,5 +298,5 @@ class Program:
 
     @property
     def name(self) -> str:
-        """As experiments have it in ``program``."""
+        """Its name, as experiments give it in ``program``."""
         return str(self.plan.__struct_config__.tag)

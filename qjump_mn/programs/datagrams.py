@@ -1,5 +1,5 @@
-"""What drives fanin (native/fanin): a receiver for each destination, a sender for each flow, and which
-datagrams arrived."""
+"""Start fanin's senders and receivers (native/fanin) and read their logs, for the programs fanin
+and noise."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 def output_name(plan: WorkloadPlan, host: str, end: str) -> str:
-    """The raw file of a sender (``end`` "send") or a receiver ("receive")."""
+    """Raw file of a sender (``end`` "send") or a receiver ("receive")."""
     return f"{plan.name}-{host}.{end}.txt"
 
 
 def receivers(plan: WorkloadPlan, *, rows: int, linger_s: float) -> Iterator[Launch]:
-    """The receivers, each with room for ``rows`` datagrams; they are ended ``linger_s`` after the senders."""
+    """A receiver on each destination, with room for ``rows`` datagrams; it is stopped ``linger_s``
+    after the senders."""
     for host in _destinations(plan):
         receive = ("fanin", "receive", "--port", str(plan.port), "--rows", str(rows))
         yield Launch(
@@ -39,7 +40,7 @@ def receivers(plan: WorkloadPlan, *, rows: int, linger_s: float) -> Iterator[Lau
 def senders(
     plan: WorkloadPlan, trial: Trial, phase: Phase, options: tuple[str, ...], *, duration_ns: int
 ) -> Iterator[Launch]:
-    """The senders, each with a seed of its own; ``options`` say what is sent."""
+    """A sender for each flow, with its own seed; ``options`` say what it sends."""
     for index, (source, destination) in enumerate(plan.flows):
         send = (
             *("fanin", "send", "--to", f"{trial.network.addresses[destination]}:{plan.port}", *options),
@@ -56,27 +57,30 @@ def sent(plan: WorkloadPlan, source: str, read: Callable[[str], str]) -> dict[st
 def arrivals(
     plan: WorkloadPlan, trial: Trial, read: Callable[[str], str]
 ) -> dict[Flow, list[tuple[int, int, int]]]:
-    """(stream, sequence, received_ns) of every datagram that arrived, in the order of arrival, by flow.
+    """(stream, sequence, received_ns) of every datagram that arrived, by flow and in the order of
+    arrival.
 
-    Raises :class:`LostError` if a receiver had no room for one, or got one that is not of a flow.
+    Raises :class:`LostError` if a receiver had no room for a datagram, or got one that belongs to
+    no flow.
     """
     host_of = {int(ipaddress.ip_address(address)): host for host, address in trial.network.addresses.items()}
     by_flow: dict[Flow, list[tuple[int, int, int]]] = {flow: [] for flow in plan.flows}
     for host in _destinations(plan):
-        got = log(read(output_name(plan, host, "receive")), "fanin")
-        if got.end["overflowed"] != "0" or got.end["foreign"] != "0":
+        receiver_log = log(read(output_name(plan, host, "receive")), "fanin")
+        totals = receiver_log.end
+        if totals["overflowed"] != "0" or totals["foreign"] != "0":
             raise LostError(
-                f"the receiver on {host} had no room for {got.end['overflowed']} datagrams, and "
-                f"{got.end['foreign']} were not fanin's"
+                f"the receiver on {host} had no room for {totals['overflowed']} datagrams, and "
+                f"{totals['foreign']} were not fanin's"
             )
         names = ("source", "stream", "sequence", "received_ns")
         for address, stream, sequence, received_ns in zip(
-            *(got.columns[name] for name in names), strict=True
+            *(receiver_log.columns[name] for name in names), strict=True
         ):
-            flow = (host_of.get(address, "nobody of this network"), host)
+            flow = (host_of.get(address, "an unknown address"), host)
             if flow not in by_flow:
                 raise LostError(
-                    f"the receiver on {host} got a datagram from {flow[0]}, and no flow goes from there"
+                    f"the receiver on {host} got a datagram from {flow[0]}, where no flow to it begins"
                 )
             by_flow[flow].append((stream, sequence, received_ns))
     return by_flow

@@ -1,4 +1,4 @@
-"""A workload as the processes it is made of: what a trial starts, and ``--dry-run`` prints."""
+"""Launches: the processes of a workload, which a trial starts and ``--dry-run`` prints."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 Phase = Literal["serve", "load", "probe"]
-"""When a process starts: before everything else, with the background, or with the measurement. What serves is
-ready before the others start."""
+"""When a process starts: before everything else, with the background load, or with the measurement.
+Processes of "serve" are ready before the others start."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One process on ``host``; its standard output is kept as ``output``, and it runs in the folder where
-    that lies.
+    """A process on ``host``. It runs in the folder of the trial's raw files, where ``output`` keeps
+    its standard output.
 
-    ``listens`` is the port, ("tcp", 5201), that makes it ready, ``says`` a text in its output that does, and
-    ``exists`` a file in its folder that does, within ``ready_s``; one that serves and has none of them is
-    ready when it has ended. One that does not end ``itself`` is sent SIGTERM ``linger_s`` after all that do
-    have ended. ``longest_s`` is how long it may take from its start, beyond a margin; ``good`` are the exit
-    statuses that are results; ``preload`` is a library of ours. ``unknown`` says that it may start what
-    ignores preloaded libraries, such as static programs and Go: the kernel gives its packets the level then.
+    A process is ready when it listens on the port ``listens``, such as ("tcp", 5201), or its output
+    contains the text ``says``, or the file ``exists`` is in its folder; at most ``ready_s`` later.
+    One of phase "serve" with none of these is ready when it has ended. One that does not end
+    ``itself`` is sent SIGTERM, ``linger_s`` after all that do have ended. ``longest_s`` is the most
+    time that it may take, plus a margin. ``good`` are exit statuses that count as success.
+    ``preload`` is one of our libraries. ``unknown`` says that it may start programs that ignore
+    preloaded libraries, such as static ones and Go's; the kernel then gives its packets their
+    level.
     """
 
     phase: Phase
@@ -40,7 +42,7 @@ class Launch:
 
     @property
     def program(self) -> str:
-        """The program's name, without what gives it an environment."""
+        """The program's name, without a leading ``env`` and its variables."""
         first, *others = self.argv
         if first != "env":
             return first
@@ -48,5 +50,5 @@ class Launch:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """What messages call the process."""
         return f"{self.program} on {self.host or 'the switches'}"

@@ -1,5 +1,8 @@
-"""What a program's ``measures`` module offers: numbers from its table. It is imported where tables are read,
-never to plan."""
+"""The contract of a program's ``measures`` module: numbers, checks and drawings computed from its
+table.
+
+It is imported where tables are read, never to plan.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ Floats = npt.NDArray[np.float64]
 
 
 class Whole(NamedTuple):
-    """A line that a figure of its own shows for all arms together: its ``name`` in file names, title, axis
-    and source."""
+    """A line that gets its own figure with all arms: its ``name`` in file names, title, axis and
+    source."""
 
     name: str
     title: str
@@ -35,10 +38,10 @@ class Whole(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """A workload as time goes by: s since the measurement began, and ms; nan is a bin that has no value, a
-    ``gap``.
+    """A workload over time: ``x`` in s since the measurement began, ``y`` in ms, nan for a bin
+    without a value, which ``gap`` describes.
 
-    ``measure`` is the one that is given with it, in ``words``, in which {} stands for the value.
+    ``measure`` is shown with it, as ``words``, in which {} stands for the value.
     """
 
     label: str
@@ -52,20 +55,22 @@ class Timeline(NamedTuple):
 
 
 class OnTheWire(NamedTuple):
-    """Latencies in us, each with the least that the wire takes for it, shapes (rows,)."""
+    """Latencies in us, and the minimum that the wire takes for each; shapes (rows,)."""
 
     measured_us: Floats
     least_us: Floats
 
 
 class Moved(NamedTuple):
-    """What a program says of what went from one host to another, one way, while it ran; 0 and None where it
-    says nothing.
+    """What a program reports about its traffic from one host to another, one way; 0 and None if it
+    does not report it.
 
-    At least ``arrived_frames``, ``arrived_bytes`` of link time (preamble to gap), have crossed the whole way.
-    At most ``sent_frames``, and at most ``sent_payload`` bytes behind the longest headers of TCP
-    (:data:`HEADERS_BYTES`), have crossed any of its links. ``last_frames`` is the most that has crossed its
-    last one, and ``last_payload`` too, beside what still waited on the way when the receiver was ended."""
+    At least ``arrived_frames``, with ``arrived_bytes`` of link time (preamble to gap), have crossed
+    the whole path. At most ``sent_frames``, with at most ``sent_payload`` bytes beyond the longest
+    TCP headers (:data:`HEADERS_BYTES`), have crossed any link. At most ``last_frames`` have crossed
+    the last link, and ``last_payload`` bytes in the same way, not counting what still waited on the
+    path when the receiver was stopped.
+    """
 
     flow: Flow
     level: int
@@ -78,26 +83,29 @@ class Moved(NamedTuple):
 
     @classmethod
     def datagrams(cls, flow: Flow, level: int, ip_bytes: int, arrived: int, sent: int | None) -> Moved:
-        """Packets of one length; the receiver waits for all that are under way, unless ``sent`` is None."""
+        """Packets of one length. The receiver waits for all that are on their way, unless ``sent``
+        is None."""
         size = arrived * theory.wire_bytes(ip_bytes)
         last = None if sent is None else arrived
         return cls(flow, level, arrived, size, sent_frames=sent, last_frames=last)
 
     @classmethod
     def stream(cls, flow: Flow, level: int, payload: int, mtu_bytes: int) -> Moved:
-        """What TCP brought in as few segments as there may be; how often it sent again is not known."""
+        """TCP payload that arrived, in as few segments as possible; the number of retransmissions
+        is not known."""
         frames = -(-payload // (mtu_bytes - theory.TCP_HEADERS_BYTES))
         size = payload + frames * theory.wire_bytes(theory.TCP_HEADERS_BYTES)
         return cls(flow, level, frames, size)
 
 
 HEADERS_BYTES = theory.wire_bytes(theory.IP_HEADER_BYTES + theory.TCP_LONGEST_HEADER_BYTES)
-"""The most that a frame keeps a link for beside its payload; an acknowledgement is never longer."""
+"""The most link time, in bytes, that a frame takes beyond its payload; no acknowledgement is
+longer."""
 
 
 class Said(NamedTuple):
-    """What one workload left in one trial: its ``plan`` and its ``table``, what the trial says of itself, and
-    how to read another raw file."""
+    """What one workload left in one trial: its ``plan``, its ``table``, the trial and its facts,
+    and a function that reads other raw files."""
 
     plan: Any
     table: pa.Table
@@ -107,23 +115,24 @@ class Said(NamedTuple):
 
 
 Crossed = tuple[tuple[Flow, int], ...]
-"""Ports, (from, to), with the 802.1Q priority that a message has there."""
+"""Ports, (from, to), each with the 802.1Q priority of the message there."""
 
 Checks = Callable[[str, Sequence[TrialTables]], Iterator[Check]]
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What is computed of the tables of a program.
+    """Functions that compute results from a program's table.
 
-    ``values`` are its measures in one trial; one that has no value (the median of no echo) is absent.
-    ``checks`` are those that its tables let say whether a run may be believed; they get the run's clock
-    ("virtual" or "real") and all of its trials, whatever ran in them. ``wire`` is for what has a latency a
-    request and a least one, which no wire falls short of; a latency is the most that its text may stand for.
-    ``moved`` is what it says to have moved. ``crossed`` are the ports that a message and its answer
-    cross, by flow, where each is one frame that nobody sends again, so that its latency is what it waited.
-    ``flow_goodput`` is what each flow got, in Mb/s, by "h7>h10"; ``timeline`` is what a
-    figure draws of a trial, ``tracks`` all that has a time in it.
+    ``values`` gives the measures of one trial; a measure without a value (the median of no echo) is
+    left out. ``checks`` says whether a run may be believed; it gets the run's clock ("virtual" or
+    "real") and all trials, whatever programs ran in them. ``wire`` gives each request's latency,
+    the longest that its printed text may stand for, and the minimum that the wire takes. ``moved``
+    gives the traffic that it reports. ``crossed`` gives, by flow, the ports that a message and its
+    answer cross, if each is one frame that is never sent again, so that its latency is the time
+    that it waited. ``flow_goodput`` is in Mb/s for each flow, "h7>h10". ``timeline`` is what a
+    figure draws of a trial, ``tracks`` everything that has a time. ``requests`` selects the rows
+    that are requests.
     """
 
     values: Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]
@@ -137,44 +146,50 @@ class Measures:
     requests: Callable[[pa.Table], pa.Table] = lambda table: table
 
     def checked(self, owner: str) -> Measures:
-        """The same, where ``values`` raises :class:`LostError`, which begins with the ``owner``, unless it
-        returns numbers by names that the plan's MEASURES has: others would reach no table and no claim."""
+        """A copy whose ``values`` raises :class:`LostError`, beginning with ``owner``, unless it
+        returns finite numbers under names in the plan's MEASURES; others would reach no table and
+        no claim."""
 
         def values(table: pa.Table, plan: Any, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-            found = self.values(table, plan, trial, facts)
-            _check_values(found, plan, owner)
-            return found
+            computed = self.values(table, plan, trial, facts)
+            _check_values(computed, plan, owner)
+            return computed
 
         return replace(self, values=values)
 
 
 def _check_values(values: object, plan: Any, owner: str) -> None:
     if not isinstance(values, Mapping):
-        raise LostError(f"{owner}: values gave {type(values).__name__}: return a dict of measures")
+        raise LostError(f"{owner}: values returned {type(values).__name__}: return a dict of measures")
     if unknown := [name for name in values if name not in plan.measures]:
-        has = ", ".join(plan.measures) or "nothing"
+        known = ", ".join(plan.measures) or "nothing"
         raise LostError(
-            f"{owner}: values gave {unknown[0]!r}, and MEASURES of the plan has {has}: add it there"
+            f"{owner}: values returned {unknown[0]!r}, but MEASURES of the plan has {known}: add it there"
         )
     for name, value in values.items():
         if not _is_number(value):
-            raise LostError(f"{owner}: values gave {value!r} for {name!r}: give a number, or leave it out")
+            raise LostError(
+                f"{owner}: values returned {value!r} for {name!r}: return a number, or leave it out"
+            )
 
 
 def _is_number(value: Any) -> bool:
     try:
-        number = float(value)  # numpy's are as good, whatever they are called
+        number = float(value)  # also accepts numpy's numbers
     except (TypeError, ValueError):
         return False
     return math.isfinite(number) and not isinstance(value, str | bool)
 
 
 def hundredth_us(network: Network) -> float:
-    """A hundredth of a full-size frame on the slowest link: by so much at most a latency differs from
-    arithmetic where code takes no time (measured: 8 ns of an idle round trip over eight links of 10 Gb/s)."""
+    """A hundredth of the time of a full-size frame on the slowest link, in us.
+
+    A latency differs from arithmetic by at most this if code takes no time (measured: 8 ns for an
+    idle round trip over eight links of 10 Gb/s).
+    """
     return theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps) / 1e5
 
 
 def by_flow(table: pa.Table, least_us: dict[str, float]) -> Floats:
-    """The value of each row's flow, shape (rows,)."""
+    """The value of each row's flow; shape (rows,)."""
     return np.array([least_us[flow] for flow in table["flow"].to_pylist()], dtype=np.float64)

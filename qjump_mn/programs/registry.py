@@ -1,11 +1,12 @@
-"""The programs by name: ours, those of a user's folders, and those that installed packages bring.
+"""Look up programs by name: our own, those in a user's folders, and those of installed packages.
 
-A folder ``programs/NAME/`` beside a user's ``experiments/`` is a program as each of ours is
-(user_programs.py). A
-package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
-whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already
-by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
-:class:`~qjump_mn.programs.base.Measure`."""
+A folder ``programs/NAME/`` beside a user's ``experiments/`` defines a program in the same way as
+each of ours does (user_programs.py). A package adds a program by an entry point in the group
+"qjump_mn.programs": its name is the program's, and its object is a
+:class:`~qjump_mn.programs.base.Program`. It adds a measure to an existing program by an entry point
+in the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
+:class:`~qjump_mn.programs.base.Measure`.
+"""
 
 from __future__ import annotations
 
@@ -47,40 +48,42 @@ OURS = (
     "shuffle",
     "tap",
 )
-"""Each is ``qjump_mn.programs.NAME.program:PROGRAM``; a checkout that is not installed has no entry
-points."""
+"""Each is ``qjump_mn.programs.NAME.program:PROGRAM``, because a checkout that is not installed has
+no entry points."""
 
 PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
 
 
 class _Programs:
-    """Ours, those of installed packages, and those of a user's folders that somebody asked for; ``problems``
-    has the errors about what cannot be used, by program.
+    """All programs that have been loaded. ``problems`` has, by program, the errors of those that
+    cannot be used.
 
-    Ours and packages' are loaded at once, for a plan may have any of them; a user's when a workload names
-    it, for importing runs it; measures when somebody asks for them, for their modules may need ours."""
+    Ours and those of packages are loaded at once, because a plan may use any of them. A user's
+    program is loaded when a workload names it, because importing runs it. Measures are loaded on
+    first use, because their modules may import ours.
+    """
 
     def __init__(self) -> None:
         self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
         self.problems: dict[str, list[UsageError]] = {}
         self.owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
-        self._asked_for: set[str] = set()
+        self._tried: set[str] = set()
         for entry in extensions.every(PROGRAMS_GROUP):
             self._try(entry, self._enter_program)
 
     @functools.cache  # noqa: B019 - there is one of this class
     def measures(self) -> dict[str, dict[str, Measure]]:
-        """By program and name."""
+        """Measures that packages add, by program and name."""
         by_program: dict[str, dict[str, Measure]] = {}
         for entry in extensions.every(MEASURES_GROUP):
             self._try(entry, functools.partial(self._enter_measure, by_program))
         return by_program
 
-    def ask_for(self, name: str) -> None:
-        """Import the program ``name`` if it is one of a user's folders, once."""
-        if name in self._asked_for or name not in user_programs.folders():
+    def import_users(self, name: str) -> None:
+        """Import the program ``name`` once, if it lies in one of the user's folders."""
+        if name in self._tried or name not in user_programs.folders():
             return
-        self._asked_for.add(name)
+        self._tried.add(name)
         try:
             self._enter_folder(name, user_programs.folders()[name])
         except UsageError as error:
@@ -95,17 +98,17 @@ class _Programs:
     def _enter_folder(self, name: str, folder: Path) -> None:
         if name in self.by_name:
             raise UsageError(
-                f"{folder}: {self.owners[name]} has a program {name!r} itself: give the folder another name"
+                f"{folder}: {self.owners[name]} already has a program {name!r}: rename the folder"
             )
         self.by_name[name] = user_programs.program(name, folder)
         self.owners[name] = str(folder)
 
     def _enter_program(self, entry: EntryPoint) -> None:
         if entry.name in self.by_name:
-            raise extensions.unusable(entry, f"{self.owners[entry.name]} has a program of this name")
+            raise extensions.unusable(entry, f"{self.owners[entry.name]} already has a program of this name")
         program = extensions.imported(entry)
         if not isinstance(program, Program):
-            raise extensions.unusable(entry, f"{entry.value} is no qjump_mn.programs.base.Program")
+            raise extensions.unusable(entry, f"{entry.value} is not a qjump_mn.programs.base.Program")
         tags = {program.name, str(program.spec.__struct_config__.tag)}
         if tags != {entry.name}:
             raise extensions.unusable(entry, f"its spec and its plan have the tags {', '.join(sorted(tags))}")
@@ -115,17 +118,17 @@ class _Programs:
     def _enter_measure(self, by_program: dict[str, dict[str, Measure]], entry: EntryPoint) -> None:
         name, _, measure = entry.name.partition(".")
         if name not in self.by_name:
-            reason = f"there is no program {name!r}, and a measure's name is such as 'ping.jitter_ms'"
+            reason = f"there is no program {name!r} (a measure's name is such as 'ping.jitter_ms')"
             raise extensions.unusable(entry, reason)
         if not measure.isidentifier():
             raise extensions.unusable(
-                entry, f"{measure!r} is no name for a measure: use letters, digits and underscores"
+                entry, f"{measure!r} is not a measure's name: use letters, digits and underscores"
             )
         if measure in self.by_name[name].plan.MEASURES or measure in by_program.get(name, {}):
-            raise extensions.unusable(entry, f"program {name!r} has a measure {measure!r}")
+            raise extensions.unusable(entry, f"program {name!r} already has a measure {measure!r}")
         loaded = extensions.imported(entry)
         if not isinstance(loaded, Measure):
-            raise extensions.unusable(entry, f"{entry.value} is no qjump_mn.programs.base.Measure")
+            raise extensions.unusable(entry, f"{entry.value} is not a qjump_mn.programs.base.Measure")
         by_program.setdefault(name, {})[measure] = loaded
 
 
@@ -142,19 +145,19 @@ if TYPE_CHECKING:
 else:
 
     class AnySpec(abc.ABC):  # noqa: B024 - for isinstance alone
-        """A workload as an experiment file has it: one of any program. :func:`decode` reads it."""
+        """A workload of any program, as an experiment file has it. :func:`decode` reads it."""
 
         @staticmethod
         def structs() -> list[type[WorkloadSpec]]:
-            """What it may be: the type of each program that is loaded."""
+            """The spec type of each loaded program."""
             return [program.spec for program in _PROGRAMS.by_name.values()]
 
     class AnyPlan(abc.ABC):  # noqa: B024 - for isinstance alone
-        """A workload as a plan has it: one of any program. :func:`decode` reads it."""
+        """A workload of any program, as a plan has it. :func:`decode` reads it."""
 
         @staticmethod
         def structs() -> list[type[WorkloadPlan]]:
-            """What it may be: the type of each program that is loaded."""
+            """The plan type of each loaded program."""
             return [program.plan for program in _PROGRAMS.by_name.values()]
 
     AnySpec.register(WorkloadSpec)
@@ -162,15 +165,15 @@ else:
 
 
 def decode(kind: type, value: Any) -> Any:
-    """``dec_hook`` for msgspec: read workloads of any program, importing that of a user's folder, and
-    quantities."""
+    """Decode workloads of any program and quantities (``dec_hook`` for msgspec). A program of a
+    user's folder is imported first."""
     structs: Callable[[], list[type]] | None = getattr(kind, "structs", None)
     if structs is None:
         return units.decode(kind, value)
     if isinstance(value, kind):
         return value
     if isinstance(value, dict):
-        _PROGRAMS.ask_for(str(value.get("program")))
+        _PROGRAMS.import_users(str(value.get("program")))
     union = functools.reduce(operator.or_, structs())
     try:
         return msgspec.convert(value, union, dec_hook=units.decode, str_keys=True)
@@ -179,19 +182,22 @@ def decode(kind: type, value: Any) -> Any:
 
 
 def sentence(error: msgspec.DecodeError) -> str:
-    """What msgspec says of a value, with one place: that of the workload and that in it are one path."""
+    """The message of a msgspec error, with the path to the workload and the path inside it joined
+    into one."""
     return re.sub(r" - at `\$([^`]*)` - at `\$([^`]*)`$", r" - at `$\2\1`", str(error))
 
 
 def check(programs: Iterable[str]) -> None:
-    """Import those of ``programs`` that lie in a user's folders. Raise :class:`UsageError` for one that
-    cannot be used, or that an installed package brings, or a measure of one. What nobody uses may be
-    broken."""
-    named = list(dict.fromkeys(programs))
-    for name in named:
-        _PROGRAMS.ask_for(name)
+    """Import those of ``programs`` that lie in a user's folders, and raise :class:`UsageError` if
+    one of ``programs``, or a measure of one, cannot be used.
+
+    Programs that nobody uses may be broken.
+    """
+    names = list(dict.fromkeys(programs))
+    for name in names:
+        _PROGRAMS.import_users(name)
     _PROGRAMS.measures()
-    errors = [error for name in named for error in _PROGRAMS.problems.get(name, ())]
+    errors = [error for name in names for error in _PROGRAMS.problems.get(name, ())]
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -199,13 +205,14 @@ def check(programs: Iterable[str]) -> None:
 
 
 def broken() -> tuple[str, ...]:
-    """The programs about which :func:`check` has something to say."""
+    """Programs for which :func:`check` raises an error."""
     _PROGRAMS.measures()
     return tuple(_PROGRAMS.problems)
 
 
 def names() -> tuple[str, ...]:
-    """Of all programs, ours first; those of a user's folders whether or not they are imported."""
+    """The names of all programs, ours first; those in a user's folders even if they have not been
+    imported."""
     return tuple(dict.fromkeys([*_PROGRAMS.by_name, *user_programs.folders()]))
 
 
@@ -220,28 +227,29 @@ def program(name: str) -> Program:
 
 
 def spec_type(name: str) -> type[WorkloadSpec]:
-    """What an experiment may ask of the program called ``name``."""
+    """The spec type of the program called ``name``."""
     return _PROGRAMS.by_name[name].spec
 
 
 def headings(plan: WorkloadPlan) -> dict[str, str]:
-    """The measures of a workload, each with its heading in tables: its program's, then those of
+    """The measures of a workload and their headings in tables: those of its program, then those of
     extensions."""
     return {**plan.measures, **{name: added.heading for name, added in added_measures(plan).items()}}
 
 
 def added_measures(plan: WorkloadPlan) -> Mapping[str, Measure]:
-    """The measures that installed packages add to a workload's program."""
+    """Measures that installed packages add to a workload's program."""
     return _PROGRAMS.measures().get(_tag(plan), {})
 
 
 def measures(plan: WorkloadPlan) -> Measures:
-    """What is computed of a workload's table; this imports numpy and pyarrow."""
+    """The measures of a workload's program; importing them imports numpy and pyarrow."""
     return _measures(_tag(plan), of(plan).measures)
 
 
 def simulated(plan: WorkloadPlan) -> Simulated | None:
-    """A workload's program in the simulator, None where that does not know it; this imports qjump_sim."""
+    """The simulated form of a workload's program, None if it has none; importing it imports
+    qjump_sim."""
     name = of(plan).simulated
     return _simulated(_tag(plan), name) if name else None
 
@@ -259,8 +267,8 @@ def _simulated(tag: str, name: str) -> Simulated:
 
 
 def _resolved(tag: str, name: str) -> Any:
-    """The object called ``name``; raise :class:`UsageError` with the package that brings it, if it does not
-    load."""
+    """The object called ``name``. If it cannot be imported, raise :class:`UsageError` that names
+    the package."""
     try:
         return pkgutil.resolve_name(name)
     except extensions.RAISED as error:
@@ -268,9 +276,13 @@ def _resolved(tag: str, name: str) -> Any:
             raise
         package = _PROGRAMS.owners[tag]
         if package == str(user_programs.folders().get(tag)):
-            raise UsageError(f"{package}: {name} does not load ({describe(error)}): repair it") from error
-        what = f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} does not load ({error})"
-        raise UsageError(f"{what}: repair or uninstall {package}") from error
+            raise UsageError(
+                f"{package}: {name} cannot be imported ({describe(error)}): repair it"
+            ) from error
+        raise UsageError(
+            f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} cannot be imported ({error}): "
+            f"repair or uninstall {package}"
+        ) from error
 
 
 def _tag(plan: WorkloadPlan) -> str:

@@ -1,5 +1,5 @@
-"""Tables as the simulator leaves them: text with a line for each row and a comma between values, nothing
-where there is no value."""
+"""Write and read the simulator's tables: a line for each row, commas between values, nothing for
+null."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from qjump_mn.errors import LostError
 from qjump_mn.programs.text import transposed
 
-_READ: dict[str, Callable[[str], Any]] = {"string": str, "int32": int, "int64": int, "double": float}
+_PARSERS: dict[str, Callable[[str], Any]] = {"string": str, "int32": int, "int64": int, "double": float}
 
 _BITS = {"int32": 32, "int64": 64}
 
-KINDS = tuple(_READ)
-"""The types that a column may have."""
+KINDS = tuple(_PARSERS)
+"""The possible types of a column."""
 
 
 def output_name(workload: str) -> str:
@@ -23,7 +23,7 @@ def output_name(workload: str) -> str:
 
 
 def text(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
-    """The file; floating point is written so that the same number is read."""
+    """The file's text; floating point is written so that reading gives the same number."""
     lines = [
         ",".join(columns),
         *(",".join("" if value is None else str(value) for value in row) for row in rows),
@@ -32,15 +32,15 @@ def text(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def is_a(kind: str, value: object) -> bool:
-    """Whether a column of this kind reads back what :func:`text` writes of ``value``."""
+    """Whether a column of type ``kind`` reads ``value`` back as :func:`text` writes it."""
     if value is None:
         return True
-    shown = str(value)
+    written = str(value)
     try:
-        read = _READ[kind](shown)
+        parsed = _PARSERS[kind](written)
     except ValueError:
         return False
-    return not (kind == "string" and set(shown) & set(",\r\n")) and _fits(kind, read)
+    return not (kind == "string" and set(written) & set(",\r\n")) and _fits(kind, parsed)
 
 
 def _fits(kind: str, value: Any) -> bool:
@@ -48,17 +48,17 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 def columns(content: str, kinds: Mapping[str, str], rows: int | None = None) -> dict[str, Sequence[Any]]:
-    """The table, whose columns have these ``kinds`` by Arrow's name; raise :class:`LostError` unless it has
-    them, and ``rows`` if that is given."""
+    """Parse a table whose columns have the types ``kinds``, by Arrow's names. Raise
+    :class:`LostError` if it has other columns, or not ``rows`` rows if that is given."""
     head, *lines = content.splitlines()
     if head.split(",") != list(kinds) or not content.endswith("\n"):
-        raise LostError(f"it has not the columns {', '.join(kinds)}, whole")
+        raise LostError(f"it is incomplete, or has other columns than {', '.join(kinds)}")
     if rows is not None and len(lines) != rows:
-        raise LostError(f"it has {len(lines)} rows of {rows}")
-    readers = [_READ[kind] for kind in kinds.values()]
+        raise LostError(f"it has {len(lines)} of {rows} rows")
+    parsers = [_PARSERS[kind] for kind in kinds.values()]
     return transposed(
         (
-            [read(value) if value else None for read, value in zip(readers, line.split(","), strict=True)]
+            [parse(text) if text else None for parse, text in zip(parsers, line.split(","), strict=True)]
             for line in lines
         ),
         kinds,

@@ -1,5 +1,4 @@
-"""Percentiles by nearest rank, of what came back; what did not come back is ``loss``, which stands beside
-them everywhere."""
+"""Compute percentiles (nearest rank), mean and loss of latencies."""
 
 from __future__ import annotations
 
@@ -21,20 +20,21 @@ PERCENTILES = {
 
 
 def percentile(ascending: Sequence[float] | npt.NDArray[np.float64], percent: float) -> float:
-    """The value of nearest rank, ceil(percent/100 x n), of a non-empty ascending sequence; 0 is the least."""
+    """The value of nearest rank, ceil(percent/100 x n), in a non-empty ascending sequence; 0 is the
+    minimum."""
     # The product is rounded first: 99.9 % of 1000 is 999, and in floating point a little more.
     return float(ascending[max(1, math.ceil(round(percent * len(ascending) / 100, 9))) - 1])
 
 
 def milliseconds(table: pa.Table) -> npt.NDArray[np.float64]:
-    """The latencies of the requests that came back, in the table's order."""
+    """Latencies of the answered requests in ms, in the table's order."""
     latencies_ms: npt.NDArray[np.float64] = table["latency_us"].drop_null().to_numpy() / 1e3
     return latencies_ms
 
 
 def of_latencies(table: pa.Table) -> dict[str, float]:
-    """Percentiles and mean of a table with a row for each request and ``latency_us``, null for what did not
-    come back; and the loss."""
+    """Percentiles and mean in ms, and the loss, of a table with a row for each request;
+    ``latency_us`` is null if there was no answer."""
     ascending = np.sort(milliseconds(table))
     sent, received = table.num_rows, len(ascending)
     values = {"sent": float(sent), "received": float(received)}

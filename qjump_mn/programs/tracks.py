@@ -1,4 +1,4 @@
-"""What of a program's table has a time: what the time line of a trial draws."""
+"""Tracks: values over time from a program's table, which a trial's time line draws."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ Floats = npt.NDArray[np.float64]
 Times = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 Kind = Literal["took", "instant", "holds"]
-"""What a value is: how long took what began at its time (ms), what was so at that instant, or what was so
-until another time."""
+"""Kinds of values: "took" is how long something that began then took (ms), "instant" a value at
+that time, "holds" a value until another time."""
 
 MOST_LABELS = 8
-"""More flows than this are drawn as one: nobody tells so many colours apart."""
+"""More flows than this are drawn as one: nobody can tell so many colours apart."""
 
 
 class Track(NamedTuple):
-    """Values of one thing over time. ``what`` is measured, in ``unit``, of ``label``, such as a flow; ""
-    where there is only one.
+    """Values of one quantity over time: ``what`` it is, its ``unit``, and its ``label``, such as a
+    flow; "" if there is only one.
 
-    ``at_ns`` ascends, from when the measurement began; ``values`` has nan for what never came, such as an
-    answer, and ``until_ns`` is for kind "holds". All have shape (rows,). ``note`` is a sentence for readers.
+    ``at_ns`` ascends and counts from the start of the measurement. ``values`` has nan for what
+    never came, such as an answer. ``until_ns`` is for kind "holds". All have shape (rows,).
+    ``note`` is a sentence for readers.
     """
 
     what: str
@@ -38,37 +39,40 @@ class Track(NamedTuple):
     note: str = ""
 
 
-def split(whole: Track, labels: Sequence[str]) -> Iterator[Track]:
-    """A track for each label, in the order of their first rows; ``labels`` has one for each row of
-    ``whole``, whose times may be in any order. Too many of them stay together."""
+def split(track: Track, labels: Sequence[str]) -> Iterator[Track]:
+    """Split a track by label, in the order of the labels' first rows. ``labels`` has one label for
+    each row of ``track``, whose times may be unordered.
+
+    More than ``MOST_LABELS`` labels stay in one track.
+    """
     names = list(dict.fromkeys(labels))
     if len(names) > MOST_LABELS:
-        yield _ascending(whole._replace(label=f"all {len(names)}"), np.arange(len(labels)))
+        yield _ascending(track._replace(label=f"all {len(names)}"), np.arange(len(labels)))
         return
-    of_row = np.array(labels, dtype=np.str_)
+    row_labels = np.array(labels, dtype=np.str_)
     for name in names:
-        yield _ascending(whole._replace(label=name), np.flatnonzero(of_row == name))
+        yield _ascending(track._replace(label=name), np.flatnonzero(row_labels == name))
 
 
-def _ascending(whole: Track, rows: npt.NDArray[np.intp]) -> Track:
-    rows = rows[np.argsort(whole.at_ns[rows], kind="stable")]
-    until_ns = None if whole.until_ns is None else whole.until_ns[rows]
-    return whole._replace(at_ns=whole.at_ns[rows], values=whole.values[rows], until_ns=until_ns)
+def _ascending(track: Track, rows: npt.NDArray[np.intp]) -> Track:
+    rows = rows[np.argsort(track.at_ns[rows], kind="stable")]
+    until_ns = None if track.until_ns is None else track.until_ns[rows]
+    return track._replace(at_ns=track.at_ns[rows], values=track.values[rows], until_ns=until_ns)
 
 
 def milliseconds(table: pa.Table, column: str = "latency_us") -> Floats:
-    """A column of us in ms, with nan for null; shape (rows,)."""
+    """A column in us as ms, nan for null; shape (rows,)."""
     return floats(table, column) / 1e3
 
 
 def floats(table: pa.Table, column: str) -> Floats:
-    """A column with nan for null; shape (rows,)."""
+    """A column as floats, nan for null; shape (rows,)."""
     values: Floats = table[column].to_numpy(zero_copy_only=False).astype(np.float64)
     return values
 
 
 def took(table: pa.Table, since: str, began_ns: int, labels: Sequence[str], what: str) -> Iterator[Track]:
-    """The rows' latencies, each from the time in the column ``since``, of a clock on which the measurement
-    began at ``began_ns``."""
+    """Tracks of the rows' latencies, each from the time in column ``since``. The measurement began
+    at ``began_ns`` of the same clock."""
     at_ns = table[since].to_numpy() - began_ns
     yield from split(Track(what, "ms", "took", "", at_ns, milliseconds(table)), labels)

@@ -1,2 +1,1 @@
-"""What a reader gets: figures, ``report.html`` and ``report.md``, written from the run directory and nothing
-else."""
+"""Draw figures and write ``report.html`` and ``report.md``, from the run directory alone."""

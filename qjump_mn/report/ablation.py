@@ -1,4 +1,4 @@
-"""What each arm has otherwise than the arm before it that is most like it: one thing at a time, or more."""
+"""List how each arm differs from the most similar arm before it."""
 
 from __future__ import annotations
 

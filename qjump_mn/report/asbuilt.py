@@ -1,5 +1,4 @@
-"""A short view of the network as it was read back: ports, and the qdisc tree of one host and of one switch
-port."""
+"""Summarise the network as read back: ports, and the qdiscs of one host and one switch port."""
 
 from __future__ import annotations
 

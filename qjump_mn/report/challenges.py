@@ -1,4 +1,4 @@
-"""What went wrong or took long while a run was made, by its log."""
+"""List what went wrong or took long in a run, from its log."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Write ``report.md`` and, from it, the self-contained ``report.html``: what was asked, what came out,
-and how to do it again."""
+"""Write ``report.md`` and, from it, the self-contained ``report.html``."""
 
 from __future__ import annotations
 

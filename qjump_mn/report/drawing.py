@@ -1,4 +1,4 @@
-"""A run's figures as files, drawn by the function that the experiment names."""
+"""Draw the figures of a run into files, with the function that the experiment names."""
 
 from __future__ import annotations
 

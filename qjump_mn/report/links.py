@@ -1,4 +1,4 @@
-"""The load of the links, as the report shows it: for each arm a line in a word, and a row a link."""
+"""Summarise the load of the links for the report: a line for each arm, and a row for each link."""
 
 from __future__ import annotations
 

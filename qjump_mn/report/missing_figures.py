@@ -1,4 +1,4 @@
-"""Why a run has no figure."""
+"""Explain why a run has no figure."""
 
 from __future__ import annotations
 

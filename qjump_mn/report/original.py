@@ -1,4 +1,4 @@
-"""The original result: how much of it was run, what was published, and beside it what this run has."""
+"""Compare a run with the original experiment: its size, its published numbers, and the run's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Word what a run was made with: network, workloads, schemes, limits, and equations with their
-numbers."""
+"""Describe a run's parameters: network, workloads, schemes, limits, equations with numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``report.pdf``: the page as a browser of the Chromium family prints it."""
+"""Print the report into ``report.pdf`` with a browser of the Chromium family."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from qjump_mn.errors import MachineError
 from qjump_mn.process import temp_dirs
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 
 NAME = "report.pdf"
 
@@ -83,7 +83,7 @@ def _print(program: str, profile: str, page: Path, printed: Path) -> str:
     ]
     try:
         done = subprocess.run(
-            leashed(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False
+            wrap_command(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
         return f"it took more than {TIMEOUT_S} s"

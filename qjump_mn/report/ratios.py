@@ -1,4 +1,4 @@
-"""What the panels of a figure show relative to another arm, as numbers: a row for each value of the sweep."""
+"""List the ratios between arms in the panels of a figure, with a row for each value of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator was told to do in each scheme, and what became of the packets of each arm."""
+"""Describe a simulated run: the settings of each scheme, and the fate of each arm's packets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The run directory: what a run asked for, what it left, and what was made of it.
+"""Read and write run directories: manifest, raw output, tables, verdicts.
 
-``manifest`` and ``directory`` import the standard library and msgspec only, for they are used under sudo and
-in the guest.
+``manifest`` and ``directory`` are also used under sudo and in the guest, so they import only the
+standard library and msgspec.
 """

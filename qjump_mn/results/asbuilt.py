@@ -1,4 +1,4 @@
-"""Whether the network of a trial, as its files have it, is the network that was planned."""
+"""Compare the network that a trial built, as read back into its files, with the planned one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from qjump_mn.model.plan import ArmPlan
 from qjump_mn.steps import asbuilt, readback
 
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What comparing raises for a file that is damaged, or is JSON of another shape."""
+"""What the comparison raises for a damaged file, or for JSON of another shape."""
 
 
 def differences(folder: Path, arm: ArmPlan) -> list[str]:
-    """How the network that was read back into a trial's ``folder`` differs from the one planned for its arm,
-    a sentence each. A file that is missing or cannot be read is a difference."""
+    """Return the differences between the network read back into ``folder`` and the arm's plan.
+
+    Each is one sentence. A missing or unreadable file is a difference.
+    """
     files = dict.fromkeys(step.output for step in readback.built(arm))
     if missing := [name for name in files if not _is_filled(folder / name)]:
         return [f"{name} is missing or empty" for name in missing]

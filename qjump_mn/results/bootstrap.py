@@ -1,8 +1,8 @@
-"""The bootstrap's interval of a median: how it would lie, were the same few values drawn again (Efron and
-Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: the percentile interval).
+"""Compute bootstrap confidence intervals of medians, by the percentile method.
 
-The median of a resample is the mean of two of the values in their order, which depend on what is drawn and on
-no value. So one list of resamples serves all samples of a size.
+See Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. The median of a
+resample is the mean of its two middle values. Their ranks depend only on what is drawn, so one list
+of resamples serves all samples of the same size.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-LEAST = 3
-"""Values from which on there is an interval."""
-WHOLE = 5
-"""Up to so many values every resample counts, n to the power of n. Of so few the interval is from the least
-to the greatest value: either is the median of more than 2.5 % of the resamples."""
+MIN_VALUES = 3
+"""The fewest values that give an interval."""
+MAX_EXHAUSTIVE = 5
+"""Up to this many values, all n^n resamples are counted. The interval then runs from the least to
+the greatest value: each is the median of more than 2.5 % of the resamples."""
 RESAMPLES = 10_000
-"""Of more values, from a generator with a fixed seed."""
+"""The number of resamples for more values, from a generator with a fixed seed."""
 TAIL = 40
-"""One resample in so many, 2.5 %, lies below the interval at most, and as many above."""
+"""At most 1/TAIL (2.5 %) of the resamples lie below the interval, and as many above."""
 
 Ranks = tuple[int, int]
-"""The two values in the middle of a resample, by their places among the values in order; one if it is odd."""
+"""The ranks of a resample's two middle values in the ordered sample; equal if its size is odd."""
 
 
 def interval95(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % percentile interval of the median of ``values``; None of fewer than three."""
-    if len(values) < LEAST:
+    """Return the 95 % percentile interval of the median of ``values``; None for fewer than
+    three."""
+    if len(values) < MIN_VALUES:
         return None
     ordered = sorted(values)
     medians = sorted(
@@ -39,24 +40,24 @@ def interval95(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _tail(medians: Sequence[tuple[float, int]]) -> float:
-    """The first median, of those with their counts, that more than 2.5 % of all do not lie before."""
-    total, before = sum(count for _, count in medians), 0
+    """Return the first of the counted ``medians`` at which at least 2.5 % of all are reached."""
+    total, reached = sum(count for _, count in medians), 0
     for median, count in medians:
-        before += count
-        if before * TAIL >= total:
+        reached += count
+        if reached * TAIL >= total:
             return median
-    raise AssertionError("all medians together are all")
+    raise AssertionError("the counts add up to the total")
 
 
 @functools.cache
 def _ranks(size: int) -> tuple[tuple[Ranks, int], ...]:
-    """How many resamples of so many values have which middle."""
-    places = range(size)
+    """Return each pair of middle ranks of resamples of ``size`` values, with its count."""
+    ranks = range(size)
     resamples: Iterable[Sequence[int]]
-    if size <= WHOLE:
-        resamples = itertools.product(places, repeat=size)
+    if size <= MAX_EXHAUSTIVE:
+        resamples = itertools.product(ranks, repeat=size)
     else:
-        chance = random.Random(size)
-        resamples = (chance.choices(places, k=size) for _ in range(RESAMPLES))
+        generator = random.Random(size)
+        resamples = (generator.choices(ranks, k=size) for _ in range(RESAMPLES))
     middles = Counter((drawn[(size - 1) // 2], drawn[size // 2]) for drawn in map(sorted, resamples))
     return tuple(sorted(middles.items()))

@@ -1,7 +1,7 @@
-"""What trials left on disk: SHA-256 of every file, and whether the manifest and each trial's DONE agree.
+"""Hash the files that trials left, and compare them with the manifest and each trial's DONE.
 
-The manifest lists every file of a trial with its SHA-256. DONE, which is written last, has the digest of
-that list. Results are compared by what is on disk, never by the list.
+The manifest lists every file of a trial with its SHA-256. DONE, which is written last, has the
+digest of that list. Results are compared by the files on disk, never by the list.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
 TIMELINES = "timeline"
 
 Files = Mapping[str, Mapping[str, str]]
-"""SHA-256 of each file of each trial."""
+"""The SHA-256 of each file of each trial."""
 
 
 class Results(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Digests of the raw output on disk: of all done trials together, and of each by its name; without those
-    of perturbed runs, which are no results of the experiment."""
+    """Digests of the raw output on disk: of all done trials together, and of each by name.
+
+    Perturbed runs are left out: they are not results of the experiment.
+    """
 
     sha256: str
     trials: dict[str, str]
 
 
 def timeline(trial: Trial) -> str:
-    """Where the time line of a trial lies, below the run directory."""
+    """Return the path of a trial's time line, relative to the run directory."""
     return f"{TIMELINES}/{trial.arm.name}-{trial.seed}.html"
 
 
 def hashes(root: Path, folder: str = "") -> dict[str, str]:
-    """SHA-256 of every file that trials left in trials/``folder``, by its path below ``root``.
+    """Return the SHA-256 of every file in trials/``folder``, by its path relative to ``root``.
 
-    The tables in data/ are made of these files, and DONE of their digest: neither is among them.
+    The tables in data/ and DONE are derived from these files, and are left out.
     """
     paths = (path.relative_to(root) for path in (root / TRIALS / folder).rglob("*") if path.is_file())
     # trials/<arm>/<seed>/<what the trial left>
@@ -46,7 +48,7 @@ def hashes(root: Path, folder: str = "") -> dict[str, str]:
 
 
 def results(root: Path, manifest: Manifest) -> Results:
-    """The digests of the run in ``root``, in the form that sha256sum prints."""
+    """Return the digests of the run in ``root``."""
     trials = {}
     everything: dict[str, str] = {}
     for trial in manifest.plan.unperturbed.trials():
@@ -59,7 +61,7 @@ def results(root: Path, manifest: Manifest) -> Results:
 
 
 def by_trial(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """SHA-256 of files by their paths, for each trial by its name."""
+    """Group the SHA-256 of files, given by path, by the name of their trial."""
     trials: dict[str, dict[str, str]] = {}
     for path, sha in files.items():
         # trials/<arm>/<seed>/<what the trial left>
@@ -68,7 +70,7 @@ def by_trial(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def output(files: Files, name: str) -> set[tuple[str, str]]:
-    """The raw output of a trial: names with SHA-256."""
+    """Return the names and SHA-256 of a trial's raw output."""
     folder = f"{TRIALS}/{name}/{RAW}/"
     return {
         (path.removeprefix(folder), sha)
@@ -78,29 +80,31 @@ def output(files: Files, name: str) -> set[tuple[str, str]]:
 
 
 def discrepancies(root: Path, manifest: Manifest) -> list[str]:
-    """What files, manifest and marks do not agree in, a sentence each; none for a run that nobody touched.
+    """Return where files, manifest and DONE disagree, one sentence each; none for an untouched run.
 
-    Trials without DONE are run again and read by nobody: what an interrupted one has left is no discrepancy.
+    A trial without DONE is run again and not read, so its leftovers are not a discrepancy.
     """
     present, listed = by_trial(hashes(root)), by_trial(manifest.files)
     planned = {trial.name: None for trial in manifest.plan.trials()}
     sentences = []
-    for name, wrong in _of_marked(root, manifest, listed, present):
+    for name, problems in _marked_trials(root, manifest, listed, present):
         record = manifest.trials.get(name)
         if record is None or record.status != "done":
-            sentences.append(f"{TRIALS}/{name} has {MARK}, and the manifest does not say that it is done")
-        sentences += wrong
+            sentences.append(f"{TRIALS}/{name} has {MARK}, but the manifest does not say that it is done")
+        sentences += problems
     strays = sorted(
         {path for trials in (present, listed) for name in trials.keys() - planned for path in trials[name]}
     )
-    return sentences + [f"{path} is of no trial of the plan" for path in strays]
+    return sentences + [f"{path} does not belong to a trial of the plan" for path in strays]
 
 
 def unmarked(root: Path, manifest: Manifest) -> list[str]:
-    """The trials that the manifest says are done and that have no DONE, a sentence each: one that was being
-    run again, or that somebody took away."""
+    """Return a sentence for each trial that the manifest calls done but that has no DONE.
+
+    Such a trial was being run again, or its files were removed.
+    """
     return [
-        f"{TRIALS}/{trial.name} has no {MARK}, and the manifest says that it is done"
+        f"{TRIALS}/{trial.name} has no {MARK}, but the manifest says that it is done"
         for trial in manifest.plan.trials()
         if (record := manifest.trials.get(trial.name)) is not None
         and record.status == "done"
@@ -109,26 +113,27 @@ def unmarked(root: Path, manifest: Manifest) -> list[str]:
 
 
 def damaged(root: Path, manifest: Manifest) -> dict[str, str]:
-    """The trials that are marked as done and whose files are not those that they left, each with what is
-    wrong."""
+    """Return the first problem of each trial that is marked done but whose files have changed."""
     present, listed = by_trial(hashes(root)), by_trial(manifest.files)
-    return {name: wrong[0] for name, wrong in _of_marked(root, manifest, listed, present) if wrong}
+    marked = _marked_trials(root, manifest, listed, present)
+    return {name: problems[0] for name, problems in marked if problems}
 
 
-def _of_marked(
+def _marked_trials(
     root: Path,
     manifest: Manifest,
     listed: Mapping[str, Mapping[str, str]],
     present: Mapping[str, Mapping[str, str]],
 ) -> Iterator[tuple[str, list[str]]]:
-    """Each trial of the plan that is marked as done, and what is wrong with its files."""
+    """Yield each trial of the plan that is marked done, with the problems of its files."""
     for name in dict.fromkeys(trial.name for trial in manifest.plan.trials()):
         mark = _mark(root, name)
         if mark is not None:
-            yield name, list(_of_trial(name, mark, listed.get(name, {}), present.get(name, {})))
+            yield name, list(_problems(name, mark, listed.get(name, {}), present.get(name, {})))
 
 
-def _of_trial(name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:
+def _problems(name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each file of a trial that differs from the manifest or from DONE."""
     as_marked = mark == digest(present)
     for path in sorted({**listed, **present}):
         if path not in listed:
@@ -142,7 +147,7 @@ def _of_trial(name: str, mark: str, listed: Mapping[str, str], present: Mapping[
 
 
 def _mark(root: Path, name: str) -> str | None:
-    """The digest in DONE; None for a trial that is not done."""
+    """Return the digest in DONE; None if the trial is not done."""
     try:
         return (root / TRIALS / name / MARK).read_text(errors="replace").strip()
     except OSError:

@@ -1,5 +1,4 @@
-"""What the qdiscs of every port said each time that they were read: counters at a few instants, and nothing
-in between."""
+"""Read the qdisc counters of every port, as sampled at a few instants of a trial."""
 
 from __future__ import annotations
 
@@ -14,13 +13,16 @@ from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.results import links
 
 WHENS = ("before", "began", "ended", "after")
-"""The readings of a trial, in their order."""
+"""The readings of a trial, in order."""
 
 
 class Reading(NamedTuple):
-    """One port, (from, to), at one instant, ``at_ns`` on the clock of the readings: by level, or by None
-    where all count together, what it has counted since it was set up and how many bytes wait there now. How
-    often it was paused, and for how long, is None where links have no flow control."""
+    """The counters of one port, named by its ``link`` (from, to), at one instant.
+
+    ``at_ns`` is on the clock of the readings. ``counts`` (since the port was set up) and
+    ``waiting`` (bytes now) are by level, or under None if all levels count together. ``pauses`` and
+    ``paused_ns`` are None if the links have no flow control.
+    """
 
     link: tuple[str, str]
     when: str
@@ -32,8 +34,11 @@ class Reading(NamedTuple):
 
 
 def of_trial(network: Network, trial: Path, read_ns: Mapping[str, int]) -> Iterator[Reading]:
-    """Every port in every reading that is in the folder of a ``trial``; raise :class:`LostError` for one that
-    is damaged, KeyError or ValueError for one that does not say what it counts."""
+    """Yield every port in every reading in the folder of a ``trial``.
+
+    Raises :class:`LostError` if a reading is damaged, and KeyError or ValueError if it lacks a
+    counter.
+    """
     switches, model = set(network.switches), registry.of(network.model)
     for when in WHENS:
         if filenames.counters(when, SWITCHES) not in read_ns:
@@ -53,8 +58,10 @@ def of_trial(network: Network, trial: Path, read_ns: Mapping[str, int]) -> Itera
 
 
 def _waiting(qdiscs: list[Qdisc], level: int | None) -> int:
-    """The bytes of a level that wait at a port: in its wire and in a limiter; of all levels, as the root has
-    them, below which everything waits."""
+    """Return the bytes of a level that wait at a port, in its wire and its limiter.
+
+    For None, return those of all levels: the root's backlog includes everything below it.
+    """
     if level is None:
         return int((root_of(qdiscs) or {}).get("backlog", 0))
     return sum(

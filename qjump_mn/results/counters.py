@@ -1,4 +1,4 @@
-"""``raw/counters.json`` of a simulated trial: how many packets were sent, and what became of them."""
+"""Read ``raw/counters.json`` of a simulated trial: packets sent, delivered and dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 NAME = "counters.json"
 
 FAILED = "failed"
-"""Packets that links lost which failed: told only where some did."""
+"""Packets lost on failed links: present only if a link failed."""
 
 DROPS = {
     "full": "queue full",
@@ -18,25 +18,25 @@ DROPS = {
     FAILED: "by a failed link",
     "limited": "by the limiter",
 }
-"""Why a packet is dropped, with the words for it."""
+"""Why a packet was dropped, and how reports word it."""
 
 FATES = ("delivered", *DROPS, "in_flight")
 """What becomes of a packet."""
 
 Counters = dict[str, int | dict[str, int]]
-"""Counts, of packets mostly by what they are."""
+"""Counts of packets, most of them split by kind of packet."""
 
 
 def read(raw: Path) -> Counters:
-    """Those in a folder of raw files; raise OSError or msgspec.DecodeError."""
+    """Return the counters in the folder ``raw``. Raises OSError or msgspec.DecodeError."""
     return parsed((raw / NAME).read_bytes())
 
 
 def parsed(text: bytes | str) -> Counters:
-    """Those of a file; none failed where nothing is said of that. Raise msgspec.DecodeError."""
+    """Parse the text of counters.json. Raises msgspec.DecodeError."""
     return {FAILED: {}, **msgspec.json.decode(text, type=Counters)}
 
 
 def total(count: int | dict[str, int]) -> int:
-    """All kinds together."""
+    """Return a count over all kinds of packets."""
     return count if isinstance(count, int) else sum(count.values())

@@ -1,9 +1,9 @@
-"""The run directory on disk.
+"""Create and change a run directory, and give it to the right user.
 
 ``results/<experiment>-<UTC time>-<plan hash>/``: ``manifest.json``,
 ``trials/<arm>/<seed>/{raw,asbuilt,data}/``, ``trial.json`` and ``DONE`` beside them, ``fig/``,
-``timeline/``, ``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last`` points to
-the newest.
+``timeline/``, ``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last``
+points to the newest.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from qjump_mn.results import manifest as manifests
 from qjump_mn.results.manifest import Clock, Git, Manifest, TrialRecord
 
 NEEDS_BYTES = 200 << 20
-"""Room asked for before a run starts: a paper run of nine arms and five replicates leaves about 60 MB."""
+"""Free space needed to start a run: nine arms with five replicates leave about 60 MB."""
 
 _TRIES = 100
 
 
 class RunDirectory:
-    """One run's folder. Methods that change it may be called from several threads of one process."""
+    """One run's folder. Methods that change it may be called from several threads of one
+    process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,47 +44,47 @@ class RunDirectory:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest as it is on disk now; raise :class:`UsageError` if this is no run directory."""
+        """The manifest on disk now. Raises :class:`UsageError` if this is not a run directory."""
         return manifests.read(self.path)
 
     @property
     def figures(self) -> Path:
-        """Where the figures go."""
+        """The folder of the figures."""
         return self.path / "fig"
 
     def trial(self, name: str) -> Path:
-        """The folder of the trial called ``name`` ("arm/seed")."""
+        """Return the folder of the trial called ``name`` ("arm/seed")."""
         return self.path / contents.TRIALS / name
 
     def raw(self, name: str) -> Path:
-        """Where each program's output of a trial lies, verbatim."""
+        """Return the folder of the programs' verbatim output in a trial."""
         return self.trial(name) / contents.RAW
 
     def asbuilt(self, name: str) -> Path:
-        """Where the read-back state of a trial's network lies."""
+        """Return the folder of the network's state as it was read back in a trial."""
         return self.trial(name) / "asbuilt"
 
     def data(self, name: str) -> Path:
-        """Where a trial's tables lie."""
+        """Return the folder of a trial's tables."""
         return self.trial(name) / contents.DATA
 
     def prepare(self, name: str) -> Path:
-        """An empty folder for a trial that is about to start, whatever an interrupted attempt left there."""
+        """Return an empty folder for a trial; what an interrupted attempt left there is removed."""
         folder = self.trial(name)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return folder
 
     def is_done(self, name: str) -> bool:
-        """Whether the trial need not be run again."""
+        """Whether the trial is marked done, so that it is not run again."""
         return (self.trial(name) / contents.MARK).is_file()
 
     def unmark(self, name: str) -> None:
-        """Let the trial be run again."""
+        """Remove the mark, so that the trial is run again."""
         (self.trial(name) / contents.MARK).unlink(missing_ok=True)
 
     def finish(self, name: str, record: TrialRecord) -> None:
-        """Enter how a trial ended, hash what it left, and mark it done last of all, if it is."""
+        """Record how a trial ended and the hashes of its files; last, mark it done if it is."""
         files = contents.hashes(self.path, name)
 
         def with_trial(now: Manifest) -> Manifest:
@@ -102,18 +103,18 @@ class RunDirectory:
             manifests.write_atomically(done, manifests.digest(files).encode() + b"\n")
         else:
             done.unlink(missing_ok=True)
-        # This trial's files and the folders above it: others prepare theirs meanwhile.
+        # Only this trial's files and its parent folders: other threads prepare other trials now.
         owner = owner_of(self.path)
         hand_over(self.trial(name), owner)
         for folder in self.trial(name).parents[: 1 + name.count("/")]:
             _give(folder, owner)
 
     def enter_machine(self, machine: Mapping[str, str]) -> None:
-        """Enter what was learnt about the machine since the run directory was made."""
+        """Add facts about the machine to the manifest."""
         self._change(lambda now: msgspec.structs.replace(now, machine={**now.machine, **machine}))
 
     def close(self, ended: datetime.datetime, machine: Mapping[str, str] | None = None) -> None:
-        """Enter when the run ended, and what was learnt about the machine by then."""
+        """Record when the run ended, and add facts about the machine."""
         self._change(
             lambda now: msgspec.structs.replace(
                 now, ended_utc=_iso(ended), machine={**now.machine, **(machine or {})}
@@ -121,15 +122,17 @@ class RunDirectory:
         )
 
     def lost(self) -> dict[str, str]:
-        """The trials that were lost or are invalid, each with its message."""
+        """Return the message of each trial that was lost or is invalid, by name."""
         return {
             name: record.message for name, record in self.manifest.trials.items() if record.status != "done"
         }
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from running trials of it; raise :class:`UsageError` if one does. Whatever
-        ends this process ends that too."""
+        """Lock the run directory, so that no other process runs its trials within the block.
+
+        The lock ends with this process. Raises :class:`UsageError` if another process holds it.
+        """
         handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             try:
@@ -146,8 +149,7 @@ class RunDirectory:
             msgspec.json.encode({"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields})
             + b"\n"
         )
-        # One write of one line to a file opened for appending is never mixed with another's, so no lock is
-        # needed.
+        # No lock: the kernel never interleaves two single writes to a file opened for appending.
         handle = os.open(self.path / "log.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(handle, line)
@@ -173,9 +175,9 @@ def create(
     now: datetime.datetime,
     needs_bytes: int = NEEDS_BYTES,
 ) -> RunDirectory:
-    """A new run directory below ``out``, with its manifest; ``now`` is an aware UTC time.
+    """Create a run directory with its manifest in ``out``; ``now`` is an aware UTC time.
 
-    Raises what :func:`make_room` raises.
+    Raises the errors of :func:`make_room`.
     """
     make_room(out, needs_bytes)
     path = _new_folder(out, f"{plan.shown.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
@@ -202,9 +204,9 @@ def create(
 
 
 def make_room(out: Path, needs_bytes: int = NEEDS_BYTES) -> None:
-    """Make the folder ``out`` for run directories, if it is not there yet.
+    """Create the folder ``out`` for run directories if it does not exist.
 
-    Raises :class:`UsageError` when it cannot be written and :class:`MachineError` when its disk has no room.
+    Raises :class:`UsageError` if it cannot be written, :class:`MachineError` if the disk is full.
     """
     for folder in _make(out):
         hand_over(folder)
@@ -217,7 +219,7 @@ def make_room(out: Path, needs_bytes: int = NEEDS_BYTES) -> None:
 
 
 def existing(path: Path) -> RunDirectory:
-    """The run directory at ``path``; raise :class:`UsageError` if there is none."""
+    """Return the run directory at ``path``. Raises :class:`UsageError` if there is none."""
     if not path.is_dir():
         raise UsageError(f"there is no run directory {path}")
     run = RunDirectory(path.resolve())
@@ -226,14 +228,14 @@ def existing(path: Path) -> RunDirectory:
 
 
 class Caller(NamedTuple):
-    """Numbers of a user and a group."""
+    """A user id and a group id."""
 
     user: int
     group: int
 
 
 def caller() -> Caller | None:
-    """Who called sudo; None where this is not root, or root called."""
+    """Return who called sudo; None without root or sudo."""
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() != 0 or not user.isdigit() or not group.isdigit():
         return None
@@ -241,8 +243,10 @@ def caller() -> Caller | None:
 
 
 def owner_of(run: Path) -> Caller | None:
-    """Whom root writes the run directory for, and who is to analyse it: who called sudo, else its owner;
-    None where that is this process's own user."""
+    """Return the user who gets the run directory and analyses it: sudo's caller, else its owner.
+
+    None if that is the user of this process.
+    """
     if (user := caller()) or os.geteuid() != 0 or not run.is_dir():
         return user
     status = run.stat()
@@ -255,25 +259,25 @@ def owner_of(run: Path) -> Caller | None:
 
 
 def hand_over(path: Path, user: Caller | None = None) -> None:
-    """Give ``path`` and all below it to the user, without one to who called sudo, if somebody did."""
+    """Give ``path`` and all below it to ``user``, by default to sudo's caller, if there is one."""
     user = user or caller()
     if user is None:
         return
     _give(path, user)
     for _, folders, files, handle in os.fwalk(path):
-        for name in (*folders, *files):  # by the open folder: its path may lead elsewhere by now
+        for name in (*folders, *files):  # relative to the open folder: its path may have been replaced
             os.chown(name, *user, dir_fd=handle, follow_symlinks=False)
 
 
 def _give(path: Path, user: Caller | None) -> None:
-    """Give ``path`` alone to the user, if there is one."""
+    """Give ``path``, but nothing below it, to the user, if there is one."""
     if user:
-        # Never through a link: what it points to may be anybody's.
+        # Do not follow a link: its target may belong to anybody.
         os.chown(path, *user, follow_symlinks=False)
 
 
 def _make(out: Path) -> list[Path]:
-    """Make ``out`` and what is missing above it; return what was made, the outermost first."""
+    """Create ``out`` and its missing parents; return the new folders, the outermost first."""
     try:
         missing = [folder for folder in (out, *out.parents) if not folder.exists()]
         out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Numbers, times and names as the terminal and the report both write them."""
+"""Format numbers, times and names for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANINGS = {
 
 
 def experiment(plan: Plan) -> str:
-    """The experiment's name, and what it reproduces, if that was published."""
+    """Return the experiment's name, with the published figure that it reproduces, if any."""
     return (
         plan.shown.experiment
         if plan.shown.reproduces.startswith("none")
@@ -32,28 +32,31 @@ def experiment(plan: Plan) -> str:
 
 
 def number(value: float) -> str:
-    """Four digits that count, and no zeros behind them; all before the point."""
+    """Format with four significant digits and no trailing zeros; keep all digits before the
+    point."""
     if abs(value) < 1e-9:
         return "0"  # what is left of a difference of equal numbers is no result
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def time(value: float) -> str:
-    """A time in ms, or us, with three digits and, from 0.01 on, at most to the thousandth: what ping prints
-    is in ms to the microsecond."""
+    """Format a time in ms or us with three significant digits.
+
+    From 0.01 on it has at most three decimals, because ping prints ms to the microsecond.
+    """
     if 0 < value < 0.01:
         return f"{value:.3g}"
     return f"{value:.{decimals(value)}f}"
 
 
 def decimals(value: float) -> int:
-    """So many behind the point that three digits count, and at most three."""
+    """Return the decimals that give three significant digits, at most three."""
     return 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 def duration(value_ms: float, unit: str) -> str:
-    """A time in ``unit``, ms or us, by three digits that count, with their zeros; in us where it is below
-    10."""
+    """Format a time in ``unit`` (ms or us) with three significant digits; below 10 us, always in
+    us."""
     if 0 < value_ms < 0.01:
         return f"{value_ms * 1e3:.3g} us"
     value = value_ms * (1e3 if unit == "us" else 1)
@@ -61,12 +64,12 @@ def duration(value_ms: float, unit: str) -> str:
 
 
 def magnitude(value_ms: float) -> str:
-    """A time in ms, or in us where it is below one, by four digits that count."""
+    """Format a time with four significant digits: in ms from 1 ms on, else in us."""
     return f"{number(value_ms)} ms" if abs(value_ms) >= 1 else f"{number(value_ms * 1e3)} us"
 
 
 def shown(spread: Spread | None, tell: Callable[[float], str] = number) -> str:
-    """A value: its median over the seeds and, where they differ, the least and the greatest."""
+    """Format the median over the seeds and, if they differ, the least and the greatest value."""
     if spread is None:
         return NONE
     median, least, greatest = tell(spread.median), tell(spread.minimum), tell(spread.maximum)
@@ -74,12 +77,12 @@ def shown(spread: Spread | None, tell: Callable[[float], str] = number) -> str:
 
 
 def is_time(measure: str) -> bool:
-    """Whether a measure's values are times; those are in ms."""
+    """Whether a measure's values are times, in ms."""
     return measure.endswith("_ms")
 
 
 def value(row: VerdictRow) -> str:
-    """What a claim shows, in its unit."""
+    """Format the number that a claim shows, with its unit."""
     if row.shown is None or not _shows_time(row):
         return shown(row.shown)
     if max(abs(row.shown.minimum), abs(row.shown.maximum)) >= 1:
@@ -92,47 +95,47 @@ def _in_us(value_ms: float) -> str:
 
 
 def _shows_time(row: VerdictRow) -> bool:
-    """Whether what a claim shows is in ms: so are all its names, and none is multiplied or divided."""
+    """Whether a claim's number is in ms: all its names are, and nothing is multiplied or
+    divided."""
     names = expression.parse(row.shows, "").names if row.shows and not set("*/") & set(row.shows) else ()
     return bool(names) and all(is_time(path[-1]) for path in names)
 
 
 def published(row: VerdictRow) -> str:
-    """What was published of a claim's number, and how near it must come, in a line of its own; "" where
-    nothing was."""
+    """Return a line with a claim's published number and tolerance; "" if none was published."""
     return f"published: {size(row)}" if row.published else ""
 
 
 def size(row: VerdictRow) -> str:
-    """The same for a column that is called so."""
+    """Return a claim's published number and tolerance, for a column with that heading."""
     if row.published is None:
         return NONE
     return f"{original(row)}, within a factor of {number(row.factor)}: {row.because}"
 
 
 def original(row: VerdictRow) -> str:
-    """What was published of what a claim shows, in its unit."""
+    """Format a claim's published number or range, with its unit."""
     tell = magnitude if _shows_time(row) else number
     return " to ".join(dict.fromkeys(map(tell, row.published or ())))
 
 
 def intervals(plan: Plan) -> str:
-    """What varies from seed to seed, and what the intervals are then."""
+    """Say what varies from seed to seed, and what the intervals mean."""
     many = len(plan.run.seeds)
     if many == 1:
         return "One replicate: nothing says how far its values would spread."
     seeds = f"{many} replicates: seeds {plan.run.seeds[0]} to {plan.run.seeds[-1]}"
     varied = f"{seeds}, which decide when programs start and what they draw."
-    if many < bootstrap.LEAST:
-        return f"{varied} There are intervals from {bootstrap.LEAST} seeds on."
-    whole = f"; of up to {bootstrap.WHOLE} seeds they are from the least to the greatest"
+    if many < bootstrap.MIN_VALUES:
+        return f"{varied} There are intervals from {bootstrap.MIN_VALUES} seeds on."
+    whole = f"; of up to {bootstrap.MAX_EXHAUSTIVE} seeds they are from the least to the greatest"
     how = "Intervals are 95 % bootstrap intervals of the median over seeds, by percentiles"
-    return f"{varied} {how}{whole if many <= bootstrap.WHOLE else ''}."
+    return f"{varied} {how}{whole if many <= bootstrap.MAX_EXHAUSTIVE else ''}."
 
 
 def perturbed(row: VerdictRow) -> str:
-    """In how many perturbed runs a claim holds, and what breaks it first; "" where there is none that could
-    tell."""
+    """Say in how many perturbed runs a claim holds, and what breaks it first; "" without such
+    runs."""
     found = row.perturbed
     if found is None or (row.verdict == "NOT RUN" and not found.checked):
         return ""
@@ -143,7 +146,7 @@ def perturbed(row: VerdictRow) -> str:
 
 
 def perturbations(plan: Plan) -> str:
-    """What is varied in the perturbed runs, each with the runs' numbers."""
+    """List what is varied in the perturbed runs, each with the numbers of its runs."""
     numbers: dict[str, list[str]] = {}
     for number, perturbation in enumerate(plan.run.perturbations, 1):
         numbers.setdefault(perturbation.what, []).append(f"{number}")
@@ -152,46 +155,46 @@ def perturbations(plan: Plan) -> str:
 
 
 FINE_FRAME_MS = 0.1
-"""Where a full-size frame takes less, at more than about 120 Mb/s, times are told in us."""
+"""If a full-size frame takes less (above about 120 Mb/s), times are written in us."""
 
 
 def fine(plan: Plan) -> bool:
-    """Whether times are told in us instead of ms."""
+    """Whether times are written in us instead of ms."""
     return plan.judged.constants["frame_ms"] < FINE_FRAME_MS
 
 
 def unit(plan: Plan) -> str:
-    """The unit in which times are told."""
+    """Return the unit in which times are written."""
     return "us" if fine(plan) else "ms"
 
 
 def replicates(arm: ArmSummary) -> str:
-    """How many of an arm's trials are done."""
+    """Format how many of an arm's trials are done."""
     return str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"
 
 
 def series_label(arm: ArmPlan) -> str:
-    """An arm's label without its value of a sweep."""
+    """Return an arm's label without its value of the sweep."""
     return arm.label.rpartition(",")[0] if arm.series else arm.label
 
 
 def series_labels(plan: Plan) -> dict[str, str]:
-    """The label of every series, and of every arm that is in none, by its name."""
+    """Return the label of each series, and of each arm outside a series, by name."""
     return {arm.series or arm.name: series_label(arm) for arm in plan.arms}
 
 
 def same_limits(arms: Iterable[ArmPlan], series: str) -> bool:
-    """Whether ``series`` is one, all arms of which have the same rate limits or none."""
+    """Whether ``series`` is a series whose arms all have the same rate limits, or none."""
     return bool(series) and len({arm.qjump for arm in arms if arm.series == series}) == 1
 
 
 def flow(ends: tuple[str, str]) -> str:
-    """From where to where, on one line."""
+    """Format a flow as source and destination, on one line."""
     return "\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}".join(ends)
 
 
 def seeds(found: Collection[int]) -> str:
-    """Such as "seed 1", "seeds 1, 2, 3", or "seeds 1 to 30" of many in a row."""
+    """Format seeds: "seed 1", "seeds 1, 2, 3", or "seeds 1 to 30" for a long range."""
     ordered = sorted(found)
     if len(ordered) > 4 and ordered[-1] - ordered[0] == len(ordered) - 1:
         numbers = f"{ordered[0]} to {ordered[-1]}"
@@ -201,18 +204,18 @@ def seeds(found: Collection[int]) -> str:
 
 
 def percent(share: float) -> str:
-    """A fraction as per cent; 0 is exactly none."""
+    """Format a fraction as per cent; "0" means exactly zero."""
     return "0" if share == 0 else f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.1f} %"
 
 
 def verdicts(outcome: Outcome) -> str:
-    """How many claims have each verdict, in the order in which the verdicts first come."""
+    """Count the claims by verdict, in the order of first occurrence."""
     counts = Counter(row.verdict for row in outcome.verdicts)
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
 def fidelity(outcome: Outcome) -> str:
-    """The one line that says whether the run may be believed."""
+    """Return one line that says whether the run may be believed."""
     failed = [check for check in outcome.checks if check.status == "fail"]
     unknown = [check.name for check in outcome.checks if check.status == "unknown"]
     rest = f"; not checked: {', '.join(unknown)}" if unknown else ""
@@ -223,5 +226,5 @@ def fidelity(outcome: Outcome) -> str:
 
 
 def budget_mbps(budget_bytes: int, epoch_ns: int) -> float | None:
-    """What a budget allows in Mb/s; None is no limit."""
+    """Return the rate that a budget allows, in Mb/s; None means no limit."""
     return budget_bytes * 8e3 / epoch_ns if budget_bytes else None

@@ -1,9 +1,9 @@
-"""The load of every link between two readings of the qdiscs' counters: ``data/links.parquet``.
+"""Compute each link's load, waits and frames from readings of its qdiscs' counters.
 
-A link's qdiscs are those of the interface that sends into it. Model wire counts by level, preamble and gap
-included. tbf and htb count all levels together, the packets only: what Ethernet adds to each is added here,
-and how much ever waited is not known. Nor does a wire know it, nor what became of each level, where a scheme
-has put a queue of its own in the place of the levels.
+A link's qdiscs are those of the interface that sends into it. The model wire counts by level,
+preamble and gap included. tbf and htb count all levels together, and packets only, so Ethernet's
+overhead is added here; their greatest backlog is not known. Where a scheme replaces the levels by a
+queue of its own, the wire knows neither the backlog nor the levels.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ SCHEMA = pa.schema(
         ("most_bytes", pa.int64()),
     ]
 )
-"""A row for each directed link and level; ``level`` is null where all count together. ``share`` is the
-fraction of the time between the readings for which the link was busy, ``drops`` are packets, the limiter's
-among them, ``marks`` those that were marked (ECN) and sent. ``most_bytes`` is the most that ever waited,
-since the link was set up; null where that is not counted: the qdisc that a limited host waits in has no such
-counter."""
+"""One row for each directed link and level; ``level`` is null if all count together. ``share`` is
+the fraction of the time between the readings for which the link was busy, ``drops`` are packets,
+the limiter's among them, ``marks`` those that were marked (ECN) and sent. ``most_bytes`` is the
+most that ever waited, since the link was set up; null where that is not counted: the qdisc that a
+limited host waits in has no such counter."""
 
 
 def table(
     network: Network, trial: Path, read_ns: Mapping[str, int], began: str = "began", ended: str = "ended"
 ) -> pa.Table:
-    """The loads between the readings ``began`` and ``ended`` in the folder of a ``trial``; ``read_ns`` is
-    when each file was read.
+    """Return the loads between two readings in the folder of a ``trial``, in the columns of SCHEMA.
 
-    Raises :class:`LostError` naming the file that is missing or damaged.
+    ``read_ns`` is when each file was read. Raises :class:`LostError` that names a missing or
+    damaged file.
     """
     switches, shapes, devices = set(network.switches), network.by_device(), network.interfaces()
     rows = []
@@ -70,8 +70,10 @@ def table(
 def carried(
     network: Network, trial: Path, began: str, ended: str
 ) -> dict[tuple[str, str], dict[int | None, Count]]:
-    """What each directed link carried between two readings, by level, or by None where all levels count
-    together; :class:`LostError` as :func:`table`."""
+    """Return what each directed link carried between two readings, by level.
+
+    The key is None if all levels count together. Raises LostError like :func:`table`.
+    """
     switches, model = set(network.switches), registry.of(network.model)
     readings: dict[str, tuple[list[Qdisc], list[Qdisc]]] = {}
     found = {}
@@ -89,15 +91,18 @@ def carried(
 
 
 def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str, str], dict[int, Wait]]:
-    """How long frames waited at each switch port, by (switch, neighbour) and level, from when it was set up
-    to the reading ``ended``; :class:`LostError` as :func:`table`."""
+    """Return how long frames waited at each switch port, by (switch, neighbour) and level.
+
+    Waits count from the port's set-up to the reading ``ended``. Raises LostError like
+    :func:`table`.
+    """
     model, name = registry.of(network.model), filenames.counters(ended, SWITCHES)
     reading, switches, found = _reading(trial, name), set(network.switches), {}
     for link, device in network.interfaces().items():
         if link[0] not in switches:
             continue
         if not (qdiscs := _of(device, reading)):
-            raise LostError(f"{name} does not tell of {device}")
+            raise LostError(f"{name} does not mention {device}")
         try:
             found[link] = model.waits(qdiscs)
         except KeyError:
@@ -106,9 +111,11 @@ def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str
 
 
 class Handed(NamedTuple):
-    """Frames of one end of a link since it was made: those that it handed over, and all that it was given,
-    with those that it dropped and those that it still had; ``mean_bytes`` is what one has on its link, 0 for
-    none."""
+    """Frames at one end of a link since its set-up.
+
+    ``sent`` were handed over; ``all`` includes those dropped and still waiting. ``mean_bytes`` is
+    the mean size of a sent frame on the link, 0 without any.
+    """
 
     sent: int
     all: int
@@ -116,13 +123,14 @@ class Handed(NamedTuple):
 
 
 def handed_over(network: Network, trial: Path, when: str) -> dict[tuple[str, str], Handed]:
-    """The frames of each directed link in one reading; :class:`LostError` as :func:`table`."""
+    """Return the frames of each directed link in one reading. Raises LostError like
+    :func:`table`."""
     found = {}
     for link, qdiscs in ends(network, trial, when):
         root = root_of(qdiscs) or {}
         try:
             sent = root["packets"]
-            # What waits below is in the root's own count, as is what a limiter has dropped.
+            # The root counts what waits below it, and what a limiter dropped.
             mean_bytes = root["bytes"] / sent + theory.TAG_TO_GAP_BYTES if sent else 0.0
             found[link] = Handed(sent, sent + root["drops"] + root["qlen"], mean_bytes)
         except KeyError:
@@ -131,8 +139,11 @@ def handed_over(network: Network, trial: Path, when: str) -> dict[tuple[str, str
 
 
 def every_wait(network: Network, trial: Path, when: str) -> dict[tuple[str, str], dict[int, Wait]]:
-    """How long frames waited at each end of each link, by (from, to) and level, since it was made; empty
-    where nobody counts that. :class:`LostError` as :func:`table`."""
+    """Return how long frames waited at each end of each link, by (from, to) and level.
+
+    Waits count from the set-up; empty where they are not counted. Raises LostError like
+    :func:`table`.
+    """
     model = registry.of(network.model)
     try:
         return {
@@ -144,12 +155,13 @@ def every_wait(network: Network, trial: Path, when: str) -> dict[tuple[str, str]
 
 
 def _replaced(qdiscs: list[Qdisc]) -> bool:
-    """Whether a queue of a scheme's own has the place of the levels: the wire does not know its waits."""
+    """Whether a scheme's queue replaces the levels, so that the wire does not know the waits."""
     return any(not qdisc.get("root") and qdisc["kind"] != "qjump" for qdisc in qdiscs)
 
 
 def ends(network: Network, trial: Path, when: str) -> Iterator[tuple[tuple[str, str], list[Qdisc]]]:
-    """The qdiscs of each end of each link in one reading; :class:`LostError` where it is not there."""
+    """Yield the qdiscs of each end of each link in one reading. Raises LostError if it is
+    missing."""
     switches, readings = set(network.switches), dict[str, list[Qdisc]]()
     for link, device in network.interfaces().items():
         node = SWITCHES if link[0] in switches else link[0]

@@ -1,5 +1,5 @@
-"""``manifest.json``: what was asked, where and with what it ran, how each trial ended, and the SHA-256 of
-every file it left."""
+"""Read and write ``manifest.json``: the plan, the machine, how trials ended, and their files'
+hashes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = "manifest.json"
 SCHEMA = 3
 
 _CONTROL = re.compile(rb"\\u00(?:[01][0-9a-f]|7f|[89][0-9a-f])|\x7f|\xc2[\x80-\x9f]", re.IGNORECASE)
-"""In JSON; a line's end and a tab, which are written otherwise there, may be."""
+"""Control characters in JSON. Newline and tab are allowed: JSON escapes them differently."""
 
 Clock = Literal["virtual", "real"]
 Status = Literal["done", "lost", "invalid"]
@@ -39,11 +39,11 @@ class Git(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a trial ended. ``invalid``: the network built was not the network planned; ``lost``: a program or
+    """How a trial ended. ``invalid``: the network was not built as planned. ``lost``: a program or
     the guest died.
 
-    ``virtual_s`` is on the clock of the network under test, ``wall_s`` on the clock of the machine that ran
-    it, whose processors were busy with it for ``cpu_s``; ``memory_mb`` is the most memory that it had.
+    ``virtual_s`` is on the clock of the network under test, ``wall_s`` on that of the machine that
+    ran it. ``cpu_s`` is the processor time used, ``memory_mb`` the peak memory.
     """
 
     status: Status
@@ -58,12 +58,11 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A run, complete or not; times are UTC in ISO 8601, paths are relative to the run directory.
 
-    ``machine`` holds what decided the bits (SHA-256 of kernel, initrd); its entry
-    ``image`` stands for all of them that another machine can have too, and is what a reference run is
-    compared by. ``order`` is the order the trials were started in.
+    ``machine`` has the hashes of what ran, such as kernel and initrd; ``image`` combines those that
+    another machine can have too. ``order`` is the order in which the trials were started.
 
-    ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under
-    results. ``files`` has every file that a trial left with its SHA-256.
+    ``plan_sha256`` covers what the plan runs, ``judged_sha256`` what it judges: results are valid
+    for these only. ``files`` has the SHA-256 of every file that a trial left.
     """
 
     schema: Literal[3] = 3
@@ -84,19 +83,21 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def digest(files: Mapping[str, str]) -> str:
-    """SHA-256 over the sorted lines "<sha256>  <path>", the form that sha256sum prints."""
+    """Return the SHA-256 over the sorted lines "<sha256>  <path>", as sha256sum prints them."""
     return hashlib.sha256("".join(f"{files[path]}  {path}\n" for path in sorted(files)).encode()).hexdigest()
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
+    """Return the SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of the run in ``folder``; raise :class:`UsageError` if there is none or it is not one of
-    ours."""
+    """Return the manifest of the run in ``folder``.
+
+    Raises :class:`UsageError` if there is none, or if this version cannot read it.
+    """
     path = folder / NAME
     try:
         content = path.read_bytes()
@@ -117,22 +118,24 @@ def read(folder: Path) -> Manifest:
         manifest = msgspec.json.decode(content, type=Manifest, dec_hook=registry.decode)
     except msgspec.DecodeError as error:
         _check_programs(path, content, outline)
-        what = registry.sentence(error)
-        raise UsageError(f"{path} is no manifest of this version: {what}: use {outline.maker}") from None
+        problem = registry.sentence(error)
+        raise UsageError(f"{path} is no manifest of this version: {problem}: use {outline.maker}") from None
     _check_names(path, manifest.plan)
     return manifest
 
 
 def _check_printable(path: Path, content: bytes) -> None:
-    """Raise :class:`UsageError` for words that a terminal would obey: a run may be a stranger's, and its
-    words are printed."""
+    """Raise :class:`UsageError` for control characters: a stranger's run could command the
+    terminal."""
     if _CONTROL.search(content):
         raise UsageError(f"{path} has control characters: a run's names and words have none")
 
 
 def _check_programs(path: Path, content: bytes, outline: _Outline) -> None:
-    """Raise :class:`UsageError` for a program of the plan that is not found here, or cannot be used: it is a
-    user's own. Of another version it may be one that we have not."""
+    """Raise :class:`UsageError` if a program of the plan is missing here or cannot be used.
+
+    It is a user's own program, unless another version, which may have more programs, made the run.
+    """
     try:
         arms = msgspec.json.decode(content, type=_Programs).plan.run.arms
     except msgspec.DecodeError:
@@ -149,8 +152,10 @@ def _check_programs(path: Path, content: bytes, outline: _Outline) -> None:
 
 
 def _check_names(path: Path, plan: Plan) -> None:
-    """Raise :class:`UsageError` for a name that would lead out of the run's folder: a run may be a
-    stranger's."""
+    """Raise :class:`UsageError` for a name that would lead out of the run's folder.
+
+    The run may be a stranger's.
+    """
     arms = itertools.chain(plan.run.arms, *plan.run.varied.values())
     of_arms = (
         name
@@ -161,26 +166,29 @@ def _check_names(path: Path, plan: Plan) -> None:
 
 
 def _nodes(network: Network) -> tuple[str, ...]:
-    """The names of hosts and switches that the plan has as words; a fabric's are made here."""
+    """Return the names of hosts and switches in the plan; those of a fabric are generated, not
+    read."""
     return () if network.fabric else (*network.hosts, *network.switches)
 
 
 def write(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of the run in ``folder`` at once: whoever reads sees the old one or the new one,
-    whole. Raises :class:`UsageError` for words with control characters."""
+    """Replace the manifest of the run in ``folder`` atomically.
+
+    Raises :class:`UsageError` for control characters.
+    """
     content = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
     _check_printable(folder / NAME, content)
     write_atomically(folder / NAME, content)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Give ``path`` this content so that it is there whole or not at all, even if the machine stops now."""
+    """Replace the content of ``path`` atomically, even if the machine stops now."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fchmod(file.fileno(), 0o644)  # mkstemp makes 0600, and a run is there to be read
+            os.fchmod(file.fileno(), 0o644)  # mkstemp makes 0600, but everybody may read a run
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
@@ -194,7 +202,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 class _Outline(msgspec.Struct):
-    """What manifests of every version have, whatever else became of them."""
+    """The keys that manifests of all versions have."""
 
     schema: int
     versions: dict[str, str] = {}
@@ -202,7 +210,7 @@ class _Outline(msgspec.Struct):
 
     @property
     def maker(self) -> str:
-        """Who wrote it."""
+        """The version, and the commit if known, that wrote the manifest."""
         commit = f", commit {self.git['commit']}" if self.git and "commit" in self.git else ""
         return f"the one that made it, {self.versions.get('qjump-mn', 'unknown')}{commit}"
 
@@ -224,6 +232,6 @@ class _Planned(msgspec.Struct):
 
 
 class _Programs(msgspec.Struct):
-    """The programs that a manifest's plan has, whether or not they are here."""
+    """The names of the programs in a manifest's plan, installed or not."""
 
     plan: _Planned

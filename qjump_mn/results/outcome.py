@@ -1,5 +1,7 @@
-"""``verdicts.json``: what was made of a run. The report is written from this file and the manifest, and from
-nothing else."""
+"""Read and write ``verdicts.json``, the results of an analysis.
+
+The report is written from this file and the manifest alone.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ CheckStatus = Literal["pass", "fail", "unknown"]
 
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One number for each seed, and how they lie. ``interval95`` is the 95 % bootstrap interval of the median
-    over the seeds, from three seeds on."""
+    """One value per seed, and their spread. ``interval95`` is the 95 % bootstrap interval of the
+    median, or null for fewer than three seeds."""
 
     seeds: tuple[int, ...]
     values: tuple[float, ...]
@@ -33,7 +35,7 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, by_seed: Mapping[int, float]) -> Spread:
-        """The spread of at least one value."""
+        """Return the spread of at least one value."""
         seeds = tuple(sorted(by_seed))
         values = tuple(by_seed[seed] for seed in seeds)
         interval = bootstrap.interval95(values)
@@ -41,13 +43,13 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def span(self) -> tuple[float, float]:
-        """What is drawn around the median: its interval; of fewer than three seeds from the least to the
-        greatest value."""
+        """The error bar of the median: its interval, or the whole range for fewer than three
+        seeds."""
         return self.interval95 or (self.minimum, self.maximum)
 
     def over(self, base: Spread | None) -> Spread | None:
-        """The ratios to ``base``, of the seeds that both have and no 0 to divide by; None if there is no such
-        seed."""
+        """Return the ratios to ``base``, seed by seed; None if no seed has both values, or ``base``
+        is 0."""
         divisors = dict(zip(base.seeds, base.values, strict=True)) if base else {}
         ratios = {
             seed: value / divisors[seed]
@@ -58,7 +60,7 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An arm with its measures, ``measures[workload][measure]``, and the bulk goodput of each flow in Mb/s,
+    """An arm with its values: ``measures[workload][measure]``, and the bulk goodput in Mb/s,
     ``flows[workload][flow]``."""
 
     name: str
@@ -71,7 +73,8 @@ class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def medians(arms: Iterable[ArmSummary]) -> dict[str, dict[str, dict[str, float]]]:
-    """``[arm][workload][measure]``: the medians over the seeds, as claims read the values of one seed."""
+    """Return the medians over the seeds as ``[arm][workload][measure]``, the form that claims
+    read."""
     return {
         arm.name: {
             key: {name: spread.median for name, spread in measured.items()}
@@ -82,10 +85,10 @@ def medians(arms: Iterable[ArmSummary]) -> dict[str, dict[str, dict[str, float]]
 
 
 class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one level (all together if None) did to a directed link while an arm was measured.
+    """The load of one level on a directed link while an arm was measured; level null: all levels.
 
-    ``share`` of the time that the link was busy is the median over the seeds; ``drops`` and ``marks`` (ECN),
-    in packets, and ``most_bytes``, which ever waited, are the greatest; None if that is not counted.
+    ``share`` is the median over the seeds of the fraction of time that the link was busy. ``drops``
+    and ``marks`` (ECN) in packets, and ``most_bytes`` waiting, are maxima; null if not counted.
     """
 
     source: str
@@ -98,8 +101,10 @@ class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Perturbed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the perturbed runs say to a claim: of so many that were ``planned`` the numbers of those in which
-    it was ``checked`` and ``held``, and what was varied in the first where it did not hold, ``broken_by``."""
+    """How a claim fares in the perturbed runs, of which there are ``planned``.
+
+    ``checked`` and ``held`` are the numbers of the runs in which it was checked and held.
+    ``broken_by`` is what was varied in the first run where it did not hold."""
 
     planned: int
     checked: tuple[int, ...]
@@ -108,10 +113,11 @@ class Perturbed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those
-    in ``checked``. ``published`` are the least and the greatest that was published of what it shows, within
-    ``factor`` of which REPRODUCED asks it to be, for the reason ``because``. ``perturbed`` is None where
-    there are no perturbed runs; the verdict is of the seeds alone."""
+    """A claim and its verdict. ``held`` are the seeds, out of ``checked``, for which it is true.
+
+    ``published`` is the range of the published number. REPRODUCED requires a value within
+    ``factor`` of it; ``because`` says why not closer. ``perturbed`` is null without perturbed runs,
+    which do not change the verdict."""
 
     claim: str
     statement: str
@@ -131,13 +137,13 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def fails_gate(self) -> bool:
-        """Whether it is a gate that does not hold, so that the run may not be believed."""
+        """Whether this is a gate that does not hold, which makes the run INVALID."""
         return self.gate and bool(self.checked) and self.held != self.checked
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One reason to believe the run, or not. A failed check makes it INVALID, unless it is about
-    ``completeness`` only."""
+    """A check of the run's fidelity. A failure makes the run INVALID, unless it is only about
+    ``completeness``."""
 
     name: str
     status: CheckStatus
@@ -146,7 +152,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @classmethod
     def of(cls, name: str, problems: Sequence[str], good: str) -> Check:
-        """Failed with up to three of its ``problems``; passed with the text ``good`` if there are none."""
+        """Return a failed check with up to three ``problems``; without any, a passed one with
+        ``good``."""
         if not problems:
             return cls(name=name, status="pass", text=good)
         more = f", and {len(problems) - 3} more" if len(problems) > 3 else ""
@@ -154,8 +161,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A figure: ``files`` by their ending (png, svg, pdf, and csv, the numbers, if they are known), relative
-    to the run directory; ``caption`` is plain text."""
+    """A figure. ``files`` are relative to the run directory, by suffix: png, svg, pdf and, if the
+    figure provides its numbers, csv. ``caption`` is plain text."""
 
     name: str
     title: str
@@ -164,8 +171,9 @@ class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A quantity in ms or, with ``unit`` "times", without a unit; a value for each column of its comparison,
-    None where it is not known."""
+    """A row of a comparison: a value for each column, null if unknown.
+
+    Values are in ms or, with ``unit`` "times", ratios."""
 
     what: str
     unit: Literal["ms", "times"]
@@ -173,8 +181,8 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Quantities side by side: columns with their heads and how long a full-size frame takes at their scale,
-    in ms; ``source`` of the published."""
+    """Quantities side by side. ``frames_ms`` is how long a full-size frame takes at each column's
+    scale; ``source`` is where the published values are from."""
 
     heads: tuple[str, ...]
     frames_ms: tuple[float, ...]
@@ -183,11 +191,11 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that analysis found; ``missing`` names each trial without data with the reason.
+    """All results of an analysis. ``missing`` has the reason for each trial without data.
 
-    ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost
-    packets on. ``sentences`` are what the experiment says of the medians. ``reference_clause`` is
-    ``reference`` in a few words, without hashes; "" where that says nothing new.
+    ``links`` has each arm's load of the links that were busy or lost packets in some arm.
+    ``sentences`` are the experiment's own remarks on the medians. ``reference_clause`` is
+    ``reference`` in short, without hashes; "" if it adds nothing.
     """
 
     schema: Literal[1] = 1
@@ -211,12 +219,13 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return not any(check.status == "fail" and not check.completeness for check in self.checks)
 
     def arm(self, name: str) -> ArmSummary | None:
-        """The arm called ``name``, if the plan has it."""
+        """Return the arm called ``name``; None if the plan does not have it."""
         return next((arm for arm in self.arms if arm.name == name), None)
 
 
 def read(folder: Path) -> Outcome:
-    """The outcome of the run in ``folder``; raise :class:`UsageError` if it was not analysed."""
+    """Return the outcome of the run in ``folder``. Raises :class:`UsageError` if it is not
+    analysed."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
@@ -224,10 +233,10 @@ def read(folder: Path) -> Outcome:
     except OSError as error:
         raise UsageError(f"{folder / NAME} cannot be read: {reason_of(error)}") from None
     except msgspec.DecodeError as error:
-        what = f"{folder / NAME} is not of this version: {error}"
-        raise UsageError(f"{what}: run  {command('report', folder)}  again") from None
+        problem = f"{folder / NAME} is not of this version: {error}"
+        raise UsageError(f"{problem}: run  {command('report', folder)}  again") from None
 
 
 def write(folder: Path, outcome: Outcome) -> None:
-    """Replace the outcome of the run in ``folder`` at once."""
+    """Replace the outcome of the run in ``folder`` atomically."""
     write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(outcome), indent=1) + b"\n")

@@ -1,4 +1,4 @@
-"""What a panel of a figure shows of an arm; figures and the report's tables take it from here."""
+"""Look up the values that a figure's panel shows; figures and the report's tables share this."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from qjump_mn.results.outcome import ArmSummary, Spread
 def value(
     plan: Plan, panel: PanelSpec, entry: str, arm: str, arms: Mapping[str, ArmSummary]
 ) -> Spread | None:
-    """A measure of the arm called ``arm``, or its ratio to another arm's, seed by seed, where the panel asks
-    for one; None if there is none.
+    """Return a measure of an arm, or its ratio to another arm's, seed by seed; None if missing.
 
-    The other may be a series: then it is that of its arms which has the same x.
+    If the panel is relative to a series, the other arm is that of the series with the same x.
     """
     workload, measure = entry.split(".")
     spread = _measured(arms, arm, workload, measure)
@@ -27,30 +26,30 @@ def value(
 
 
 def series(plan: Plan, name: str) -> list[ArmPlan]:
-    """The arms of a series, or the arm, that were run, by x."""
+    """Return the arms of a series, ordered by x, or the one arm of that name."""
     return sorted(
         (arm for arm in plan.run.arms if name in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0
     )
 
 
 def compared(plan: Plan, panel: PanelSpec) -> list[str]:
-    """The names of the panel's arms and series without those that the others are relative to."""
+    """Return the panel's arms and series without the baselines that others are relative to."""
     return [name for name in panel.arms or plan.shown.figure.arms if name not in panel.relative_to.values()]
 
 
 def point(arm: ArmPlan) -> str:
-    """The value of its sweep that an arm of a series has, as the experiment writes it."""
+    """Return an arm's value of the sweep, as the experiment writes it."""
     return arm.label.rpartition(", ")[2]
 
 
 def has_names(arms: Iterable[ArmPlan]) -> bool:
-    """Whether the arms' values of their sweep are names: places on an axis, and no numbers."""
+    """Whether the sweep's values are names rather than numbers."""
     return any(arm.series and not re.fullmatch(NUMBER, point(arm)) for arm in arms)
 
 
 def _base(plan: Plan, name: str, arm: str) -> str:
-    x = next((one.x for one in plan.arms if one.name == arm), None)
-    return next((one.name for one in plan.arms if one.series == name and one.x == x), name)
+    x = next((each.x for each in plan.arms if each.name == arm), None)
+    return next((each.name for each in plan.arms if each.series == name and each.x == x), name)
 
 
 def _measured(arms: Mapping[str, ArmSummary], arm: str, workload: str, measure: str) -> Spread | None:

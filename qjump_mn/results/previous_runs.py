@@ -1,4 +1,4 @@
-"""The runs of an experiment that a folder has already."""
+"""Find earlier runs of an experiment in a folder."""
 
 from __future__ import annotations
 
@@ -13,43 +13,44 @@ from qjump_mn.results.outcome import Outcome
 
 
 class EarlierRun(NamedTuple):
-    """A run directory with its manifest, as it was when it was found."""
+    """A run directory with its manifest, as read when it was found."""
 
     directory: RunDirectory
     manifest: Manifest
 
     @property
     def left(self) -> int:
-        """How many of its trials are not done."""
+        """The number of trials that are not done."""
         return sum(not self.directory.is_done(name) for name in self.manifest.order)
 
     @property
     def outcome(self) -> Outcome | None:
-        """What was made of the whole run; None if trials are left, or were when it was judged last."""
+        """The outcome of the whole run; None if trials are missing, or were in its last
+        analysis."""
         if self.left:
             return None
         try:
-            found = outcome.read(self.directory.path)
+            result = outcome.read(self.directory.path)
         except UsageError:
             return None
-        return None if found.missing else found
+        return None if result.missing else result
 
 
 def newest_first(folder: Path, experiment: str) -> list[EarlierRun]:
-    """The runs of ``experiment`` below ``folder``; those that another version of ours has made are left
-    out."""
-    found = []
+    """Return the runs of ``experiment`` in ``folder``, without those that this version cannot
+    read."""
+    runs = []
     for path in folder.glob(f"{experiment}-*"):
         run = RunDirectory(path.resolve())
         try:
             manifest = run.manifest
         except UsageError:
             continue
-        if manifest.plan.shown.experiment == experiment:  # not hadoop-codel where it is hadoop
-            found.append(EarlierRun(run, manifest))
-    # Of two that started in one second the later one has a number at its end.
+        if manifest.plan.shown.experiment == experiment:  # the pattern for hadoop also matches hadoop-codel
+            runs.append(EarlierRun(run, manifest))
+    # Of two runs that started in the same second, the later one has a numeric suffix.
     return sorted(
-        found,
+        runs,
         key=lambda run: (run.manifest.started_utc, len(run.directory.path.name), run.directory.path.name),
         reverse=True,
     )

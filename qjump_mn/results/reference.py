@@ -1,4 +1,4 @@
-"""Are the results of a run, bit for bit, those of the reference run of its experiment and preset?"""
+"""Compare a run's results, bit for bit, with the reference run of its experiment and preset."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from qjump_mn.results.manifest import Manifest, write_atomically
 from qjump_mn.results.outcome import Outcome, medians
 
 LOCKED_IMAGE = "locked_image"
-"""The key in a manifest's ``machine`` of what machine.lock said ``image`` would be."""
+"""The key in a manifest's ``machine`` of the ``image`` that machine.lock expects."""
 
 NAMED = 3
-"""How many of the trials that differ a sentence names."""
+"""The most differing trials that a sentence names."""
 
 
 class TrialReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A trial of a reference run: SHA-256 of what was run, and the digest of its raw output."""
+    """A trial of a reference run: the SHA-256 of what was run, and the digest of its raw output."""
 
     run_sha256: str
     results_sha256: str
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``experiments/reference/<experiment>-<preset>.json``: what gives these results is a reference machine.
+    """``experiments/reference/<experiment>-<preset>.json``: the results of a reference run.
 
-    ``plan_sha256`` is of what was run, ``trials`` are by their names. ``values[arm][workload][measure]`` are
-    medians over the seeds, with which runs of another backend are compared.
+    ``plan_sha256`` covers what was run. ``trials`` are by name. ``values[arm][workload][measure]``
+    are medians over the seeds, for comparison with runs of another backend.
     """
 
     plan_sha256: str
@@ -42,7 +42,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find(experiment: str, preset: str) -> Path | None:
-    """The reference of an experiment with a preset, the user's own before ours, or None."""
+    """Return the path of the reference, the user's own before ours; None if there is none."""
     for folder in loading.folders("experiments"):
         path = folder / "reference" / f"{experiment}-{preset}.json"
         if path.is_file():
@@ -51,7 +51,7 @@ def find(experiment: str, preset: str) -> Path | None:
 
 
 def read(path: Path) -> Reference:
-    """The reference in a file; raise :class:`UsageError` if it is none."""
+    """Return the reference in a file. Raises :class:`UsageError` if it is not one."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Reference)
     except (OSError, msgspec.DecodeError) as error:
@@ -59,9 +59,9 @@ def read(path: Path) -> Reference:
 
 
 def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) -> Path:
-    """Make a run the reference of its experiment and preset, in ``folder``.
+    """Write a run into ``folder`` as the reference of its experiment and preset; return the file.
 
-    Raises :class:`UsageError` unless all of its trials are done, and the run is valid.
+    Raises :class:`UsageError` unless the run is valid and all its trials are done.
     """
     plan = manifest.plan.unperturbed
     if outcome.exit_code == InvalidRunError.exit_code:
@@ -69,9 +69,9 @@ def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) 
     if missing := _missing(manifest, results):
         raise UsageError(f"{missing}: resume the run before it is a reference")
     trials = {trial.name: TrialReference(trial.hash, results.trials[trial.name]) for trial in plan.trials()}
-    made = Reference(plan.hash, results.sha256, trials, medians(outcome.arms))
+    reference = Reference(plan.hash, results.sha256, trials, medians(outcome.arms))
     path = folder / f"{plan.shown.experiment}-{plan.shown.preset}.json"
-    save(path, made)
+    save(path, reference)
     return path
 
 
@@ -81,17 +81,19 @@ def save(path: Path, reference: Reference) -> None:
 
 
 class Compared(NamedTuple):
-    """How a run's results compare with those of the reference run: ``sentence`` has every detail,
-    ``clause`` says the same in a few words without hashes, or is "" where it would say nothing new."""
+    """How a run's results compare with the reference run.
+
+    ``sentence`` has every detail. ``clause`` is short, without hashes, or "" if it adds nothing.
+    """
 
     sentence: str
     clause: str = ""
 
 
 def compare(manifest: Manifest, results: Results, path: Path | None, *, valid: bool) -> Compared:
-    """Compare the run's bits with the reference in ``path``; ``valid`` tells whether its fidelity passed.
+    """Compare a run with the reference in ``path``; ``valid`` is whether its fidelity passed.
 
-    Raises :class:`UsageError` if ``path`` is no reference.
+    Raises :class:`UsageError` if ``path`` is not a reference.
     """
     digest, plan = f"results sha256 {results.sha256}", manifest.plan
     if not valid:
@@ -103,19 +105,17 @@ def compare(manifest: Manifest, results: Results, path: Path | None, *, valid: b
         clause = f"not compared with a reference run: {why}" if _has_any(plan.shown.experiment) else ""
         return Compared(f"not compared: {why}; {digest}", clause)
     if path is None:
-        clause = (
-            f"there is no reference run of preset {plan.shown.preset}"
-            if _has_any(plan.shown.experiment)
-            else ""
-        )
+        preset = plan.shown.preset
+        clause = f"there is no reference run of preset {preset}"
         return Compared(
-            f"not compared: there is no reference run of preset '{plan.shown.preset}'; {digest}", clause
+            f"not compared: there is no reference run of preset '{preset}'; {digest}",
+            clause if _has_any(plan.shown.experiment) else "",
         )
     return _compared(manifest, results, path)
 
 
 def _has_any(experiment: str) -> bool:
-    """Whether some preset of an experiment has a reference run; a user's own experiment has none."""
+    """Whether any preset of an experiment has a reference run."""
     return any(
         path.stem.rpartition("-")[0] == experiment
         for folder in loading.folders("experiments")
@@ -124,7 +124,7 @@ def _has_any(experiment: str) -> bool:
 
 
 def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
-    """Compare the trials that were run alike in both."""
+    """Compare the trials that both runs have with the same settings."""
     reference, compared = read(path), manifest.plan.unperturbed
     trials = compared.trials()
     expected = {name: trial.results_sha256 for name, trial in reference.trials.items()}
@@ -147,9 +147,9 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
         plan = "same plan" if whole else "another plan"
         images = _other_images(manifest)
         image = f"another machine {images}" if images else "same machine"
-        where = f"in {len(differing)} of {both}{counts}, {_first(differing)}"
+        location = f"in {len(differing)} of {both}{counts}, {_first(differing)}"
         return Compared(
-            f"the results differ from the reference run's {where}: {plan}, {image}; {digest}",
+            f"the results differ from the reference run's {location}: {plan}, {image}; {digest}",
             f"differs from the reference run in {len(differing)} of {both} ({_first(differing)}), "
             f"with {'another' if images else 'the same'} machine",
         )
@@ -161,8 +161,10 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
 
 
 def _other_images(manifest: Manifest) -> str:
-    """In brackets what ran and what was locked then, and which package differs first; "" if they are the
-    same."""
+    """Return in brackets the run's image, the locked one, and the first differing package.
+
+    "" if the images are the same.
+    """
     machine = manifest.machine
     ours, expected = machine.get("image", ""), machine.get(LOCKED_IMAGE, "")
     if ours == expected:
@@ -179,7 +181,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _missing(manifest: Manifest, results: Results) -> str:
-    """How many trials are missing, in words; "" if none is."""
+    """Say how many trials are missing; "" if none is."""
     planned = len(manifest.plan.unperturbed.trials())
     missing = planned - len(results.trials)
     return f"{missing} of {planned} trials are missing" if missing else ""

@@ -1,4 +1,4 @@
-"""What a reader will want to know of the medians, for the terminal and the report."""
+"""Write remarks that explain the medians, for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from qjump_mn.results.outcome import Outcome
 
 
 def of(plan: Plan, outcome: Outcome) -> list[str]:
-    """What the reader will want to know of the medians: what the experiment says, and whose doing it is."""
+    """Return the remarks on a run: the experiment's own, stalled jobs, and what priorities
+    explain."""
     return [*outcome.sentences, *_stalled(plan, outcome), *_priorities(plan, outcome)]
 
 
 def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:
-    """Jobs that got nothing done: an arm whose scheme starves what disturbs looks as good as one that
-    protects from it."""
+    """Point out jobs that completed no round.
+
+    An arm that starves its background traffic looks as good as one that protects from it.
+    """
     labels = {workload.name: workload.label for arm in plan.arms for workload in arm.workloads}
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():
@@ -31,8 +34,11 @@ def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:
 
 
 def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
-    """Who does the work, where an arm limits without holding its bulk traffic back and another has priorities
-    alone."""
+    """Point out that priorities alone explain an effect, if a limiter never holds bulk traffic
+    back.
+
+    This needs such an arm and one that has priorities without a limiter.
+    """
     medians = _medians(plan, outcome)
     measured = [arm for arm in plan.arms if arm.name in medians]
     limited = next((arm for arm in measured if _lets_bulk_pass(arm, plan)), None)
@@ -53,7 +59,7 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
 
 
 def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
-    """Whether the arm has limits, and none that its bulk traffic meets below the links' rate."""
+    """Whether the arm has limits, but none below the link rate for its bulk traffic."""
     rates = _bulk_mbps(arm)
     return bool(rates) and all(
         rate is None or rate >= plan.shown.network.link.rate_bps / 1e6 for rate in rates
@@ -61,7 +67,7 @@ def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
 
 
 def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
-    """What an arm's limits let each of its bulk workloads send, in Mb/s; None is no limit."""
+    """Return the limit of each bulk workload of an arm, in Mb/s; None means no limit."""
     levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
     return (
         [formatting.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels]

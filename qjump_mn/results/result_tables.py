@@ -1,4 +1,4 @@
-"""The tables of arms, and of what was published beside them, as the terminal and the report print them."""
+"""Lay out the tables of arms and of published values, for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ HEADS = {
     "loss": "loss",
     "goodput_mbps": "goodput, Mb/s",
 }
-"""What the table of arms has unless the experiment says otherwise."""
+"""The default columns of the table of arms."""
 
 
 def heads(plan: Plan) -> list[str]:
-    """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where
-    there are several."""
+    """Return the headings of the table of arms, after arm and scheme.
+
+    If there are several workloads, the first column of each names it.
+    """
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
     entries = [entry.split(".") for entry in plan.shown.figure.table]
     several = len({workload for workload, _ in entries}) > 1
@@ -39,30 +41,30 @@ def heads(plan: Plan) -> list[str]:
 
 
 def entries(plan: Plan) -> list[str]:
-    """What the columns of :func:`heads` are of: measures, of a workload where the experiment says so."""
+    """Return what each column of :func:`heads` shows: a measure, or "workload.measure"."""
     return list(plan.shown.figure.table or HEADS)
 
 
 def row(plan: Plan, arm: ArmSummary) -> list[str]:
-    """An arm's row, in the order of :func:`heads`; each value is the median over the seeds."""
+    """Return an arm's cells in the order of :func:`heads`: medians over the seeds."""
     return [cell(measure, spread, in_us=formatting.fine(plan)) for measure, spread in measured(plan, arm)]
 
 
 class Block(NamedTuple):
-    """A part of the table of arms: its columns behind arm and scheme, and the cells of each arm."""
+    """A part of the table of arms: its columns after arm and scheme, and each arm's cells."""
 
     heads: list[str]
     rows: list[tuple[ArmSummary, list[str]]]
 
 
 def blocks(plan: Plan, arms: Iterable[ArmSummary]) -> list[Block]:
-    """The table of arms, in parts that have no column in common: arms with other workloads stand apart."""
-    asked = [entry.partition(".")[0] for entry in plan.shown.figure.table]
+    """Split the table of arms into parts without common columns, by the arms' workloads."""
+    requested = [entry.partition(".")[0] for entry in plan.shown.figure.table]
     own = {arm.name: {workload.name for workload in arm.workloads} for arm in plan.run.arms}
     parts: list[tuple[set[int], list[ArmSummary]]] = []
     for arm in arms:
-        columns = {place for place, workload in enumerate(asked) if workload in own[arm.name]}
-        together = [part for part in parts if not asked or not columns or part[0] & columns]
+        columns = {place for place, workload in enumerate(requested) if workload in own[arm.name]}
+        together = [part for part in parts if not requested or not columns or part[0] & columns]
         parts = [part for part in parts if part not in together]
         parts.append(
             (
@@ -82,7 +84,7 @@ def blocks(plan: Plan, arms: Iterable[ArmSummary]) -> list[Block]:
 
 
 def measured(plan: Plan, arm: ArmSummary) -> list[tuple[str, Spread | None]]:
-    """What is in an arm's row, in the order of :func:`heads`: measures with their values."""
+    """Return an arm's measures and values in the order of :func:`heads`."""
     if plan.shown.figure.table:
         entries = (entry.split(".") for entry in plan.shown.figure.table)
         return [(measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in entries]
@@ -92,7 +94,7 @@ def measured(plan: Plan, arm: ArmSummary) -> list[tuple[str, Spread | None]]:
 
 
 def cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
-    """The median of a measure, as its unit asks for."""
+    """Format the median of a measure by its unit."""
     if spread is None:
         return formatting.NONE
     if measure == "loss":
@@ -105,8 +107,10 @@ def cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
 
 
 def compared(comparison: Comparison) -> list[list[str]]:
-    """The rows of a comparison: times in ms or us, and how many full-size frames that is in brackets; its
-    columns without any value are left out."""
+    """Return the rows of a comparison; times also in full-size frames, in brackets.
+
+    Columns without any value are left out.
+    """
     kept = _columns(comparison)
     return [
         [
@@ -119,7 +123,7 @@ def compared(comparison: Comparison) -> list[list[str]]:
 
 
 def compared_heads(comparison: Comparison) -> list[str]:
-    """The columns of :func:`compared` behind what each row is of."""
+    """Return the headings of :func:`compared`, after that of the quantity."""
     return [comparison.heads[column] for column in _columns(comparison)]
 
 

@@ -1,5 +1,4 @@
-"""``series.json`` of a simulated trial: what waited in the ports over time, and what was dropped, marked and
-sent again by then."""
+"""Read ``series.json`` of a simulated trial: queues, drops, marks and retransmissions over time."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ NAME = "series.json"
 
 
 class Port(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A port by the ends of its link: whose queue it is, and where that leads.
+    """A port, named by the two ends of its ``link``; the first has the queue.
 
-    ``queued``: bytes that it had taken and not sent, at each instant; ``levels``: of a queue with levels,
-    bytes that waited in each that ever had any, by "0" to "7", and by "ACKs" where those wait by themselves,
-    without what is being sent."""
+    ``queued`` has the bytes accepted and not yet sent, at each instant. ``levels`` has the bytes
+    waiting in each level ("0" to "7", "ACKs" if they have their own queue), without the frame being
+    sent."""
 
     link: tuple[str, str]
     queued: list[int]
@@ -23,11 +22,11 @@ class Port(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Samples at the instants ``at_ps`` since the start, so far of the whole network: packets ``dropped`` in
-    queues, data packets sent ``again``, data packets delivered with a mark, and ``timeouts`` of senders.
+    """Samples at the instants ``at_ps`` since the start, as totals of the whole network so far.
 
-    ``ports`` are those with the longest queues, the longest first; ``others`` is the number of those that are
-    left out."""
+    They are packets ``dropped`` in queues, data packets sent ``again``, data packets delivered
+    ``marked``, and senders' ``timeouts``. ``ports`` has the ports with the longest queues, the
+    longest first; ``others`` is the number of ports left out."""
 
     at_ps: list[int]
     ports: list[Port]
@@ -39,6 +38,6 @@ class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(trial: Path) -> Series | None:
-    """That of a trial's folder, None if it has none; raise OSError or msgspec.DecodeError."""
+    """Return a trial's series; None if it has none. Raises OSError or msgspec.DecodeError."""
     path = trial / NAME
     return msgspec.json.decode(path.read_bytes(), type=Series) if path.exists() else None

@@ -21,19 +21,21 @@ VERDICTS: dict[Verdict, str] = {
     "INVALID": "invalid",
     "NOT RUN": "not judged",
 }
-"""What follows the number of claims with a verdict, in the order in which they are counted."""
+"""The words after the number of claims with each verdict, in the order of counting."""
 
 LATENCIES = ("p50_ms", "p99_ms", "max_ms", "mean_ms")
 """Measures of the quantity that the figure's axis names."""
 
 UNITS = ("ms", "us", "s", "Mb/s", "1/s")
-"""What the last part of a column's heading is, where it is a unit."""
+"""The units at the end of columns' headings."""
 
 
 class Summary(NamedTuple):
-    """What came out, in sentences: ``answer`` has the numbers, ``sentence`` the verdicts, whether the
-    run may be believed, and how it compares with the reference run. The answer is "" where nothing was
-    measured."""
+    """A summary in sentences. ``answer`` has the numbers, or is "" if nothing was measured.
+
+    ``sentence`` has the verdicts, whether the run may be believed, and the comparison with the
+    reference run.
+    """
 
     answer: str
     sentence: str
@@ -75,8 +77,11 @@ def belief(outcome: Outcome) -> str:
 
 def answer(plan: Plan, outcome: Outcome) -> str:
     """Compare the arms' medians of one measure: "Median round-trip time: 0.779 us (ping alone),
-    1170 us (ping + iperf3)". Of too many arms to name, the first claim with a published number, else
-    the arms with the least and the greatest median."""
+    1170 us (ping + iperf3)".
+
+    If there are too many arms to name, return the first claim with a published number, else the
+    arms with the least and the greatest median.
+    """
     found = _values(plan, outcome)
     groups = [
         [arm for arm in panels.series(plan, name) if arm.name in found] for name in plan.shown.figure.arms
@@ -98,8 +103,8 @@ def answer(plan: Plan, outcome: Outcome) -> str:
 
 
 class _Value(NamedTuple):
-    """An arm's median in a column of the table of arms, and as text; the workload is "" where the table
-    names none."""
+    """An arm's median in a column of the table of arms, and as text; the workload is "" where the
+    table names none."""
 
     column: int
     workload: str
@@ -109,8 +114,10 @@ class _Value(NamedTuple):
 
 
 def _values(plan: Plan, outcome: Outcome) -> dict[str, _Value]:
-    """By arm, the values of the first column in which arms differ, else of the first that has any; where
-    an arm has none there, of the first column with the same measure of another workload."""
+    """Return each arm's value of the first column in which arms differ, else of the first with any.
+
+    An arm without a value there gets that of the same measure of another workload.
+    """
     columns: dict[int, dict[str, _Value]] = {}
     for arm in outcome.arms:
         cells = zip(result_tables.entries(plan), result_tables.measured(plan, arm), strict=True)
@@ -131,7 +138,7 @@ def _values(plan: Plan, outcome: Outcome) -> dict[str, _Value]:
 
 
 def _title(plan: Plan, values: list[_Value]) -> tuple[str, str]:
-    """What is compared, and its unit as it follows a number."""
+    """Return what is compared, and its unit as written after a number."""
     heading = result_tables.heads(plan)[values[0].column].rpartition(": ")[2]
     name, _, unit = heading.rpartition(", ")
     if unit not in UNITS:
@@ -146,8 +153,10 @@ def _title(plan: Plan, values: list[_Value]) -> tuple[str, str]:
 
 
 def _range(group: list[ArmPlan], found: Mapping[str, _Value]) -> str:
-    """The values of a series from its first to its last; from the least to the greatest where the
-    sweep's values are names."""
+    """Format the first and the last value of a series.
+
+    If the sweep's values are names, format the least and the greatest.
+    """
     values = [found[arm.name] for arm in group]
     if panels.has_names(group):
         values.sort(key=lambda value: value.median)
@@ -155,8 +164,10 @@ def _range(group: list[ArmPlan], found: Mapping[str, _Value]) -> str:
 
 
 def _label(plan: Plan, group: list[ArmPlan], found: Mapping[str, _Value]) -> str:
-    """An arm's label, or that of its series with the first and the last value of the sweep; behind the
-    workload where arms of several workloads have the same label."""
+    """Return an arm's label, or its series' label with the first and last value of the sweep.
+
+    The workload precedes it if arms of several workloads share the label.
+    """
     first, last = group[0], group[-1]
     label = formatting.series_label(first) if first is not last else first.label
     same = [arm for arm in plan.run.arms if arm.label == first.label and arm.name in found]

@@ -1,8 +1,8 @@
-"""Tables from raw output: one Parquet file a workload and trial, made again from the verbatim text whenever
-it is asked for.
+"""Parse raw output into tables: one Parquet file per workload and trial, rebuilt by each analysis.
 
-``data/<workload>.parquet`` has the columns of the workload's program (``columns`` in ``qjump_mn.programs``).
-A flow is written "h8>h10". ``data/links.parquet``, the load of every link, is ``qjump_mn.results.links``.
+``data/<workload>.parquet`` has the columns of the workload's program (``columns`` in
+``qjump_mn.programs``). A flow is written "h8>h10". ``data/links.parquet``, the load of every link,
+is ``qjump_mn.results.links``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from qjump_mn.results.directory import RunDirectory, hand_over
 
 
 class TrialFacts(msgspec.Struct, frozen=True):
-    """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s
-    after the background started, ``began_ns`` that start on the clock that our programs' logs have
-    (CLOCK_MONOTONIC), and ``began_utc_ns`` on that of other people's (CLOCK_REALTIME), which nobody sets
-    while a trial runs. ``cpu_late_us`` is how late a waiting program got the processor: "p50", "p99" and
-    "max", in us; None in guest and simulator, where nothing is late. ``read_ns`` is when what lies in each
-    file of asbuilt/ was read, on the clock of ``began_ns``; None in the simulator."""
+    """``trial.json``: when a trial measured, and how busy the processor was.
+
+    ``window_s`` is the measurement's start and end in s after the background started. ``began_ns``
+    is that start on CLOCK_MONOTONIC, which our programs log; ``began_utc_ns`` on CLOCK_REALTIME,
+    which others log. ``cpu_late_us`` is how late a waiting program got the processor ("p50", "p99",
+    "max"); null in guest and simulator, where nothing is late. ``read_ns`` is when each file of
+    asbuilt/ was read, on the clock of ``began_ns``; null in the simulator."""
 
     cpu_busy: float
     window_s: tuple[float, float]
@@ -40,14 +41,14 @@ class TrialFacts(msgspec.Struct, frozen=True):
 
     @property
     def window_ns(self) -> tuple[int, int]:
-        """The measurement's start and end on the clock of ``began_ns``."""
+        """The measurement's start and end in ns, on the clock of ``began_ns``."""
         start_s, end_s = self.window_s
         return self.began_ns, self.began_ns + round((end_s - start_s) * 1e9)
 
 
 class TrialTables(msgspec.Struct, frozen=True):
-    """One done trial: its facts, a table a workload, and the load of the links, None if the trial does not
-    tell."""
+    """One done trial: its facts, a table per workload, and the load of the links, if it was
+    read."""
 
     trial: Trial
     facts: TrialFacts
@@ -56,7 +57,7 @@ class TrialTables(msgspec.Struct, frozen=True):
 
 
 def facts(run: RunDirectory, trial: Trial) -> TrialFacts:
-    """``trial.json``; raise :class:`LostError` if it is missing or damaged."""
+    """Return a trial's ``trial.json``. Raises :class:`LostError` if it is missing or damaged."""
     path = run.trial(trial.name) / "trial.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrialFacts)
@@ -65,28 +66,30 @@ def facts(run: RunDirectory, trial: Trial) -> TrialFacts:
 
 
 def build(run: RunDirectory, trial: Trial) -> TrialTables:
-    """Parse a done trial's raw output and write its tables; raise :class:`LostError` naming the file that is
-    missing or damaged."""
+    """Parse a done trial's raw output, and write its tables.
+
+    Raises :class:`LostError` that names a missing or damaged file.
+    """
     trial_facts = facts(run, trial)
     raw, data = run.raw(trial.name), run.data(trial.name)
     tables = {workload.name: table(workload, trial, raw) for workload in trial.arm.workloads}
     load = _links(run, trial, trial_facts)
     data.mkdir(exist_ok=True)
-    for name, made in (tables if load is None else {**tables, links.NAME: load}).items():
-        pq.write_table(made, data / f"{name}.parquet", compression="zstd")
+    for name, content in (tables if load is None else {**tables, links.NAME: load}).items():
+        pq.write_table(content, data / f"{name}.parquet", compression="zstd")
     hand_over(data)
     return TrialTables(trial, trial_facts, tables, load)
 
 
 def _links(run: RunDirectory, trial: Trial, trial_facts: TrialFacts) -> pa.Table | None:
-    """The load of every link while the trial measured."""
+    """Return the load of every link during the measurement; None in the simulator."""
     if trial_facts.read_ns is None:
         return None
     return links.table(trial.network, run.trial(trial.name), trial_facts.read_ns)
 
 
 def schema(workload: WorkloadPlan) -> pa.Schema:
-    """The columns of a workload's table."""
+    """Return the columns of a workload's table."""
     return pa.schema(
         [(name, pa.type_for_alias(kind)) for name, kind in registry.of(workload).columns.items()]
     )
@@ -95,8 +98,10 @@ def schema(workload: WorkloadPlan) -> pa.Schema:
 def _columns(
     workload: WorkloadPlan, trial: Trial, raw: Path, read: Callable[[str], str]
 ) -> Mapping[str, Sequence[Any]]:
-    """A program's output is for the program to read. The simulator, which leaves its counters beside it,
-    leaves the table itself."""
+    """Return a workload's columns: parsed by its program, or as the simulator wrote them.
+
+    The simulator's counters beside the output tell which.
+    """
     if workload.ONLY_SIMULATED or not (raw / counters.NAME).is_file():
         return registry.of(workload).table(workload, trial, read)
     return simulated_text.columns(
@@ -105,8 +110,10 @@ def _columns(
 
 
 def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
-    """What a workload left in the folder ``raw``; raise :class:`LostError` naming the program, its host, and
-    its file that is missing or damaged."""
+    """Return the table of a workload's output in the folder ``raw``.
+
+    Raises :class:`LostError` that names the program, its host, and the missing or damaged file.
+    """
     last = ""
 
     def read(name: str) -> str:
@@ -117,7 +124,7 @@ def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
             raise LostError("it is empty, nothing was printed")
         return text
 
-    # What is wrong with our own code must surface: only what a text may do to a parser is caught.
+    # Catch only what a bad text may raise in a parser: errors of our own code must surface.
     try:
         return pa.table(dict(_columns(workload, trial, raw, read)), schema=schema(workload))
     except OSError as error:
@@ -126,10 +133,10 @@ def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
         why = f": {error}"
     except (ValueError, LookupError, OverflowError) as error:
         why = f" is not what this version reads: {describe(error)}"
-    # A program may write another file beside its output, of the same name but for the ending.
+    # A program may write a second file with the name of its output and another suffix.
     launches = registry.of(workload).launches(workload, trial)
-    whose = next(
+    prefix = next(
         (f"{launch.shown}: " for launch in launches if Path(launch.output).stem == Path(last).stem),
         "",
     )
-    raise LostError(f"{whose}raw/{last}{why}")
+    raise LostError(f"{prefix}raw/{last}{why}")

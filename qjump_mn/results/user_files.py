@@ -1,4 +1,4 @@
-"""A user's own files that a run is of: kept with it, as they were when it began."""
+"""Copy the user's own files that a run uses into its run directory."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.programs import user_programs
 
 FOLDER = "own"
-"""In the run directory, and in its bundle."""
-MOST_BYTES = 1 << 20
-"""Of a file that is kept: sources are smaller."""
+"""The folder in the run directory, and in its bundle."""
+MAX_BYTES = 1 << 20
+"""The size up to which a file is copied: sources are smaller."""
 
 
 def keep(plan: Plan, run: Path) -> None:
-    """Copy the files that ``plan`` is of into the run directory ``run``."""
-    for name, file in of(plan):
+    """Copy the user's files that ``plan`` uses into the run directory ``run``."""
+    for name, file in files_of(plan):
         target = run / FOLDER / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
 
 
-def of(plan: Plan) -> Iterator[tuple[str, Path]]:
-    """The experiment, topologies, schemes, published figures and programs of ``plan`` that lie in a user's
-    folders, and the packages that extend qjump-mn, file by file, each with its name below ``FOLDER``."""
+def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
+    """Yield the user's files that ``plan`` uses, each with its path relative to ``FOLDER``.
+
+    These are experiment, topologies, schemes, published figures and programs in the user's folders,
+    and all packages that extend qjump-mn.
+    """
     wanted = {
         "experiments": {plan.shown.experiment},
         "topologies": {arm.network.topology for arm in plan.run.arms},
@@ -50,8 +53,8 @@ def of(plan: Plan) -> Iterator[tuple[str, Path]]:
 
 def _sources(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
     for file in sorted(folder.rglob("*")):
-        below = file.relative_to(folder)
-        # What Python, an editor or a system leaves beside sources; a bundle has no hidden files.
-        is_left = any(part == "__pycache__" or part.startswith(".") for part in below.parts)
-        if file.is_file() and not is_left and file.stat().st_size <= MOST_BYTES:
-            yield f"{name}/{below.as_posix()}", file
+        relative = file.relative_to(folder)
+        # Skip caches and hidden files: a bundle has none.
+        is_left = any(part == "__pycache__" or part.startswith(".") for part in relative.parts)
+        if file.is_file() and not is_left and file.stat().st_size <= MAX_BYTES:
+            yield f"{name}/{relative.as_posix()}", file

@@ -1,10 +1,11 @@
-"""Debian trees: the toolbox, which holds the compilers and the programs of the guest, one in which its
-kernel is built, and others that tests need.
+"""Debian trees: the toolbox, which holds the compilers and the programs of the guest, one in which
+its kernel is built, and others that tests need.
 
 Results depend on the exact kernel, compiler and programs, so none of them comes from the host. Each
-tree is made of the packages of its lock (lock.py) by mmdebstrap; 0.9 GB here. Where a locked package
-can be had nowhere any more, or with ``newest``, the toolbox is made of what the mirror has now: that is
-another machine, kept under another key, which every run says. `qjump-mn machine lock` rewrites the locks.
+tree is made of the packages of its lock (lock.py) by mmdebstrap; 0.9 GB here. Where a locked
+package can be had nowhere any more, or with ``newest``, the toolbox is made of what the mirror has
+now: that is another machine, kept under another key, which every run says. `qjump-mn machine lock`
+rewrites the locks.
 """
 
 from __future__ import annotations
@@ -79,17 +80,18 @@ def newest(progress: Progress = lambda line: None) -> Tree:
 
 
 def made(name: str, progress: Progress = lambda line: None) -> Tree:
-    """The tree of a lock, from the cache or made now. Raises GoneError where its packages can be had nowhere,
-    and as :func:`toolbox` does."""
+    """The tree of a lock, from the cache or made now. Raises GoneError where its packages can be
+    had nowhere, and as :func:`toolbox` does."""
     lock = locks.read(name)
     return Tree(_kept(lock, _key(lock), make_tree.locked, progress))
 
 
 def style_tools(progress: Progress = lambda line: None) -> Tree:
-    """A tree with what judges sources and manual pages: the kernel's scripts/checkpatch.pl, at its top, and
-    groff; for tests.
+    """A tree with what judges sources and manual pages: the kernel's scripts/checkpatch.pl, at its
+    top, and groff; for tests.
 
-    Its packages are unpacked and not installed: programs run by `Tree.program`. Raises as :func:`made` does.
+    Its packages are unpacked and not installed: programs run by `Tree.program`. Raises as
+    :func:`made` does.
     """
     lock, scripts = locks.read("style"), kernel_source(_CHECKPATCH, progress)
 
@@ -101,8 +103,8 @@ def style_tools(progress: Progress = lambda line: None) -> Tree:
 
 
 def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) -> Path:
-    """A folder with these files of the source of the guest's kernel, for tests; 150 MB are fetched for it
-    once. Raises as :func:`made` does."""
+    """A folder with these files of the source of the guest's kernel, for tests; 150 MB are fetched
+    for it once. Raises as :func:`made` does."""
     lock = locks.read("source")
 
     def build(folder: Path) -> None:
@@ -122,8 +124,8 @@ def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) 
 
 
 def differences(tree: Tree) -> list[str]:
-    """How the tree differs from the toolbox's lock, a sentence for each package; empty when it is the
-    reference."""
+    """How the tree differs from the toolbox's lock, a sentence for each package; empty when it is
+    the reference."""
     locked = {one.package.name: one.package.version for one in locks.read(NAME).have}
     built = {package.name: package.version for package in tree.packages}
     sentences = []

@@ -1,5 +1,5 @@
-"""What only the machine for arm64 hosts has: the simulator for them, compiled here, and the machine around
-guests (outer_machine.py)."""
+"""What only the machine for arm64 hosts has: the simulator for them, compiled here, and the machine
+around guests (outer_machine.py)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ mv $module out/qjump_sim/_native.abi3.so
 
 
 def simulator_package(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder from which Python on arm64 imports `qjump_sim`, from the cache or built now. Raises
-    MachineError as the toolbox does, and with the compiler's words."""
+    """The folder from which Python on arm64 imports `qjump_sim`, from the cache or built now.
+    Raises MachineError as the toolbox does, and with the compiler's words."""
     return build.built(toolbox.made(COMPILER, progress), "the simulator for arm64", recipe(), progress)
 
 

@@ -1,8 +1,10 @@
-"""The machine as a computer: a Debian 12 on a bootable disk, with the checkout in it, the Python environment,
-and the machine file. It is a box of Vagrant for libvirt; its `box.img` boots in any QEMU.
+"""The machine as a computer: a Debian 12 on a bootable disk, with the checkout in it, the Python
+environment, and the machine file. It is a box of Vagrant for libvirt; its `box.img` boots in any
+QEMU.
 
-It is made of the packages of the lock `box`, and then asks for nothing: no package, no index, no network. Its
-key lies in it, as in every box; each computer makes its sshd's keys when it first boots.
+It is made of the packages of the lock `box`, and then asks for nothing: no package, no index, no
+network. Its key lies in it, as in every box; each computer makes its sshd's keys when it first
+boots.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ rm -r /tmp/first
 
 
 def made(machine: Callable[[Path], None], progress: Callable[[str], None]) -> Path:
-    """The box's file, from the cache or made now. ``machine`` writes the machine file. Raises MachineError
-    where it cannot be made."""
+    """The box's file, from the cache or made now. ``machine`` writes the machine file. Raises
+    MachineError where it cannot be made."""
     tree = toolbox.made(LOCK, progress)
     sources = (f"{name} {cache.hash_of_file(path)}" for name, path in checkout.files().items())
     key = cache.hash_of(tree.packages_sha256, *sources)
@@ -111,8 +113,8 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _download(tree: Tree, folder: Path) -> None:
-    """Download the wheels of the tree's Python, by its own pip, which finds what this host's does. Raises
-    MachineError where one cannot be had."""
+    """Download the wheels of the tree's Python, by its own pip, which finds what this host's does.
+    Raises MachineError where one cannot be had."""
     (pip,) = (tree.root / "usr/share/python-wheels").glob("pip-*.whl")
     (python,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
     argv = tree.program(f"usr/bin/{python.name}", str(pip / "pip"))

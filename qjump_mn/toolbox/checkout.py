@@ -13,8 +13,8 @@ from qjump_mn.toolbox.tree import host_program
 
 
 def files() -> dict[str, Path]:
-    """What git would commit of the checkout, by name, but for a machine file and wheels that lie in it.
-    Raises MachineError where there is no git or no repository."""
+    """What git would commit of the checkout, by name, but for a machine file and wheels that lie in
+    it. Raises MachineError where there is no git or no repository."""
     root = environment.CHECKOUT
     ignored = [f"--exclude={pattern}" for pattern in (machines.BESIDE, installation.WHEELS)]
     argv = [host_program("git"), "-C", str(root), "ls-files", "-coz", "--exclude-standard", *ignored]

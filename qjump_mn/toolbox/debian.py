@@ -1,8 +1,8 @@
-"""The Debian packages of the kernel modules and of tc's plugins: `qjump-mn machine package [FOLDER]` puts
-them into the folder.
+"""The Debian packages of the kernel modules and of tc's plugins: `qjump-mn machine package
+[FOLDER]` puts them into the folder.
 
-What is in them says kmod-patches/debian. They are built in a tree of their own, not in the toolbox, whose
-packages are the image's identity.
+What is in them says kmod-patches/debian. They are built in a tree of their own, not in the toolbox,
+whose packages are the image's identity.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _recipe(source: Path) -> build.Recipe:
 def packages_of(
     source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None
 ) -> list[Path]:
-    """The packages of another copy of kmod-patches, built now, in a new folder. The same sources and tree
-    give the same bytes."""
+    """The packages of another copy of kmod-patches, built now, in a new folder. The same sources
+    and tree give the same bytes."""
     build.compiled(tree(progress), _recipe(source), folder)
     return sorted(folder.glob("*.deb"))
 

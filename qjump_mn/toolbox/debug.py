@@ -1,8 +1,8 @@
-"""The debug kernels: Debian's source, built with what finds memory errors, leaks and wrong locking, and once
-more with what finds data races; see docs/debug-kernel.md.
+"""The debug kernels: Debian's source, built with what finds memory errors, leaks and wrong locking,
+and once more with what finds data races; see docs/debug-kernel.md.
 
-For tests of the kernel modules only. Their instructions cost several times those of the kernel that is
-measured, so no time they show is a result.
+For tests of the kernel modules only. Their instructions cost several times those of the kernel that
+is measured, so no time they show is a result.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from qjump_mn.toolbox import make_tree
 from qjump_mn.toolbox.tree import Tree
 
 SUITE = "debug"
-"""The name of the one for errors of memory, locks and lifetimes, where a kernel's suite is asked for."""
+"""The name of the one for errors of memory, locks and lifetimes, where a kernel's suite is asked
+for."""
 
 RACES = "races"
 """The name of the one for data races: KCSAN, which excludes KASAN."""
 
 MEMORY_MB = 2048
-"""What a guest with either needs: KASAN keeps an eighth of the memory for itself, and freed memory in
-quarantine."""
+"""What a guest with either needs: KASAN keeps an eighth of the memory for itself, and freed memory
+in quarantine."""
 
 _FOLDER = Path(__file__).parent
 CONFIGS = {
@@ -62,8 +63,8 @@ done
 
 
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
-    """A tree with one of the debug kernels and what modules for it are built with, from the cache or built
-    now. Raises as `toolbox` does."""
+    """A tree with one of the debug kernels and what modules for it are built with, from the cache
+    or built now. Raises as `toolbox` does."""
     config = b"".join(path.read_bytes() for path in CONFIGS[suite])
     lock = locks.read(SUITE)
     key = cache.hash_of(config, _BUILD, lock.identity)

@@ -1,5 +1,5 @@
-"""A disk from which a computer boots a tree, made without loop devices and mounts: mke2fs copies the tree
-into its file system, and GRUB's two images are put before it."""
+"""A disk from which a computer boots a tree, made without loop devices and mounts: mke2fs copies
+the tree into its file system, and GRUB's two images are put before it."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ update-initramfs -c -k all
 
 
 def install(system: Tree, name: str, public_key: str) -> None:
-    """Give a tree what an installed system has: a user, a network and a boot loader's menu. ``name`` is the
-    computer's. Raises MachineError with what failed."""
+    """Give a tree what an installed system has: a user, a network and a boot loader's menu.
+    ``name`` is the computer's. Raises MachineError with what failed."""
     release = system.kernel_release
     files = {
         "etc/hostname": f"{name}\n",
@@ -93,8 +93,8 @@ def put(system: Tree, files: dict[str, str]) -> None:
 
 
 def write(tools: Tree, system: Tree, image: Path, size_gib: int) -> None:
-    """Write a disk in the format qcow2 with the system on its only partition, by the programs of the tree
-    ``tools``: mke2fs, grub-mkimage, qemu-img. Raises MachineError with what failed."""
+    """Write a disk in the format qcow2 with the system on its only partition, by the programs of
+    the tree ``tools``: mke2fs, grub-mkimage, qemu-img. Raises MachineError with what failed."""
     shutil.copytree(tools.root / _GRUB, system.root / "boot/grub/i386-pc")
     disk, core, grub = image.with_suffix(".raw"), image.with_suffix(".core"), tools.root / _GRUB
     with disk.open("wb") as file:

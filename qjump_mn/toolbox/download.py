@@ -1,7 +1,7 @@
 """Files from the network: had, or given up where nothing comes any more.
 
-A mirror that is gone refuses. One that hangs takes connections and is silent, or sends a byte now and then:
-who waits for it with each of hundreds of files waits for hours.
+A mirror that is gone refuses. One that hangs takes connections and is silent, or sends a byte now
+and then: who waits for it with each of hundreds of files waits for hours.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _NOT_THERE = (400, 403, 404, 410)
 
 
 class FetchError(Exception):
-    """The other side has no file for us: ``is_final`` where asking again is of no use, ``was_silent`` where
-    it kept us waiting."""
+    """The other side has no file for us: ``is_final`` where asking again is of no use,
+    ``was_silent`` where it kept us waiting."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error) or type(error).__name__)

@@ -1,11 +1,12 @@
 """A lock: all Debian packages that a tree is made of, each by the hash of its file.
 
-A file of locks/ has one word and its value a line: `suite`, the release; `variant`, mmdebstrap's (`extract`
-installs nothing), or `source` for a source package (sources.py); `architecture`, Debian's word for the
-processor, amd64 if there is none (`amd64,arm64`: packages of both, run on the first); `time`, when a mirror
-had all of it, as the archive of old packages writes times; `ask`, a package that is wanted; `have`, one that
-is there then: name, version, architecture, bytes and SHA-256 of its file, and the file's path, of which the
-first folder says which of Debian's archives it is from.
+A file of locks/ has one word and its value a line: `suite`, the release; `variant`, mmdebstrap's
+(`extract` installs nothing), or `source` for a source package (sources.py); `architecture`,
+Debian's word for the processor, amd64 if there is none (`amd64,arm64`: packages of both, run on the
+first); `time`, when a mirror had all of it, as the archive of old packages writes times; `ask`, a
+package that is wanted; `have`, one that is there then: name, version, architecture, bytes and
+SHA-256 of its file, and the file's path, of which the first folder says which of Debian's archives
+it is from.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Package:
 
 @dataclass(frozen=True)
 class Locked:
-    """A locked package and its file: `size_bytes` long, with the hash `sha256`, at `path` of the archives."""
+    """A locked package and its file: `size_bytes` long, with the hash `sha256`, at `path` of the
+    archives."""
 
     package: Package
     size_bytes: int

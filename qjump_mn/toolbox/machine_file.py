@@ -1,8 +1,9 @@
-"""The machine as one file: kernel, initramfs and simulator; for arm64 the machine around guests, too.
+"""The machine as one file: kernel, initramfs and simulator; for arm64 the machine around guests,
+too.
 
-It is a tar archive, compressed by the toolbox's own xz, whose members stand in the order of their names and
-have neither times nor owners: the same machine is the same file, bit for bit. `machine.json` comes first and
-has the hash of every other member.
+It is a tar archive, compressed by the toolbox's own xz, whose members stand in the order of their
+names and have neither times nor owners: the same machine is the same file, bit for bit.
+`machine.json` comes first and has the hash of every other member.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ with lzma.open(sys.stdout.buffer, "w") as file:
 
 
 class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is said of a machine in itself: Debian's ``packages``, name=version, that it is made of, and the
-    SHA-256 of each of its ``files``; ``release`` is the kernel's."""
+    """What is said of a machine in itself: Debian's ``packages``, name=version, that it is made of,
+    and the SHA-256 of each of its ``files``; ``release`` is the kernel's."""
 
     packages: list[str]
     packages_sha256: str
@@ -47,8 +48,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def parts(kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None) -> dict[str, Path]:
-    """The files of a machine by the names of its members; ``outer`` is the folder of the machine around its
-    guests, where that is needed."""
+    """The files of a machine by the names of its members; ``outer`` is the folder of the machine
+    around its guests, where that is needed."""
     found = {KERNEL: kernel, INITRD: initrd}
     if outer:
         found |= {f"{OUTER}/{name}": outer / name for name in (KERNEL, INITRD)}
@@ -80,7 +81,8 @@ def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> 
 
 
 def _archive(found: Mapping[str, Path], facts: Facts, file: IO[bytes]) -> None:
-    """Write the parts, and what is said of them, as a tar archive: the same bytes for the same parts."""
+    """Write the parts, and what is said of them, as a tar archive: the same bytes for the same
+    parts."""
     with tarfile.open(fileobj=file, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
         text = msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=1)
         archive.addfile(_member(FACTS, len(text)), io.BytesIO(text))
@@ -92,8 +94,9 @@ def _archive(found: Mapping[str, Path], facts: Facts, file: IO[bytes]) -> None:
 
 
 def unpack(path: Path, folder: Path) -> Facts:
-    """Unpack a machine file into an empty folder; what it says of itself. Raises MachineError where it is
-    none, is cut short or has members that it must not have, and OSError where it cannot be written."""
+    """Unpack a machine file into an empty folder; what it says of itself. Raises MachineError where
+    it is none, is cut short or has members that it must not have, and OSError where it cannot be
+    written."""
     facts = None
     try:
         with lzma.open(path) as file, tarfile.open(fileobj=cast(IO[bytes], file), mode="r|") as archive:

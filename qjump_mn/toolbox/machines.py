@@ -1,8 +1,9 @@
 """The reference machine by its name, which is the hash of its file; and where that may come from.
 
-There is a file for each processor that a host may have, of which the simulator is for that one. machine.lock
-says their names, what Debian's packages and our sources were when they were made, and where a file may be
-had. Where these are otherwise now, the machine is another one, and is made of packages.
+There is a file for each processor that a host may have, of which the simulator is for that one.
+machine.lock says their names, what Debian's packages and our sources were when they were made, and
+where a file may be had. Where these are otherwise now, the machine is another one, and is made of
+packages.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ Progress = Callable[[str], None]
 
 
 class LockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The file for one kind of host: ``made_of`` has the hashes of what it alone is made of, ``places`` are
-    addresses of it."""
+    """The file for one kind of host: ``made_of`` has the hashes of what it alone is made of,
+    ``places`` are addresses of it."""
 
     sha256: str
     size_bytes: int
@@ -56,9 +57,11 @@ class LockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``files`` are by the processors of hosts; ``made_of`` has a hash of each part, as :func:`made_of` does.
+    """``files`` are by the processors of hosts; ``made_of`` has a hash of each part, as
+    :func:`made_of` does.
 
-    ``image`` stands for the machine in a run: the same on every host, and when it is made of packages.
+    ``image`` stands for the machine in a run: the same on every host, and when it is made of
+    packages.
     """
 
     files: dict[str, LockedFile]
@@ -87,8 +90,8 @@ def read() -> MachineLock:
 
 
 def made_of() -> dict[str, str]:
-    """The hashes of what a machine is made of now. Words about it do not count, nor how our code makes it:
-    what that makes is in the identity of the image."""
+    """The hashes of what a machine is made of now. Words about it do not count, nor how our code
+    makes it: what that makes is in the identity of the image."""
     locked = {what: cache.hash_of(locks.read(lock).identity) for what, lock in _LOCKS.items()}
     return (
         locked
@@ -102,7 +105,8 @@ def made_of() -> dict[str, str]:
 
 
 def differences(lock: MachineLock) -> list[str]:
-    """What the checkout's machine, for this host, is made of otherwise than the reference, by name."""
+    """What the checkout's machine, for this host, is made of otherwise than the reference, by
+    name."""
     now, then = made_of(), lock.made_of
     if processors.here() == processors.AARCH64.name and (file := lock.files.get(processors.here())):
         now, then = now | arm64.made_of(), then | file.made_of
@@ -110,21 +114,23 @@ def differences(lock: MachineLock) -> list[str]:
 
 
 def reference(progress: Progress = lambda line: None) -> Path | None:
-    """The unpacked reference machine: from the cache, or from a file if one is named or nothing has been made
-    of packages yet; None where it is none of these. Raises MachineError as :func:`given` does."""
+    """The unpacked reference machine: from the cache, or from a file if one is named or nothing has
+    been made of packages yet; None where it is none of these. Raises MachineError as :func:`given`
+    does."""
     wants_file = bool(os.environ.get(VARIABLE)) or toolbox.found() is None
     return found() or (given(progress) if wants_file else None)
 
 
 def is_at_hand() -> bool:
-    """Whether there is a machine, or the toolbox, which takes longest to build, or a file to take it from."""
+    """Whether there is a machine, or the toolbox, which takes longest to build, or a file to take
+    it from."""
     is_given = bool(os.environ.get(VARIABLE)) or any(_beside())
     return is_given or toolbox.found() is not None or found() is not None
 
 
 def simulator_package(progress: Progress = lambda line: None) -> Path:
-    """The folder from which Python imports `qjump_sim`: the reference machine's, else one built now. Raises
-    MachineError as :func:`reference` and `simulator.package` do."""
+    """The folder from which Python imports `qjump_sim`: the reference machine's, else one built
+    now. Raises MachineError as :func:`reference` and `simulator.package` do."""
     with cache.sentences():
         machine = reference(progress)
         return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
@@ -148,8 +154,8 @@ def found() -> Path | None:
 
 
 def given(progress: Progress = lambda line: None) -> Path | None:
-    """The reference machine from a file, unpacked into the cache now; None if there is no file, or the
-    checkout's machine is another one.
+    """The reference machine from a file, unpacked into the cache now; None if there is no file, or
+    the checkout's machine is another one.
 
     Raises MachineError for a file in $QJUMP_MN_MACHINE that is not it.
     """
@@ -171,8 +177,8 @@ def given(progress: Progress = lambda line: None) -> Path | None:
 
 
 def taken(place: str, progress: Progress = lambda line: None) -> Path:
-    """The reference machine out of the file at a path or an address, in the cache. Raises MachineError for
-    any other file."""
+    """The reference machine out of the file at a path or an address, in the cache. Raises
+    MachineError for any other file."""
     lock = read()
 
     def fill(folder: Path) -> None:
@@ -197,8 +203,8 @@ def facts(folder: Path) -> Facts:
 
 
 def name_reference(paths: Mapping[str, Path], image: str) -> MachineLock:
-    """Write machine.lock: the files, by the processors of hosts, are the reference machine, made of what
-    there is now; ``image`` stands for it in a run."""
+    """Write machine.lock: the files, by the processors of hosts, are the reference machine, made of
+    what there is now; ``image`` stands for it in a run."""
     before = read().files if LOCK.exists() else {}
     own = {processors.AARCH64.name: arm64.made_of()}
     files = {

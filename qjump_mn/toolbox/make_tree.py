@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn.errors import MachineError
 from qjump_mn.install import environment
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.toolbox import mirrors, origins, packages, processors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import host_program
@@ -36,8 +36,8 @@ _NO_ROOM = (os.strerror(errno.ENOSPC), "don't have enough free space")
 
 
 def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
-    """Make the tree ``root`` of the lock's packages. Raises GoneError where one of them can be had nowhere,
-    and MachineError with what making a tree needs."""
+    """Make the tree ``root`` of the lock's packages. Raises GoneError where one of them can be had
+    nowhere, and MachineError with what making a tree needs."""
     _check()
     files = root.with_name("packages")
     origins.note(root.parent, packages.gather(lock, files, progress))
@@ -49,8 +49,8 @@ def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
 
 
 def newest(lock: Lock, root: Path, progress: Callable[[str], None], *more: str) -> None:
-    """Make the tree ``root`` of what the mirror has now of the packages that the lock asks for. Raises as
-    :func:`locked` does."""
+    """Make the tree ``root`` of what the mirror has now of the packages that the lock asks for.
+    Raises as :func:`locked` does."""
     _check()
     sources = mirrors.lines(lock.suite)
     now = datetime.datetime.now(datetime.UTC).date()
@@ -74,8 +74,9 @@ def refusal() -> str:
 
 
 def by_sudo(*options: str) -> bool:
-    """Have root build the machine, where bootstrap has found that this user has sudo; whether it was built.
-    ``options`` are those of ``machine build``. Raises MachineError where root could not."""
+    """Have root build the machine, where bootstrap has found that this user has sudo; whether it
+    was built. ``options`` are those of ``machine build``. Raises MachineError where root could
+    not."""
     if os.geteuid() == 0 or not os.environ.get(SUDO) or refusal():
         return False
     argv = [str(environment.CHECKOUT / "bootstrap"), "--by-sudo", "machine", "build", *options]
@@ -109,7 +110,7 @@ def _mmdebstrap(
     progress(f"unpacking Debian {lock.suite} for {lock.name}, about a minute")
     lines: list[str] = []
     with subprocess.Popen(
-        leashed([host_program("unshare"), *isolated, *argv]),
+        wrap_command([host_program("unshare"), *isolated, *argv]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

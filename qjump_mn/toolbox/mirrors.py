@@ -1,4 +1,5 @@
-"""Where Debian's packages come from: the mirrors that this machine uses, and the archive of old ones."""
+"""Where Debian's packages come from: the mirrors that this machine uses, and the archive of old
+ones."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ BACKPORTS = "-backports"
 """Such a suite holds a few packages only and is used together with the release that it is for."""
 
 ARCHIVE = "https://snapshot.debian.org/archive"
-"""Every package that Debian ever had, by the time at which it had it; $QJUMP_MN_ARCHIVE instead, or nothing
-where that is empty."""
+"""Every package that Debian ever had, by the time at which it had it; $QJUMP_MN_ARCHIVE instead, or
+nothing where that is empty."""
 
 
 def lines(suite: str) -> list[str]:
-    """mmdebstrap's mirror arguments: $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else those
-    that a Debian host uses itself, else none, which is mmdebstrap's own default."""
+    """mmdebstrap's mirror arguments: $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else
+    those that a Debian host uses itself, else none, which is mmdebstrap's own default."""
     chosen = os.environ.get("QJUMP_MN_MIRROR")
     if chosen:
         return [line.strip() for line in chosen.splitlines() if line.strip()]
@@ -43,8 +44,8 @@ def lines(suite: str) -> list[str]:
 
 
 def addresses(suite: str) -> list[str]:
-    """The addresses of the mirrors, each once and without a slash at its end; none where neither this machine
-    nor its user names one."""
+    """The addresses of the mirrors, each once and without a slash at its end; none where neither
+    this machine nor its user names one."""
     found = [match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))]
     found = [re.sub(r"^copy:", "file:", address) for address in found]  # apt's word for files that it copies
     return list(dict.fromkeys(found))

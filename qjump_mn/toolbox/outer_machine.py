@@ -1,8 +1,8 @@
-"""The machine around a guest where the host is no x86-64 Linux: Debian's kernel for clouds, which has all
-that is needed built in, and an initramfs of ours with busybox.
+"""The machine around a guest where the host is no x86-64 Linux: Debian's kernel for clouds, which
+has all that is needed built in, and an initramfs of ours with busybox.
 
-guest/outer.py adds the files of an instance of Linux as a program to the initramfs, and boots it; it starts
-that and ends with it.
+guest/outer.py adds the files of an instance of Linux as a program to the initramfs, and boots it;
+it starts that and ends with it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LOCK = "outer"
 """The lock of its Debian packages."""
 
 PROGRAM, IMAGE, INPUT, WORDS = "instance/linux", "instance/initrd", "instance/in", "instance/words"
-"""What is added for a guest: its kernel, initramfs and input, and its kernel's command line, a word a
-line."""
+"""What is added for a guest: its kernel, initramfs and input, and its kernel's command line, a word
+a line."""
 
 OUTPUT, LOG, STATUS = 1, 2, 3
 """The ports of the virtual serial line to which its output, its console and its status go."""
@@ -46,7 +46,8 @@ box reboot -f
 
 
 def machine(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder with its kernel and initramfs, from the cache or made now. Raises as `toolbox.made` does."""
+    """The folder with its kernel and initramfs, from the cache or made now. Raises as
+    `toolbox.made` does."""
 
     def build(folder: Path) -> None:
         root = toolbox.made(LOCK, progress).root

@@ -1,4 +1,5 @@
-"""The files of locked packages: had by their hash from a mirror, or from the archive of old ones."""
+"""The files of locked packages: had by their hash from a mirror, or from the archive of old
+ones."""
 
 from __future__ import annotations
 
@@ -34,11 +35,12 @@ class GoneError(MachineError):
 
 
 def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
-    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads;
-    where they came from, in words.
+    """Put the file of every package of the lock into ``folder``, with the list of them that apt
+    reads; where they came from, in words.
 
-    Each is looked for at the mirrors, then in the archive of old packages by the lock's time. Raises
-    GoneError if one is at none of them with its hash, and OSError where it cannot be written.
+    Each is looked for at the mirrors, then in the archive of old packages by the lock's time.
+    Raises GoneError if one is at none of them with its hash, and OSError where it cannot be
+    written.
     """
     folder.mkdir()
     total_mb = sum(one.size_bytes for one in lock.have) >> 20
@@ -63,9 +65,9 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
 
 
 def index(folder: Path, release: str) -> None:
-    """Make a repository of a release of Debian of the package files below the folder: apt's line for it is
-    `deb [trusted=yes] copy:FOLDER ./`. mmdebstrap takes a release's essential packages by the release's
-    name."""
+    """Make a repository of a release of Debian of the package files below the folder: apt's line
+    for it is `deb [trusted=yes] copy:FOLDER ./`. mmdebstrap takes a release's essential packages by
+    the release's name."""
     stanzas = "\n".join(_stanza(folder, path) for path in sorted(folder.rglob("*.deb")))
     (folder / "Packages").write_text(stanzas)
     sha256, size = cache.hash_of_file(folder / "Packages"), (folder / "Packages").stat().st_size
@@ -114,8 +116,8 @@ class _Search:
         return None
 
     def _fetched(self, address: str, target: Path, one: Locked) -> bool | None:
-        """Whether the file is at the address, and then it is written; None where the answer is none, or cut
-        short."""
+        """Whether the file is at the address, and then it is written; None where the answer is
+        none, or cut short."""
         digest, left, was_silent = hashlib.sha256(), one.size_bytes, False
         try:
             with target.open("wb") as file:

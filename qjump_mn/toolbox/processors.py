@@ -1,5 +1,5 @@
-"""The processors of hosts. The guest needs an x86-64, which elsewhere QEMU is; the simulator is built for
-each of these."""
+"""The processors of hosts. The guest needs an x86-64, which elsewhere QEMU is; the simulator is
+built for each of these."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from qjump_mn.errors import UsageError
 
 @dataclass(frozen=True)
 class Processor:
-    """A host's processor: as the kernel calls it (`uname -m`) and as Debian does; in a tree of programs for
-    it, what starts every program, and the folder of what they load."""
+    """A host's processor: as the kernel calls it (`uname -m`) and as Debian does; in a tree of
+    programs for it, what starts every program, and the folder of what they load."""
 
     name: str
     debian: str
@@ -32,7 +32,8 @@ def here() -> str:
 
 
 def named(word: str) -> Processor:
-    """The processor with that name, the kernel's or Debian's. Raises UsageError if it is none of ours."""
+    """The processor with that name, the kernel's or Debian's. Raises UsageError if it is none of
+    ours."""
     for one in ALL:
         if word in (one.name, one.debian):
             return one

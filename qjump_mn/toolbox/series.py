@@ -1,8 +1,8 @@
-"""What kmod-patches/series writes patches against, and what such patches are judged by: Debian's source of
-Linux 7.x, configured as Debian's kernel is, and that of iproute2. For tests.
+"""What kmod-patches/series writes patches against, and what such patches are judged by: Debian's
+source of Linux 7.x, configured as Debian's kernel is, and that of iproute2. For tests.
 
-Of the kernel's source the C of drivers, file systems, sound and other architectures is left out: a module of
-net/sched is built without it.
+Of the kernel's source the C of drivers, file systems, sound and other architectures is left out: a
+module of net/sched is built without it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def tools(progress: Progress = lambda line: None) -> Tree:
 
 
 def kernel(progress: Progress = lambda line: None) -> Path:
-    """The folder with the kernel's source, ready for one module to be built, from the cache or made now.
-    Raises as `tools` does."""
+    """The folder with the kernel's source, ready for one module to be built, from the cache or made
+    now. Raises as `tools` does."""
     tree = tools(progress)
 
     def build(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""An unpacked Debian system, and programs that are run in it or from it."""
+"""Run programs inside, or from, an unpacked Debian system."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.toolbox import processors
 from qjump_mn.toolbox.lock import Package
 from qjump_mn.toolbox.processors import Processor
 
 _NO_PROGRAM = 126
-"""The least status of a program that could not be started or was ended by a signal, as a shell has it."""
+"""The least status of a program that could not be started or was ended by a signal, as a shell has
+it."""
 
 _ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
@@ -31,8 +32,8 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Tree:
-    """An unpacked Debian system. `root` is its top folder, `built` a hash of what was built in it and is in
-    no package."""
+    """An unpacked Debian system. `root` is its top folder, `built` a hash of what was built in it
+    and is in no package."""
 
     root: Path
     built: str = ""
@@ -58,8 +59,8 @@ class Tree:
 
     @cached_property
     def kernel_release(self) -> str:
-        """The release of the one kernel in it, such as 6.12.107+deb13-amd64. Raises MachineError when there
-        is none."""
+        """The release of the one kernel in it, such as 6.12.107+deb13-amd64. Raises MachineError
+        when there is none."""
         releases = sorted(
             path.name for path in (self.root / "usr/lib/modules").glob("*") if (path / "modules.dep").exists()
         )
@@ -78,11 +79,11 @@ class Tree:
         return processors.of_tree(self.root)
 
     def program(self, path: str, *arguments: str) -> list[str]:
-        """The command line that runs a program of the tree from outside, on any distribution and without
-        root.
+        """The command line that runs a program of the tree from outside, on any distribution and
+        without root.
 
-        The tree's own loader and libraries are used and nothing of the host's; the program's children would
-        be the host's.
+        The tree's own loader and libraries are used and nothing of the host's; the program's
+        children would be the host's.
         """
         return [
             str(self.root / self.processor.loader),
@@ -94,8 +95,10 @@ class Tree:
         ]
 
     def output(self, path: str, *arguments: str) -> str:
-        """What a program of the tree prints that is run from outside. Raises MachineError with its last words
-        where it cannot be run or fails."""
+        """Run a program of the tree from outside, and return what it prints.
+
+        Raises MachineError with its last line if it cannot be started or fails.
+        """
         argv = self.program(path, *arguments)
         try:
             done = subprocess.run(argv, capture_output=True, text=True, errors="replace")
@@ -115,34 +118,17 @@ class Tree:
         *,
         online: bool = False,
     ) -> str:
-        """Run a program inside the tree, with `folder` as its working folder /build; returns what it printed.
+        """Run a program inside the tree, with `folder` as its working folder /build; returns what
+        it printed.
 
-        As root by chroot in a mount namespace of its own, so that nothing stays mounted whatever happens;
-        without root in a user namespace. `environment` is added to a fixed one; `online` lets it find names
-        as the host does. Raises MachineError with the program's last lines when it fails.
+        As root by chroot in a mount namespace of its own, so that nothing stays mounted whatever
+        happens; without root in a user namespace. `environment` is added to a fixed one; `online`
+        lets it find names as the host does. Raises MachineError with the program's last lines when
+        it fails.
         """
-        # objtool of 7.x reads its stack limit in /proc.
-        mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'
-        if online:  # the tree's own file is a copy from when it was built
-            mounts += ' && mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
-        script = (
-            mounts
-            + ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
-        )
-        who = [] if os.geteuid() == 0 else ["--map-root-user"]
-        unshare = [
-            host_program("unshare"),
-            *who,
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ]
+        argv_inside = self._enter(argv, folder, online=online)
         done = subprocess.run(
-            leashed([*unshare, str(folder), str(self.root), *argv]),
+            wrap_command(argv_inside),
             env={**_ENVIRONMENT, **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace",
@@ -157,9 +143,23 @@ class Tree:
             )
         return done.stdout
 
+    def _enter(self, argv: Sequence[str], folder: Path, *, online: bool) -> list[str]:
+        """Return the command line that runs `argv` inside the tree."""
+        # objtool of 7.x reads its stack limit in /proc.
+        mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'
+        if online:  # the tree's own file is a copy from when it was built
+            mounts += ' && mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
+        script = (
+            mounts
+            + ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
+        )
+        user = [] if os.geteuid() == 0 else ["--map-root-user"]
+        unshare = [host_program("unshare"), *user, "--mount", "--propagation", "private"]
+        return [*unshare, "sh", "-c", script, "sh", str(folder), str(self.root), *argv]
+
 
 def host_program(name: str) -> str:
-    """The path of a program of this machine. Raises MachineError where it is not installed."""
+    """Return the path of a program of this machine. Raises MachineError if it is not installed."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
         raise MachineError(f"{name} is not installed: run `./bootstrap`, or `apt-get install {name}`")

@@ -54,7 +54,7 @@ def told(plan: Plan, medians: Sequence[float], silent: Sequence[int] = ()) -> tu
     ]
     values = measured(2)["qjump"]
     trial = TrialMeasures("qjump", 1, {"ping": dict(values["ping"])}, {})
-    return margins.told(plan, verdicts.judge(plan, [trial], []), runs)
+    return margins.add_margins(plan, verdicts.judge(plan, [trial], []), runs)
 
 
 def test_a_claim_that_less_buffer_breaks_is_told_so() -> None:

@@ -240,12 +240,16 @@ def test_a_direction_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("published", "size", "sentence"),
     [
-        (RATIO, {"factor": 0.9}, "give a factor of at least 1"),
-        (RATIO, {"factor": float("nan")}, "give a factor of at least 1"),
-        (RATIO, {"because": ""}, "say because of what"),
+        (RATIO, {"factor": 0.9}, "set `factor` to 1 or more"),
+        (RATIO, {"factor": float("nan")}, "set `factor` to 1 or more"),
+        (RATIO, {"because": ""}, "explain it in `because`"),
         ({"qjump.ping.p50_ms": 0.003}, {}, r"add to the table \[published\] what is missing"),
         ({**RATIO, "contended.ping.p50_ms": -1.0}, {}, "make no number above 0"),
-        ({**RATIO, "contended": 1.0}, {}, "published.contended: is no measure: write arm.workload.measure"),
+        (
+            {**RATIO, "contended": 1.0},
+            {},
+            "published.contended: is not a measure: write arm.workload.measure",
+        ),
     ],
 )
 def test_a_size_that_makes_no_sense_is_refused(

@@ -46,7 +46,7 @@ def request_of(experiment: str, *, backend: str = "") -> session.Request:
 
 
 def show(request: session.Request) -> None:
-    session.show(request, Console(file=io.StringIO()))
+    session.print_script(request, Console(file=io.StringIO()))
 
 
 def test_our_backends_have_their_registered_names() -> None:

@@ -156,7 +156,7 @@ def test_first_recorded_setting_is_restored(tmp_path: Path) -> None:
 def test_damaged_journal_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / host_claim.JOURNAL).write_bytes(b'{"mark": ')
     with pytest.raises(
-        MachineError, match=r"host\.json, which lists what a killed run left .* and remove that file$"
+        MachineError, match=r"host\.json, which lists what a killed run left, .* and remove that file$"
     ):
         host_claim.read(tmp_path / host_claim.JOURNAL)
 

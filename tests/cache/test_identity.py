@@ -116,10 +116,10 @@ def test_prose_in_every_source_moves_no_identity(
     ("name", "old", "new", "moved"),
     [
         ("kmod-patches/sch_qjump.c", "return", "return  2 *", {"Linux", "the plugins of tc"}),
-        ("kmod-patches/tc/q_qjump.c", "return", "return  2 *", {"the plugins of tc"}),
+        ("kmod-patches/tc/q_qjump.c", "return true", "return  2 * true", {"the plugins of tc"}),
         ("kernel/config", "CONFIG_HZ=250", "CONFIG_HZ=100", {"Linux"}),
         ("native/nsping/nsping.c", "return", "return  2 *", {"nsping"}),
-        ("native/barrier/src/ending.rs", "false", "true", {"barrier"}),
+        ("native/barrier/src/shutdown.rs", "false", "true", {"barrier"}),
         ("qjump_mn/executor/steps.py", "return", "return not", {"executor/steps.py"}),
         ("qjump_mn/guest/init.sh", "hostname guest", "hostname host", {"guest/init.sh"}),
         ("simulator/src/lib.rs", "pub mod", "mod", {"simulator"}),

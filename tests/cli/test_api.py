@@ -116,10 +116,10 @@ class Asked(Exception):
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def checked(plan: Plan, request: Request, _: object) -> None:
+    def checked_backend(plan: Plan, request: Request, _: object) -> None:
         raise Asked(plan, request)
 
-    monkeypatch.setattr(session, "checked", checked)
+    monkeypatch.setattr(session, "checked_backend", checked_backend)
 
 
 def test_an_argument_given_as_a_setting_is_named() -> None:
@@ -159,15 +159,18 @@ def test_values_of_python_are_settings_as_toml_has_them() -> None:
 @pytest.mark.parametrize(
     ("asked_for", "sentence"),
     [
-        ({"seed": "x"}, "seed: 'x' is no whole number: write seed=2"),
-        ({"replicates": "2"}, "replicates: '2' is no whole number: write replicates=2"),
-        ({"perturb": True}, "perturb: True is no whole number: write perturb=2"),
-        ({"arms": "idle"}, "arms: 'idle' is one text: write arms=['idle']"),
-        ({"settings": ["duration=2ms"]}, "settings: ['duration=2ms'] is no dict: write {'duration': '20ms'}"),
-        ({"settings": {"duration": None}}, "settings: 'duration' cannot be None: give a text, a number, "),
-        ({"arms": [1]}, "arms: 1 is no text"),
-        ({"backend": 3}, "backend: 3 is no text"),
-        ({"out": None}, "out: None is no path: write out='results'"),
+        ({"seed": "x"}, "seed: 'x' is not a whole number: write seed=2"),
+        ({"replicates": "2"}, "replicates: '2' is not a whole number: write replicates=2"),
+        ({"perturb": True}, "perturb: True is not a whole number: write perturb=2"),
+        ({"arms": "idle"}, "arms: 'idle' is a string, not a list: write arms=['idle']"),
+        (
+            {"settings": ["duration=2ms"]},
+            "settings: ['duration=2ms'] is not a dict: write {'duration': '20ms'}",
+        ),
+        ({"settings": {"duration": None}}, "settings: 'duration' cannot be None: use a string, a number, "),
+        ({"arms": [1]}, "arms: 1 is not a string"),
+        ({"backend": 3}, "backend: 3 is not a string"),
+        ({"out": None}, "out: None is not a path: write out='results'"),
     ],
 )
 def test_what_run_cannot_take_is_one_sentence(asked_for: dict[str, Any], sentence: str) -> None:
@@ -176,9 +179,9 @@ def test_what_run_cannot_take_is_one_sentence(asked_for: dict[str, Any], sentenc
 
 
 def test_what_is_not_even_a_name_is_one_sentence() -> None:
-    with pytest.raises(UsageError, match=r"^experiment: None is no text"):
+    with pytest.raises(UsageError, match=r"^experiment: None is not a string"):
         run(None)  # type: ignore[arg-type]  # as a notebook may
-    with pytest.raises(UsageError, match=r"^path: None is no path"):
+    with pytest.raises(UsageError, match=r"^path: None is not a path"):
         Run.load(None)  # type: ignore[arg-type]
 
 

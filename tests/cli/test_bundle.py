@@ -67,7 +67,7 @@ def bundle(tmp_path: Path) -> Path:
 
 def unpacked(path: Path, folder: Path) -> dict[str, bytes]:
     folder.mkdir()
-    archive.opened(path, folder)
+    archive.unpack(path, folder)
     return {
         file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()
     }
@@ -242,7 +242,7 @@ def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory)
     (fewer,) = of_plan(run=msgspec.structs.replace(ran, arms=ran.arms[:1]))
     assert fewer.startswith(f"{where}: arms.contended is nothing, there it is ")
     (other,) = of_plan(shown=msgspec.structs.replace(told.plan.shown, preset="no"))
-    no_plan = "which makes no plan of the run's command line: experiment 'fig3a' has no preset 'no': "
+    no_plan = "for which the run's command line makes no plan: experiment 'fig3a' has no preset 'no': "
     assert other.startswith(f"{where}, {no_plan}")
     asked = msgspec.structs.replace(told, argv=(*told.argv, "-s", "workloads.ping.payload=58B"))
     assert (
@@ -277,7 +277,7 @@ def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDir
         ("experiment = 'fig3a'\npreset = '10g'\nbackend = 'guest'", "is not for the guest"),
         (
             "experiment = 'fig3a'\npreset = 'smoke'\nschemes = ['ecn']\narms = ['idle']",
-            "--arms leaves out what --scheme ecn adds",
+            "--arms leaves out the arm that --scheme ecn adds",
         ),
         (
             "experiment = 'fig3a'\npreset = 'smoke'\nfree = ['sed']",
@@ -309,22 +309,22 @@ def evil(path: Path, *entries: tuple[str, bytes], mode: int = stat.S_IFREG | 0o6
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["../out"], "is no name of a bundle's file"),
-        (["trials/../../out"], "is no name of a bundle's file"),
-        (["/etc/out"], "is no name of a bundle's file"),
-        (["trials//out"], "is no name of a bundle's file"),
-        (["trials/./out"], "is no name of a bundle's file"),
-        (["trials\\..\\out"], "is no name of a bundle's file"),
-        (["trials/out/"], "is no name of a bundle's file"),
-        (["trials/a\nb"], "is no name of a bundle's file"),
-        (["trials/\u202eout"], "is no name of a bundle's file"),
-        (["trials/.hidden"], "is no name of a bundle's file"),
-        (["trials/" + "x" * 300], "is no name of a bundle's file"),
-        (["other.txt"], "is no name of a bundle's file"),
-        (["other/file"], "is no name of a bundle's file"),
+        (["../out"], "is not the name of a file in a bundle"),
+        (["trials/../../out"], "is not the name of a file in a bundle"),
+        (["/etc/out"], "is not the name of a file in a bundle"),
+        (["trials//out"], "is not the name of a file in a bundle"),
+        (["trials/./out"], "is not the name of a file in a bundle"),
+        (["trials\\..\\out"], "is not the name of a file in a bundle"),
+        (["trials/out/"], "is not the name of a file in a bundle"),
+        (["trials/a\nb"], "is not the name of a file in a bundle"),
+        (["trials/\u202eout"], "is not the name of a file in a bundle"),
+        (["trials/.hidden"], "is not the name of a file in a bundle"),
+        (["trials/" + "x" * 300], "is not the name of a file in a bundle"),
+        (["other.txt"], "is not the name of a file in a bundle"),
+        (["other/file"], "is not the name of a file in a bundle"),
         (["trials/a", "trials/a"], "has 'trials/a' twice"),
         (["trials/a", "trials/A"], "has 'trials/A' twice"),
-        (["trials/a", "trials/a/b"], "'trials/a' is a file and a folder"),
+        (["trials/a", "trials/a/b"], "'trials/a' is both a file and a folder"),
     ],
 )
 def test_names_that_no_bundle_has_are_refused(tmp_path: Path, names: list[str], told: str) -> None:
@@ -339,24 +339,24 @@ def test_names_that_no_bundle_has_are_refused(tmp_path: Path, names: list[str], 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, stat.S_IFCHR])
 def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: int) -> None:
     path = evil(tmp_path / "evil.zip", ("trials/a", b"/etc/passwd"), mode=kind | 0o777)
-    with pytest.raises(BundleError, match="'trials/a' is no plain file"):
+    with pytest.raises(BundleError, match="'trials/a' is not a plain file"):
         unpacked(path, tmp_path / "there")
 
 
 def test_more_than_a_bundle_may_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = evil(tmp_path / "bomb.zip", *((f"trials/{index}", bytes(10**6)) for index in range(5)))
     assert path.stat().st_size < 10_000
-    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
-    with pytest.raises(BundleError, match="would unpack to 4 MiB, 4 are the most"):
+    monkeypatch.setattr(archive, "MAX_BYTES", 4 << 20)
+    with pytest.raises(BundleError, match="would unpack to 4 MiB; a bundle has 4 at most"):
         unpacked(path, tmp_path / "there")
-    monkeypatch.setattr(archive, "MOST_FILES", 5)
-    with pytest.raises(BundleError, match="has 6 files, a bundle has 5 at most"):
+    monkeypatch.setattr(archive, "MAX_FILES", 5)
+    with pytest.raises(BundleError, match="has 6 files; a bundle has 5 at most"):
         unpacked(path, tmp_path / "more")
 
 
 def test_no_file_of_the_run_is_written_over(run: RunDirectory) -> None:
     before = (run.path / "manifest.json").read_bytes()
-    with pytest.raises(UsageError, match="lies in the run itself: name a file elsewhere"):
+    with pytest.raises(UsageError, match="is inside the run: name a file elsewhere"):
         writing.write(run.path, run.path / "manifest.json")
     assert (run.path / "manifest.json").read_bytes() == before
 
@@ -370,9 +370,9 @@ def test_a_damaged_file_is_one_sentence_of_the_analysis(run: RunDirectory) -> No
 
 
 def test_what_is_read_whole_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MOST_READ_BYTES", 1 << 20)
+    monkeypatch.setattr(archive, "MAX_READ_BYTES", 1 << 20)
     path = evil(tmp_path / "long.zip", ("report.html", bytes(2 << 20)))
-    with pytest.raises(BundleError, match=r"'report\.html' would have 2 MiB, 1 are the most"):
+    with pytest.raises(BundleError, match=r"'report\.html' would have 2 MiB; such a file has 1 at most"):
         unpacked(path, tmp_path / "there")
 
 
@@ -391,7 +391,7 @@ def test_a_file_that_is_longer_than_it_says_is_cut(tmp_path: Path) -> None:
     ("change", "told"),
     [
         (lambda there: there.pop(archive.SUMS), "has no SHA256SUMS"),
-        (lambda there: there.pop("trials/idle/1/DONE"), "trials/idle/1/DONE is gone"),
+        (lambda there: there.pop("trials/idle/1/DONE"), "trials/idle/1/DONE is missing"),
         (lambda there: there.update({"trials/more": b"x"}), "trials/more was added to it"),
         (lambda there: there.update({"manifest.json": b"{}"}), "manifest.json was changed"),
     ],
@@ -412,7 +412,7 @@ def test_a_bundle_that_was_packed_anew_is_told(
 LITTER = ("__MACOSX/._manifest.json", ".DS_Store", "trials/.DS_Store", "Thumbs.db", "fig/desktop.ini")
 
 
-@pytest.mark.parametrize("packing", archive.PACKINGS)
+@pytest.mark.parametrize("packing", archive.COMPRESSIONS)
 @pytest.mark.parametrize("top", ["", "fig3a-run (1)/", "Übung 3/"])
 def test_repacked_bundle_is_the_same_bundle(bundle: Path, tmp_path: Path, top: str, packing: int) -> None:
     original = unpacked(bundle, tmp_path / "original")
@@ -440,7 +440,7 @@ def test_bundle_packed_again_by_zip_is_read(bundle: Path, tmp_path: Path) -> Non
 )
 def test_litter_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
     path = evil(tmp_path / "evil.zip", (name, b""))
-    with pytest.raises(BundleError, match="is no name of a bundle's file"):
+    with pytest.raises(BundleError, match="is not the name of a file in a bundle"):
         unpacked(path, tmp_path / "there")
 
 
@@ -449,22 +449,22 @@ def test_top_folder_that_leads_out_is_refused(tmp_path: Path, top: str) -> None:
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as made:
         for name in ("trials/a", archive.SUMS):
             made.writestr(f"{top}/{name}", b"x")
-    with pytest.raises(BundleError, match="is no name of a bundle's file"):
+    with pytest.raises(BundleError, match="is not the name of a file in a bundle"):
         unpacked(tmp_path / "evil.zip", tmp_path / "there")
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
     for name, content in {"empty": b"", "text": b"hello", "half": b"PK\x03\x04" + bytes(40)}.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(BundleError, match="is no bundle, or a damaged one"):
+        with pytest.raises(BundleError, match="is not a bundle, or is damaged"):
             unpacked(tmp_path / name, tmp_path / f"{name}.there")
     with pytest.raises(BundleError, match="there is no bundle"):
-        archive.opened(tmp_path / "none", tmp_path)
+        archive.unpack(tmp_path / "none", tmp_path)
     with pytest.raises(BundleError, match="cannot be read: it is not a file"):
-        archive.opened(tmp_path, tmp_path)
+        archive.unpack(tmp_path, tmp_path)
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(BundleError, match="cannot be read: it is not a file"):
-        archive.opened(tmp_path / "fifo", tmp_path)
+        archive.unpack(tmp_path / "fifo", tmp_path)
 
 
 def mutated(content: bytes, chance: random.Random) -> bytes:
@@ -534,7 +534,7 @@ def test_a_report_that_says_something_else_is_told(
         findings = judge.judge(path, tmp_path / f"{name}.there", options_of)
         return next(part.lines() for part in findings.parts if part.name == "report")
 
-    assert report("one") == ["report: written anew, it is the bundle's, pictures apart"]
+    assert report("one") == ["report: written again, it is the bundle's, apart from pictures"]
     for name in ("report.md", "report.html"):
         (run.path / name).write_text((run.path / name).read_text().replace("latencies", "tortoises"))
     table = next((run.path / "fig").glob("*.csv"))
@@ -549,7 +549,7 @@ def test_a_report_that_says_something_else_is_told(
 
 def test_a_report_of_another_version_is_not_compared(judged: RunDirectory, tmp_path: Path) -> None:
     path = writing.write(judged.path, tmp_path / "one.zip")
-    assert "report: not compared, for another version of qjump-mn wrote it: read yours\n" in checked(path)[1]
+    assert "report: not compared, as another version of qjump-mn wrote it: read yours\n" in checked(path)[1]
 
 
 def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
@@ -562,7 +562,7 @@ def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
     assert "the run cannot be believed: gate: " in text
     assert (code, text.splitlines()[-1]) == (4, "not all is well: see above")
     code, text = checked(tmp_path / "one.zip", rerun=AGAIN)
-    assert (code, "not run again: the run is invalid; add --arms or --sample" in text) == (4, True)
+    assert (code, "not repeated: the run is invalid; add --arms or --sample" in text) == (4, True)
 
 
 def test_check_never_reruns_on_the_host_backend(run: RunDirectory, tmp_path: Path) -> None:

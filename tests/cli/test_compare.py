@@ -12,9 +12,8 @@ import pytest
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline
-from qjump_mn.cli import compare
+from qjump_mn.cli import compare, compare_figure
 from qjump_mn.errors import UsageError
-from qjump_mn.report.figures import overlay
 from qjump_mn.results import directory, manifest
 from qjump_mn.session import Request
 from tests.support import synthetic
@@ -65,7 +64,7 @@ def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
     assert re.search(r"\(1, 1 to 1\)$", row(text, "ping alone", "median"))
     found = re.search(r"\(([\d.]+), ([\d.]+) to ([\d.]+)\)$", row(text, "ping + iperf3", "median"))
     assert found and 0.7 < float(found[2]) <= float(found[1]) <= float(found[3]) < 1.0
-    assert text.endswith("and its 95 % interval\n")
+    assert text.endswith("with its 95 % interval\n")
 
 
 def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     path = made(tmp_path)
     text = shown(path, path)
-    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "from three seeds on" in text
+    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "with three seeds or more" in text
 
 
 def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:
@@ -131,14 +130,14 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
         verdicts.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
     )
     with pytest.raises(
-        UsageError, match=r"^the runs, of fig3a, have no measure of the same arm: there is noth"
+        UsageError, match=r"^the runs \(of fig3a\) cannot be compared: no arm was measured in all"
     ):
         shown(usual, other)
 
 
-@pytest.mark.parametrize("ending", overlay.ENDINGS)
+@pytest.mark.parametrize("ending", compare_figure.ENDINGS)
 def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tmp_path: Path) -> None:
-    overlay.write(compare.read([usual, small]), tmp_path / f"both{ending}")
+    compare_figure.write(compare.read([usual, small]), tmp_path / f"both{ending}")
     content = (tmp_path / f"both{ending}").read_bytes()
     assert content.startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending])
 
@@ -146,11 +145,11 @@ def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tm
 def test_a_picture_that_cannot_be_is_refused(usual: Path, tmp_path: Path) -> None:
     runs = compare.read([usual, usual])
     with pytest.raises(UsageError, match=r"both\.gif does not end in \.png, \.svg or \.pdf: name a picture"):
-        overlay.write(runs, tmp_path / "both.gif")
+        compare_figure.write(runs, tmp_path / "both.gif")
     with pytest.raises(UsageError, match="cannot be written: no such file or directory"):
-        overlay.write(runs, tmp_path / "none/both.png")
+        compare_figure.write(runs, tmp_path / "none/both.png")
     copy = shutil.copytree(usual, tmp_path / "copy")
     for data in copy.glob("trials/*/*/data/ping.parquet"):
         data.unlink()
     with pytest.raises(UsageError, match="no latencies of the same arm: there is nothing to draw"):
-        overlay.write(compare.read([usual, copy]), tmp_path / "both.png")
+        compare_figure.write(compare.read([usual, copy]), tmp_path / "both.png")

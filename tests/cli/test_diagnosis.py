@@ -16,7 +16,7 @@ from qjump_mn.cli import doctor
 from qjump_mn.cli.doctor import Finding, State
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import outer
-from qjump_mn.process import leash
+from qjump_mn.process import die_with_parent
 from qjump_mn.toolbox import machines, processors
 
 _boot = doctor._boot
@@ -37,7 +37,10 @@ def test_what_is_well_is_told_with_the_backend() -> None:
     code, text = said()
     assert code == 0
     assert "\nok       guest: runs a job\n" in text
-    assert text.endswith("in them\nexperiments run here\n") and "\nbackend guest: the usual one: " in text
+    assert (
+        text.endswith("whatever else this machine does\nexperiments run here\n")
+        and "\nbackend guest: the usual one: " in text
+    )
 
 
 def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,13 +55,13 @@ def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(doctor, "_boot", boot)
     doctor.report(Console(file=text, width=300, highlight=False, soft_wrap=True))
     assert "ok       processors: " in before[0] and before[0].endswith(
-        "         starts a guest, 15 s at most\n"
+        "         starting a guest, which takes 15 s at most\n"
     )
 
 
 def test_missing_programs_of_util_linux_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "util-linux" not in said()[1]
-    monkeypatch.setattr(leash, "missing", lambda: ["setpriv", "chrt"])
+    monkeypatch.setattr(die_with_parent, "missing", lambda: ["setpriv", "chrt"])
     code, text = said()
     assert code == 3
     assert "\nmissing  util-linux: no setpriv, no chrt\n         install util-linux\n" in text
@@ -67,7 +70,7 @@ def test_missing_programs_of_util_linux_are_named(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("memory_mib", "code", "last"),
     [
-        (10**6, 0, "nothing is missing, but this machine is too busy to show that experiments run here"),
+        (10**6, 0, "nothing is missing, but this machine is too busy to try an experiment"),
         (0, MachineError.exit_code, "experiments do not run here yet: see above"),
     ],
 )
@@ -108,9 +111,9 @@ def test_a_machine_around_the_guest_is_told_and_not_tried(
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     code, text = said()
-    assert code == (0 if is_installed else MachineError.exit_code) and "starts a guest" not in text
+    assert code == (0 if is_installed else MachineError.exit_code) and "starting a guest" not in text
     if is_installed:
-        assert f"\nok       guest: is here, and runs in {tmp_path}/{outer.QEMU}, which takes some" in text
+        assert f"\nok       guest: is here, and runs in {tmp_path}/{outer.QEMU}, which takes about" in text
     else:
         assert re.search(r"\nmissing  guest: on aarch64 .* not installed: run `apt-get install .*\nno", text)
 

@@ -230,7 +230,7 @@ def test_class_of_root_is_a_table(good: Path, tmp_path: Path, open_folder: Path)
     assert done.returncode == 1, done
     lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()[-4:]]
     assert lines == [
-        ["=c.zip", "not a bundle   =c.zip is no bundle, or a damaged one: File is not a zip file"],
+        ["=c.zip", "not a bundle   =c.zip is not a bundle, or is damaged: File is not a zip file"],
         ["a.zip", "nothing found"],
         ["b.zip", "not a bundle   b.zip cannot be read: it is not a file"],
         ["d.zip", "nothing found"],
@@ -292,7 +292,7 @@ def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: P
     )
     assert told["score"] == sum(test["max_score"] for test in told["tests"]) == 4
     (tmp_path / "text.zip").write_text("hello")
-    with pytest.raises(checking.RefusedError, match="is no bundle"):
+    with pytest.raises(checking.RefusedError, match="is not a bundle"):
         hand_ins.check(tmp_path / "text.zip", out, rerun=checking.NO_RERUN, table=tmp_path / "results.json")
     told = json.loads((tmp_path / "results.json").read_text())
     assert (told["score"], told["tests"][0]["status"]) == (0, "failed")

@@ -37,7 +37,7 @@ def test_what_an_experiment_shows_is_wrapped_below_its_heading() -> None:
 def test_a_narrow_terminal_leaves_room_for_words() -> None:
     lines = shown(40, "experiments")
     rows = lines[: lines.index("")]
-    assert max(map(len, rows)) == rows[0].index("what it shows") + listing.LEAST
+    assert max(map(len, rows)) == rows[0].index("what it shows") + listing.MIN_WIDTH
 
 
 def test_one_of_the_tables_is_shown() -> None:

@@ -83,14 +83,14 @@ def test_a_misspelt_command_is_no_experiment() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--arms", ","), "--arms: ',' names none"),
-        (("--arms", ""), "--arms: '' names none: write one or more"),
-        (("--scheme", " "), "--scheme: ' ' names none"),
+        (("--arms", ","), "--arms: ',' has no name"),
+        (("--arms", ""), "--arms: '' has no name: write one or more"),
+        (("--scheme", " "), "--scheme: ' ' has no name"),
         (
             ("--scheme", "ecn", "--arms", "idle"),
-            "--arms leaves out what --scheme ecn adds: name its arm, too",
+            "--arms leaves out the arm that --scheme ecn adds: add it",
         ),
-        (("--out", ""), "--out: it names no folder"),
+        (("--out", ""), "--out: the name of the folder is empty"),
     ],
 )
 def test_what_would_pass_for_something_else_is_refused(

@@ -303,7 +303,7 @@ def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.C
 
 def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "Judge", judging.Judge)
-    monkeypatch.setattr(judging, "of_ours", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
+    monkeypatch.setattr(judging, "wrap_module", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
     code, text = called(folder)
     assert (code, rows(text)["beta"]) == (5, ["run", "5"])
     with pytest.raises(LostError, match=r"its analysis was ended by SIGKILL, .*: run  qjump-mn report "):
@@ -378,11 +378,11 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-s", "duration=1s"], "-s cannot go with run all: name one experiment"),
-        (["--arms", "idle"], "--arms cannot go with run all"),
-        (["--scheme", "ecn"], "--scheme cannot go with run all"),
-        (["--backend", "guest"], "--backend cannot go with run all"),
-        (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot go with run all"),
+        (["-s", "duration=1s"], "-s cannot be used with run all: name one experiment"),
+        (["--arms", "idle"], "--arms cannot be used with run all"),
+        (["--scheme", "ecn"], "--scheme cannot be used with run all"),
+        (["--backend", "guest"], "--backend cannot be used with run all"),
+        (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot be used with run all"),
         (["--preset", "smok"], "no experiment has a preset 'smok': did you mean 'smoke'?"),
         (["--engine", "dask"], "--engine dask and --scheduler go together"),
     ],
@@ -397,7 +397,7 @@ def test_what_makes_no_sense_with_all_is_refused(options: list[str], sentence: s
 def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
     done = command("all", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "qjump-mn: --dry-run cannot go with run all: name one experiment\n"
+    assert done.stderr == "qjump-mn: --dry-run cannot be used with run all: name one experiment\n"
 
 
 def test_runs_of_an_experiment_are_not_those_of_another_name(

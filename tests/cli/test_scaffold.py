@@ -81,20 +81,20 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
         (
             "experiments",
             "mine",
-            r"^there is nothing called 'experiments' to make: did you mean 'experiment'\?",
+            r"^there is no template for 'experiments': did you mean 'experiment'\?",
         ),
         (
             "x",
             "mine",
-            r"^there is nothing called 'x' to make: known are experiment, scheme, topology, program$",
+            r"^there is no template for 'x': known are experiment, scheme, topology, program$",
         ),
         ("experiment", "a b", "new experiment: 'a b' is not a valid name: start with"),
         ("experiment", "../x", r"new experiment: '\.\./x' is not a valid name"),
-        ("experiment", "fig3a", r"experiment 'fig3a' is there already, .*/experiments/fig3a\.toml: take"),
-        ("experiment", "fig1a", "'fig1a' is another name of 'fig5': take another one"),
+        ("experiment", "fig3a", r"experiment 'fig3a' exists already, .*/experiments/fig3a\.toml: use"),
+        ("experiment", "fig1a", "'fig1a' is another name of 'fig5': use a different one"),
         ("experiment", "all", "no experiment can be called 'all', because it stands for all of them"),
-        ("scheme", "qjump", "scheme 'qjump' is there already"),
-        ("topology", "paper12", "topology 'paper12' is there already"),
+        ("scheme", "qjump", "scheme 'qjump' exists already"),
+        ("topology", "paper12", "topology 'paper12' exists already"),
     ],
 )
 def test_what_cannot_be_begun_is_refused(kind: str, name: str, sentence: str, here: Path) -> None:

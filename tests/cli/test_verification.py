@@ -106,7 +106,7 @@ def test_a_file_of_ones_own_that_has_changed_since_is_named(
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path / "mine"))
     assert "is not what it was" not in said(run)[1]
     mine.write_text("# changed\n")
-    assert f"{mine} is not what it was when the run began: see {kept}\n" in said(run)[1]
+    assert f"{mine} has changed since the run began: see {kept}\n" in said(run)[1]
 
 
 def test_a_series_stands_for_its_arms(tmp_path: Path, backend: Repeating) -> None:
@@ -134,7 +134,7 @@ def test_a_run_that_nobody_touched_is_identical(run: RunDirectory, backend: Repe
             "line 2 is 'idle/1: 1.5 ms', and 'idle/1: 0.5 ms' in the run",
         ),
         ("raw/ping.txt", "a line\n", "line 2 is 'idle/1: 1.5 ms', and missing in the run"),
-        ("raw/more.txt", "more", "run again, there is no such file"),
+        ("raw/more.txt", "more", "the repetition has no such file"),
         ("asbuilt/tc.json", None, "the run has no such file"),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_run_that_is_not_whole_is_compared_as_far_as_it_goes(run: RunDirectory
 def test_another_image_is_told(run: RunDirectory, backend: Repeating) -> None:
     backend.image = "1"
     code, text = said(run)
-    assert (code, "the run was made with image 0, and this is 1\n" in text) == (0, True)
+    assert (code, "the run was made with image 0, and this machine has 1\n" in text) == (0, True)
 
 
 def test_a_trial_that_is_lost_proves_nothing(run: RunDirectory, backend: Repeating) -> None:
@@ -203,8 +203,8 @@ def test_what_cannot_be_run_again_is_refused(run: RunDirectory, tmp_path: Path, 
 def test_run_of_days_is_not_verified(
     run: RunDirectory, backend: Repeating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "LONGEST_S", 1.0)
-    with pytest.raises(UsageError, match="to run 4 trials again would take about 0 hours: name fewer with"):
+    monkeypatch.setattr(session, "MAX_RUN_S", 1.0)
+    with pytest.raises(UsageError, match="to repeat 4 trials would take about 0 hours: choose fewer with"):
         said(run)
     assert backend.ran == []
 
@@ -212,7 +212,7 @@ def test_run_of_days_is_not_verified(
 def sampled(run: RunDirectory) -> int | None:
     """What ``check`` does where nobody has said whether to run trials again."""
     findings = Findings(code=0, is_done=True)
-    return checking._again(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
+    return checking._rerun(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
 
 
 def test_check_repeats_a_trial_of_the_shortest_arm(
@@ -304,7 +304,9 @@ def test_strangers_run_on_the_host_is_not_resumed(
     run: RunDirectory, backend: Repeating, name: str, change: Callable[[Path], object], reason: str
 ) -> None:
     change(on_host(run, backend).path / name)
-    with pytest.raises(UsageError, match=f"only your own run is resumed with the backend host, .*{reason}"):
+    with pytest.raises(
+        UsageError, match=f"only your own run can be resumed with the backend host, .*{reason}"
+    ):
         session.resume(run.path, Console(file=io.StringIO()))
     assert backend.ran == []
 

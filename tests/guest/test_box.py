@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import toolbox
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.toolbox import box, disk
 from qjump_mn.toolbox.tree import Tree
 from tests.guest import trees
@@ -67,7 +67,7 @@ def booted(image: Path) -> Iterator[int]:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     argv = tree.program("usr/bin/qemu-system-x86_64", *_computer(tree, image, port))
-    with subprocess.Popen(leashed(argv), stdin=subprocess.DEVNULL) as computer:
+    with subprocess.Popen(wrap_command(argv), stdin=subprocess.DEVNULL) as computer:
         try:
             yield port
         finally:

@@ -63,7 +63,7 @@ def test_what_has_no_room_and_what_costs_too_much_is_dropped_and_counted(found: 
 
 def test_what_cannot_be_is_refused_in_a_sentence(found: dict[str, Any]) -> None:
     assert found["refused"] == {
-        "none": "qjump-edt: a0 has no program of qjump-edt\n",
+        "none": "qjump-edt: qjump-edt is not attached to a0\n",
         "epoch": "qjump-edt: give an epoch and at least one level with a budget\n",
         "small": "qjump-edt: level 7: the smallest frame costs 84 bytes, more than its budget of 70\n",
         "device": "qjump-edt: there is no device nobody\n",

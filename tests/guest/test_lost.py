@@ -111,7 +111,7 @@ SENTENCES = {
     "dies": r"{shown} on {host} ended with status 3( before it was ready)?: no such luck",
     "half": r"{shown} on {anywhere} ended with status -9( while it was needed)?: .+",
     "silent": r"{shown} on {anywhere}: raw/.*{anywhere}\..*: it is empty, nothing was printed",
-    "other": r"{shown} on {anywhere}: raw/.*{anywhere}\..*: this is no log of {program}, version 1: it begins with '# {program} 2 .*'",
+    "other": r"{shown} on {anywhere}: raw/.*{anywhere}\..*: this is not a log of {program}, version 1: it begins with '# {program} 2 .*'",
 }
 SAID = {
     "clock-ptpd-silent": "ptpd on h3 has not printed 'Now in state: PTP_LISTENING' after 30 s: it printed nothing",

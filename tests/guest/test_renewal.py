@@ -30,6 +30,6 @@ def test_renew_rewrites_what_differs_and_says_what(image: Image, tmp_path: Path)
         references.renew(tmp_path, said.append)
         assert path.read_bytes() == committed
     assert [line for line in said if line.startswith("orphan")] == [
-        f"orphan-smoke: other results in {name}: rewritten",
+        f"orphan-smoke: results changed in {name}: rewritten",
         "orphan-smoke: unchanged",
     ]

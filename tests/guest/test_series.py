@@ -150,7 +150,7 @@ def test_the_letter_has_the_figures_of_the_documents() -> None:
 def test_a_figure_that_no_table_has_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cover.txt").write_text("Subject\n\nIt costs {no_qdisc, instructions}.\n")
     monkeypatch.setattr(cover, "TEXT", tmp_path / "cover.txt")
-    with pytest.raises(single.TextError, match="wants 'no_qdisc, instructions', and no table"):
+    with pytest.raises(single.TextError, match="refers to 'no_qdisc, instructions', which is in no table"):
         cover.letter(CHECKOUT / "docs", "")
 
 

@@ -151,7 +151,7 @@ PROGRAMS = (
         ("qjump.course.factors.6=inf", "factors.6: inf is not a finite number"),
         ("replicates=1000000", "replicates must be 1 to 1000 (got 1000000)"),
         ("compare=contendet", "compare: there is no arm 'contendet': did you mean 'contended'?"),
-        ("workloads.bulk.udp_rate=0bit", "workloads.bulk.udp_rate: 0 bit/s sends nothing"),
+        ("workloads.bulk.udp_rate=0bit", "workloads.bulk.udp_rate: a rate of 0 sends nothing"),
         ("arms.idle.workloads=ping,ping", "arms.idle: workload 'ping' is named twice: name each once"),
         (
             'schemes.none.switch_port=["qdisc add dev {dev} parent {parent} pfifo limit {packets"]',

@@ -104,7 +104,7 @@ def test_regions_part_at_10_kb_and_10_mb() -> None:
 def test_flows_that_are_missing_are_lost(tmp_path: Any) -> None:
     trial = resolve.plan("fig9", "smoke", []).trials()[0]
     (tmp_path / "search.csv").write_text("source,destination,packets,start_ps,finish_ps\nh1,h2,3,0,1\n")
-    with pytest.raises(LostError, match=r"raw/search\.csv: it has 1 rows of 300"):
+    with pytest.raises(LostError, match=r"raw/search\.csv: it has 1 of 300 rows"):
         tables.table(trial.arm.workloads[0], trial, tmp_path)
 
 

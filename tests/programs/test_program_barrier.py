@@ -31,7 +31,7 @@ def table() -> pa.Table:
     return pa.table(dict(barrier.columns(WORKLOAD, TRIAL, read)), schema=tables.schema(WORKLOAD))
 
 
-def test_a_barrier_counts_from_when_it_was_due() -> None:
+def test_latency_counts_from_when_the_barrier_was_due() -> None:
     rows = table().to_pylist()
     assert len(rows) == 4 * WORKLOAD.count == 120
     assert [row["host"] for row in rows[::30]] == ["h3", "h6", "h9", "h11"]
@@ -42,7 +42,7 @@ def test_a_barrier_counts_from_when_it_was_due() -> None:
     assert rows[7]["latency_us"] == pytest.approx((int(line.split()[1]) - rows[7]["due_ns"]) / 1e3)
 
 
-def test_no_process_passes_before_the_last_has_come() -> None:
+def test_no_process_passes_before_the_last_arrives() -> None:
     """What makes it a barrier, on the real logs: among the processes the earliest end is later than the
     latest start."""
     rows = table().to_pylist()
@@ -53,7 +53,7 @@ def test_no_process_passes_before_the_last_has_come() -> None:
         )
 
 
-def test_measures_are_of_all_processes() -> None:
+def test_measures_include_all_processes() -> None:
     values = measured.values(WORKLOAD, table(), TRIAL, FACTS)
     assert tuple(values) == tuple(WORKLOAD.MEASURES)
     assert (values["sent"], values["received"], values["loss"]) == (120, 120, 0)
@@ -64,22 +64,22 @@ def test_measures_are_of_all_processes() -> None:
     ("damage", "sentence"),
     [
         (lambda text: text[: len(text) // 2], "has no end"),
-        (lambda text: text.replace("early=0", "early=1"), "was ended early"),
-        (lambda text: text.replace("# barrier 1", "# barrier 2"), "no log of barrier, version 1"),
+        (lambda text: text.replace("early=0", "early=1"), "was stopped early"),
+        (lambda text: text.replace("# barrier 1", "# barrier 2"), "not a log of barrier, version 1"),
         (
             lambda text: "\n".join([*text.splitlines()[:2], *text.splitlines()[3:]]).replace(
                 "rows=30", "rows=29"
             ),
-            "has passed 29 of 30 barriers",
+            "passed 29 of 30 barriers",
         ),
     ],
 )
-def test_a_log_that_is_not_whole_is_lost(damage: Callable[[str], str], sentence: str) -> None:
+def test_incomplete_log_is_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         barrier.columns(WORKLOAD, TRIAL, lambda name: damage(read(name)))
 
 
-def test_every_host_has_its_place() -> None:
+def test_launches_number_the_processes() -> None:
     found = list(launches(WORKLOAD, TRIAL))
     assert [launch.host for launch in found] == ["h3", "h6", "h9", "h11"]
     assert [launch.argv[launch.argv.index("--process") + 1] for launch in found] == ["0", "1", "2", "3"]
@@ -89,11 +89,11 @@ def test_every_host_has_its_place() -> None:
     assert {launch.phase for launch in found} == {"probe"}
 
 
-def test_the_load_lasts_as_long_as_the_barriers() -> None:
+def test_load_lasts_as_long_as_the_barriers() -> None:
     assert TRIAL.background_ns >= (2 + 6 + 1) * 10**9
 
 
-def test_a_message_in_an_idle_network_is_known() -> None:
+def test_analytic_time_is_that_of_an_idle_network() -> None:
     frame, ports = 14 + 4 + 20 + 32 + 144 + 4, 4
     own_us, sent_before = (8 + frame + 12) * 8 / 10, 2
     assert PLAN.judged.constants["barrier_analytic_ms"] == pytest.approx(
@@ -105,10 +105,13 @@ def test_a_message_in_an_idle_network_is_known() -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("workloads.barrier.hosts=h3", "workloads.barrier.hosts: name two hosts or more, each once, not h3"),
-        ("workloads.barrier.hosts=h3,h3", "name two hosts or more, each once"),
-        ("workloads.barrier.count=10", "give either an interval or a count of barriers without a pause"),
-        ("workloads.barrier.interval=0s", "give either an interval or a count of barriers without a pause"),
+        (
+            "workloads.barrier.hosts=h3",
+            r"workloads.barrier.hosts: list two or more hosts, each once \(got h3\)",
+        ),
+        ("workloads.barrier.hosts=h3,h3", "list two or more hosts, each once"),
+        ("workloads.barrier.count=10", "give either interval, or count for barriers back to back"),
+        ("workloads.barrier.interval=0s", "give either interval, or count for barriers back to back"),
         ("workloads.barrier.hosts=h3,h99", "has no host 'h99'"),
         (
             "workloads.barrier.interval=10ns",
@@ -116,6 +119,6 @@ def test_a_message_in_an_idle_network_is_known() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_told(setting: str, sentence: str) -> None:
+def test_invalid_settings_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         resolve.plan("fig3c", "smoke", [setting])

@@ -66,7 +66,7 @@ def test_the_example_can_be_run(folder: Path) -> None:
     emulated.check(plan)
 
 
-def test_each_starts_with_its_phase_and_placeholders(folder: Path) -> None:
+def test_launches_have_phase_and_placeholders(folder: Path) -> None:
     processes = started(folder)
     server, load, client = processes["receiver"], processes["copy"], processes["client"]
     assert (server.phase, server.host, server.argv) == ("serve", "h11", ("iperf3", "-s", "-p", "7000"))
@@ -82,7 +82,7 @@ def test_each_starts_with_its_phase_and_placeholders(folder: Path) -> None:
     assert client.output == "client-h8-h11.command.txt"
 
 
-def test_every_placeholder_has_its_value(folder: Path) -> None:
+def test_placeholders_are_replaced(folder: Path) -> None:
     words = (
         "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} {address} "
         "{{host}}"
@@ -110,7 +110,7 @@ def test_every_placeholder_has_its_value(folder: Path) -> None:
     )
 
 
-def test_what_serves_flows_runs_once_at_each_second_host(folder: Path) -> None:
+def test_serving_command_runs_once_on_each_destination(folder: Path) -> None:
     old = 'hosts = ["h11"]\ncommand = "iperf3 -s -p 7000"\nready = { listens = "tcp:7000" }'
     flows = 'flows = ["h8>h11", "h9>h11", "h1>h2"]'
     new = f'{flows}\ncommand = "serve {{address}} {{output}}"\nready = {{ exists = "{{output}}" }}'
@@ -123,7 +123,7 @@ def test_what_serves_flows_runs_once_at_each_second_host(folder: Path) -> None:
     assert [server.exists for server in servers] == ["receiver-h11.output", "receiver-h2.output"]
 
 
-def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
+def test_preparing_command_ends_before_the_others_start(folder: Path) -> None:
     prepare = started(folder, 'ready = { listens = "tcp:7000" }', "")["receiver"]
     assert prepare.itself and (prepare.listens, prepare.says, prepare.exists) == (None, None, None)
 
@@ -140,40 +140,44 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
         (
             "iperf3 -s -p 7000",
             "iperf3 -s -B {address}",
-            r"receiver\.command: \{address\} is of a flow, and there are hosts: give flows",
+            r"receiver\.command: \{address\} needs a flow, but hosts are given: give flows",
         ),
         (
             'hosts = ["h11"]',
             'hosts = ["h11"]\nflows = ["h1>h2"]',
-            "workloads.receiver: say where it runs: give either hosts or flows",
+            "workloads.receiver: give either hosts or flows, to say where it runs",
         ),
         ('hosts = ["h11"]', 'hosts = ["h99"]', "receiver.hosts: topology 'paper12' has no host 'h99'"),
-        ('hosts = ["h11"]', 'hosts = ["h1", "h1"]', "receiver.hosts: a host is named twice"),
+        ('hosts = ["h11"]', 'hosts = ["h1", "h1"]', "receiver.hosts: a host is listed twice"),
         ('flows = ["h8>h11"]', 'flows = ["h8>h99"]', "client.flows: topology 'paper12' has no host 'h99'"),
-        ("iperf3 -s -p 7000", "iperf3 '-s", "receiver.command: .* is no command line: No closing quotation"),
-        ("iperf3 -s -p 7000", "", "receiver.command: it is empty"),
+        (
+            "iperf3 -s -p 7000",
+            "iperf3 '-s",
+            "receiver.command: .* is not a command line: No closing quotation",
+        ),
+        ("iperf3 -s -p 7000", "", "receiver.command: the command is empty"),
         (
             'listens = "tcp:7000"',
             'listens = "7000"',
-            "receiver.ready.listens: '7000' is no port: write such as 'tcp:7000'",
+            "receiver.ready.listens: '7000' is not a port: write, for example, 'tcp:7000'",
         ),
-        ('listens = "tcp:7000"', "", "receiver.ready: give one of listens, says and exists"),
+        ('listens = "tcp:7000"', "", "receiver.ready: give exactly one of listens, says and exists"),
         (
             'role = "serve"',
             'role = "load"',
-            'receiver.ready: only what serves is waited for: use role = "serve"',
+            'receiver.ready: ready needs role = "serve"',
         ),
         (
             'role = "load"',
             'role = "disturb"',
             r"workloads\.copy\.role: 'disturb' is not possible: known are load, measure, serve",
         ),
-        (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: the end of what measures ends the trial"),
+        (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: a command that measures ends the trial"),
         (CLIENT, f"{CLIENT}\nretries = 3", "unknown field `retries`"),
         (
             "regex = 'time=([0-9.]+) ms'",
             "regex = 'time=([0-9.]+ ms'",
-            r"numbers\.rtt\.regex: .* is no regular expression: missing \)",
+            r"numbers\.rtt\.regex: .* is not a regular expression: missing \)",
         ),
         (
             "regex = 'time=([0-9.]+) ms'",
@@ -184,22 +188,22 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
         (
             'json = "end.sum',
             'json = "end..sum',
-            r"numbers\.received\.json: 'end\.\.sum.*' is no path: character 4 is wrong",
+            r"numbers\.received\.json: 'end\.\.sum.*' is not a path: character 4 is wrong",
         ),
         ('latency = "rtt"', 'latency = "delay"', "client.latency: there is no number 'delay'"),
-        ('unit = "ms"', 'unit = "s"', r"numbers\.rtt\.unit: a latency is in us or ms: give its unit"),
+        ('unit = "ms"', 'unit = "s"', r"numbers\.rtt\.unit: a latency needs the unit us or ms"),
         ("numbers.replies]", "numbers.p50_ms]", r"numbers\.p50_ms: there is another measure 'p50_ms'"),
         ("numbers.replies]", "numbers.rtt_p50]", r"numbers\.rtt_p50: there is another measure 'rtt_p50'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_its_place(
+def test_invalid_settings_are_refused_with_their_location(
     old: str, new: str, sentence: str, folder: Path
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
         plan_of(folder, old, new)
 
 
-def test_a_claim_of_a_number_that_is_none_is_refused(folder: Path) -> None:
+def test_claim_about_an_unknown_number_is_refused(folder: Path) -> None:
     with pytest.raises(
         UsageError, match="names no measure of that workload: there is no 'rtt_p5', did you mean 'rtt_p50'"
     ):
@@ -249,13 +253,13 @@ def test_numbers_of_a_real_iperf3(folder: Path) -> None:
     assert number.read("bytes", IPERF) == streams and len(streams) > 3
 
 
-def test_what_runs_without_numbers_needs_no_output(folder: Path) -> None:
+def test_command_without_numbers_needs_no_output(folder: Path) -> None:
     workload, trial = workload_of(plan_of(folder), "receiver")
     assert tables.table(workload, trial, folder).num_rows == 0
     assert measures.values(workload, tables.table(workload, trial, folder), trial, FACTS) == {}
 
 
-def test_numbers_are_taken_from_the_file_that_a_command_writes(folder: Path) -> None:
+def test_numbers_are_read_from_the_output_file(folder: Path) -> None:
     workload, trial = workload_of(
         plan_of(folder, CLIENT, 'command = "measure -o {output} {address}"'), "client"
     )
@@ -272,29 +276,33 @@ def test_numbers_are_taken_from_the_file_that_a_command_writes(folder: Path) -> 
         (
             "client",
             lambda text: text.replace("received", "came"),
-            r"number 'replies' is not in it: '\(\\\\d\+\) received' matches",
+            r"number 'replies' is not in the output: '\(\\\\d\+\) received' matches",
         ),
-        ("client", lambda text: text.replace("time=", "took="), "number 'rtt' is not in it"),
+        ("client", lambda text: text.replace("time=", "took="), "number 'rtt' is not in the output"),
         (
             "client",
             lambda text: text.replace("time=4.29", "time=3.7.3"),
-            r"number 'rtt': '3\.7\.3' is no number",
+            r"number 'rtt': '3\.7\.3' is not a number",
         ),
-        ("copy", lambda text: text[: len(text) // 2], "number 'received': the text is no JSON"),
+        ("copy", lambda text: text[: len(text) // 2], "number 'received': the output is not JSON"),
         (
             "copy",
             lambda text: text.replace("sum_received", "sum"),
-            "number 'received' is not in it: there is no 'sum_received' of",
+            "number 'received' is not in the output: there is no 'sum_received' of",
         ),
-        ("copy", lambda text: '{"end": 1}', "number 'received' is not in it: there is no 'sum_received'"),
+        (
+            "copy",
+            lambda text: '{"end": 1}',
+            "number 'received' is not in the output: there is no 'sum_received'",
+        ),
         (
             "copy",
             lambda text: '{"end": {"sum_received": {"bits_per_second": [1]}}}',
-            r"number 'received': \[1\] is no number",
+            r"number 'received': \[1\] is not a number",
         ),
     ],
 )
-def test_a_number_that_is_not_there_is_lost_with_the_file(
+def test_missing_number_is_lost_and_names_the_file(
     name: str, damage: Callable[[str], str], sentence: str, folder: Path
 ) -> None:
     workload, trial = workload_of(plan_of(folder), name)
@@ -307,20 +315,20 @@ def test_a_number_that_is_not_there_is_lost_with_the_file(
     assert f"raw/{file}.command.txt" in str(lost.value)
 
 
-def test_shell_words_are_one_remark(folder: Path) -> None:
+def test_shell_words_give_one_remark(folder: Path) -> None:
     line = "FOO=1 cat $HOME * < in | grep a && touch x > out 2>&1 ; ls ~/a"
     plan = plan_of(folder, CLIENT, f'command = "{line}"')
     words = "FOO=1, $HOME, *, <, |, &&, >, 2>&1, ;, ~/a"
-    (remark,) = [remark for remark in plan.shown.remarks if "no shell reads" in remark]
+    (remark,) = [remark for remark in plan.shown.remarks if "no shell interprets" in remark]
     assert remark.startswith(
-        f"workloads.client.command: no shell reads {words}: the program gets it as it is"
+        f"workloads.client.command: no shell interprets {words}: the program gets the text as it is"
     )
 
 
 @pytest.mark.parametrize(
     "line", ["sh -c 'a | b > $HOME/*'", "awk '{{{{ print }}}}' '*' 'a>b'", "env A=1 b", "./x=y"]
 )
-def test_quoted_words_are_no_remark(line: str, folder: Path) -> None:
+def test_quoted_words_give_no_remark(line: str, folder: Path) -> None:
     assert not [one for one in plan_of(folder, CLIENT, f'command = "{line}"').shown.remarks if "shell" in one]
 
 
@@ -328,5 +336,5 @@ def test_quoted_words_are_no_remark(line: str, folder: Path) -> None:
     ("line", "shown"),
     [("FOO=1 env", "FOO=1"), ("./x=y", "./x=y"), ("env", "env"), ("env A=1", "env"), ("env A=1 b c", "b")],
 )
-def test_every_program_has_a_name(line: str, shown: str, folder: Path) -> None:
+def test_launch_program_skips_the_environment(line: str, shown: str, folder: Path) -> None:
     assert started(folder, CLIENT, f'command = "{line}"')["client"].shown == f"{shown} on h8"

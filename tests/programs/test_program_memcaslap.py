@@ -68,7 +68,7 @@ def test_each_second_has_a_row_for_each_operation() -> None:
     assert (gets, sets, both) == (10630, 1280, 11910)
 
 
-def test_the_summary_has_every_bucket() -> None:
+def test_summary_has_all_buckets() -> None:
     found = table(text("contended"))
     run = only(found, kind="run", op="TOTAL").to_pylist()[0]
     assert [run[name] for name in ("end_s", "ops", "min_us", "max_us", "avg_us", "std_us", "geo_us")] == [
@@ -85,7 +85,7 @@ def test_the_summary_has_every_bucket() -> None:
     assert counts == {1 << 16: 72, 1 << 17: 4740, 1 << 18: 2983, 1 << 19: 430, 1 << 20: 166}
 
 
-def test_what_is_measured_is_what_the_statistics_can_tell() -> None:
+def test_measures_follow_from_the_statistics() -> None:
     alone, contended = values(text("alone")), values(text("contended"))
     assert set(alone) == set(contended) == set(WORKLOAD.MEASURES)
     assert (alone["requests_per_s"], alone["min_ms"], alone["mean_ms"], alone["max_ms"]) == (
@@ -106,7 +106,7 @@ def test_what_is_measured_is_what_the_statistics_can_tell() -> None:
     assert contended["over_200ms_at_most"] == (2983 + 430 + 166) / 8391
 
 
-def test_a_maximum_says_that_one_was_over() -> None:
+def test_maximum_above_the_limit_counts_as_one_request() -> None:
     raw = (
         text("alone")
         .replace("Max:    126702", "Max:    200001", 3)
@@ -143,14 +143,14 @@ def test_a_second_without_an_answer_has_no_latency() -> None:
 @pytest.mark.parametrize(
     ("raw", "seconds", "sentence"),
     [
-        (text("interrupted"), 3, "has no end of a run of 3 s: its last line is"),
+        (text("interrupted"), 3, "does not end like a run of 3 s: its last line is"),
         (text("unanswered"), 2, "memcached answered none of memcaslap's requests"),
         (text("disconnected"), 3, "has statistics of 1 of 3 s: connections were lost"),
-        (text("alone"), 20, "has no end of a run of 20 s: its last line is 'Run time: 10.0s"),
-        ("", 10, "this is no output of memcaslap: it begins with ''"),
+        (text("alone"), 20, "does not end like a run of 20 s: its last line is 'Run time: 10.0s"),
+        ("", 10, "this is not output of memcaslap: it begins with ''"),
     ],
 )
-def test_a_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: str) -> None:
+def test_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         memcaslap.parse(raw, seconds)
 
@@ -158,28 +158,28 @@ def test_a_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: st
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (lambda raw: raw[: len(raw) // 2], "has no end of a run of 10 s"),
-        (lambda raw: raw[:-5], "has no end of a run of 10 s"),
+        (lambda raw: raw[: len(raw) // 2], "does not end like a run of 10 s"),
+        (lambda raw: raw[:-5], "does not end like a run of 10 s"),
         (
             lambda raw: raw.replace("      734    10831", "      734"),
             "distribution of TOTAL has 1207 of 12038 answers",
         ),
-        (lambda raw: raw.replace("get_misses: 0\n", ""), "says nothing of misses"),
+        (lambda raw: raw.replace("get_misses: 0\n", ""), "has no line get_misses"),
     ],
 )
-def test_output_that_is_not_whole_is_lost(damage: Callable[[str], str], sentence: str) -> None:
+def test_incomplete_output_is_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         table(damage(text("alone")))
 
 
-def test_another_version_is_lost_by_both_names() -> None:
+def test_other_version_is_lost_and_names_both() -> None:
     with pytest.raises(
-        LostError, match=r"this is 'memaslap v1\.1'; what is read here is the output of 'memaslap v1\.0'"
+        LostError, match=r"this is 'memaslap v1\.1', but only output of 'memaslap v1\.0' can be read"
     ):
         table(text("alone"), version="memaslap v1.1\n")
 
 
-def test_it_is_started_with_the_papers_flags_and_a_server_like_memloads() -> None:
+def test_launches_have_the_papers_flags_and_memloads_server() -> None:
     server, version, told, client = launches(WORKLOAD, TRIAL)
     assert client.argv[3:] == tuple(
         "-F memaslap-h3-h11.memcaslap.cnf -B -S 1s -T 2 -c 128 -w 10k -t 10s".split()
@@ -213,23 +213,26 @@ def test_it_is_started_with_the_papers_flags_and_a_server_like_memloads() -> Non
         ),
         (
             "workloads.memaslap.connections=127",
-            "127 connections cannot be shared by 2 threads: use a multiple",
+            "127 connections cannot be divided among 2 threads: use a multiple of 2",
         ),
         ("workloads.memaslap.threads=0", "threads: 0 is out of range: use 1 to 16"),
         ("workloads.memaslap.get_fraction=1", r"get_fraction: 1.* is out of range: use 0 to 0\.99"),
         ("workloads.memaslap.key_size=15B", "key_size: 15B is out of range: use 16B to 250B"),
         ("workloads.memaslap.value_size=2MB", "value_size: 2MB is out of range: use 1B to 1MB"),
-        ("workloads.memaslap.window=1000", "window: 1000 keys make no window: use a multiple of 1024"),
+        (
+            "workloads.memaslap.window=1000",
+            "window: 1000 keys are not a valid window: use a multiple of 1024",
+        ),
         (
             "workloads.memaslap.window=1024000",
             "window: 131072000 is out of range: use at most 4194304 keys in all connections together",
         ),
         (
             "duration=1500ms",
-            r"workloads\.memaslap: memcaslap counts whole seconds: a duration of 1\.5 s is none",
+            r"workloads\.memaslap: memcaslap needs a duration of whole seconds \(got 1\.5 s\)",
         ),
     ],
 )
-def test_what_memcaslap_cannot_do_is_refused(setting: str, sentence: str) -> None:
+def test_invalid_settings_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         resolve.plan("fig3b", "memaslap", [setting])

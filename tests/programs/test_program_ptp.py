@@ -70,12 +70,12 @@ def test_an_answer_before_the_first_sync_has_no_delay() -> None:
         (lambda text: text.replace(" S, ", " I, ").replace(" D, ", " I, "), "heard no master"),
     ],
 )
-def test_statistics_that_are_not_whole_are_lost(damage: Callable[[str], str], sentence: str) -> None:
+def test_incomplete_statistics_are_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         ptpd.parse(damage(TEXT))
 
 
-def test_only_what_falls_into_the_measurement_counts() -> None:
+def test_values_use_only_the_measurement() -> None:
     began = (SECOND + 10) * 10**9 + 250_000_000
     facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
     values = measured.values(WORKLOAD, table(), TRIAL, facts)
@@ -92,12 +92,12 @@ def test_only_what_falls_into_the_measurement_counts() -> None:
     assert values["offset_mean_ms"] == pytest.approx(sum(offsets) / 10 / 1e3)
 
 
-def test_without_a_message_nothing_is_said() -> None:
+def test_values_without_messages_have_only_samples() -> None:
     facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=0)
     assert measured.values(WORKLOAD, table(), TRIAL, facts) == {"samples": 0}
 
 
-def test_the_slave_is_ready_when_it_follows() -> None:
+def test_slave_is_ready_once_it_follows() -> None:
     master, slave = launches(WORKLOAD, TRIAL)
     assert (master.host, slave.host) == ("h6", "h9")
     assert {launch.phase for launch in (master, slave)} == {"serve"}
@@ -111,7 +111,7 @@ def test_the_slave_is_ready_when_it_follows() -> None:
     assert slave.says == "Now in state: PTP_SLAVE"
 
 
-def test_one_way_of_an_idle_network_is_known() -> None:
+def test_analytic_time_is_that_of_an_idle_network() -> None:
     wire_us = (8 + 14 + 4 + 20 + 8 + 44 + 4) * 8 / 10
     assert PLAN.judged.constants["ptp_analytic_ms"] == pytest.approx(4 * wire_us / 1e3)
     assert PLAN.judged.constants["ptp_busy_ports"] == 2, "s2 to s0 and s0 to s1, on the way there only"
@@ -119,6 +119,8 @@ def test_one_way_of_an_idle_network_is_known() -> None:
 
 
 def test_two_masters_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"workloads.ptp.flows: 2 masters would vie"):
+    with pytest.raises(
+        UsageError, match=r"workloads.ptp.flows: there are 2 masters: give all slaves the same"
+    ):
         resolve.plan("fig5", "smoke", ["workloads.ptp.flows=h9>h6,h3>h11"])
     assert resolve.plan("fig5", "smoke", ["workloads.ptp.flows=h9>h6,h3>h6"]).trials()

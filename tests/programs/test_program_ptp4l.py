@@ -84,7 +84,7 @@ def test_an_offset_is_the_time_of_a_sync_less_the_median_of_ten_delays() -> None
     assert compared == 6
 
 
-def test_the_slave_says_the_same() -> None:
+def test_offsets_equal_those_that_the_slave_prints() -> None:
     """By default it prints every other offset; pmc has all."""
     printed = [
         int(ns) / 1e3
@@ -106,7 +106,7 @@ def test_the_slave_says_the_same() -> None:
         (lambda text: text[: text.rindex("\t\tingress_time")], "has no ingress_time: it was cut off"),
         (
             lambda text: text.replace("delayOriginTimestamp", "originTimestamp"),
-            "is not as linuxptp 4.2 has it",
+            "is not linuxptp 4.2's",
         ),
         (lambda text: text.replace("SLAVE_", "CLIENT_"), "heard no master"),
         (lambda text: text[: text.index("\t020000.fffe.000009-0 seq 1 ")], "heard no master"),
@@ -115,12 +115,12 @@ def test_the_slave_says_the_same() -> None:
         (lambda text: without(STATUS, 6), f"no {STATUS} between numbers 5 and 7"),
     ],
 )
-def test_output_that_is_not_whole_is_lost(damage: Callable[[str], str], sentence: str) -> None:
+def test_incomplete_output_is_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         ptp4l.parse(damage(TEXT))
 
 
-def test_only_what_falls_into_the_measurement_counts() -> None:
+def test_values_use_only_the_measurement() -> None:
     samples = ptp4l.parse(TEXT)
     began = samples[3].at_ns + 1
     facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
@@ -146,7 +146,7 @@ def test_a_slave_without_an_offset_yet_has_delays_all_the_same() -> None:
     assert values["samples"] == 4
 
 
-def test_what_hears_of_the_events_starts_behind_the_slave() -> None:
+def test_pmc_starts_after_its_slave() -> None:
     started = list(launches(WORKLOAD, TRIAL))
     master, slave, pmc = started
     assert [(launch.host, launch.phase, launch.itself, launch.preload) for launch in started] == [
@@ -162,7 +162,7 @@ def test_what_hears_of_the_events_starts_behind_the_slave() -> None:
         assert launch.says and launch.says in (GOLDEN / golden).read_text()
 
 
-def test_ptpd_is_the_default_and_nothing_else_is_known() -> None:
+def test_ptpd_is_the_default_and_others_are_refused() -> None:
     described = {workload.describe() for workload in TRIAL.arm.workloads}
     assert "ptp4l, master h6, slave h9, a Sync every second, no clock adjusted" in described
     default = resolve.plan("fig5", "smoke", []).trials()[0].arm.workloads

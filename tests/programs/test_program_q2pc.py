@@ -40,7 +40,7 @@ def bursts(trial: Trial) -> NoisePlan:
     [
         (
             'workloads.tcp.flows=["h1>h2", "h3>h4"]',
-            "there is one coordinator: begin every flow at the same host",
+            "there can be only one coordinator: start all flows at the same host",
         ),
         ("workloads.tcp.message=15B", "tcp.message: 15B is out of range: use 16B to 1472B"),
         ("workloads.tcp.message=1473B", "use 16B to 1472B"),
@@ -54,17 +54,17 @@ def bursts(trial: Trial) -> NoisePlan:
         ("workloads.bursts.burst=0", "bursts.burst: 0 is out of range: use 1 to 2055"),
         (
             "workloads.bursts.interval=100ms",
-            "bursts.burst: 100 is out of range: use 1 to 81, what the link carries in an interval",
+            r"bursts.burst: 100 is out of range: use 1 to 81 \(the link's capacity in an interval\)",
         ),
         ("workloads.bursts.interval=61s", "bursts.interval: 61s is out of range"),
     ],
 )
-def test_what_makes_no_sense_is_refused(setting: str, sentence: str) -> None:
+def test_invalid_settings_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         resolve.plan("fig6", "smoke", [setting])
 
 
-def test_the_transports_are_told_where_their_clients_are() -> None:
+def test_launches_have_the_clients_addresses() -> None:
     started = {
         arm: list(q2pc.launches(commits(trial(arm)), trial(arm)))
         for arm in ("tcp_400", "udp_400", "qjump_400")
@@ -95,7 +95,7 @@ def test_the_transports_are_told_where_their_clients_are() -> None:
     ]
 
 
-def test_an_idle_request_takes_what_the_wire_takes() -> None:
+def test_analytic_time_is_that_of_the_wire() -> None:
     plan = resolve.plan("fig6", "smoke", [])
     # Four crossings of four links, each with a preamble of 8 and a frame of 22 + 28 + 16 bytes, at 10 Mb/s;
     # over TCP of 22 + 52 + 16.
@@ -138,7 +138,7 @@ def test_every_datagram_of_a_burst_is_counted_where_it_arrives(tmp_path: Path) -
     assert noise_measures.values(found, bursts(of), of, later)["bursts"] == 2
 
 
-def test_a_datagram_that_does_not_arrive_is_its_bursts_loss(tmp_path: Path) -> None:
+def test_lost_datagram_counts_for_its_burst(tmp_path: Path) -> None:
     of = trial("qjump_400")
     path = tmp_path / f"{bursts(of).name}-h11.receive.txt"
     table("fanin", bursts(of), of, tmp_path)
@@ -161,14 +161,14 @@ def test_a_datagram_that_does_not_arrive_is_its_bursts_loss(tmp_path: Path) -> N
         tables.table(bursts(of), of, tmp_path)
 
 
-@pytest.mark.parametrize(("address", "who"), [("167772165", "h5"), ("167772415", "nobody of this network")])
-def test_a_datagram_that_no_flow_has_sent_is_an_error(address: str, who: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("address", "who"), [("167772165", "h5"), ("167772415", "an unknown address")])
+def test_datagram_of_no_flow_is_an_error(address: str, who: str, tmp_path: Path) -> None:
     of = trial("qjump_400")
     path = tmp_path / f"{bursts(of).name}-h11.receive.txt"
     table("fanin", bursts(of), of, tmp_path)
     path.write_text(path.read_text().replace("167772166 ", f"{address} ", 1))
     with pytest.raises(
-        LostError, match=f"the receiver on h11 got a datagram from {who}, and no flow goes from there"
+        LostError, match=f"the receiver on h11 got a datagram from {who}, where no flow to it begins"
     ):
         tables.table(bursts(of), of, tmp_path)
 
@@ -216,7 +216,7 @@ def test_a_request_without_all_answers_has_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "errors"), [("qjump_1", 7), ("udp_1", 7), ("tcp_1", 0)])
-def test_who_answers_a_coordinator_that_has_ended_is_told_so(name: str, errors: int) -> None:
+def test_late_answers_to_the_coordinator_get_an_icmp_error(name: str, errors: int) -> None:
     """By its kernel, at level 0, in frames that the links count."""
     of = trial(name)
     workload = commits(of)
@@ -229,7 +229,7 @@ def test_who_answers_a_coordinator_that_has_ended_is_told_so(name: str, errors: 
 
 
 @pytest.mark.parametrize(("intervals", "status"), [(3.5, "pass"), (4.5, "fail")])
-def test_what_is_measured_when_no_burst_comes_any_more_is_told(intervals: float, status: str) -> None:
+def test_measurement_after_the_last_burst_is_reported(intervals: float, status: str) -> None:
     """A connection whose SYN was lost is there a second later, and by then a short run's bursts are over."""
     of = trial("tcp_1")
     workload = bursts(of)

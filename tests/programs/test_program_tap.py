@@ -43,7 +43,7 @@ def tap(of: Trial) -> TapPlan:
         ("s2", "h10>h8", "s2-eth3"),
     ],
 )
-def test_it_stands_at_the_port_by_which_a_flow_leaves(at: str, flow: str, port: str) -> None:
+def test_ports_are_those_by_which_flows_leave(at: str, flow: str, port: str) -> None:
     of = trial(f"workloads.tap.at={at}", f"workloads.tap.flows={flow}")
     ports = tap(of).ports(of.network)
     # As Mininet numbers them: a switch's ports in the order of its links.
@@ -52,7 +52,7 @@ def test_it_stands_at_the_port_by_which_a_flow_leaves(at: str, flow: str, port: 
     assert ports[port] == tuple(flow.split(">"))
 
 
-def test_it_asks_for_the_frames_of_one_length_at_its_ports() -> None:
+def test_filter_selects_one_length_at_its_ports() -> None:
     of = trial()
     (launch,) = program.launches(tap(of), of)
     assert (
@@ -76,10 +76,10 @@ def test_a_frame_is_in_the_switch_from_its_last_bit_in_to_its_last_bit_out() -> 
     ("text", "sentence"),
     [
         (TRACE.format(written=3), "tap: the kernel kept 2 of 3 events: tap fewer frames"),
-        ("", "tap: the kernel's trace is not there: the tap was cut off"),
+        ("", "tap: the kernel's trace is missing: the tap was cut off"),
     ],
 )
-def test_a_trace_that_is_not_whole_is_no_result(text: str, sentence: str) -> None:
+def test_incomplete_trace_is_lost(text: str, sentence: str) -> None:
     of = trial()
     with pytest.raises(LostError, match=re.escape(sentence)):
         program.columns(tap(of), of, lambda name: text)
@@ -89,21 +89,21 @@ def test_a_trace_that_is_not_whole_is_no_result(text: str, sentence: str) -> Non
     ("settings", "sentence"),
     [
         (["workloads.tap.at=s9"], "workloads.tap.at: topology 'paper12' has no switch 's9'"),
-        (["workloads.tap.at=s1"], "workloads.tap: h8>h10 does not pass s1"),
+        (["workloads.tap.at=s1"], "workloads.tap.at: h8>h10 does not pass s1"),
         (["workloads.tap.packet=9000B"], "workloads.tap.packet: 9kB is out of range: use 20B to 1500B"),
-        (["link.model=tbf"], "workloads.tap: taps are for links of model wire, and these are tbf"),
+        (["link.model=tbf"], "workloads.tap: a tap needs links of model wire (got tbf)"),
     ],
 )
-def test_what_cannot_be_is_told(settings: list[str], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: list[str], sentence: str) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
         plan("fig3a", "paper", settings)
 
 
-def test_a_tap_makes_no_traffic_of_its_own() -> None:
+def test_tap_sends_nothing() -> None:
     assert not TapPlan.SENDS and not TapPlan.BACKGROUND
 
 
-def test_where_a_scheme_has_its_own_queues_at_ports_there_is_no_tap() -> None:
+def test_arm_with_port_queues_has_no_tap() -> None:
     """For a port would say of each frame that it came when the scheme's queue handed it over."""
     found = plan("fig3a", "paper", [], schemes=["dctcp", "bbr", "cake"])
     tapped = {arm.name for arm in found.run.arms if any(one.name == "tap" for one in arm.workloads)}
@@ -112,7 +112,7 @@ def test_where_a_scheme_has_its_own_queues_at_ports_there_is_no_tap() -> None:
     assert BLIND not in plan("fig3a", "paper", [], schemes=["bbr"]).shown.remarks
 
 
-def test_an_arm_of_nothing_but_a_tap_is_refused_there() -> None:
+def test_arm_with_only_a_tap_is_refused_with_port_queues() -> None:
     settings = ["arms.contended.scheme=cake", 'arms.contended.workloads=["tap"]']
     with pytest.raises(
         UsageError, match=r"arms\.contended: scheme 'cake' has queues at switch ports: a tap sees"

@@ -146,7 +146,7 @@ UNIMPORTABLE = "cannot be imported ("
 @pytest.mark.parametrize(
     ("programs", "measures", "user", "reason"),
     [
-        ({"ping": "somebodys:PROGRAM"}, {}, "ping", "qjump-mn has a program of this name"),
+        ({"ping": "somebodys:PROGRAM"}, {}, "ping", "qjump-mn already has a program of this name"),
         ({"reply": "somebodys:PROGRAM"}, {}, "reply", "its spec and its plan have the tags echo"),
         (
             {"echo": "somebodys:NOTHING"},
@@ -160,15 +160,25 @@ UNIMPORTABLE = "cannot be imported ("
             "echo",
             f"nowhere:PROGRAM {UNIMPORTABLE}ModuleNotFoundError: No module named 'nowhere')",
         ),
-        ({"echo": "somebodys:Echo"}, {}, "echo", "somebodys:Echo is no qjump_mn.programs.base.Program"),
-        ({}, {"pong.jitter_ms": "numbers_of_somebody:JITTER"}, "pong", "there is no program 'pong', and"),
-        ({}, {"ping.p50_ms": "numbers_of_somebody:JITTER"}, "ping", "program 'ping' has a measure 'p50_ms'"),
-        ({}, {"ping.p50-ms": "numbers_of_somebody:JITTER"}, "ping", "'p50-ms' is no name for a measure"),
+        ({"echo": "somebodys:Echo"}, {}, "echo", "somebodys:Echo is not a qjump_mn.programs.base.Program"),
+        (
+            {},
+            {"pong.jitter_ms": "numbers_of_somebody:JITTER"},
+            "pong",
+            "there is no program 'pong' (a measure",
+        ),
+        (
+            {},
+            {"ping.p50_ms": "numbers_of_somebody:JITTER"},
+            "ping",
+            "program 'ping' already has a measure 'p50_ms'",
+        ),
+        ({}, {"ping.p50-ms": "numbers_of_somebody:JITTER"}, "ping", "'p50-ms' is not a measure's name"),
         (
             {},
             {"ping.jitter_ms": "numbers_of_somebody:jitter"},
             "ping",
-            "numbers_of_somebody:jitter is no qjump_mn.programs.base.Measure",
+            "numbers_of_somebody:jitter is not a qjump_mn.programs.base.Measure",
         ),
     ],
 )
@@ -188,7 +198,7 @@ def test_two_packages_with_one_name_are_both_named(site: Path) -> None:
     install(site, "second", {"echo": "somebodys:PROGRAM"})
     sentence = python(CHECK, site, "echo")
     assert sentence.startswith(
-        "second adds 'echo' to qjump_mn.programs, but first has a program of this name"
+        "second adds 'echo' to qjump_mn.programs, but first already has a program of this name"
     )
 
 
@@ -219,6 +229,6 @@ except UsageError as error:
     first, second = python(script, site).splitlines()
     assert first == "[('echo', 'hello')]"
     assert second == (
-        "somebodys adds 'echo' to qjump_mn.programs, but numbers_of_somebody:MEASURES does not load "
+        "somebodys adds 'echo' to qjump_mn.programs, but numbers_of_somebody:MEASURES cannot be imported "
         "(No module named 'a_library_that_is_not_there'): repair or uninstall somebodys"
     )

@@ -67,11 +67,11 @@ def test_its_processes_are_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("ping", "program 'ping' is there already: take another name"),
-        ("base", "program 'base' is there already: take another name"),
-        ("a-b", "new program: 'a-b' is no name of a Python package: use letters, digits and _"),
-        ("fig3a", "experiment 'fig3a' is there already, "),
-        (NAME, f"program '{NAME}' is there already: take another name"),
+        ("ping", "program 'ping' exists already: use another name"),
+        ("base", "program 'base' exists already: use another name"),
+        ("a-b", "new program: 'a-b' is not the name of a Python package: use letters, digits and _"),
+        ("fig3a", "experiment 'fig3a' exists already, "),
+        (NAME, f"program '{NAME}' exists already: use another name"),
     ],
 )
 def test_what_cannot_be_begun_is_refused(name: str, sentence: str, folder: Path) -> None:
@@ -99,7 +99,8 @@ def test_a_measure_that_cannot_be_imported_is_one_sentence(folder: Path) -> None
     measures.write_text("from qjump_mn import nothing_of_this_name\n")
     code, _, error = called(folder, "report", "results/last")
     assert (
-        code == 2 and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES does not load" in error
+        code == 2
+        and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES cannot be imported" in error
     )
 
 
@@ -168,14 +169,14 @@ def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
     zero = "qjump-mn: your program fails with ZeroDivisionError: division by zero"
     assert (code, error) == (2, f"{zero}, {path}, line {line}: repair it\n") and "[3/3]" in said
     for wrong, what in (
-        ("{'p50': 1.0}", "'p50', and MEASURES of the plan has sent, received, "),
-        ("{'p50_ms': None}", "None for 'p50_ms': give a number, or leave it out"),
-        ("{'p50_ms': float('nan')}", "nan for 'p50_ms': give a number, or leave it out"),
+        ("{'p50': 1.0}", "'p50', but MEASURES of the plan has sent, received, "),
+        ("{'p50_ms': None}", "None for 'p50_ms': return a number, or leave it out"),
+        ("{'p50_ms': float('nan')}", "nan for 'p50_ms': return a number, or leave it out"),
     ):
         mistaken(folder, "measures.py", "{'p50_ms': 1 / 0}", wrong)
         code, _, error = called(folder, "report", "results/last")
         place = f"{folder}/programs/{NAME}: program '{NAME}'"
-        assert code == 5 and error.startswith(f"qjump-mn: {place}: values gave {what}")
+        assert code == 5 and error.startswith(f"qjump-mn: {place}: values returned {what}")
         mistaken(folder, "measures.py", wrong, "{'p50_ms': 1 / 0}")
     mistaken(folder, "measures.py", "{'p50_ms': 1 / 0}", "of_latencies(table)")
     path, line = mistaken(folder, "program.py", 'return f"{NAME}, ', 'return f"{NAME}{self.nosuch}, ')
@@ -223,7 +224,7 @@ def test_one_of_our_names_is_refused_where_it_is_used(folder: Path) -> None:
     (folder / "programs" / NAME).rename(folder / "programs" / "ping")
     code, _, error = called(folder, "explain", "fig3a")
     assert code == 2
-    assert error.startswith(f"qjump-mn: {folder}/programs/ping: qjump-mn has a program 'ping' itself")
+    assert error.startswith(f"qjump-mn: {folder}/programs/ping: qjump-mn already has a program 'ping': ")
 
 
 def test_python_that_has_nothing_to_do_with_us_is_not_run(folder: Path) -> None:
@@ -254,7 +255,7 @@ def test_program_is_not_imported_unless_its_experiment_is_named(folder: Path, wo
     _, said, error = called(folder, *words)
     assert not file.exists()
     if words == ["list"]:
-        assert f"{NAME} has a program of its own: see  qjump-mn explain {NAME}\n" in said, error
+        assert f"{NAME} uses a program of its own: see  qjump-mn explain {NAME}\n" in said, error
     assert called(folder, "explain", NAME)[0] == 0 and file.exists()
 
 
@@ -266,7 +267,7 @@ def test_check_imports_no_program(folder: Path) -> None:
     code, _, error = called(folder, "check", "mine.zip")
     # Nobody, as whom root checks, cannot even read pytest's folder.
     sentence = (
-        "this command imports no programs of users" if os.geteuid() else f"program '{NAME}' is not found"
+        "this command does not import users' programs" if os.geteuid() else f"program '{NAME}' is not found"
     )
     assert code == 2 and sentence in error
     assert not file.exists()
@@ -279,7 +280,7 @@ def test_root_imports_from_the_current_folder_only_with_trust(folder: Path) -> N
     code, _, error = called(folder, *words, named=False)
     assert (code, file.exists()) == (2, False)
     assert error == (
-        f"qjump-mn: {folder}/programs/{NAME}: as root, no program of the current folder is imported: read "
+        f"qjump-mn: {folder}/programs/{NAME}: root does not import programs from the current folder: read "
         f"program '{NAME}' first, then use --trust, or QJUMP_MN_PATH={folder}\n"
     )
     assert called(folder, *words, "--trust", named=False)[0] in (0, 1)

@@ -146,9 +146,9 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
     [
         (lambda raw: raw[: len(raw) // 2], "memload's log has no end: it was cut off after"),
         (lambda raw: "", "it is empty, nothing was printed"),
-        (lambda raw: raw.replace("# memload 1 ", "# memload 2 "), "this is no log of memload, version 1"),
-        (lambda raw: raw.replace("early=0", "early=1"), "memload was ended early"),
-        (lambda raw: raw.replace("rows=504", "rows=505"), "has 504 rows where its end says 505"),
+        (lambda raw: raw.replace("# memload 1 ", "# memload 2 "), "this is not a log of memload, version 1"),
+        (lambda raw: raw.replace("early=0", "early=1"), "memload was stopped early"),
+        (lambda raw: raw.replace("rows=504", "rows=505"), "has 504 rows, but its end says 505"),
         (
             lambda raw: raw.replace("20061154670 0 0 0", "20061154670 0 0 1"),
             "answered 0 requests with an error and missed 1 keys",
@@ -180,8 +180,8 @@ def test_a_log_without_rows_is_a_log() -> None:
         ("fig3b", "workloads.memcached.connections=0", "connections: 0 is out of range: use 1 to 1000"),
         ("fig3b", "workloads.memcached.get_fraction=1.5", "get_fraction: 1.5 is out of range"),
         ("fig3b", "workloads.memcached.key_size=300B", "key_size: 300B is out of range: use 8B to 250B"),
-        ("fig3b", "workloads.job.workers=h1", "name two workers or more"),
-        ("fig3b", "workloads.job.workers=h1,h2", "none that is the master"),
+        ("fig3b", "workloads.job.workers=h1", "list two or more workers"),
+        ("fig3b", "workloads.job.workers=h1,h2", "each once, without the master"),
         ("fig3b", "workloads.job.workers=h1,h44", "has no host 'h44': did you mean 'h4'"),
         ("fig3b", "workloads.job.master=h44", "has no host 'h44'"),
         ("fig3b", "workloads.job.parallel=0", "parallel: 0 is out of range: use 1 to 64"),
@@ -199,7 +199,7 @@ def test_a_client_that_would_spin_is_refused(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/closed.toml").write_text(ours.read_text().replace("rate = 100\n", ""))
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="a client keeps the virtual CPU busy: give rate or think"):
+    with pytest.raises(UsageError, match="a client never leaves the virtual CPU: give one of them"):
         resolve.plan("closed", "course", [])
 
 

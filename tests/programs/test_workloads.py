@@ -76,7 +76,7 @@ def test_sequence_numbers_wrap_at_16_bits() -> None:
             lambda text: text.replace("50 packets transmitted", "49 packets transmitted"),
             "sent 49 requests, not 50",
         ),
-        (lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "), "has 49 replies where its summary says 50"),
+        (lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "), "has 49 replies, but its summary says 50"),
     ],
 )
 def test_a_ping_that_was_cut_off_is_lost(damage: Callable[[str], str], sentence: str) -> None:
@@ -124,7 +124,7 @@ def test_an_iperf_that_was_ended_has_each_interval_once(end: str, repeated: int)
         ('{"start": {', "not complete"),
         ('{"error": "unable to connect to server: Connection refused"}', "iperf3 failed: unable to connect"),
         ('{"intervals": []}', "nothing was sent"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
     ],
 )
 def test_an_iperf_that_failed_is_lost_with_its_own_words(raw: str, sentence: str) -> None:
@@ -180,13 +180,13 @@ def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
         (
             "fig11",
             'sweeps.epoch.values=["99us"]',
-            r"workloads\.urgent\.interval: fanin does not send more often than every 100us: "
-            r"use that, or --backend guest",
+            r"workloads\.urgent\.interval: fanin cannot send more often than every 100us in real time: "
+            r"use that or more, or --backend guest",
         ),
         (
             "fig3c",
             "workloads.barrier.interval=750us",
-            r"workloads\.barrier\.interval: barrier does not send more often than every 1ms",
+            r"workloads\.barrier\.interval: barrier cannot send more often than every 1ms in real time",
         ),
         (
             "fig7",
@@ -225,7 +225,7 @@ def test_flows_may_name_a_range_of_hosts() -> None:
 
 @pytest.mark.parametrize("flow", ["h4..h2>h9", "h2..h4>h3", "h2..h4"])
 def test_flows_that_cannot_be_are_refused(flow: str) -> None:
-    with pytest.raises(UsageError, match=r"here\.flows: 'h.* is no flow: write two hosts"):
+    with pytest.raises(UsageError, match=r"here\.flows: 'h.* is not a flow: write two hosts"):
         read_flows([flow], "here")
 
 
@@ -247,7 +247,7 @@ def test_senders_of_a_phase_begin_at_it() -> None:
 
 def test_a_phase_that_would_begin_after_the_end_is_refused() -> None:
     sentence = (
-        "workloads.urgent: with a phase it begins after up to two intervals of 296.064ms: measure for at "
+        "workloads.urgent.phase: it starts after up to two intervals of 296.064ms: set duration to at "
         "least 888.192ms"
     )
     with pytest.raises(UsageError, match=sentence):

@@ -174,7 +174,7 @@ def test_a_trial_without_readings_has_a_page(tmp_path: Path) -> None:
     assert "were not read, or cannot be read" in text.text
     (line,) = text.lane("round-trip time")["lines"]
     assert line["lost"][1] > 0
-    assert "stands where its number says" in text.text
+    assert "is drawn where its number says" in text.text
     assert "limiter_drop-1.html" in (made.path / "report.html").read_text()
 
 

@@ -54,15 +54,15 @@ def test_what_nobody_listed_is_seen(run: RunDirectory) -> None:
     assert sorted(discrepancies(run)) == [
         "trials/idle/1/asbuilt/more.txt is not listed in the manifest",
         "trials/idle/1/raw/more.txt is not listed in the manifest",
-        "trials/more.txt is of no trial of the plan",
-        "trials/nobody/1/more.txt is of no trial of the plan",
+        "trials/more.txt does not belong to a trial of the plan",
+        "trials/nobody/1/more.txt does not belong to a trial of the plan",
     ]
     for path in paths:
         path.unlink()
     run.finish("qjump/1", TrialRecord(status="lost", exit_code=5))
     (run.trial("qjump/1")).mkdir(parents=True)
     (run.trial("qjump/1") / "DONE").write_text(manifest.digest({}))
-    assert discrepancies(run) == ["trials/qjump/1 has DONE, and the manifest does not say that it is done"]
+    assert discrepancies(run) == ["trials/qjump/1 has DONE, but the manifest does not say that it is done"]
 
 
 def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
@@ -73,7 +73,7 @@ def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
     edit(run, files={key: sha for key, sha in listed.items() if key != path})
     assert discrepancies(run) == [f"{path} is not listed in the manifest"]
     edit(run, files={**listed, "elsewhere": "0" * 64})
-    assert discrepancies(run) == ["elsewhere is of no trial of the plan"]
+    assert discrepancies(run) == ["elsewhere does not belong to a trial of the plan"]
 
 
 @pytest.mark.parametrize("change", ["file and manifest", "DONE"])
@@ -107,7 +107,7 @@ def test_an_interrupted_trial_is_no_discrepancy(run: RunDirectory) -> None:
     run.prepare(name)
     assert run.manifest.trials[name] == DONE
     assert not discrepancies(run)
-    told = f"trials/{name} has no DONE, and the manifest says that it is done"
+    told = f"trials/{name} has no DONE, but the manifest says that it is done"
     assert contents.unmarked(run.path, run.manifest) == [told]
     assert results(run).trials == {}
 

@@ -121,7 +121,7 @@ def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> No
         (
             ("--engine", "dask", "--scheduler", "nonsense://x"),
             2,
-            "'nonsense://x' is no address of a Dask scheduler",
+            "'nonsense://x' is not the address of a Dask scheduler",
         ),
         (
             ("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"),

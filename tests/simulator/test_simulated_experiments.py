@@ -500,7 +500,7 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
         (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
         (
             ("fig9", "-s", "workloads.search.arrivals='even'"),
-            "workloads.search.arrivals: there is no 'even': use 'poisson' or 'published'",
+            "workloads.search.arrivals: there are no arrivals 'even': use 'poisson' or 'published'",
         ),
     ],
 )

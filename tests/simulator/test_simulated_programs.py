@@ -348,13 +348,13 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
         (
             PING + "reply_level = 3\n",
             "priorities",
-            "arms.one: workloads.ping.reply_level: the simulator's replies have the requests' level: leave "
+            "arms.one: workloads.ping.reply_level: replies in the simulator have the requests' level: leave "
             "it out",
         ),
         (
             workload("bulk", "iperf", flows=["h1>h2"], congestion_control="bbr") + PING,
             "priorities",
-            "arms.one: workloads.bulk.congestion_control: the simulator has one for all hosts, its scheme's: "
+            "arms.one: workloads.bulk.congestion_control: in the simulator the scheme sets it for all hosts: "
             "leave it out",
         ),
         (
@@ -365,8 +365,8 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
         (
             workload("job", "mapreduce", maps=1, map_size="1MB", reducers=1),
             "window",
-            "arms.one: workloads.job: the simulator's jobs have no windows of their own: use another scheme, "
-            "or leave out window",
+            "arms.one: workloads.job: a job in the simulator cannot have its own window: use another scheme, "
+            "or leave window out",
         ),
         (
             PING,

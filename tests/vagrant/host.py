@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qjump_mn.errors import MachineError
-from qjump_mn.process.leash import leashed
+from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.toolbox.tree import Tree, host_program
 from tests.vagrant import trees
 
@@ -101,7 +101,7 @@ class Host:
         ]
         shell = ["sh", "-c", 'cd "$1" && eval "$2"', "sh", folder, command]
         with subprocess.Popen(
-            leashed([*enter, *shell]),
+            wrap_command([*enter, *shell]),
             env=_ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -125,7 +125,7 @@ def started(system: Tree, fill: Callable[[Path], None]) -> Iterator[Host]:
         places = {"tree": str(system.root), "scratch": scratch}
         apart = ["--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--propagation", "private"]
         with subprocess.Popen(
-            leashed([host_program("unshare"), *apart, "sh", "-c", _ENTER]),
+            wrap_command([host_program("unshare"), *apart, "sh", "-c", _ENTER]),
             env={**os.environ, **places},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -179,7 +179,7 @@ def _network(system: Tree, pid: int) -> Iterator[None]:
         "usr/bin/slirp4netns", "--configure", "--disable-host-loopback", f"--ready-fd={tell}"
     )
     with subprocess.Popen(
-        leashed([*argv, str(pid), "tap0"]),
+        wrap_command([*argv, str(pid), "tap0"]),
         pass_fds=[tell],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

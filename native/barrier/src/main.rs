@@ -2,17 +2,17 @@
 //! Measures how long a barrier among processes takes: Naiad's latency benchmark, on the crate
 //! `timely` by one of Naiad's authors.
 
-mod ending;
 mod log;
 mod mesh;
 mod options;
 mod rounds;
+mod shutdown;
 
 use std::sync::Arc;
 
-use ending::Ending;
 use log::Log;
 use options::{Options, USAGE};
+use shutdown::Shutdown;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,15 +28,15 @@ fn main() {
         }
     };
     let log = Arc::new(Log::new(options.iterations));
-    let ending = Ending::watch(options.clone(), Arc::clone(&log));
-    if let Err(sentence) = measure(&options, &log, &ending) {
-        ending.failed(&sentence);
+    let shutdown = Shutdown::watch(options.clone(), Arc::clone(&log));
+    if let Err(sentence) = measure(&options, &log, &shutdown) {
+        shutdown.failed(&sentence);
     }
-    ending.finished();
+    shutdown.finished();
 }
 
-fn measure(options: &Options, log: &Arc<Log>, ending: &Arc<Ending>) -> Result<(), String> {
+fn measure(options: &Options, log: &Arc<Log>, shutdown: &Arc<Shutdown>) -> Result<(), String> {
     let sockets = mesh::connect(options)?;
-    ending.measuring();
-    rounds::run(options, sockets, Arc::clone(log), Arc::clone(ending))
+    shutdown.measuring();
+    rounds::run(options, sockets, Arc::clone(log), Arc::clone(shutdown))
 }

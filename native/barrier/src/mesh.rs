@@ -28,7 +28,7 @@ pub fn connect(options: &Options) -> Result<Vec<Option<TcpStream>>, String> {
         let stream = reach(host, until).map_err(|error| {
             format!("process {index} at {host} cannot be reached ({error}): start it")
         })?;
-        sockets[index] = Some(greeted(stream, options, index)?);
+        sockets[index] = Some(expect_peer(stream, options, index)?);
     }
     while sockets
         .iter()
@@ -38,7 +38,7 @@ pub fn connect(options: &Options) -> Result<Vec<Option<TcpStream>>, String> {
         let stream = accept(&listener, until).map_err(|error| {
             format!("not every process has connected ({error}): start them all")
         })?;
-        let (stream, index) = identified(stream, options)?;
+        let (stream, index) = accept_peer(stream, options)?;
         if sockets[index].replace(stream).is_some() {
             return Err(format!(
                 "process {index} has connected twice: give each its own --process"
@@ -91,13 +91,13 @@ fn number(value: usize) -> [u8; 8] {
     (value as u64).to_be_bytes()
 }
 
-fn exchanged(mut stream: TcpStream, options: &Options) -> Result<(TcpStream, usize), String> {
+fn exchange_hello(mut stream: TcpStream, options: &Options) -> Result<(TcpStream, usize), String> {
     let mut theirs = [0; HELLO_BYTES];
     let done = stream
         .set_nodelay(true)
         .and_then(|()| stream.write_all(&hello(options)))
         .and_then(|()| stream.read_exact(&mut theirs));
-    done.map_err(|error| format!("a process left while connecting ({error}): look why it ended"))?;
+    done.map_err(|error| format!("a process left while connecting ({error}): check why it ended"))?;
     let index = u64::from_be_bytes(theirs[16..24].try_into().unwrap_or_default()) as usize;
     let mut ours = hello(options);
     ours[16..24].copy_from_slice(&theirs[16..24]);
@@ -107,15 +107,15 @@ fn exchanged(mut stream: TcpStream, options: &Options) -> Result<(TcpStream, usi
     Ok((stream, index))
 }
 
-fn greeted(stream: TcpStream, options: &Options, expected: usize) -> Result<TcpStream, String> {
-    match exchanged(stream, options)? {
+fn expect_peer(stream: TcpStream, options: &Options, expected: usize) -> Result<TcpStream, String> {
+    match exchange_hello(stream, options)? {
         (stream, index) if index == expected => Ok(stream),
-        (_, index) => Err(format!("process {index} answers at {}, the place of process {expected}: give each its own --process", options.hosts[expected])),
+        (_, index) => Err(format!("process {index} answers at {}, the address of process {expected}: give each its own --process", options.hosts[expected])),
     }
 }
 
-fn identified(stream: TcpStream, options: &Options) -> Result<(TcpStream, usize), String> {
-    match exchanged(stream, options)? {
+fn accept_peer(stream: TcpStream, options: &Options) -> Result<(TcpStream, usize), String> {
+    match exchange_hello(stream, options)? {
         (stream, index) if index > options.process => Ok((stream, index)),
         (_, index) => Err(format!(
             "process {index} has connected to process {}: give each its own --process",

@@ -14,9 +14,9 @@ usage: barrier --hosts ADDRESS:PORT,... --process N --iterations N [--interval N
   --help            this text
 ";
 
-const MOST_PROCESSES: usize = 64;
-const MOST_ITERATIONS: u64 = 10_000_000; // 160 MB of log
-const MOST_NS: u64 = 3_600_000_000_000;
+const MAX_PROCESSES: usize = 64;
+const MAX_ITERATIONS: u64 = 10_000_000; // 160 MB of log
+const MAX_NS: u64 = 3_600_000_000_000;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -29,14 +29,14 @@ pub struct Options {
 
 /// Returns the options, None for --help, or an error as a sentence.
 pub fn parse(arguments: &[String]) -> Result<Option<Options>, String> {
-    let mut known = getopts::Options::new();
-    known.optopt("", "hosts", "", "");
-    known.optopt("", "process", "", "");
-    known.optopt("", "iterations", "", "");
-    known.optopt("", "interval", "", "");
-    known.optopt("", "output", "", "");
-    known.optflag("", "help", "");
-    let given = known
+    let mut parser = getopts::Options::new();
+    parser.optopt("", "hosts", "", "");
+    parser.optopt("", "process", "", "");
+    parser.optopt("", "iterations", "", "");
+    parser.optopt("", "interval", "", "");
+    parser.optopt("", "output", "", "");
+    parser.optflag("", "help", "");
+    let given = parser
         .parse(arguments)
         .map_err(|error| format!("{error}: see barrier --help"))?;
     if given.opt_present("help") {
@@ -48,12 +48,12 @@ pub fn parse(arguments: &[String]) -> Result<Option<Options>, String> {
     let needed = |name: &str| {
         given
             .opt_str(name)
-            .ok_or_else(|| format!("--{name} is missing: see barrier --help"))
+            .ok_or_else(|| format!("--{name} is required: see barrier --help"))
     };
     let hosts: Vec<String> = needed("hosts")?.split(',').map(str::to_owned).collect();
-    if !(2..=MOST_PROCESSES).contains(&hosts.len()) {
+    if !(2..=MAX_PROCESSES).contains(&hosts.len()) {
         return Err(format!(
-            "--hosts names {} processes: give 2 to {MOST_PROCESSES}",
+            "--hosts names {} processes: give 2 to {MAX_PROCESSES}",
             hosts.len()
         ));
     }
@@ -63,31 +63,30 @@ pub fn parse(arguments: &[String]) -> Result<Option<Options>, String> {
             .map_or(true, |address| address.port() == 0)
         {
             return Err(format!(
-                "--hosts holds {host:?}: give each process as ADDRESS:PORT, such as 10.0.0.1:2101"
+                "--hosts contains {host:?}: give each process as ADDRESS:PORT, such as 10.0.0.1:2101"
             ));
         }
     }
     Ok(Some(Options {
         process: number("process", &needed("process")?, 0, hosts.len() as u64 - 1)? as usize,
-        iterations: number("iterations", &needed("iterations")?, 1, MOST_ITERATIONS)?,
+        iterations: number("iterations", &needed("iterations")?, 1, MAX_ITERATIONS)?,
         interval_ns: given
             .opt_str("interval")
-            .map_or(Ok(0), |text| number("interval", &text, 0, MOST_NS))?,
+            .map_or(Ok(0), |text| number("interval", &text, 0, MAX_NS))?,
         output: given.opt_str("output").map(PathBuf::from),
         hosts,
     }))
 }
 
-fn number(name: &str, text: &str, least: u64, most: u64) -> Result<u64, String> {
+fn number(name: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(value)
-            if (least..=most).contains(&value)
-                && text.bytes().all(|byte| byte.is_ascii_digit()) =>
+            if (min..=max).contains(&value) && text.bytes().all(|byte| byte.is_ascii_digit()) =>
         {
             Ok(value)
         }
         _ => Err(format!(
-            "--{name} is {text:?}: give a whole number from {least} to {most}"
+            "--{name} must be a whole number from {min} to {max} (got {text:?})"
         )),
     }
 }

@@ -23,13 +23,13 @@ use timely::dataflow::InputHandle;
 use timely::worker::Worker;
 use timely::WorkerConfig;
 
-use crate::ending::Ending;
 use crate::log::Log;
 use crate::options::Options;
+use crate::shutdown::Shutdown;
 
 /// A message: the receiving process, and either when the first barrier is due or LAST, for the last
 /// barrier.
-type Word = (u64, u64);
+type Message = (u64, u64);
 const LAST: u64 = u64::MAX;
 
 /// Runs all barriers over connected sockets; returns when all processes have ended their dataflow.
@@ -37,7 +37,7 @@ pub fn run(
     options: &Options,
     sockets: Vec<Option<TcpStream>>,
     log: Arc<Log>,
-    ending: Arc<Ending>,
+    shutdown: Arc<Shutdown>,
 ) -> Result<(), String> {
     let refill = BytesRefill {
         logic: Arc::new(|size| Box::new(vec![0u8; size]) as Box<dyn DerefMut<Target = [u8]>>),
@@ -60,7 +60,7 @@ pub fn run(
         Box::new(threads),
         WorkerConfig::default(),
         move |worker| {
-            measure(worker, iterations, interval_ns, &log, &ending);
+            measure(worker, iterations, interval_ns, &log, &shutdown);
         },
     )?;
     drop(guards); // waits for the worker, and until all data has been sent and received
@@ -69,23 +69,23 @@ pub fn run(
 
 struct Barrier<'a, A: Allocate> {
     worker: &'a mut Worker<A>,
-    input: InputHandle<u64, Word>,
+    input: InputHandle<u64, Message>,
     passed: Rc<Cell<u64>>,
     /// Messages received, with their epochs: other processes may be one barrier ahead.
-    heard: Rc<RefCell<Vec<(u64, u64)>>>,
+    received: Rc<RefCell<Vec<(u64, u64)>>>,
 }
 
 impl<'a, A: Allocate> Barrier<'a, A> {
     fn new(worker: &'a mut Worker<A>) -> Self {
-        let (passed, heard) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
-        let (seen, arrived) = (Rc::clone(&passed), Rc::clone(&heard));
+        let (passed, received) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
+        let (seen, arrived) = (Rc::clone(&passed), Rc::clone(&received));
         let mut input = InputHandle::new();
         worker.dataflow::<u64, _, _>(|scope| {
             input.to_stream(scope).sink(
-                Exchange::new(|word: &Word| word.0),
+                Exchange::new(|message: &Message| message.0),
                 "Barrier",
-                move |(words, frontier)| {
-                    words.for_each(|time, data| {
+                move |(messages, frontier)| {
+                    messages.for_each(|time, data| {
                         data.drain(..)
                             .for_each(|(_, what)| arrived.borrow_mut().push((*time.time(), what)))
                     });
@@ -97,12 +97,12 @@ impl<'a, A: Allocate> Barrier<'a, A> {
             worker,
             input,
             passed,
-            heard,
+            received,
         }
     }
 
     /// Sends a message to all processes, with the next barrier.
-    fn tell(&mut self, what: u64) {
+    fn send(&mut self, what: u64) {
         for process in 0..self.worker.peers() as u64 {
             self.input.send((process, what));
         }
@@ -116,13 +116,13 @@ impl<'a, A: Allocate> Barrier<'a, A> {
         while self.passed.get() < next {
             self.worker.step_or_park(None);
         }
-        let mut heard = self.heard.borrow_mut();
-        let now = heard
+        let mut received = self.received.borrow_mut();
+        let now = received
             .iter()
             .filter(|(epoch, _)| *epoch < next)
             .map(|(_, what)| *what)
             .max();
-        heard.retain(|(epoch, _)| *epoch >= next);
+        received.retain(|(epoch, _)| *epoch >= next);
         now
     }
 }
@@ -132,13 +132,13 @@ fn measure<A: Allocate>(
     iterations: u64,
     interval_ns: u64,
     log: &Log,
-    ending: &Ending,
+    shutdown: &Shutdown,
 ) {
     let first = worker.index() == 0;
     let mut barrier = Barrier::new(worker);
     barrier.pass(); // wait for all processes to start
     if first {
-        barrier.tell(now_ns() + interval_ns);
+        barrier.send(now_ns() + interval_ns);
     }
     // All processes run on one kernel, and so share this clock.
     let first_due_ns = barrier.pass().unwrap_or_default();
@@ -149,13 +149,13 @@ fn measure<A: Allocate>(
         if !late {
             sleep_until(due_ns);
         }
-        if ending.asked() {
-            barrier.tell(LAST);
+        if shutdown.stop_requested() {
+            barrier.send(LAST);
         }
         let start_ns = now_ns();
-        let heard = barrier.pass();
+        let received = barrier.pass();
         let end_ns = now_ns();
-        if heard == Some(LAST) {
+        if received == Some(LAST) {
             break; // not logged: this barrier also carried data
         }
         log.add(start_ns, end_ns, late && interval_ns > 0);

@@ -1,1 +1,1 @@
-"""A bundle: one run in one file that somebody else can check."""
+"""Pack a run into one file (a bundle), and check the bundles of others."""

@@ -1,4 +1,4 @@
-"""``check`` as root: the same command as an ordinary user, with copies of what only root can read."""
+"""``check`` as root: run it again as an ordinary user, with copies of files that only root can read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from qjump_mn.process import temp_dirs, unprivileged
 from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller
 
-MOST_TABLE_BYTES = 256 << 20
+MAX_TABLE_BYTES = 256 << 20
 
 
 def check(
     path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun, table: Path | None = None
 ) -> int:
-    """Do what :func:`hand_ins.check` does in a process of the user who called sudo, or of nobody; return
-    its exit code. Raises what :func:`unprivileged.check_checkout` and :func:`unprivileged.run` raise, and
-    where a machine that is needed cannot be built."""
+    """Run :func:`hand_ins.check` in a process of the user who called sudo, or of nobody.
+
+    Returns its exit code. Raises the errors of :func:`unprivileged.check_checkout`,
+    :func:`unprivileged.run` and, for a rerun, :func:`building.build`.
+    """
     user = unprivileged.user()
     unprivileged.check_checkout(user)
-    if rerun.wanted:  # the user could not keep it
+    if rerun.wanted:  # the user may not write to root's cache
         building.build(lambda line: out.print(line, markup=False))
     with temp_dirs.folder() as name:
         folder = Path(name)
@@ -42,10 +44,10 @@ def check(
             words += ["--table", str(tables / table.name)]
         handle = os.open(tables, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            directory.hand_over(folder, user)  # from here on root writes nothing there, and follows no link
+            directory.hand_over(folder, user)  # from here on, root writes nothing there and follows no link
             code = unprivileged.run(user, words, folder, _variables(user))
             if table:
-                _take(table, handle)
+                _copy_table(table, handle)
         finally:
             os.close(handle)
     return code
@@ -59,8 +61,10 @@ def _words(rerun: Rerun) -> list[str]:
 
 
 def _readable(path: Path, folder: Path, user: Caller) -> Path:
-    """The file, or the folder of bundles, where the user can read it; else a copy in the new ``folder``.
-    Raises :class:`UsageError` where there is none."""
+    """Return the file or folder of bundles if the user can read it, else a copy in the new ``folder``.
+
+    Raises :class:`UsageError` if it does not exist.
+    """
     path = path.absolute()
     if not path.exists():
         raise UsageError(f"there is no file {path}")
@@ -72,28 +76,31 @@ def _readable(path: Path, folder: Path, user: Caller) -> Path:
     if bundles:
         copied.mkdir()
     for source in bundles or [path]:
-        unprivileged.copy(source, copied / source.name if bundles else copied, archive.MOST_BYTES)
+        unprivileged.copy(source, copied / source.name if bundles else copied, archive.MAX_BYTES)
     return copied
 
 
 def _variables(user: Caller) -> dict[str, str]:
-    """What names folders, for the user's half: it is not started in this one, and reads not all of them."""
-    own = [*filter(None, os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep)), str(Path.cwd())]
-    named = {"QJUMP_MN_PATH": own, "QJUMP_MN_CACHE": [os.environ.get("QJUMP_MN_CACHE", "")]}
+    """Return environment variables with the absolute paths of folders that the user can read.
+
+    The user's process does not start in the current folder, so that is added to QJUMP_MN_PATH.
+    """
+    folders = [*filter(None, os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep)), str(Path.cwd())]
+    variables = {"QJUMP_MN_PATH": folders, "QJUMP_MN_CACHE": [os.environ.get("QJUMP_MN_CACHE", "")]}
     return {
         name: os.pathsep.join(
             os.path.abspath(path)
             for path in paths
             if path and not unprivileged.first_unreadable(user, [Path(path).absolute()])
         )
-        for name, paths in named.items()
+        for name, paths in variables.items()
     }
 
 
-def _take(table: Path, folder: int) -> None:
-    """Copy the table that the user's half has left in the opened folder."""
+def _copy_table(table: Path, folder: int) -> None:
+    """Copy the table that the user's process has written into the opened folder, if it is a plain file."""
     with suppress(FileNotFoundError):
         handle = os.open(table.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         with os.fdopen(handle, "rb") as file:
             if stat.S_ISREG(os.fstat(handle).st_mode):
-                hand_ins.save(table, file.read(MOST_TABLE_BYTES))
+                hand_ins.save(table, file.read(MAX_TABLE_BYTES))

@@ -1,4 +1,4 @@
-"""What a course asks its students to run: a file that a bundle's plan is compared with.
+"""Read a course's assignment, and compare the plan of a bundle with it.
 
 ::
 
@@ -7,8 +7,8 @@
     settings = ["workloads.ping.payload=100B"]
     free = ["link.buffer", "seed"]
 
-The plan of a bundle must be the one that these give. ``free`` names the settings that a student chooses: what
-the bundle's command line has for them is taken, and everything else must be as assigned.
+The plan of a bundle must be the one that these keys make. ``free`` names the settings that a student
+chooses: their values come from the bundle's command line, and everything else must be as assigned.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from qjump_mn.model.toml_types import convert
 from qjump_mn.results.manifest import Manifest
 
 NUMBERS = ("seed", "replicates", "perturb")
-"""Options that ``free`` may name beside settings."""
+"""Options that ``free`` may name, besides settings."""
 
 
 class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The words are those of ``run``'s options."""
+    """An assignment; the fields are named like the options of ``run``."""
 
     experiment: str
     preset: str = ""
@@ -50,7 +50,7 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def read(path: Path) -> Assignment:
-    """The assignment in a TOML file; raise :class:`UsageError` if it is none."""
+    """Read an assignment from a TOML file; raise :class:`UsageError` if it is not valid."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -61,12 +61,13 @@ def read(path: Path) -> Assignment:
 
 
 def plan(assigned: Assignment, given: Mapping[str, Any] | None = None) -> Plan:
-    """The plan that is asked for; what is free is as ``given``, the options of a run's command line by name.
+    """Resolve the assigned plan.
 
-    Raises :class:`UsageError` where it makes no plan.
+    ``given`` are the options of a run's command line, by name; the free ones are taken from there.
+    Raises :class:`UsageError` if there is no such plan.
     """
     given = given or {}
-    chosen = [one for one in given.get("settings") or () if _key(one) in assigned.free]
+    chosen = [setting for setting in given.get("settings") or () if _key(setting) in assigned.free]
     numbers = {
         name: given[name] if name in assigned.free and name in given else getattr(assigned, name)
         for name in NUMBERS
@@ -74,9 +75,8 @@ def plan(assigned: Assignment, given: Mapping[str, Any] | None = None) -> Plan:
     name = loading.experiment_called(assigned.experiment)
     preset = assigned.preset or loading.usual_preset(name, assigned.backend)
     spec, _ = loading.experiment(name, preset, list(assigned.settings), assigned.schemes)
-    tables.check(
-        spec, (one for one in assigned.free if one not in NUMBERS), f"assignment: free: experiment {name!r}"
-    )
+    free_settings = (key for key in assigned.free if key not in NUMBERS)
+    tables.check(spec, free_settings, f"assignment: free: experiment {name!r}")
     expected = resolve.plan(
         name,
         preset,
@@ -91,49 +91,56 @@ def plan(assigned: Assignment, given: Mapping[str, Any] | None = None) -> Plan:
 
 
 def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, Any]) -> list[str]:
-    """What a run's plan has otherwise than the assignment asks for, a line each; none where it is the same.
-    ``given`` are the options of the run's command line, by name.
+    """Return a line for each difference between a run's plan and the assigned one.
 
-    Raises :class:`UsageError` for an assignment that makes no plan.
+    ``given`` are the options of the run's command line, by name. Raises :class:`UsageError` for an
+    assignment that makes no plan.
     """
     try:
         expected = plan(assigned, given)
     except UsageError as error:
-        plan(assigned)  # otherwise it is the assignment that is wrong
-        return [f"what its command line has for the free settings makes no plan: {error}"]
-    return [f"{one.path} is {one.second}, assigned is {one.first}" for one in _otherwise(expected, manifest)]
+        plan(assigned)  # raises if the assignment is wrong, rather than the free settings
+        return [f"the values of its command line for the free settings make no plan: {error}"]
+    return [
+        f"{different.path} is {different.second}, assigned is {different.first}"
+        for different in _differences(expected, manifest)
+    ]
 
 
 def compared_here(manifest: Manifest) -> tuple[str, list[str]]:
-    """Compare a run's plan with the one that its command line makes of this checkout's experiment of that
-    name. Returns what to say if nothing differs, and what differs, a line each."""
+    """Compare a run's plan with the one that its command line makes in this checkout.
+
+    Returns what to print if nothing differs, and a line for each difference.
+    """
     name = manifest.plan.shown.experiment
     if name not in loading.names("experiments"):
         return f"not compared: this checkout has no experiment {name}", []
-    where = f"differs from this checkout's experiment {name}"
+    prefix = f"differs from this checkout's experiment {name}"
     try:
         expected = command_lines.plan(name, manifest.plan.shown.preset, manifest.argv)
     except UsageError as error:
-        return "", [f"{where}, which makes no plan of the run's command line: {error}"]
-    differing = _otherwise(expected, manifest)
+        return "", [f"{prefix}, for which the run's command line makes no plan: {error}"]
     return (
         f"that of this checkout's experiment {name}",
-        [f"{where}: {one.path} is {one.second}, there it is {one.first}" for one in differing],
+        [
+            f"{prefix}: {different.path} is {different.second}, there it is {different.first}"
+            for different in _differences(expected, manifest)
+        ],
     )
 
 
-def _otherwise(expected: Plan, manifest: Manifest) -> list[Difference]:
-    """What is run or judged otherwise than expected."""
-    found = manifest.plan
-    same = (found.hash, found.judged) == (expected.hash, expected.judged)
-    return [] if same else between(expected, found)
+def _differences(expected: Plan, manifest: Manifest) -> list[Difference]:
+    """Return the differences from the expected plan in what is run or judged."""
+    actual = manifest.plan
+    is_same = (actual.hash, actual.judged) == (expected.hash, expected.judged)
+    return [] if is_same else between(expected, actual)
 
 
-def _check(assigned: Assignment, made: Plan) -> None:
-    """Raise :class:`UsageError` for what ``run`` would refuse: then nobody can have run it."""
+def _check(assigned: Assignment, assigned_plan: Plan) -> None:
+    """Raise :class:`UsageError` for a plan that ``run`` refuses, as then nobody can have run it."""
     check_added(assigned.schemes, assigned.arms)
-    session.check_plan(made)
-    session.backend_name(made, assigned.backend)
+    session.check_plan(assigned_plan)
+    session.backend_name(assigned_plan, assigned.backend)
 
 
 def _key(setting: str) -> str:

@@ -1,6 +1,6 @@
-"""``check`` of what students hand in: one bundle or a folder of them, and tables for course staff.
+"""``check``: check one bundle or a folder of students' bundles, and write tables for course staff.
 
-Each bundle has a judge of its own (checking.py): one that kills its judge is one line of the table.
+Each bundle has its own judge (checking.py), so a bundle that kills its judge is one line of the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qjump_mn.results import directory, manifest
 
 ENDING = ".zip"
 GRADESCOPE = "results.json"
-"""The name of the file that an autograder of Gradescope leaves."""
+"""The name of the file in which an autograder of Gradescope leaves its results."""
 ENDINGS = (".csv", ".json")
 COLUMNS = ("bundle", "check", "first problem")
 FAULTS = 1
@@ -32,20 +32,21 @@ FAULTS = 1
 def check(
     path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun, table: Path | None = None
 ) -> int:
-    """Check the bundle ``path``, or each one of the folder ``path``, and write the findings into ``table``.
+    """Check the bundle ``path``, or each bundle in that folder, and write the findings into ``table``.
 
-    Returns :func:`checking.check`'s code for a bundle; for a folder 0 where all is well, 3 where this machine
-    could not check one, else 1. Raises :class:`UsageError` for an assignment that makes no plan, for a folder
-    without bundles and for a table that cannot be written, and what has ended the check of a single bundle.
+    Returns the exit code of :func:`checking.check` for a bundle. For a folder it is 0 if all is well, 3
+    if this machine could not check a bundle, else 1. Raises :class:`UsageError` for an assignment
+    that makes no plan, a folder without bundles or a table that cannot be written, and the error of a
+    single bundle's check.
     """
     if table and table.suffix not in ENDINGS:
         raise UsageError(f"--table: {table} must end in {' or '.join(ENDINGS)}")
     if assigned:
         assignment.plan(assignment.read(assigned))
     if path.is_dir():
-        found = _check_folder(path, out, assigned, rerun)
-        _write(table, found, _json([_row(one) for one in found]))
-        codes = {one.code for one in found}
+        results = _check_folder(path, out, assigned, rerun)
+        _write(table, results, _json([_row(result) for result in results]))
+        codes = {result.code for result in results}
         machine = MachineError.exit_code
         return machine if machine in codes else FAULTS if any(codes) else 0
     checked = checking.check(path, out, assigned=assigned, rerun=rerun)
@@ -57,7 +58,7 @@ def check(
 
 
 def bundles(folder: Path) -> list[Path]:
-    """The bundles in a folder, by name; raise :class:`UsageError` where there is none."""
+    """Return the bundles in a folder, sorted by name; raise :class:`UsageError` if there is none."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ENDING)
     except OSError as error:
@@ -68,7 +69,7 @@ def bundles(folder: Path) -> list[Path]:
 
 
 def save(table: Path, content: bytes) -> None:
-    """Write a table; raise :class:`UsageError` where that cannot be."""
+    """Write a table; raise :class:`UsageError` if it cannot be written."""
     try:
         manifest.write_atomically(table, content)
     except OSError as error:
@@ -79,17 +80,17 @@ def save(table: Path, content: bytes) -> None:
 
 
 def _check_folder(folder: Path, out: Console, assigned: Path | None, rerun: Rerun) -> list[Checked]:
-    found, paths = [], bundles(folder)
+    results, paths = [], bundles(folder)
     for number, path in enumerate(paths, 1):
         out.print(Text(plain(f"{number}/{len(paths)} {path.name}")))
         silent = Console(file=io.StringIO())
-        found.append(checking.check(path, silent, assigned=assigned, rerun=rerun))
+        results.append(checking.check(path, silent, assigned=assigned, rerun=rerun))
     table = Table(*COLUMNS, box=None, pad_edge=False)
-    for one in found:
-        table.add_row(*(Text(plain(cell)) for cell in _cells(one)))
+    for result in results:
+        table.add_row(*(Text(plain(cell)) for cell in _cells(result)))
     table.width = unfolded_width(out, table)
     out.print(table)
-    return found
+    return results
 
 
 def _cells(checked: Checked) -> tuple[str, str, str]:
@@ -102,7 +103,7 @@ def _row(checked: Checked) -> dict[str, Any]:
 
 
 def _tests(checked: Checked) -> list[dict[str, Any]]:
-    """Each thing that was looked at, as a test of Gradescope's: a point where it is well."""
+    """Return each part of the check as a test for Gradescope, with a point if it is well."""
     if checked.error:
         return [_test("bundle", checked.problem, is_well=False)]
     parts = (part for part in checked.parts if part.good or part.problems)
@@ -117,27 +118,27 @@ def _test(name: str, output: str, *, is_well: bool) -> dict[str, Any]:
 
 
 def _gradescope(checked: Checked) -> dict[str, Any]:
-    """What Gradescope reads: the score is the number of tests that passed."""
+    """Return the results in Gradescope's format; the score is the number of passed tests."""
     tests = _tests(checked)
     output = f"{checked.verdict}: {checked.problem}" if checked.problem else checked.verdict
-    return {"score": sum(one["score"] for one in tests), "output": plain(output), "tests": tests}
+    return {"score": sum(test["score"] for test in tests), "output": plain(output), "tests": tests}
 
 
 def _json(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
 
 
-def _csv(found: Sequence[Checked]) -> bytes:
+def _csv(results: Sequence[Checked]) -> bytes:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([*COLUMNS, "exit code"])
-    for one in found:
-        # A spreadsheet takes a cell that begins so for a formula.
-        cells = (f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell for cell in map(plain, _cells(one)))
-        rows.writerow([*cells, one.code])
+    for result in results:
+        # Spreadsheets take a cell that begins with one of these characters for a formula.
+        cells = (f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell for cell in map(plain, _cells(result)))
+        rows.writerow([*cells, result.code])
     return text.getvalue().encode()
 
 
-def _write(table: Path | None, found: Sequence[Checked], as_json: bytes) -> None:
+def _write(table: Path | None, results: Sequence[Checked], as_json: bytes) -> None:
     if table:
-        save(table, as_json if table.suffix == ".json" else _csv(found))
+        save(table, as_json if table.suffix == ".json" else _csv(results))

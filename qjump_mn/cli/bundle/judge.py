@@ -1,8 +1,8 @@
-"""The judge of one bundle: the process, with limits, that alone unpacks, parses and analyses it.
+"""Judge one bundle in a process with limits, the only one that unpacks, parses and analyses it.
 
-``python3 -m qjump_mn.cli.bundle.judge BUNDLE FOLDER BYTES SECONDS [ASSIGNMENT]`` unpacks the bundle into the
-empty FOLDER, and prints what it finds as JSON, on one line. It takes BYTES of memory and SECONDS of a
-processor at most, and so does the analysis that it starts. It is a stranger's file: nothing in it is
+``python3 -m qjump_mn.cli.bundle.judge BUNDLE FOLDER BYTES SECONDS [ASSIGNMENT]`` unpacks the bundle into
+the empty FOLDER, and prints its findings as one line of JSON. It may use BYTES of memory and SECONDS of
+processor time, and so may the analysis that it starts. Nothing in the bundle, a stranger's file, is
 executed.
 """
 
@@ -30,18 +30,18 @@ from qjump_mn.results import contents, formatting, manifest, outcome
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
 
-MOST_SHOWN = 20
-MOST_OPEN = 256
-"""Files that are open at a time."""
-WITH_FOLDER = ("<title>", "qjump-mn report ")
-"""Lines of a report that begin so have the name of the run's folder, which a bundle has not."""
+MAX_PROBLEMS = 20
+"""The most problems of a part that are printed."""
+MAX_OPEN_FILES = 256
+FOLDER_LINES = ("<title>", "qjump-mn report ")
+"""Beginnings of report lines with the name of the run's folder, which a bundle does not have."""
 
 Options = Callable[[Sequence[str]], Mapping[str, Any]]
 """Parses a run's command line."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One thing that was looked at: ``good`` is what is said where there are no problems."""
+    """One part of the check; ``good`` is printed if there are no problems."""
 
     name: str
     good: str
@@ -49,131 +49,131 @@ class Part(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """What is printed of it."""
-        lines = [*self.notes, *(f"{self.name}: {problem}" for problem in self.problems[:MOST_SHOWN])]
-        if len(self.problems) > MOST_SHOWN:
-            lines.append(f"{self.name}: and {len(self.problems) - MOST_SHOWN} more")
+        """Return the lines to print."""
+        lines = [*self.notes, *(f"{self.name}: {problem}" for problem in self.problems[:MAX_PROBLEMS])]
+        if len(self.problems) > MAX_PROBLEMS:
+            lines.append(f"{self.name}: and {len(self.problems) - MAX_PROBLEMS} more")
         return lines if self.problems or not self.good else [*lines, f"{self.name}: {self.good}"]
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What the judge says of a bundle: ``error`` is the sentence where it could not be judged."""
+    """The judge's findings; ``error`` is the sentence of an error that ended the judging."""
 
     code: int
     error: str = ""
     about: str = ""
     parts: tuple[Part, ...] = ()
     is_done: bool = False
-    """Whether a trial is done, which could be run again."""
+    """Whether there is a finished trial, which could be repeated."""
 
 
 def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = None) -> Findings:
-    """Unpack the bundle ``path`` into the empty folder ``run``, and say whether it is as it was made, of the
-    plan that was ``assigned``, and says what its raw files say.
+    """Unpack the bundle ``path`` into the empty folder ``run``, and judge it.
 
-    The code is 0 where nothing was found, 4 for a run that cannot be believed, and 1 for anything else.
-    Raises :class:`archive.ChangedError` for a bundle that was edited, other :class:`UsageError` for what is
-    not a bundle and for an assignment that makes no plan, :class:`InvalidRunError` for one that exceeds the
-    limits, :class:`LostError` where the analysis ended otherwise, and :class:`MachineError` where the disk is
-    full.
+    The files must be unchanged, the plan the ``assigned`` one, and the verdicts those of the raw files.
+    The code of the findings is 0 without problems, 4 for a run that cannot be believed, and else 1.
+
+    Raises :class:`archive.ChangedError` for an edited bundle, another :class:`UsageError` for a file that
+    is not a bundle and an assignment that makes no plan, :class:`InvalidRunError` for a run that exceeds
+    the limits, :class:`MachineError` if the disk is full, and :class:`LostError` if the analysis ended
+    for another reason.
     """
-    asked = assignment.read(assigned) if assigned else None
-    archive.opened(path, run)
-    told = _manifest(path, run)
-    parts = [_untouched(run, told)]
-    if asked is not None:
-        good, problems = "as assigned", assignment.differences(asked, told, options_of(told.argv))
+    course = assignment.read(assigned) if assigned else None
+    archive.unpack(path, run)
+    facts = _manifest(path, run)
+    parts = [_files_part(run, facts)]
+    if course is not None:
+        good, problems = "as assigned", assignment.differences(course, facts, options_of(facts.argv))
     else:
-        good, problems = assignment.compared_here(told)
+        good, problems = assignment.compared_here(facts)
     parts.append(Part("plan", good, tuple(problems)))
-    judged, more = _judged_alike(path, run, told)
-    parts += more
+    judged, judged_parts = _judge_again(path, run, facts)
+    parts += judged_parts
     invalid = [row for row in judged.verdicts if row.verdict == "INVALID"]
     if invalid:
-        # A gate that does not hold leaves no verdict that may be believed, though the files are what they
-        # were.
+        # Without its gate no verdict can be believed, even if the files are unchanged.
         parts.append(Part("the run cannot be believed", "", (invalid[0].note,)))
     code = max(1 if part.problems else 0 for part in parts)
     if invalid or not judged.believable:
         code = InvalidRunError.exit_code
-    is_done = any(record.status == "done" for record in told.trials.values())
-    return Findings(code=code, about=_about(told), parts=tuple(parts), is_done=is_done)
+    is_done = any(record.status == "done" for record in facts.trials.values())
+    return Findings(code=code, about=_about(facts), parts=tuple(parts), is_done=is_done)
 
 
 def _manifest(path: Path, run: Path) -> Manifest:
-    """That of the bundle ``path``, which was opened into ``run``; nobody knows that folder."""
+    """Read the manifest of the bundle ``path``, unpacked into ``run``; errors name the bundle."""
     try:
-        told = manifest.read(run)
+        facts = manifest.read(run)
     except UsageError as error:
         raise UsageError(str(error).replace(str(run), str(path))) from None
-    plan = told.plan
-    arms = (plan.run.varied.get(one.what, plan.run.arms) for one in plan.run.perturbations)
+    plan = facts.plan
+    arms = (plan.run.varied.get(perturbation.what, plan.run.arms) for perturbation in plan.run.perturbations)
     count = len(plan.run.seeds) * len(plan.run.arms) + sum(map(len, arms))
-    if count > archive.MOST_FILES:
+    if count > archive.MAX_FILES:
         raise UsageError(
-            f"{path}: its plan has {count} trials, and a bundle has {archive.MOST_FILES} files at most"
+            f"{path}: its plan has {count} trials, and a bundle has {archive.MAX_FILES} files at most"
         )
-    return told
+    return facts
 
 
-def _about(told: Manifest) -> str:
-    version = told.versions.get("qjump-mn", "unknown")
+def _about(facts: Manifest) -> str:
+    version = facts.versions.get("qjump-mn", "unknown")
     return (
-        f"{told.plan.shown.experiment}, preset {told.plan.shown.preset}, "
-        f"{formatting.seeds(told.plan.run.seeds)}; "
-        f"run on {told.started_utc} by qjump-mn {version} on machine "
-        f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {shlex.join(told.argv)}"
+        f"{facts.plan.shown.experiment}, preset {facts.plan.shown.preset}, "
+        f"{formatting.seeds(facts.plan.run.seeds)}; "
+        f"run on {facts.started_utc} by qjump-mn {version} on machine "
+        f"{facts.machine.get('image', 'none')[:12]}, backend {facts.backend}: {shlex.join(facts.argv)}"
     )
 
 
-def _untouched(run: Path, told: Manifest) -> Part:
-    problems = [*contents.discrepancies(run, told), *contents.unmarked(run, told)]
-    if told.plan.hash != told.plan_sha256:
+def _files_part(run: Path, facts: Manifest) -> Part:
+    problems = [*contents.discrepancies(run, facts), *contents.unmarked(run, facts)]
+    if facts.plan.hash != facts.plan_sha256:
         problems.insert(0, "the plan is not the one that was run")
-    return Part("files", f"all {len(told.files)} are those of the manifest", tuple(problems))
+    return Part("files", f"all {len(facts.files)} are those of the manifest", tuple(problems))
 
 
-def _written(run: Path) -> dict[str, list[str]]:
-    """The lines of what was written from the raw files for readers, pictures apart."""
-    found = {}
+def _report_lines(run: Path) -> dict[str, list[str]]:
+    """Return the lines of the report and of the figures' tables, by file, without pictures."""
+    lines_of = {}
     for name in ("report.md", "report.html", *(f"fig/{file.name}" for file in (run / "fig").glob("*.csv"))):
         if (run / name).is_file():
             text = (run / name).read_text(errors="replace")
             text = re.sub(r"data:image/[a-z+]+;base64,[A-Za-z0-9+/=]*", "", text)
             lines = text.splitlines()
-            found[name] = [line for line in lines if not line.startswith(WITH_FOLDER)]
-    return found
+            lines_of[name] = [line for line in lines if not line.startswith(FOLDER_LINES)]
+    return lines_of
 
 
-def _written_alike(theirs: dict[str, list[str]], ours: dict[str, list[str]], told: Manifest) -> Part:
-    """Compare the report and the tables of figures with those that are written anew."""
-    if told.git != provenance.git():
-        return Part("report", "not compared, for another version of qjump-mn wrote it: read yours")
+def _report_part(theirs: dict[str, list[str]], ours: dict[str, list[str]], facts: Manifest) -> Part:
+    """Compare the bundle's report and tables of figures with new ones from its raw files."""
+    if facts.git != provenance.git():
+        return Part("report", "not compared, as another version of qjump-mn wrote it: read yours")
     problems = []
     for name in sorted(theirs.keys() | ours.keys()):
         pairs = itertools.zip_longest(theirs.get(name, ()), ours.get(name, ()), fillvalue="")
-        other = next((number for number, (one, two) in enumerate(pairs, 1) if one != two), None)
-        if other is not None:
-            problems.append(f"{name} is not what the raw files give, from line {other} on")
-    return Part("report", "written anew, it is the bundle's, pictures apart", tuple(problems))
+        different = next((number for number, (their, our) in enumerate(pairs, 1) if their != our), None)
+        if different is not None:
+            problems.append(f"{name} is not what the raw files give, from line {different} on")
+    return Part("report", "written again, it is the bundle's, apart from pictures", tuple(problems))
 
 
-def _judged_alike(path: Path, run: Path, told: Manifest) -> tuple[Outcome, list[Part]]:
-    """Judge the run from its raw files, and compare with what the bundle says."""
+def _judge_again(path: Path, run: Path, facts: Manifest) -> tuple[Outcome, list[Part]]:
+    """Judge the run from its raw files, and compare the results with those in the bundle."""
     try:
-        said: Outcome | None = outcome.read(run)
+        claimed: Outcome | None = outcome.read(run)
     except UsageError:
-        said = None
-    report = _written(run)
+        claimed = None
+    report = _report_lines(run)
     _analyse(path, run)
     judged = outcome.read(run)
-    table = {row.claim: row.verdict for row in (said.verdicts if said else ())}
-    problems = [] if said else ["the bundle has no verdicts that can be read"]
-    for row in judged.verdicts if said else ():
-        if table.get(row.claim) != row.verdict:
-            theirs = table.get(row.claim, "nothing")
+    verdicts = {row.claim: row.verdict for row in (claimed.verdicts if claimed else ())}
+    problems = [] if claimed else ["the bundle has no verdicts that can be read"]
+    for row in judged.verdicts if claimed else ():
+        if verdicts.get(row.claim) != row.verdict:
+            theirs = verdicts.get(row.claim, "nothing")
             problems.append(f"{row.claim} is {row.verdict}, the bundle says {theirs}")
-    if said and said.arms != judged.arms:
+    if claimed and claimed.arms != judged.arms:
         problems.append("the measures of the bundle are not those of its raw files")
     rows = [
         f"  {row.verdict}  {formatting.value(row)}  {row.statement} ({row.claim})" for row in judged.verdicts
@@ -182,18 +182,18 @@ def _judged_alike(path: Path, run: Path, told: Manifest) -> tuple[Outcome, list[
     failed = [f"{check.name}: {check.text}" for check in judged.checks if check.status == "fail"]
     return judged, [
         Part("verdicts", good, tuple(problems), tuple(rows)),
-        _written_alike(report, _written(run), told),
+        _report_part(report, _report_lines(run), facts),
         Part("fidelity", "", tuple(failed)),
     ]
 
 
 def _analyse(path: Path, run: Path) -> None:
-    """Judge the run in a process of its own, which has this one's limits."""
+    """Judge the run in another process, which inherits this one's limits."""
     (run / outcome.NAME).unlink(missing_ok=True)
     silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with judging(run, **silent) as process:
         _, errors = process.communicate()
-    # One that dies after its verdicts leaves the bundle's own report in place.
+    # An analysis that dies after its verdicts leaves the bundle's own report in place.
     if (run / outcome.NAME).is_file() and outcome.read(run).exit_code == process.returncode:
         return
     last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
@@ -209,24 +209,24 @@ def _analyse(path: Path, run: Path) -> None:
 
 
 def out_of_time(path: Path) -> InvalidRunError:
-    """The processor time that judging may take was not enough."""
+    """Return the error of a run that exceeds the limit of processor time."""
     seconds = resource.getrlimit(resource.RLIMIT_CPU)[0]
     return InvalidRunError(f"{path}: the run cannot be judged within {seconds} s of processor time")
 
 
 def out_of_memory(path: Path) -> InvalidRunError:
-    """The memory that judging may take was not enough."""
+    """Return the error of a run that exceeds the limit of memory."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return InvalidRunError(f"{path}: the run cannot be judged within {limit >> 20} MiB of memory")
 
 
 def _limit(memory_bytes: int, seconds: int) -> None:
-    """End this process, and each that it starts, where it takes more."""
+    """Limit the memory, processor time and files of this process and of those that it starts."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # SIGXCPU first, SIGKILL then
-    resource.setrlimit(resource.RLIMIT_FSIZE, (archive.MOST_BYTES, archive.MOST_BYTES))
-    most_open = min(MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most_open, most_open))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (archive.MAX_BYTES, archive.MAX_BYTES))
+    max_open = min(MAX_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max_open, max_open))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -240,7 +240,7 @@ def _refusal(path: Path, error: Exception) -> Findings:
 
 
 def main(path: str, folder: str, memory_bytes: str, seconds: str, *assigned: str) -> None:
-    """Judge, and print the findings."""
+    """Judge the bundle ``path``, and print the findings."""
     _limit(int(memory_bytes), int(seconds))
     from qjump_mn.cli.commands import options_of
     from qjump_mn.programs import user_programs

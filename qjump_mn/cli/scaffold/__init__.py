@@ -1,4 +1,4 @@
-"""``new``: commented files to begin with, which run as they are."""
+"""``new``: write commented templates for experiments, schemes, topologies and programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = {
     "topology": "topologies",
     "program": "programs",
 }
-"""What can be made, and the folder in which it is looked for."""
+"""The kinds of templates, and the folder in which each kind is searched for."""
 
 NEXT = {
     "experiment": "qjump-mn run {name} --backend simulator",
@@ -25,54 +25,52 @@ NEXT = {
     "topology": "qjump-mn run fig3a --preset 10g -s topology={name} -s duration=20ms",
     "program": "qjump-mn run {name} --backend simulator",
 }
-"""What to do with it then."""
+"""The command that uses a new file of each kind."""
 
-_HERE = Path(__file__).parent
+_TEMPLATES = Path(__file__).parent
 
 
 def write(kind: str, name: str) -> list[Path]:
-    """Write what is new of a ``kind`` called ``name`` into its folder here; return what is written. A program
-    comes with an experiment of its name.
+    """Write a template called ``name`` into the folder of its kind; return the new paths.
 
-    Raises :class:`UsageError` for a name that cannot be or that something has already, and where it cannot be
-    written.
+    A program comes with an experiment of the same name. Raises :class:`UsageError` for an unknown kind,
+    for a name that is not valid or already used, and if a file cannot be written.
     """
     if kind not in KINDS:
-        raise UsageError(
-            f"there is nothing called {kind!r} to make: {suggestions.nearest(kind, list(KINDS))}"
-        )
+        raise UsageError(f"there is no template for {kind!r}: {suggestions.nearest(kind, list(KINDS))}")
     words.check(words.FILE, f"new {kind}", name)
-    folder, wanted = KINDS[kind], {"program": "experiment"}.get(kind, kind)
+    folder, toml_kind = KINDS[kind], {"program": "experiment"}.get(kind, kind)
     if kind == "program":
         _check_program(name)
-    if known := loading.path_of(KINDS[wanted], name):
-        raise UsageError(f"{wanted} {name!r} is there already, {known}: take another name")
-    if wanted == "experiment":
+    if existing := loading.path_of(KINDS[toml_kind], name):
+        raise UsageError(f"{toml_kind} {name!r} exists already, {existing}: use another name")
+    if toml_kind == "experiment":
         loading.check_name(name)
         if (other := loading.experiment_called(name)) != name:
-            raise UsageError(f"{name!r} is another name of {other!r}: take another one")
-    text = (_HERE / f"{folder}.toml").read_text().replace("@NAME@", name)
-    files = {Path(KINDS[wanted], f"{name}.toml"): text}
+            raise UsageError(f"{name!r} is another name of {other!r}: use a different one")
+    text = (_TEMPLATES / f"{folder}.toml").read_text().replace("@NAME@", name)
+    files = {Path(KINDS[toml_kind], f"{name}.toml"): text}
     if kind == "program":
-        files |= {
-            Path(folder, name, file.name): file.read_text() for file in (_HERE / "program").glob("*.py")
-        }
+        modules = (_TEMPLATES / "program").glob("*.py")
+        files |= {Path(folder, name, module.name): module.read_text() for module in modules}
     for path, content in files.items():
-        _place(path, content)
+        _create_file(path, content)
     return [*([Path(folder, name)] if kind == "program" else []), next(iter(files))]
 
 
 def _check_program(name: str) -> None:
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise UsageError(f"new program: {name!r} is no name of a Python package: use letters, digits and _")
-    # Modules beside the programs, such as base, have names of the same place.
-    taken = name in registry.names() or importlib.util.find_spec(f"qjump_mn.programs.{name}") is not None
-    if taken or Path("programs", name).exists():
-        raise UsageError(f"program {name!r} is there already: take another name")
+        raise UsageError(
+            f"new program: {name!r} is not the name of a Python package: use letters, digits and _"
+        )
+    # Modules in the same folder as our programs, such as base, occupy their names, too.
+    is_taken = name in registry.names() or importlib.util.find_spec(f"qjump_mn.programs.{name}") is not None
+    if is_taken or Path("programs", name).exists():
+        raise UsageError(f"program {name!r} exists already: use another name")
 
 
-def _place(path: Path, content: str) -> None:
-    """Write a file that is not there yet, and the folders that it lies in."""
+def _create_file(path: Path, content: str) -> None:
+    """Create a file and its folders; raise :class:`UsageError` if it exists or cannot be written."""
     new_folder = next((folder for folder in reversed(path.parents) if not folder.exists()), None)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""barrier (native/barrier)."""
+"""The program barrier (native/barrier)."""

@@ -1,4 +1,4 @@
-"""How long barriers took, in ms: each as often as there are processes, for each has its own time."""
+"""Measures of barrier: how long barriers took, in ms; each counts once for every process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all processes together. None is ever lost: a process that misses one ends, and the
-    trial with it."""
+    """The measures of all processes together.
+
+    None is ever lost: a process that misses a barrier ends, and the trial with it.
+    """
     return of_latencies(table)
 
 
 def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire | None:
-    """A process passes when the message of the farthest other one has come; all come when the barrier is due,
-    or later. Without an interval a process may come last, to messages that are there."""
+    """A process passes a barrier when the message of the farthest other process has arrived; all
+    processes arrive when the barrier is due, or later.
+
+    None without an interval: a process may then arrive last and find all messages there.
+    """
     if not plan.interval_ns:
         return None
     frame = shortest_frame(plan)
@@ -40,7 +45,7 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire | None:
 
 
 def tracks(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every barrier of every process from when it was due."""
+    """Every barrier of every process, from when it was due."""
     yield from took(table, "due_ns", facts.began_ns, table["host"].to_pylist(), "time of barriers")
 
 

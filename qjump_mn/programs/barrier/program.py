@@ -1,4 +1,4 @@
-"""barrier (native/barrier): how long it takes until every process has heard that all others have come."""
+"""barrier (native/barrier): processes on several hosts repeatedly wait for each other."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 CONNECTING_NS = 10**9
-"""How long the processes may take to find each other and agree on a beginning, through buffers that are full,
-at 10 Mb/s (measured: 0.5 s)."""
+"""Time for the processes to connect and agree on a start, through full buffers at 10 Mb/s
+(measured: 0.5 s)."""
 
 LEAST_INTERVAL_NS = 10**6
-"""Of what one processor, which carries every process, keeps to."""
+"""The shortest interval that one processor, running all processes, keeps in real time."""
 
 MESSAGE_BYTES = 144
-"""What timely 0.29 sends to each other process at a barrier (measured: 3 frames of 214 B, without FCS, from
-each of four hosts)."""
+"""Bytes that timely 0.29 sends to each other process at a barrier (measured: 3 frames of 214 B,
+without FCS, from each of four hosts)."""
 
 
 class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="barrier"):
-    """A process on each of ``hosts``, and ``count`` barriers, one every ``interval_ns``, or where that
-    is 0 as soon as the last has ended; the ``flows`` are every ordered pair of hosts."""
+    """A process on each of ``hosts`` and ``count`` barriers, one every ``interval_ns``, or back to
+    back if that is 0. ``flows`` are all ordered pairs of hosts."""
 
     MEASURES: ClassVar = LATENCIES | {"sent": "barriers", "received": "passed"}
     ONE_WAY: ClassVar = True
@@ -43,20 +43,16 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     interval_ns: int
     count: int
     lasts_ns: int
-    """All of them, at most."""
+    """The most that all barriers together may take."""
     connecting_ns: int = CONNECTING_NS
 
     def constants(self, network: Network) -> dict[str, float]:
-        """The last message over the longest way in an idle network: its host has sent all others before it.
-        Without anybody's processing."""
+        """Time of the last message over the longest path of an idle network, after its host has
+        sent all others; without processing."""
         frame = theory.frame_bytes(theory.TCP_HEADERS_BYTES + MESSAGE_BYTES)
-        before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.link.rate_bps)
-        return {
-            "analytic_ms": (
-                before + max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)
-            )
-            / 1e6
-        }
+        others_ns = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.link.rate_bps)
+        one_way_ns = max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)
+        return {"analytic_ms": (others_ns + one_way_ns) / 1e6}
 
     def scaled(self, time_scale: int) -> Self:
         return msgspec.structs.replace(self, connecting_ns=CONNECTING_NS // time_scale)
@@ -74,15 +70,17 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
         return self.interval_ns
 
     def describe(self) -> str:
-        every = f"one every {self.interval_ns / 1e6:g} ms, or " if self.interval_ns else ""
-        return f"barrier among {', '.join(self.hosts)}, {every}when the one before has ended"
+        interval = f"one every {self.interval_ns / 1e6:g} ms, or " if self.interval_ns else ""
+        return f"barrier among {', '.join(self.hosts)}, {interval}when the previous one has ended"
 
 
 class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrier", kw_only=True):
-    """A process on each of ``hosts``; all meet at a barrier every ``interval``, or when the one before has
-    ended, if that is later. Without an interval there are ``count``, which take the trial's duration at most.
+    """A process on each of ``hosts``. All wait at a barrier every ``interval``, or after the
+    previous barrier if that ends later. Without an interval there are ``count`` barriers back to
+    back, in at most the trial's duration.
 
-    A barrier's latency counts from when it was due; without an interval from when the process came.
+    A barrier's latency counts from when it was due; without an interval, from when the process
+    arrived.
     """
 
     hosts: list[str]
@@ -92,13 +90,13 @@ class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrie
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.hosts) < 2 or len(set(self.hosts)) < len(self.hosts):
             raise UsageError(
-                f"{where}.hosts: name two hosts or more, each once, not {', '.join(self.hosts) or 'nobody'}"
+                f"{where}.hosts: list two or more hosts, each once (got {', '.join(self.hosts) or 'none'})"
             )
         return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
 
     def check(self, where: str, network: Network) -> None:
         if (self.count is None) != bool(self.interval):
-            raise UsageError(f"{where}: give either an interval or a count of barriers without a pause")
+            raise UsageError(f"{where}: give either interval, or count for barriers back to back")
         if self.interval:
             bounded(f"{where}.interval", self.interval, 10**3, 10**10, "1us to 10s")
         else:
@@ -122,17 +120,21 @@ COLUMNS = {
     "start_ns": "int64",
     "latency_us": "double",
 }
-"""A row for each barrier and process. ``latency_us`` is from when it was due until the process had heard from
-all others.
+"""A row for each barrier and process. ``latency_us`` is the time from when the barrier was due
+until the process had heard from all others.
 
-Not from ``start_ns``, when the process came: after a barrier that took long those that are overdue follow one
-upon the other, in the moment in which the network is free. With one due every 20 ms, that made the median 1.7
-ms beside a job with which one in five takes longer than 10 ms. """
+It does not count from ``start_ns``, when the process arrived: after a slow barrier, overdue ones
+follow at once, while the network is free. With a barrier due every 20 ms beside a job, one in five
+took longer than 10 ms, but the median from ``start_ns`` was 1.7 ms.
+"""
 
 
 def shortest_frame(plan: BarrierPlan) -> int:
-    """The length of the shortest frame with which a process can have heard of another. MESSAGE_BYTES is
-    measured among four hosts: among others it may be less, but no segment is shorter than empty."""
+    """Length of the shortest frame that can tell one process of another's arrival.
+
+    MESSAGE_BYTES is measured among four hosts. Among others it may be less, but no segment is
+    shorter than an empty one.
+    """
     return theory.frame_bytes(theory.TCP_HEADERS_BYTES + (MESSAGE_BYTES if len(plan.hosts) == 4 else 0))
 
 
@@ -143,12 +145,12 @@ def output_name(plan: BarrierPlan, host: str) -> str:
 
 def launches(plan: BarrierPlan, trial: Trial) -> Iterator[Launch]:
     """A process on each host; they wait for each other."""
-    meeting = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.hosts)
+    addresses = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.hosts)
     for process, host in enumerate(plan.hosts):
         argv = (
             "barrier",
             "--hosts",
-            meeting,
+            addresses,
             "--process",
             str(process),
             "--iterations",
@@ -163,13 +165,13 @@ def columns(plan: BarrierPlan, trial: Trial, read: Read) -> dict[str, Sequence[A
     """Every barrier of every process."""
     rows: list[tuple[str, int, int, int, float]] = []
     for host in plan.hosts:
-        logged = log(read(output_name(plan, host)), "barrier")
-        starts, ends = logged.columns["start_ns"], logged.columns["end_ns"]
+        process_log = log(read(output_name(plan, host)), "barrier")
+        starts, ends = process_log.columns["start_ns"], process_log.columns["end_ns"]
         if len(starts) != plan.count:
-            raise LostError(f"the process on {host} has passed {len(starts)} of {plan.count} barriers")
-        first_ns = int(logged.end["first_due_ns"])
-        planned = [first_ns + number * plan.interval_ns for number in range(plan.count)]
-        due = planned if plan.interval_ns else starts
+            raise LostError(f"the process on {host} passed {len(starts)} of {plan.count} barriers")
+        first_ns = int(process_log.end["first_due_ns"])
+        planned_ns = [first_ns + number * plan.interval_ns for number in range(plan.count)]
+        due = planned_ns if plan.interval_ns else starts
         rows += [
             (host, number, due[number], starts[number], (ends[number] - due[number]) / 1e3)
             for number in range(plan.count)

@@ -1,4 +1,4 @@
-"""barrier: one row a barrier, of all hosts together."""
+"""barrier in the simulator: one row for each barrier, for all hosts together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from qjump_sim import apps
 
 
 def _applications(plan: BarrierPlan, stage: Stage) -> Apps:
-    """The next one is due an interval after the last host passed, not after this one was due."""
+    """The next barrier is due an interval after the last host passed, not after the previous one
+    was due."""
     hosts, pause = [stage.numbers[host] for host in plan.hosts], plan.interval_ns * qjump_sim.NS
     return [
         apps.Barrier(
@@ -28,7 +29,8 @@ def _applications(plan: BarrierPlan, stage: Stage) -> Apps:
 def _rows(
     plan: BarrierPlan, stage: Stage, results: Sequence[apps.BarrierResult], outcome: qjump_sim.Outcome
 ) -> Rows:
-    """One row a barrier: from when its first host came to when the last one had heard of all."""
+    """A row for each barrier, from when its first host arrived to when its last host had heard from
+    all."""
     (result,) = results
     gaps = max(stage.gaps(flow) for flow in plan.flows)
     for iteration, (start, latency) in enumerate(

@@ -1,1 +1,1 @@
-"""command, any command line on any hosts."""
+"""The program command: any command line on any hosts."""

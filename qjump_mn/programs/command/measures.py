@@ -1,4 +1,4 @@
-"""What the numbers of a command come to in a trial."""
+"""Measures of command: statistics of the numbers in its output."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: CommandPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The statistics of each number, over all hosts and flows; the number itself where it has one value
-    only."""
+    """Statistics of each number over all hosts and flows. A number with a single value also has
+    that value under its own name."""
     numbers: dict[str, float] = {}
     for name in plan.numbers:
         ascending = np.sort(table.filter(pc.field("number") == name)["value"].to_numpy())

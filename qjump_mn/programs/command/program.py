@@ -1,5 +1,4 @@
-"""Any command line on any hosts: what an experiment may ask of it, how it is started, and the numbers in its
-output."""
+"""command: run any command line on any hosts, and extract numbers from its output."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ PLACEHOLDERS = {
     "seed": "the trial's seed",
     "duration_s": "the length of the measurement",
     "warmup_s": "the length of the warm-up",
-    "load_s": "how long what disturbs must go on, in whole seconds",
+    "load_s": "how long a load must go on, in whole seconds",
     "output": "a file that it may write instead of its standard output",
 }
 FLOW_PLACEHOLDERS = {
@@ -61,15 +60,16 @@ UNITS_US = {"us": 1.0, "ms": 1e3}
 PERCENTILES = {
     name: heading for name, heading in LATENCIES.items() if name not in ("sent", "received", "loss")
 }
-"""The measures of what has a latency: what a command has lost is not known."""
+"""The measures of a latency. The loss is not among them: what a command lost is not known."""
 
 COLUMNS = {"of": "string", "number": "string", "row": "int32", "value": "double", "latency_us": "double"}
-"""A row for each value of each number: of which flow or host, the number's name, its place among them from 0,
-and the value; ``latency_us`` is null for all but the number that is a latency."""
+"""A row for each value of each number: its flow or host, the number's name, its position among the
+values from 0, and the value. ``latency_us`` is null except for the number that is a latency."""
 
 
 class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What makes a command ready that serves: a port, such as "tcp:7000", a text in its output, or a file."""
+    """What makes a serving command ready: a port such as "tcp:7000", a text in its output, or a
+    file."""
 
     listens: str = ""
     says: str = ""
@@ -77,9 +77,10 @@ class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"):
-    """``argv`` with its placeholders, on each of ``hosts``, or once for each flow if there are none.
+    """``argv`` with its placeholders, run on each of ``hosts``, or once for each flow if there are
+    no hosts.
 
-    What serves runs at a flow's second host, everything else at its first.
+    A command that serves runs at a flow's second host, any other at its first.
     """
 
     hosts: tuple[str, ...]
@@ -94,7 +95,7 @@ class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def BACKGROUND(self) -> bool:  # type: ignore[override]
-        """A matter of its role."""
+        """Depends on its role."""
         return self.role != "measure"
 
     @property
@@ -108,7 +109,7 @@ class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def copied(self) -> bool:
-        """Nobody knows."""
+        """Assumed, as nobody knows."""
         return True
 
     @property
@@ -117,21 +118,23 @@ class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def busy(self) -> float:
-        # Nobody knows; what loads is most often a bulk flow.
+        # An assumption: most loads are bulk flows.
         return 0.7 if self.role == "load" else 0.0
 
     def describe(self) -> str:
-        where = f" on {', '.join(self.hosts)}" if self.hosts else ""
-        return f"{shlex.join(self.argv)}{where}, to {self.role}"
+        hosts = f" on {', '.join(self.hosts)}" if self.hosts else ""
+        return f"{shlex.join(self.argv)}{hosts}, to {self.role}"
 
 
 class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"):
-    """``command`` on each of ``hosts``, or for each of ``flows``, with the placeholders of this module.
+    """Run ``command`` on each of ``hosts`` or for each of ``flows``; it may contain this module's
+    placeholders.
 
-    ``role`` says when it starts: "serve" before everything else, "load" before the warm-up, "measure" with
-    the measurement. What serves and has ``ready`` goes on until it is ended, as does what loads; else it ends
-    "itself". It may take ``longest`` where that is more than the trial's duration. ``numbers`` are taken from
-    its output; ``latency`` names the one whose values are latencies.
+    ``role`` says when it starts: "serve" before everything else, "load" before the warm-up,
+    "measure" with the measurement. A command that loads, or serves with ``ready``, runs until it is
+    terminated; any other ends "itself". It may take ``longest`` if that exceeds the trial's
+    duration. ``numbers`` are extracted from its output; ``latency`` names the one that is a
+    latency.
     """
 
     command: str | list[str]
@@ -147,7 +150,7 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if bool(self.hosts) == bool(self.flows):
-            raise UsageError(f"{where}: say where it runs: give either hosts or flows")
+            raise UsageError(f"{where}: give either hosts or flows, to say where it runs")
         return read_flows(self.flows, where) if self.flows else []
 
     def check(self, where: str, network: Network) -> None:
@@ -155,25 +158,27 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             if host not in network.hosts:
                 raise UsageError(f"{where}.hosts: topology {network.topology!r} has no host {host!r}")
         if len(set(self.hosts)) < len(self.hosts):
-            raise UsageError(f"{where}.hosts: a host is named twice: give each once")
+            raise UsageError(f"{where}.hosts: a host is listed twice: list each once")
         bounded(f"{where}.longest", self.longest, 0, 3600 * 10**9, "at most 3600s")
         words = self._words(where)
         if not words:
-            raise UsageError(f"{where}.command: it is empty")
+            raise UsageError(f"{where}.command: the command is empty: give a command line")
         for word in words:
             self._check_placeholders(f"{where}.command", word)
         self._check_ready(f"{where}.ready")
         if self.role == "measure" and self.ends == "terminated":
-            raise UsageError(f"{where}.ends: the end of what measures ends the trial: it must end itself")
+            raise UsageError(
+                f'{where}.ends: a command that measures ends the trial: use "itself", or leave ends out'
+            )
         self._check_numbers(where)
 
     def remarks(self, where: str) -> list[str]:
-        found = for_a_shell(self.command)
-        if not found:
+        shell_words = for_a_shell(self.command)
+        if not shell_words:
             return []
         return [
-            f"{where}.command: no shell reads {', '.join(found)}: the program gets it as it is; where a "
-            "shell is meant, write sh -c '...'"
+            f"{where}.command: no shell interprets {', '.join(shell_words)}: the program gets the text "
+            "as it is; to use a shell, write sh -c '...'"
         ]
 
     def _words(self, where: str) -> list[str]:
@@ -182,13 +187,13 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         try:
             return shlex.split(self.command)
         except ValueError as error:
-            raise UsageError(f"{where}.command: {self.command!r} is no command line: {error}") from None
+            raise UsageError(f"{where}.command: {self.command!r} is not a command line: {error}") from None
 
     def _check_placeholders(self, where: str, text: str) -> None:
         placeholders = {**PLACEHOLDERS, **FLOW_PLACEHOLDERS}
         for _, name in _PLACEHOLDER.findall(text):
             if name in FLOW_PLACEHOLDERS and not self.flows:
-                raise UsageError(f"{where}: {{{name}}} is of a flow, and there are hosts: give flows instead")
+                raise UsageError(f"{where}: {{{name}}} needs a flow, but hosts are given: give flows instead")
             if name and name not in placeholders:
                 raise UsageError(
                     f"{where}: there is no placeholder {{{name}}}: use "
@@ -197,42 +202,44 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 )
             if name == "source" and self.role == "serve":
                 raise UsageError(
-                    f"{where}: {{source}} is not known to what serves: it serves all flows of its host"
+                    f"{where}: {{source}} is not available to a command that serves: it serves all flows "
+                    "of its host"
                 )
 
     def _check_ready(self, where: str) -> None:
         if self.ready is None:
             return
         if self.role != "serve":
-            raise UsageError(
-                f'{where}: only what serves is waited for: use role = "serve", or leave ready out'
-            )
+            raise UsageError(f'{where}: ready needs role = "serve": change the role, or leave ready out')
         conditions = [text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text]
         if len(conditions) != 1:
-            raise UsageError(f"{where}: give one of listens, says and exists")
+            raise UsageError(f"{where}: give exactly one of listens, says and exists")
         self._check_placeholders(where, conditions[0])
         if self.ready.listens and not re.fullmatch(r"(tcp|udp):(\d{1,5}|\{port\})", self.ready.listens):
-            raise UsageError(f"{where}.listens: {self.ready.listens!r} is no port: write such as 'tcp:7000'")
+            raise UsageError(
+                f"{where}.listens: {self.ready.listens!r} is not a port: write, for example, 'tcp:7000'"
+            )
 
     def _check_numbers(self, where: str) -> None:
-        seen = set(PERCENTILES if self.latency else ())
+        measures = set(PERCENTILES if self.latency else ())
         for name, number in self.numbers.items():
-            place = f"{where}.numbers.{name}"
-            number.check(place)
-            twice = seen & set(number.headings(name))
-            if twice:
-                raise UsageError(f"{place}: there is another measure {min(twice)!r}: give it another name")
-            seen |= set(number.headings(name))
+            location = f"{where}.numbers.{name}"
+            number.check(location)
+            if duplicates := measures & set(number.headings(name)):
+                raise UsageError(
+                    f"{location}: there is another measure {min(duplicates)!r}: rename the number"
+                )
+            measures |= set(number.headings(name))
         if not self.latency:
             return
         if self.latency not in self.numbers:
-            raise UsageError(f"{where}.latency: there is no number {self.latency!r}: name one of numbers")
+            raise UsageError(f"{where}.latency: there is no number {self.latency!r}: use one of numbers")
         if self.numbers[self.latency].unit not in UNITS_US:
-            raise UsageError(f"{where}.numbers.{self.latency}.unit: a latency is in us or ms: give its unit")
+            raise UsageError(f"{where}.numbers.{self.latency}.unit: a latency needs the unit us or ms")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> CommandPlan:
-        goes_on = self.role == "load" or (self.role == "serve" and self.ready is not None)
-        ends = self.ends or ("terminated" if goes_on else "itself")
+        runs_on = self.role == "load" or (self.role == "serve" and self.ready is not None)
+        ends = self.ends or ("terminated" if runs_on else "itself")
         return CommandPlan(
             **common,
             hosts=self.hosts,
@@ -248,7 +255,7 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def for_a_shell(command: str | list[str]) -> list[str]:
-    """The words of a command line that mean something to a shell alone; of a text those without quotes."""
+    """Words that only a shell would interpret; in a text, those without quotes."""
     try:
         words = shlex.split(command, posix=False) if isinstance(command, str) else command
     except ValueError:  # an apostrophe after a backslash
@@ -258,8 +265,8 @@ def for_a_shell(command: str | list[str]) -> list[str]:
 
 
 class Process(NamedTuple):
-    """One process of a workload: ``of`` is its flow or host in names of files; ``output`` is the file with
-    its text."""
+    """One process of a workload. ``of`` is its flow or host in file names; ``output`` is the file
+    that contains its numbers."""
 
     of: str
     host: str
@@ -270,23 +277,24 @@ class Process(NamedTuple):
 
 
 def processes(plan: CommandPlan, trial: Trial) -> Iterator[Process]:
-    """On each host; or for each flow, of which what serves has one process a destination."""
+    """One process on each host, or for each flow; a command that serves runs once for each
+    destination."""
     if plan.hosts:
         yield from (_process(plan, trial, host, host, {}) for host in plan.hosts)
         return
     addresses = trial.network.addresses
     if plan.role == "serve":
         for destination in dict.fromkeys(destination for _, destination in plan.flows):
-            own = {"destination": destination, "address": addresses[destination]}
-            yield _process(plan, trial, destination, destination, own)
+            ends = {"destination": destination, "address": addresses[destination]}
+            yield _process(plan, trial, destination, destination, ends)
         return
     for source, destination in plan.flows:
-        own = {"source": source, "destination": destination, "address": addresses[destination]}
-        yield _process(plan, trial, f"{source}-{destination}", source, own)
+        ends = {"source": source, "destination": destination, "address": addresses[destination]}
+        yield _process(plan, trial, f"{source}-{destination}", source, ends)
 
 
-def _process(plan: CommandPlan, trial: Trial, of: str, host: str, own: dict[str, str]) -> Process:
-    values = own | {
+def _process(plan: CommandPlan, trial: Trial, of: str, host: str, ends: dict[str, str]) -> Process:
+    values = ends | {
         "host": host,
         "port": str(plan.port),
         "seed": str(trial.seed),
@@ -296,20 +304,20 @@ def _process(plan: CommandPlan, trial: Trial, of: str, host: str, own: dict[str,
         "output": f"{plan.name}-{of}.output",
     }
     stdout = f"{plan.name}-{of}.command.txt"
-    writes = any(name == "output" for word in plan.argv for _, name in _PLACEHOLDER.findall(word))
+    writes_file = any(name == "output" for word in plan.argv for _, name in _PLACEHOLDER.findall(word))
     argv = tuple(filled(word, values) for word in plan.argv)
-    return Process(of, host, values, argv, stdout, values["output"] if writes else stdout)
+    return Process(of, host, values, argv, stdout, values["output"] if writes_file else stdout)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """``text`` with the values of its placeholders; {{name}} stands for the text {name}."""
+    """Replace the placeholders in ``text`` by their values; {{name}} stands for the text {name}."""
     return _PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] else values[match[2]], text)
 
 
 def launches(plan: CommandPlan, trial: Trial) -> Iterator[Launch]:
     """The processes, each ready when its plan says so."""
-    lasts = plan.role == "load" or plan.ready is not None
-    longest_ns = trial.background_ns if lasts else plan.most_ns
+    is_background = plan.role == "load" or plan.ready is not None
+    longest_ns = trial.background_ns if is_background else plan.most_ns
     for process in processes(plan, trial):
         ready = plan.ready or Ready()
         protocol, _, port = filled(ready.listens, process.values).partition(":")
@@ -329,7 +337,7 @@ def launches(plan: CommandPlan, trial: Trial) -> Iterator[Launch]:
 
 
 def columns(plan: CommandPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
-    """Every value of every number, in the order of the processes and of their texts."""
+    """Every value of every number, in the order of the processes and of their output."""
     rows: list[tuple[str, str, int, float, float | None]] = []
     for process in processes(plan, trial) if plan.numbers else ():
         text = read(process.output)

@@ -1,4 +1,4 @@
-"""One-way times of datagrams in ms, and the fraction that did not arrive."""
+"""Measures of fanin: one-way times of datagrams in ms, and their loss."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all flows together; ``late_ms`` is how long after its time a sender was, at most,
-    ``bound_ms`` is the network's with what else is sent in the trial, unless that is of the same kind."""
+    """The measures of all flows together. ``late_ms`` is the most by which a sender was late.
+    ``bound_ms`` is the network's bound with everything else that the trial sends; it has no value
+    if that includes another fanin."""
     others = [other for other in trial.arm.workloads if other.SENDS and other.name != plan.name]
-    late = pc.subtract(table["sent_ns"], table["due_ns"]).to_numpy()
-    numbers = of_latencies(table) | {"late_ms": float(np.max(late, initial=0)) / 1e6}
+    late_ns = pc.subtract(table["sent_ns"], table["due_ns"]).to_numpy()
+    numbers = of_latencies(table) | {"late_ms": float(np.max(late_ns, initial=0)) / 1e6}
     if not any(isinstance(other, FaninPlan) for other in others):
         numbers["bound_ms"] = plan.bound_ms(trial.network, alone=not others)
     return numbers
 
 
 def wire(table: pa.Table, plan: FaninPlan, trial: Trial) -> OnTheWire:
-    """A datagram's way, one direction, from the sender's call on."""
+    """A datagram's one-way time, from the sender's call."""
     frame, network = plan.frame_bytes, trial.network
     least_us = {">".join(flow): theory.one_way_ns(frame, network.speeds(*flow)) / 1e3 for flow in plan.flows}
     return OnTheWire(table["latency_us"].to_numpy(zero_copy_only=False), by_flow(table, least_us))
 
 
 def tracks(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every datagram from when it was due."""
+    """Every datagram, from when it was due."""
     flows = table["flow"].to_pylist()
     yield from took(
         table, "due_ns", facts.began_ns, flows, "one-way time of datagrams, from when they were due"
@@ -44,7 +45,7 @@ def tracks(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) ->
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """What was sent, and what of it arrived."""
+    """The datagrams that were sent, and those that arrived."""
     plan: FaninPlan = said.plan
     for flow in plan.flows:
         rows = said.table.filter(pc.field("flow") == ">".join(flow))
@@ -53,7 +54,7 @@ def moved(said: Said) -> Iterator[Moved]:
 
 
 def crossed(plan: FaninPlan, trial: Trial) -> dict[str, Crossed]:
-    """One way."""
+    """The path, one way."""
     return {
         ">".join(flow): tuple((port, plan.level) for port in trial.network.path(*flow)) for flow in plan.flows
     }

@@ -1,4 +1,4 @@
-"""fanin (native/fanin): many senders of small datagrams at set times, and the receiver where they meet."""
+"""fanin (native/fanin): many hosts send small datagrams at set times to one receiver."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 LEAST_INTERVAL_NS = 100_000
-"""Of what one processor sends in time."""
+"""The shortest interval that one processor keeps in real time."""
 
 
 class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="fanin"):
-    """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``: at a phase of
-    its own, or all of every flow together, ``at_ns`` after the multiples of the interval on the clock."""
+    """Each of ``streams`` of each flow sends a datagram of ``payload_bytes`` every ``interval_ns``:
+    each at its own phase, or all together ``at_ns`` after each multiple of the interval on the
+    clock."""
 
     MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms", "bound_ms": "bound, ms"}
 
@@ -39,21 +40,21 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def frame_bytes(self) -> int:
-        """The length of the frame of a datagram."""
+        """Length of a datagram's frame."""
         return theory.frame_bytes(self.packet_bytes)
 
     def constants(self, network: Network) -> dict[str, float]:
-        """The latest that a datagram may arrive while the senders' epoch is long enough, whatever else is
-        sent at lower levels."""
+        """The longest time of a datagram, whatever is sent at lower levels, if the senders' epoch
+        is long enough."""
         return {"bound_ms": self.bound_ms(network, alone=False)}
 
     def bound_ms(self, network: Network, *, alone: bool) -> float:
-        """The same, or where nothing else is sent (``alone``)."""
+        """The same in ms; ``alone`` if nothing else is sent."""
         full = 0 if alone else theory.frame_bytes(network.mtu_bytes)
-        ways = (network.speeds(*flow) for flow in self.flows)
+        paths = (network.speeds(*flow) for flow in self.flows)
         bounds = (
             theory.fan_in_bound_ns(len(self.flows), self.streams, self.frame_bytes, full, links)
-            for links in ways
+            for links in paths
         )
         return max(bounds) / 1e6
 
@@ -80,11 +81,13 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_only=True):
-    """fanin: ``streams`` senders for each flow, all to one host, each with one datagram every ``interval``;
-    one-way times are exact.
+    """``streams`` senders for each flow, all to one host, each sending a datagram every
+    ``interval``; one-way times are exact.
 
-    ``phase`` is that of all of them, as worst cases have it, from multiples of the interval on the clock that
-    hosts share; it begins after up to two intervals. Without it each has a random one."""
+    ``phase`` makes all of them send at once, the worst case, so long after each multiple of the
+    interval on the hosts' common clock; they then start after up to two intervals. Without it, each
+    has a random phase.
+    """
 
     interval: Duration
     streams: int = 1
@@ -102,8 +105,8 @@ class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_o
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FaninPlan:
         if self.phase is not None and duration_ns < 3 * self.interval:
             raise UsageError(
-                f"workloads.{common['name']}: with a phase it begins after up to two intervals of "
-                f"{self.interval}: measure for at least {Duration(3 * self.interval)}"
+                f"workloads.{common['name']}.phase: it starts after up to two intervals of "
+                f"{self.interval}: set duration to at least {Duration(3 * self.interval)}"
             )
         return FaninPlan(
             **common,
@@ -122,11 +125,11 @@ COLUMNS = {
     "sent_ns": "int64",
     "latency_us": "double",
 }
-"""A row for each datagram that was to be sent; ``latency_us``, from the sender's call to the receiver's
-socket, is null if it did not arrive."""
+"""A row for each datagram that was to be sent. ``latency_us``, from the sender's call to the
+receiver's socket, is null if it did not arrive."""
 
 LINGER_S = 0.5
-"""A receiver is ended after its senders: what is under way then has this long to arrive."""
+"""Receivers are stopped after their senders; datagrams on their way have this long to arrive."""
 
 
 def launches(plan: FaninPlan, trial: Trial) -> Iterator[Launch]:
@@ -150,15 +153,14 @@ def columns(plan: FaninPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
     arrivals = datagrams.arrivals(plan, trial, read)
     rows = []
     for flow in plan.flows:
-        arrived = {(stream, sequence): when for stream, sequence, when in arrivals[flow]}
+        arrival_ns = {(stream, sequence): at_ns for stream, sequence, at_ns in arrivals[flow]}
         sent = datagrams.sent(plan, flow[0], read)
-        rows += [
-            (">".join(flow), stream, sequence, due, start, (when - start) / 1e3 if when is not None else None)
-            for stream, sequence, due, start in zip(
-                *(sent[name] for name in ("stream", "sequence", "due_ns", "start_ns")), strict=True
-            )
-            for when in [arrived.get((stream, sequence))]
-        ]
+        for stream, sequence, due, start in zip(
+            *(sent[name] for name in ("stream", "sequence", "due_ns", "start_ns")), strict=True
+        ):
+            at_ns = arrival_ns.get((stream, sequence))
+            latency_us = None if at_ns is None else (at_ns - start) / 1e3
+            rows.append((">".join(flow), stream, sequence, due, start, latency_us))
     return transposed(rows, COLUMNS)
 
 

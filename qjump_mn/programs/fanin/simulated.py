@@ -1,4 +1,4 @@
-"""fanin: datagrams at set times."""
+"""fanin in the simulator: datagrams at set times."""
 
 from __future__ import annotations
 

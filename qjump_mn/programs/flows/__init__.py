@@ -1,1 +1,1 @@
-"""flows, the simulator's transfers of a distribution of sizes."""
+"""The program flows: transfers with a distribution of sizes, in the simulator only."""

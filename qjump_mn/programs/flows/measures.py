@@ -1,4 +1,5 @@
-"""Completion times over those in an empty network, by the size of the flow, as QJump's Figure 9 has them."""
+"""Measures of flows: completion times relative to an empty network, by flow size, as in QJump's
+Figure 9."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
 
 DATA_BYTES, ACK_BYTES = 1500, 40
-"""Of packets on the wire, with which completion times in an empty network are reckoned."""
+"""Bytes of packets on the wire, from which completion times in an empty network are computed."""
 
 BYTES = {
     "short": (0, 10_000),
@@ -27,85 +28,88 @@ BYTES = {
     "long": (10_000_000, math.inf),
     "all": (0, math.inf),
 }
-"""Flows of a region have more than the first and at most the second, on the wire; the published script has
-them."""
+"""Flows of a region have more than the first and at most the second number of bytes on the wire, as
+in the published script."""
 
 
 def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Mean and 99th percentile of each region that has flows; the latter is the value at position ceil(0.99
-    (n - 1)) of the sorted ones, as the published script takes it.
+    """Mean and 99th percentile of each region that has flows. The latter is the value at position
+    ceil(0.99 (n - 1)) of the sorted ones, as in the published script.
 
-    Where hosts limit their levels, ``utilisation`` is that of the fullest. A level whose utilisation is 1 or
-    more has no steady state: its flows wait the longer the longer the run is, so that a region with such
-    flows has no numbers."""
+    If hosts limit their levels, ``utilisation`` is that of the busiest level. A level whose
+    utilisation is 1 or more has no steady state: the longer the run, the longer its flows wait. A
+    region with such flows therefore has no values.
+    """
     done = table.filter(pc.is_valid(table["finish_ps"]))
-    took = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
-    ratio = took / ideal_ps(trial.network, done)
+    took_ps = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
+    ratio = took_ps / ideal_ps(trial.network, done)
     size = done["packets"].to_numpy() * DATA_BYTES
     numbers = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
-    busy = utilisation(table, trial)
-    if busy:
-        numbers["utilisation"] = max(busy.values())
-    endless = [level for level, share in busy.items() if share >= 1]
-    unsteady = np.isin(levels(done["packets"].to_numpy()), endless)
+    shares = utilisation(table, trial)
+    if shares:
+        numbers["utilisation"] = max(shares.values())
+    overloaded = [level for level, share in shares.items() if share >= 1]
+    unsteady = np.isin(levels(done["packets"].to_numpy()), overloaded)
     for region, (above, most) in BYTES.items():
-        within = (size > above) & (size <= most)
-        ascending = np.sort(ratio[within])
-        if len(ascending) and not unsteady[within].any():
+        in_region = (size > above) & (size <= most)
+        ascending = np.sort(ratio[in_region])
+        if len(ascending) and not unsteady[in_region].any():
             numbers[f"{region}_mean"] = float(np.mean(ascending))
             numbers[f"{region}_p99"] = float(ascending[math.ceil((len(ascending) - 1) * 0.99)])
     return numbers
 
 
 def levels(packets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The 802.1Q level of flows of so many packets each, shape (rows,)."""
+    """The 802.1Q level of flows by their number of packets; shape (rows,)."""
     result: npt.NDArray[np.int64] = max(theory.LEVELS) - np.searchsorted(LEVELS_PACKETS, packets)
     return result
 
 
 def utilisation(table: pa.Table, trial: Trial) -> dict[int, float]:
-    """Of each level that hosts limit and that flows have: the bytes that come while flows come, over those
-    that all hosts' budgets let pass in that time."""
+    """Utilisation of each level that hosts limit and flows use: the bytes that arrive while flows
+    arrive, divided by those that all hosts' budgets admit in that time."""
     limiter = trial.arm.qjump
     if limiter is None or table.num_rows < 2:
         return {}
     packets, start_ps = table["packets"].to_numpy(), table["start_ps"].to_numpy()
     epochs = int(start_ps.max() - start_ps.min()) / (limiter.epoch_ns * 1e3)
-    of_flow = levels(packets)
-    offered = {level: int(packets[of_flow == level].sum()) * DATA_BYTES for level in set(of_flow.tolist())}
-    passes = len(trial.network.hosts) * epochs
+    flow_levels = levels(packets)
+    offered = {
+        level: int(packets[flow_levels == level].sum()) * DATA_BYTES for level in set(flow_levels.tolist())
+    }
+    budgets = len(trial.network.hosts) * epochs
     return {
-        level: given / (budget * passes)
-        for level, given in sorted(offered.items())
-        if (budget := limiter.budget_bytes[level]) and passes
+        level: offered_bytes / (budget * budgets)
+        for level, offered_bytes in sorted(offered.items())
+        if (budget := limiter.budget_bytes[level]) and budgets
     }
 
 
 def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:
-    """How long each flow of a table takes in an empty network, with an acknowledgement for the last packet;
-    shape (rows,)."""
+    """Each flow's completion time in an empty network, in ps, with an acknowledgement for the last
+    packet; shape (rows,)."""
     pairs = list(zip(table["source"].to_pylist(), table["destination"].to_pylist(), strict=True))
     times = {pair: theory.transfer_ps(network.speeds(*pair), DATA_BYTES, ACK_BYTES) for pair in set(pairs)}
-    first, each = np.array([times[pair] for pair in pairs], dtype=np.float64).reshape(-1, 2).T
-    result: npt.NDArray[np.float64] = first + (table["packets"].to_numpy() - 1) * each
+    first, next_ones = np.array([times[pair] for pair in pairs], dtype=np.float64).reshape(-1, 2).T
+    result: npt.NDArray[np.float64] = first + (table["packets"].to_numpy() - 1) * next_ones
     return result
 
 
 def wire(table: pa.Table, plan: FlowsPlan, trial: Trial) -> OnTheWire:
-    """A flow is not done before its last packet is acknowledged in an empty network."""
+    """A flow ends no earlier than the acknowledgement of its last packet in an empty network."""
     took_us = (pc.cast(pc.subtract(table["finish_ps"], table["start_ps"]), "double").to_numpy()) / 1e6
     return OnTheWire(took_us, ideal_ps(trial.network, table) / 1e6)
 
 
 def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every flow from its start, by its size."""
+    """Every flow from its start, by size."""
     start_ns = floats(table, "start_ps") / 1e3
     took_ms = floats(table, "finish_ps") / 1e9 - start_ns / 1e6
-    whole = Track("completion time of flows", "ms", "took", "", start_ns - facts.began_ns, took_ms)
+    track = Track("completion time of flows", "ms", "took", "", start_ns - facts.began_ns, took_ms)
     sizes = table["packets"].to_numpy() * DATA_BYTES
     regions = {name: ends for name, ends in BYTES.items() if name != "all"}
     labels = [next(name for name, (above, most) in regions.items() if above < size <= most) for size in sizes]
-    yield from split(whole, labels)
+    yield from split(track, labels)
 
 
 MEASURES = Measures(values=values, wire=wire, tracks=tracks)

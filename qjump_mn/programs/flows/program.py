@@ -1,4 +1,4 @@
-"""flows: transfers of a distribution of sizes between all hosts; the simulator's."""
+"""flows: transfers with a distribution of sizes between all hosts, in the simulator only."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ if TYPE_CHECKING:
 
 
 REGIONS = ("short", "medium", "long", "all")
-"""Flows of at most 10 kB on the wire, of at most 10 MB, larger ones, as the published script has it; and
-all."""
+"""Flows of at most 10 kB on the wire, of at most 10 MB, larger ones, as in the published script;
+and all."""
 
 
 MEAN_PACKETS = {"search": 1138, "mining": 5117}
-"""Of a flow, by the published distributions."""
+"""Mean packets of a flow in the published distributions."""
 
 
 LEVELS_PACKETS = (6, 13, 19, 33, 53, 133, 667)
-"""Packets of the largest flows of levels 7 to 1, as the published scripts have them; larger ones have level
-0."""
+"""Packets of the largest flows of levels 7 to 1, as in the published scripts; larger ones have
+level 0."""
 
 
 ARRIVALS = {"poisson": "Poisson arrivals", "published": "arrivals as in the published scripts"}
-"""What each kind is called."""
+"""How the report describes each kind of arrivals."""
 
 
 class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="flows"):
-    """``count`` flows; each ordered pair of hosts is a Poisson process, such that data take ``load`` of the
-    hosts' links.
+    """``count`` flows. Each ordered pair of hosts is a Poisson process; data take the share
+    ``load`` of the hosts' links.
 
-    With ``arrivals`` "published" the generators are those of the scripts behind NSDI'15 Figure 9, as these
-    seed them: flows to one host begin nearly together, with nearly equal sizes. ``sizes`` is a published
-    distribution; or else ``points`` are packets and the share of flows that are not larger, linear in
-    between."""
+    With ``arrivals`` "published", the generators are those of the scripts behind NSDI'15 Figure 9,
+    with their seeds: flows to one host start nearly together, with nearly equal sizes. ``sizes`` is
+    a published distribution; otherwise ``points`` give, for numbers of packets, the share of flows
+    that are not larger, linear in between.
+    """
 
     MEASURES: ClassVar = {
         **{f"{region}_{kind}": f"{region}, {kind}" for region in REGIONS for kind in ("mean", "p99")},
@@ -65,8 +66,8 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         published = {"search": "sizes of web search", "mining": "sizes of data mining"}
         sizes = published.get(self.sizes, f"sizes by {len(self.points)} points")
         return (
-            f"{self.count} flows between all hosts, {sizes}, {ARRIVALS[self.arrivals]}; times are over those "
-            "in an empty network"
+            f"{self.count} flows between all hosts, {sizes}, {ARRIVALS[self.arrivals]}; times are "
+            "relative to an empty network"
         )
 
 
@@ -77,9 +78,12 @@ def _mean(points: tuple[tuple[int, float], ...]) -> float:
 
 
 class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", kw_only=True):
-    """flows: ``sizes`` is "search" or "mining", as in pFabric and QJump, or a list of [packets, share of
-    flows that are not larger]. ``arrivals`` is "poisson", or "published": as the scripts behind the paper's
-    Figure 9 draw them, where flows to one host begin nearly together, with nearly equal sizes."""
+    """Transfers between all hosts. ``sizes`` is "search" or "mining", as in pFabric and QJump, or a
+    list of [packets, share of flows that are not larger].
+
+    ``arrivals`` is "poisson", or "published": as in the scripts behind the paper's Figure 9, where
+    flows to one host start nearly together, with nearly equal sizes.
+    """
 
     LASTING: ClassVar = False
 
@@ -96,12 +100,13 @@ class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", 
         bounded(f"{where}.count", self.count, 1, 10**8, "1 to 100000000")
         if isinstance(self.sizes, str) and self.sizes not in ("search", "mining"):
             raise UsageError(
-                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list "
-                "of [packets, share]"
+                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining', or a "
+                "list of [packets, share]"
             )
         if self.arrivals not in ARRIVALS:
             raise UsageError(
-                f"{where}.arrivals: there is no {self.arrivals!r}: use {' or '.join(map(repr, ARRIVALS))}"
+                f"{where}.arrivals: there are no arrivals {self.arrivals!r}: use "
+                f"{' or '.join(map(repr, ARRIVALS))}"
             )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FlowsPlan:
@@ -118,11 +123,12 @@ COLUMNS = {
     "start_ps": "int64",
     "finish_ps": "int64",
 }
-"""A row for each flow; ``finish_ps``, when the sender got the last acknowledgement, is null if it did not."""
+"""A row for each flow. ``finish_ps`` is when the sender got the last acknowledgement; null if it
+did not."""
 
 
 def launches(plan: FlowsPlan, trial: Trial) -> Iterator[Launch]:
-    """None: no program of a kernel's does it."""
+    """None: this program runs only in the simulator."""
     return iter(())
 
 

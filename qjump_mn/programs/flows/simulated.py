@@ -1,4 +1,4 @@
-"""flows: the simulator draws them itself, they are no application."""
+"""flows in the simulator: it generates them itself, without an application."""
 
 from __future__ import annotations
 

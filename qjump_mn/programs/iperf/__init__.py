@@ -1,1 +1,1 @@
-"""iperf3."""
+"""The program iperf: bulk flows by iperf3."""

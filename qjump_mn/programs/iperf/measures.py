@@ -1,4 +1,5 @@
-"""What bulk flows got and offered while something else was measured."""
+"""Measures of iperf: goodput, offered load and retransmissions of bulk flows during the
+measurement."""
 
 from __future__ import annotations
 
@@ -19,17 +20,18 @@ from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
 CONTROL_BYTES = 16_384
-"""Of iperf3's own connection, each way: the request, and both results, in JSON (seen: 3 kB)."""
+"""Bytes of iperf3's control connection, each way: the request, and both results in JSON (seen: 3
+kB)."""
 
 SUMS = {"client": "sum_sent", "server": "sum_received"}
 
 
 def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions. The simulator knows of TCP's
-    streams what arrived, and no more."""
+    """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions. In the simulator,
+    TCP flows have a goodput only."""
     goodput = goodput_mbps(table, facts.window_s)
     if not goodput:
-        return {}  # the window is shorter than what iperf3 reports of
+        return {}  # the window is shorter than a report interval
     rates = {"goodput_mbps": sum(goodput.values())}
     sent = table.filter(pc.field("side") == "sender")
     if sent.num_rows:
@@ -39,10 +41,11 @@ def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) ->
 
 
 def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "receiver") -> dict[str, float]:
-    """What each flow's receiver got (its sender's sockets took, for ``side`` "sender") in a second, in Mb/s.
+    """Mb/s that each flow's receiver got, or that its sender's sockets accepted (``side``
+    "sender").
 
-    Only intervals that lie wholly inside the window count; without any nothing is known, and there is no
-    flow.
+    Only intervals entirely inside the window count. Without any, nothing is known, and the result
+    is empty.
     """
     start, end = window_s
     rates: dict[str, float] = dict.fromkeys(table["flow"].unique().to_pylist(), 0.0)
@@ -62,12 +65,12 @@ def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "re
 
 
 def flow_goodput(table: pa.Table, facts: TrialFacts) -> dict[str, float]:
-    """What each flow's receiver got while something was measured, in Mb/s."""
+    """Goodput of each flow during the measurement, in Mb/s."""
     return goodput_mbps(table, facts.window_s)
 
 
 def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
-    """That every bulk flow ran with all of its streams to the end of what was measured beside it."""
+    """Check that every bulk flow ran, with all its streams, to the end of the measurement."""
     problems: list[str] = []
     flows = 0
     for tables in data:
@@ -80,17 +83,17 @@ def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
 
 def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
     rows = tables.tables[workload.name].to_pylist()
-    # A ping waits for replies that were lost, so the window may end a little later than the flows, which the
-    # goodput allows for.
+    # A ping waits for lost replies, so the window may end a little later than the flows. The
+    # goodput counts only complete intervals.
     start_s, end_s = tables.facts.window_s
     until_s = min(end_s, start_s + tables.trial.duration_ns / 1e9)
-    # A receiver whose sender was ended does not report the interval that had begun.
+    # A receiver whose sender was stopped does not report its last, incomplete interval.
     least_s = until_s - report_s(tables.trial)
     for flow in map(">".join, workload.flows):
         for side in ("sender", "receiver"):
-            own_rows = [row for row in rows if row["flow"] == flow and row["side"] == side]
+            side_rows = [row for row in rows if row["flow"] == flow and row["side"] == side]
             ends_s: dict[int, float] = {}
-            for row in own_rows:
+            for row in side_rows:
                 ends_s[row["stream"]] = max(row["end_s"], ends_s.get(row["stream"], 0.0))
             if len(ends_s) != workload.streams:
                 yield (
@@ -105,67 +108,70 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
 
 
 def tracks(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """What each flow got, and offered, from report to report; and how often TCP sent again in between."""
+    """Goodput and offered load of each flow in each report interval, and its retransmissions."""
     sides = (("receiver", "goodput"), ("sender", "offered load"))
-    for side, what in sides:
+    for side, quantity in sides:
         rows = table.filter(pc.field("side") == side)
         for flow in rows["flow"].unique().to_pylist():
             at_s, until_s, mbps = _summed(rows.filter(pc.field("flow") == flow))
             start_ns, end_ns = ((times - facts.window_s[0]) * 1e9 for times in (at_s, until_s))
-            yield Track(what, "Mb/s", "holds", flow, start_ns, mbps, end_ns)
-    again = table.filter(pc.greater(table["retransmits"], 0))
-    at_ns = (floats(again, "end_s") - facts.window_s[0]) * 1e9
-    whole = Track(
-        "packets sent again since the last report", "", "instant", "", at_ns, floats(again, "retransmits")
-    )
-    yield from split(whole, again["flow"].to_pylist())
+            yield Track(quantity, "Mb/s", "holds", flow, start_ns, mbps, end_ns)
+    resent = table.filter(pc.greater(table["retransmits"], 0))
+    at_ns = (floats(resent, "end_s") - facts.window_s[0]) * 1e9
+    counts = floats(resent, "retransmits")
+    track = Track("packets sent again since the last report", "", "instant", "", at_ns, counts)
+    yield from split(track, resent["flow"].to_pylist())
 
 
 def _summed(flow: pa.Table) -> tuple[Floats, Floats, Floats]:
-    """From when to when (s) a flow's streams had which rate together, in Mb/s: the instants at which one of
-    them reported."""
+    """A flow's total rate in Mb/s over all streams, and from when to when (s) it held: the instants
+    at which a stream reported."""
     start, end = floats(flow, "start_s"), floats(flow, "end_s")
-    whole = end > start
-    start, end, size = start[whole], end[whole], floats(flow, "bytes")[whole]
+    not_empty = end > start
+    start, end, size = start[not_empty], end[not_empty], floats(flow, "bytes")[not_empty]
     rates = size * 8 / (end - start) / 1e6
-    edges, place = np.unique(np.concatenate([start, end]), return_inverse=True)
+    edges, positions = np.unique(np.concatenate([start, end]), return_inverse=True)
     steps = np.zeros(len(edges))
-    np.add.at(steps, place, np.concatenate([rates, -rates]))
+    np.add.at(steps, positions, np.concatenate([rates, -rates]))
     return edges[:-1], edges[1:], np.maximum(np.cumsum(steps)[:-1], 0)
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """What the receiver got has crossed every link; what the sender wrote, and sent again, is all that has
-    left it. What reached the receiver's link and was not read by it had waited on its way when the receiver
-    was ended, or was there twice."""
+    """Everything that the receiver got has crossed every link; the sender sent no more than it
+    wrote and retransmitted.
+
+    What reached the receiver's link but was not read either waited on the path when the receiver
+    was stopped, or arrived twice.
+    """
     plan: IperfPlan = said.plan
     network = said.trial.network
     mss = network.mtu_bytes - theory.TCP_HEADERS_BYTES
     for flow in plan.flows:
-        read = {end: said.read(output_name(plan, flow, end)) for end in SUMS}
-        totals = {end: _total(_ends(json.loads(text)), end) for end, text in read.items()}
-        got = totals["server"] or sum(interval.bytes for interval in parse(read["server"]))
+        reports = {end: said.read(output_name(plan, flow, end)) for end in SUMS}
+        totals = {end: _total(_ends(json.loads(text)), end) for end, text in reports.items()}
+        received = totals["server"] or sum(interval.bytes for interval in parse(reports["server"]))
         if plan.udp_rate_bps is not None:
             payload = network.mtu_bytes - theory.UDP_HEADERS_BYTES
-            beside = theory.wire_bytes(network.mtu_bytes) - HEADERS_BYTES
+            beyond_headers = theory.wire_bytes(network.mtu_bytes) - HEADERS_BYTES
             sent, last = (
-                None if total is None else total // payload * beside + CONTROL_BYTES
-                for total in (totals["client"], got)
+                None if total is None else total // payload * beyond_headers + CONTROL_BYTES
+                for total in (totals["client"], received)
             )
-            one = Moved.datagrams(flow, plan.level, network.mtu_bytes, got // payload, None)
+            forward = Moved.datagrams(flow, plan.level, network.mtu_bytes, received // payload, None)
         else:
-            again = sum(interval.retransmits or 0 for interval in parse(read["client"])) * mss + CONTROL_BYTES
-            sent = None if totals["client"] is None else totals["client"] + again
-            last = got + again
-            one = Moved.stream(flow, plan.level, got, network.mtu_bytes)
-        yield one._replace(sent_payload=sent, last_payload=last)
+            retransmits = sum(interval.retransmits or 0 for interval in parse(reports["client"]))
+            extra = retransmits * mss + CONTROL_BYTES
+            sent = None if totals["client"] is None else totals["client"] + extra
+            last = received + extra
+            forward = Moved.stream(flow, plan.level, received, network.mtu_bytes)
+        yield forward._replace(sent_payload=sent, last_payload=last)
         yield Moved(flow[::-1], plan.level, sent_payload=CONTROL_BYTES)
 
 
 def _total(ends: dict[str, Any], end: str) -> int | None:
-    """What one end says it moved; None where it ended before it could say."""
-    found = ends.get(SUMS[end], {}).get("bytes")
-    return None if found is None else int(found)
+    """Bytes that one end reports to have moved; None if it was stopped before its report."""
+    total = ends.get(SUMS[end], {}).get("bytes")
+    return None if total is None else int(total)
 
 
 def _ends(document: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""iperf3: what is asked of it, and its plan."""
+"""iperf: bulk TCP or UDP flows by iperf3."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         )
 
     def describe(self) -> str:
-        many = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"
+        streams = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"
         if self.udp_rate_bps is not None:
-            return f"iperf3, {many.format('UDP')} of {told_rate(self.udp_rate_bps)}"
-        return f"iperf3, {many.format('TCP')}" + (
+            return f"iperf3, {streams.format('UDP')} of {told_rate(self.udp_rate_bps)}"
+        return f"iperf3, {streams.format('TCP')}" + (
             f", {self.congestion_control}" if self.congestion_control else ""
         )
 
 
 class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_only=True):
-    """iperf3: each flow with ``streams`` parallel TCP connections, or UDP streams of ``udp_rate`` each, from
-    the warm-up to the trial's end.
+    """iperf3: each flow has ``streams`` parallel TCP connections, or UDP streams of ``udp_rate``
+    each, from the warm-up to the trial's end.
 
     A datagram fills the MTU; its rate counts the payload.
     """
@@ -72,7 +72,7 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
         if not 1 <= self.streams <= 64:
             raise UsageError(f"{where}.streams: {self.streams} is out of range: use 1 to 64")
         if self.udp_rate == 0:
-            raise UsageError(f"{where}.udp_rate: 0 bit/s sends nothing: give a rate above 0")
+            raise UsageError(f"{where}.udp_rate: a rate of 0 sends nothing: give a rate above 0")
 
     def remarks(self, where: str) -> list[str]:
         return congestion_remarks(where, self.congestion_control)
@@ -87,18 +87,18 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
 
 
 REPORT_S, LEAST_REPORT_S = 0.5, 0.1
-"""Between two reports: several fit into a measurement. iperf3 makes no shorter ones."""
+"""Seconds between two reports, so that several fit into a measurement; the minimum is iperf3's."""
 BLOCK_BYTES = 8192
 BLOCK = f"{BLOCK_BYTES >> 10}K"
-"""iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20
-%."""
+"""iperf3 counts a block once it is complete: with its default of 128 KiB, the error at 10 Mb/s is
+20 % of an interval."""
 
 ENDED = "the client has terminated"
-"""What both ends call it when the sender was ended. A receiver whose report falls due at that moment
-(iperf3 3.18) then asks the closed socket for its numbers, fails, and writes that as a second "error"."""
+"""What both ends report when the sender was stopped. A receiver whose report is due at that moment
+(iperf3 3.18) then reads from the closed socket, fails, and writes that as a second "error"."""
 
 ENDINGS = (0, 1)
-"""Exit statuses of a sender that was ended: 1 of older versions."""
+"""Exit statuses of a sender that was stopped: older versions give 1."""
 
 COLUMNS = {
     "flow": "string",
@@ -109,13 +109,13 @@ COLUMNS = {
     "bytes": "int64",
     "retransmits": "int32",
 }
-"""``side`` is "sender" or "receiver"; start_s and end_s count from the beginning of the flow's test; no
-retransmits at the receiver."""
+"""A row for each interval of each stream. ``side`` is "sender" or "receiver". ``start_s`` and
+``end_s`` count from the start of the flow's test. ``retransmits`` is null at the receiver."""
 
 
 class Interval(NamedTuple):
-    """Bytes of one TCP stream (its socket number) between two instants, in s since the test began;
-    ``retransmits`` at the sender only."""
+    """Bytes of one TCP stream (its socket number) between two instants, in s since the start of the
+    test; ``retransmits`` only at the sender."""
 
     stream: int
     start_s: float
@@ -130,19 +130,19 @@ def output_name(plan: IperfPlan, flow: tuple[str, str], end: str) -> str:
 
 
 def report_s(trial: Trial) -> float:
-    """How long the intervals are that a trial's flows report."""
+    """Length in s of the intervals that a trial's flows report."""
     return REPORT_S if trial.duration_ns >= 4 * REPORT_S * theory.NS_PER_S else LEAST_REPORT_S
 
 
 def server_argv(port: int, every_s: float) -> tuple[str, ...]:
-    """The command line of a server that serves one test."""
+    """The command line of a server for one test."""
     return ("iperf3", "-s", "-1", "-p", str(port), "-i", str(every_s), "-J")
 
 
 def client_argv(
     plan: IperfPlan, destination: str, port: int, every_s: float, mtu_bytes: int
 ) -> tuple[str, ...]:
-    """The command line of the sender, which goes on until it is ended: iperf3 counts its time in whole
+    """The command line of the sender, which runs until it is stopped, as iperf3 only knows whole
     seconds."""
     transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
     if plan.udp_rate_bps is not None:
@@ -181,7 +181,7 @@ def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
 
 
 def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
-    """The table: every interval of every flow, at both ends; flow is "h7>h10"."""
+    """Every interval of every flow, at both ends; flow is "h7>h10"."""
     rows = [
         (f"{flow[0]}>{flow[1]}", side, *interval)
         for flow in plan.flows
@@ -192,15 +192,15 @@ def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
 
 
 def parse(text: str) -> list[Interval]:
-    """Every interval of every stream; raise :class:`LostError` with iperf3's own word if the test failed or
-    was cut off."""
+    """Every interval of every stream; raise :class:`LostError`, with iperf3's own message, if the
+    test failed or its report is incomplete."""
     try:
-        # Of a key that is there twice, the first: the second error is what the first one led to.
+        # Of a duplicate key take the first value: the first error caused the second.
         report = json.loads(text, object_pairs_hook=lambda pairs: dict(reversed(pairs)))
     except json.JSONDecodeError as error:
         raise LostError(f"iperf3's report is not complete: {error}") from None
     if not isinstance(report, dict):
-        raise LostError("iperf3's report is no JSON object")
+        raise LostError("iperf3's report is not a JSON object")
     if "error" in report and ENDED not in report["error"]:
         raise LostError(f"iperf3 failed: {report['error']}")
     intervals = [
@@ -210,7 +210,7 @@ def parse(text: str) -> list[Interval]:
     ]
     if not intervals:
         raise LostError("iperf3's report has no intervals: nothing was sent")
-    # A receiver whose sender was ended reports its last interval once more.
+    # A receiver whose sender was stopped reports its last interval once more.
     return list(dict.fromkeys(intervals))
 
 

@@ -1,4 +1,4 @@
-"""iperf3: bulk flows, of which only what arrives is known."""
+"""iperf in the simulator: bulk flows, of which only the arrivals are known."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from qjump_mn.simulation.stage import (
 from qjump_sim import apps
 
 INTERVALS = 500
-"""Of the measured time, in each of which iperf's bytes are counted: each stream's begin with itself, so that
-the measured ones differ by one."""
+"""Intervals in the measured time for which bytes are counted. Each stream's intervals start with
+the stream, so the number inside the measured time may differ by one."""
 
 
 def _applications(plan: IperfPlan, stage: Stage) -> Apps:
     if plan.congestion_control is not None:
         raise UsageError(
-            f"workloads.{plan.name}.congestion_control: the simulator has one for all hosts, its scheme's: "
-            "leave it out"
+            f"workloads.{plan.name}.congestion_control: in the simulator the scheme sets it for all "
+            "hosts: leave it out"
         )
     chance, network = stage.chance(plan.name), stage.trial.network
     interval = _interval(stage)
@@ -46,7 +46,7 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
                     if plan.window_bytes is None
                     else max(1, plan.window_bytes // (network.mtu_bytes - theory.TCP_HEADERS_BYTES))
                 )
-                # Another seed is another phase of TCP's sawtooth.
+                # Each seed gives another phase of TCP's sawtooth.
                 start = chance.randrange(full_buffer(network))
                 applications.append(
                     apps.Bulk(
@@ -80,18 +80,19 @@ def _rows(
     results: Sequence[apps.BulkResult | apps.DatagramsResult],
     outcome: qjump_sim.Outcome,
 ) -> Rows:
-    """How often TCP sent again is not known of each stream, nor what its sender's socket took."""
+    """Bytes in each interval. TCP streams have no sender's rows: their retransmissions and what
+    their sockets accepted are not known."""
     mtu, streams = stage.trial.network.mtu_bytes, iter(zip(_applications(plan, stage), results, strict=True))
     for flow in plan.flows:
         for stream in range(plan.streams):
             app, result = next(streams)
             if isinstance(app, apps.Bulk) and isinstance(result, apps.BulkResult):
-                got = (
+                received = (
                     np.diff(result.delivered, prepend=0)
                     // stage.data_bytes
                     * (mtu - theory.TCP_HEADERS_BYTES)
                 )
-                yield from _intervals(flow, "receiver", stream, app.start, app.interval, got)
+                yield from _intervals(flow, "receiver", stream, app.start, app.interval, received)
             elif isinstance(result, apps.DatagramsResult):
                 arrived = (result.start + result.latency)[result.latency >= 0]
                 for side, times in (("sender", result.start), ("receiver", arrived)):

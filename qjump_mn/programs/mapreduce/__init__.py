@@ -1,1 +1,1 @@
-"""mapreduce, the simulator's job."""
+"""The program mapreduce: a job in the simulator only."""

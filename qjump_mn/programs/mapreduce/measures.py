@@ -1,4 +1,4 @@
-"""A job's runtime, what its hosts got, and what became of its packets."""
+"""Measures of mapreduce: the job's runtime, its hosts' throughput, and the fate of its packets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Every measure; those of a job that has not ended have no value, and shares of no dropped packet
-    neither."""
+    """All measures. Those of a job that has not ended have no value, nor do shares of dropped
+    packets if none was dropped."""
     (row,) = table.to_pylist()
     dropped = sum(row[f"dropped_{kind}"] for kind in DROPPED)
     numbers = {

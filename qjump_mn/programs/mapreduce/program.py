@@ -1,4 +1,4 @@
-"""mapreduce: a job whose reducers fetch from every map; the simulator's."""
+"""mapreduce: a job whose reducers fetch from every map, in the simulator only."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 
 DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
-"""What a packet is that was dropped; the answers to SYNs are counted with them."""
+"""Kinds of dropped packets; answers to SYNs are counted with SYNs."""
 
 
 class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
-    """``maps`` of ``map_bytes`` of output each run in the ``map_slots`` of ``hosts``, or of all where there
-    are none; each of ``reducers`` fetches its share of every map that has ended, ``parallel_copies`` at a
-    time. Computing takes exponential times of the means given; 0 is none. The ``flows`` are every ordered
-    pair of ``hosts``."""
+    """``maps``, each with ``map_bytes`` of output, run in the ``map_slots`` of ``hosts``, or of all
+    hosts if there are none. Each of ``reducers`` fetches its share of every finished map,
+    ``parallel_copies`` at a time. Computing times are exponential with the given means; 0 means
+    none. ``flows`` are all ordered pairs of ``hosts``."""
 
-    # Of a host, the mean of all packets, and shares of all packets sent, of those dropped, of data delivered.
+    # Throughput is per host, latency the mean of all packets; "dropped" is a share of all packets
+    # sent, its kinds are shares of those dropped, and "marked" is a share of the data delivered.
     MEASURES: ClassVar = {
         "runtime_s": "runtime, s",
         "shuffled_s": "shuffled after, s",
@@ -59,20 +60,20 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         return self.maps * self.map_bytes / trial.network.mtu_bytes
 
     def describe(self) -> str:
-        computes = (
-            f"; a map computes for {self.map_mean_ns / 1e9:g} s, a reducer for {self.reduce_mean_ns / 1e9:g} "
-            "s, in the mean"
+        computing = (
+            f"; mean computing times are {self.map_mean_ns / 1e9:g} s of a map and "
+            f"{self.reduce_mean_ns / 1e9:g} s of a reducer"
         )
-        where = f" on {', '.join(self.hosts)}" if self.hosts else ""
-        what = (
+        hosts = f" on {', '.join(self.hosts)}" if self.hosts else ""
+        job = (
             f"{self.maps} maps of {self.map_bytes / 1e6:g} MB, {self.reducers} reducers, "
             f"{self.parallel_copies} copies at a time"
         )
-        return what + where + (computes if self.map_mean_ns or self.reduce_mean_ns else "")
+        return job + hosts + (computing if self.map_mean_ns or self.reduce_mean_ns else "")
 
 
 class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapreduce", kw_only=True):
-    """mapreduce: a job on ``hosts``, or on all, once; the trial lasts until it has ended."""
+    """One job on ``hosts``, or on all hosts; the trial lasts until it has ended."""
 
     LASTING: ClassVar = False
 
@@ -87,7 +88,9 @@ class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapr
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.hosts) == 1 or len(set(self.hosts)) < len(self.hosts):
-            raise UsageError(f"{where}.hosts: name two hosts or more, each once, not {', '.join(self.hosts)}")
+            raise UsageError(
+                f"{where}.hosts: list two or more hosts, each once (got {', '.join(self.hosts)})"
+            )
         return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
 
     def check(self, where: str, network: Network) -> None:
@@ -98,7 +101,7 @@ class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapr
             self.map_size,
             self.reducers,
             10**12,
-            f"{self.reducers}B, a byte for each reducer, to 1000000MB",
+            f"{self.reducers}B (a byte for each reducer) to 1000000MB",
         )
         bounded(f"{where}.map_slots", self.map_slots, 1, 1000, "1 to 1000")
         bounded(f"{where}.parallel_copies", self.parallel_copies, 1, 1000, "1 to 1000")
@@ -132,19 +135,19 @@ COLUMNS = {
     "marked": "int64",
     "timeouts": "int64",
 }
-"""One row. Times from the start of the first map to when the last reducer had all, and had ended; what a host
-got meanwhile; of all ``packets`` sent the dropped ones by what they were; ``latency_ps``, the mean of
-delivered data packets from their host's limiter to their destination; of ``data`` packets delivered the
-``marked`` ones."""
+"""One row. Times count from the start of the first map to when the last reducer had all its input,
+and had ended; ``throughput_bps`` is what a host got in that time. Of all ``packets`` sent, the
+dropped ones are counted by kind. ``latency_ps`` is the mean of delivered data packets, from their
+host's limiter to their destination. ``marked`` counts those of the ``data`` packets delivered."""
 
 
 def launches(plan: MapReducePlan, trial: Trial) -> Iterator[Launch]:
-    """None: no program of a kernel's does it."""
+    """None: this program runs only in the simulator."""
     return iter(())
 
 
 def columns(plan: MapReducePlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
-    """The job; raise :class:`LostError` if it is not whole."""
+    """The job; raise :class:`LostError` if it is incomplete."""
     return simulated_text.columns(read(simulated_text.output_name(plan.name)), COLUMNS, rows=1)
 
 

@@ -1,4 +1,4 @@
-"""mapreduce: the job as one application."""
+"""mapreduce in the simulator: the job is one application."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from qjump_sim import apps
 
 
 def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
-    """On the hosts that are named, or all."""
+    """One job, on the given hosts or on all."""
     if plan.window_bytes is not None:
         raise UsageError(
-            f"workloads.{plan.name}: the simulator's jobs have no windows of their own: use another scheme, "
-            "or leave out window"
+            f"workloads.{plan.name}: a job in the simulator cannot have its own window: use another "
+            "scheme, or leave window out"
         )
     job = apps.MapReduce(
         nodes=[stage.numbers[host] for host in plan.hosts] or range(len(stage.numbers)),
@@ -37,15 +37,15 @@ def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
 def _rows(
     plan: MapReducePlan, stage: Stage, results: Sequence[apps.MapReduceResult], outcome: qjump_sim.Outcome
 ) -> Rows:
-    """One row; packets are those of the whole network, whoever sent them."""
+    """One row. Packets are those of the whole network, whoever sent them."""
     (job,) = results
-    counted = outcome.counters
+    counts = outcome.counters
     shuffled = int(job.shuffled.max()) - job.first if (job.shuffled >= 0).all() else None
-    lost = [sum(dropped) for dropped in zip(*(counted[fate] for fate in counters.DROPS), strict=True)]  # type: ignore[literal-required]
-    dropped = qjump_sim.ByKind(*lost)
-    packets = counted["latency"].packets + counted["latency_again"].packets
-    latency = (counted["latency"].sum + counted["latency_again"].sum) / packets if packets else None
-    sent, delivered = sum(counted["sent"]), counted["delivered"].data
+    by_kind = [sum(kind) for kind in zip(*(counts[fate] for fate in counters.DROPS), strict=True)]  # type: ignore[literal-required]
+    dropped = qjump_sim.ByKind(*by_kind)
+    packets = counts["latency"].packets + counts["latency_again"].packets
+    latency = (counts["latency"].sum + counts["latency_again"].sum) / packets if packets else None
+    sent, delivered = sum(counts["sent"]), counts["delivered"].data
     drops = (dropped.data, dropped.acks, dropped.syns + dropped.syn_acks)
     yield (
         job.runtime,
@@ -55,8 +55,8 @@ def _rows(
         latency,
         *drops,
         delivered,
-        counted["marked"],
-        counted["timeouts"],
+        counts["marked"],
+        counts["timeouts"],
     )
 
 

@@ -1,1 +1,1 @@
-"""memcached with memload (native/memload)."""
+"""The program memcached, loaded by memload (native/memload)."""

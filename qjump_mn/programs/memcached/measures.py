@@ -1,4 +1,4 @@
-"""Latencies of requests in ms, from when each was due."""
+"""Measures of memcached: latencies of requests in ms, from when each was due."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
 
 BINS_S = (0.025, 0.25, 2.5)
-"""Over which a drawing takes means: the paper's, the second, or a tenth or ten of them; the shortest in which
-an arm has so many SETs as ``FEWEST``."""
+"""Widths of bins over which a drawing averages: the paper's is the second; the first in which an
+arm has at least ``FEWEST`` SETs is used."""
 FEWEST = 5
 
 MINIMUM_RTO_MS = 200.0
-"""Linux's least retransmission timeout: a request that takes longer has lost a packet at the end of a
-burst."""
+"""Linux's minimum retransmission timeout: a request that takes longer has lost a packet at the end
+of a burst."""
 
 
 def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all flows together; ``over_200ms`` is a share of all requests, those without an answer
-    among them.
+    """The measures of all flows together. ``over_200ms`` is a share of all requests, including
+    unanswered ones.
 
-    ``requests_per_s`` counts the answers that came within the trial's duration since the first request was
-    due."""
+    ``requests_per_s`` counts the answers within the trial's duration since the first request was
+    due.
+    """
     latencies_ms = milliseconds(table)
     measures = of_latencies(table)
     measures["requests_per_s"] = 0.0
     if table.num_rows:
-        # What comes after the end of the load is an answer, but not of this throughput: behind a small budget
-        # it would be a third of all.
+        # Answers after the end of the load do not count as throughput: behind a small budget they
+        # would be a third of all.
         answered = table.filter(pc.is_valid(table["latency_us"]))
-        done = answered["due_ns"].to_numpy() + answered["latency_us"].to_numpy() * 1e3
-        inside = np.count_nonzero(done <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)
-        measures["requests_per_s"] = int(inside) / (trial.duration_ns / 1e9)
+        done_ns = answered["due_ns"].to_numpy() + answered["latency_us"].to_numpy() * 1e3
+        in_time = np.count_nonzero(done_ns <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)
+        measures["requests_per_s"] = int(in_time) / (trial.duration_ns / 1e9)
         measures["over_200ms"] = (
             int(np.count_nonzero(latencies_ms > MINIMUM_RTO_MS)) + table.num_rows - len(latencies_ms)
         ) / table.num_rows
@@ -57,18 +58,18 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
 
 
 def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None:
-    """A request's way there and its answer's back, by operation; None where one of them needs several
+    """Round trip of a request and its answer, by operation; None if one of them needs several
     frames."""
     sizes = plan.ip_bytes
     if max(map(max, sizes.values())) > trial.network.mtu_bytes:
         return None
     least_us = {
         (">".join(flow), op): sum(
-            theory.one_way_ns(theory.frame_bytes(size), trial.network.speeds(*flow)) for size in both
+            theory.one_way_ns(theory.frame_bytes(size), trial.network.speeds(*flow)) for size in pair
         )
         / 1e3
         for flow in plan.flows
-        for op, both in sizes.items()
+        for op, pair in sizes.items()
     }
     requests = zip(table["flow"].to_pylist(), table["op"].to_pylist(), strict=True)
     least: Floats = np.array([least_us[request] for request in requests], dtype=np.float64)
@@ -76,11 +77,12 @@ def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None
 
 
 def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> Timeline:
-    """The mean of SET latencies in each bin, as Figure 5 has it."""
+    """Mean SET latency in each bin, as in Figure 5."""
     sets = table.filter((pc.field("op") == "SET") & pc.field("latency_us").is_valid())
     duration_s = trial.duration_ns / 1e9
     width_s = next((width for width in BINS_S if sets.num_rows * width >= FEWEST * duration_s), BINS_S[-1])
-    at_s, latency_ms = (sets["due_ns"].to_numpy() - facts.began_ns) / 1e9, sets["latency_us"].to_numpy() / 1e3
+    at_s = (sets["due_ns"].to_numpy() - facts.began_ns) / 1e9
+    latency_ms = sets["latency_us"].to_numpy() / 1e3
     x, y = means(at_s, latency_ms, width_s, duration_s)
     words = f"mean SET {{}} (drawn: of {width_s:g} s each)"
     return Timeline(
@@ -95,8 +97,8 @@ def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFac
 
 
 def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tuple[Floats, Floats]:
-    """The middle of each bin of ``width_s``, up to ``duration_s``, and the mean of the values in it; nan
-    where there are none."""
+    """The middle of each bin of ``width_s``, up to ``duration_s``, and the mean of the values in
+    it; nan if it is empty."""
     edges = np.arange(0, duration_s + width_s / 2, width_s)
     counts, _ = np.histogram(at_s, edges)
     sums, _ = np.histogram(at_s, edges, weights=values)
@@ -106,7 +108,7 @@ def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tu
 
 
 def tracks(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every request from when it was due, by flow and operation."""
+    """Every request from when it was due, by operation and flow."""
     labels = [
         f"{op} {flow}" for op, flow in zip(table["op"].to_pylist(), table["flow"].to_pylist(), strict=True)
     ]
@@ -114,20 +116,21 @@ def tracks(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """What was asked and answered; each message begins a segment of its own."""
+    """Requests and answers; each message begins a segment of its own."""
     plan: MemcachedPlan = said.plan
     mtu_bytes = said.trial.network.mtu_bytes
     sizes = plan.message_bytes
     columns = (said.table[name].to_pylist() for name in ("flow", "op", "latency_us"))
     counts = Counter((flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None)
     for flow in plan.flows:
-        for number, way in enumerate((flow, flow[::-1])):
+        for number, direction in enumerate((flow, flow[::-1])):
             frames = size = 0
             for op in OPERATIONS:
-                one = Moved.stream(way, plan.level, sizes[op][number], mtu_bytes)
+                message = Moved.stream(direction, plan.level, sizes[op][number], mtu_bytes)
                 count = counts[">".join(flow), op]
-                frames, size = frames + count * one.arrived_frames, size + count * one.arrived_bytes
-            yield Moved(way, plan.level, frames, size)
+                frames += count * message.arrived_frames
+                size += count * message.arrived_bytes
+            yield Moved(direction, plan.level, frames, size)
 
 
 MEASURES = Measures(values=values, wire=wire, timeline=timeline, moved=moved, tracks=tracks)

@@ -1,4 +1,4 @@
-"""memcached, loaded by memload (native/memload): what is asked of them, and their plan."""
+"""memcached, loaded by a client that logs every request (native/memload)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 BINARY_HEADER_BYTES = 24
-"""Of memcached's binary protocol, in requests and in answers; an answer to GET has 4 bytes of flags more."""
+"""Header of memcached's binary protocol, in requests and answers; an answer to GET has 4 more bytes
+of flags."""
 
 MOST_REQUESTS_PER_S = 100_000
 
 
 class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcached"):
-    """For each flow a client with ``connections``; open loop at ``rate_per_s`` in all, or closed with
-    ``think_ns`` where that is None."""
+    """A client with ``connections`` for each flow: open loop with a total of ``rate_per_s``, or
+    closed loop with ``think_ns`` if that is None."""
 
     MEASURES: ClassVar = {
         **LATENCIES,
@@ -46,8 +47,8 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def message_bytes(self) -> dict[str, tuple[int, int]]:
-        """The bytes that TCP carries of a request and of its answer, by operation: a GET's answer has flags,
-        a SET flags and a time to live."""
+        """TCP payload of a request and of its answer, by operation. A GET's answer has flags; a SET
+        has flags and a time to live."""
         header = BINARY_HEADER_BYTES
         return {
             "GET": (header + self.key_bytes, header + 4 + self.value_bytes),
@@ -56,23 +57,25 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def ip_bytes(self) -> dict[str, tuple[int, int]]:
-        """The lengths of their IP packets, were they one each."""
+        """Lengths of the request's and the answer's IP packet, assuming one packet each."""
         headers = theory.TCP_HEADERS_BYTES
-        return {op: (headers + asked, headers + told) for op, (asked, told) in self.message_bytes.items()}
+        return {
+            op: (headers + request, headers + answer) for op, (request, answer) in self.message_bytes.items()
+        }
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A GET's round trip in an idle network, without anybody's processing; None where a value needs
-        several frames."""
+        """A GET's round trip in an idle network, without processing; none if a value needs several
+        frames."""
         sizes = self.ip_bytes["GET"]
         if max(sizes) > network.mtu_bytes:
             return {}
         links = network.speeds(*self.flows[0])
-        ways = (theory.one_way_ns(theory.frame_bytes(size), links) for size in sizes)
-        return {"analytic_ms": sum(ways) / 1e6}
+        times_ns = (theory.one_way_ns(theory.frame_bytes(size), links) for size in sizes)
+        return {"analytic_ms": sum(times_ns) / 1e6}
 
     @property
     def busy(self) -> float:
-        # Requests at a given rate are few; only the closed loop sends what the guest's processor can.
+        # Requests at a given rate are few; only the closed loop keeps the guest's processor busy.
         return 1.5 if self.rate_per_s is None else 0.0
 
     def packets(self, trial: Trial) -> float:
@@ -85,18 +88,19 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
             if self.rate_per_s is None
             else f"open loop, {self.rate_per_s:g} requests/s"
         )
-        many = f"{self.connections} connection{'s' if self.connections > 1 else ''}"
+        connections = f"{self.connections} connection{'s' if self.connections > 1 else ''} a flow"
         return (
-            f"memcached, {many} a flow, {loop}, {self.get_fraction:.0%} GET, values of {self.value_bytes} B"
+            f"memcached, {connections}, {loop}, {self.get_fraction:.0%} GET, values of {self.value_bytes} B"
         )
 
 
 class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcached", kw_only=True):
     """A memcached on each destination, and for each flow a client that logs every request.
 
-    With ``rate`` (requests/s) requests become due by a Poisson process whether or not earlier ones were
-    answered; without it each connection sends its next request ``think`` after the last answer, as memcaslap
-    does."""
+    With ``rate`` (requests/s), requests become due by a Poisson process, whether or not earlier
+    ones have been answered. Without it, each connection sends its next request ``think`` after the
+    last answer, as memcaslap does.
+    """
 
     rate: float | None = None
     think: Duration = Duration(0)
@@ -117,8 +121,7 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
             )
         elif not self.think:
             raise UsageError(
-                f"{where}: without a rate and without time to think a client keeps the virtual CPU busy: "
-                "give rate or think"
+                f"{where}: without rate and think, a client never leaves the virtual CPU: give one of them"
             )
         bounded(f"{where}.connections", self.connections, 1, 1000, "1 to 1000")
         bounded(f"{where}.get_fraction", self.get_fraction, 0, 1, "0 to 1")
@@ -140,23 +143,23 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
 
 
 COLUMNS = {"flow": "string", "op": "string", "due_ns": "int64", "sent_ns": "int64", "latency_us": "double"}
-"""A row for each request; ``latency_us`` counts from when it was due, and is null if no answer came in
-time."""
+"""A row for each request. ``latency_us`` counts from when it was due, and is null if no answer came
+in time."""
 
 OPERATIONS = ("GET", "SET")
 ERROR = 2
 LINGER_NS, LEAST_LINGER_NS = 5 * 10**9, 10**9
-"""How long a client waits for the last answers, on the machine's clock, and the least on the network's: a
-full buffer at 10 Mb/s holds 0.12 s, and TCP's least timeout is 0.2 s at any rate."""
+"""How long a client waits for the last answers, and the minimum on fast links: a full buffer at 10
+Mb/s holds 0.12 s, and TCP's minimum timeout is 0.2 s at any rate."""
 
 
 def output_name(plan: MemcachedPlan, flow: tuple[str, str], end: str) -> str:
-    """The raw file of one flow's ``end``: "load" has the requests."""
+    """The raw file of one flow's ``end``; "load" has the requests."""
     return f"{plan.name}-{flow[0]}-{flow[1]}.{end}.txt"
 
 
 def servers(plan: WorkloadPlan, trial: Trial) -> Iterator[Launch]:
-    """A memcached on each destination, whoever loads it."""
+    """A memcached on each destination, whichever client loads it."""
     for host in dict.fromkeys(destination for _, destination in plan.flows):
         server = (
             "memcached",
@@ -184,48 +187,37 @@ def servers(plan: WorkloadPlan, trial: Trial) -> Iterator[Launch]:
 
 
 def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
-    """The servers, and for each flow a client that stores the keys, and one that measures."""
+    """The servers, and for each flow a client that stores the keys and one that measures."""
     yield from servers(plan, trial)
-    loop = (
-        ("--closed", "--think", str(plan.think_ns))
-        if plan.rate_per_s is None
-        else ("--rate", f"{plan.rate_per_s:g}")
-    )
-    for index, (source, destination) in enumerate(plan.flows):
-        sizes = (
-            *(
-                "memload",
-                "--server",
-                f"{trial.network.addresses[destination]}:{plan.port}",
-                "--connections",
-                str(plan.connections),
-            ),
-            *(
-                "--key-bytes",
-                str(plan.key_bytes),
-                "--value-bytes",
-                str(plan.value_bytes),
-                "--keys",
-                str(plan.keys),
-            ),
-        )
-        flow, linger_ns = (source, destination), max(LINGER_NS // trial.arm.time_scale, LEAST_LINGER_NS)
-        duration_s = (trial.duration_ns + linger_ns) / 1e9
-        # Before anything disturbs: through a full buffer it would take longer than the measurement.
-        yield Launch("serve", source, (*sizes, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
+    linger_ns = max(LINGER_NS // trial.arm.time_scale, LEAST_LINGER_NS)
+    for index, flow in enumerate(plan.flows):
+        source, destination = flow
+        common = _memload(plan, trial.network.addresses[destination])
+        # Before any load starts: through a full buffer, storing would take longer than the
+        # measurement.
+        yield Launch("serve", source, (*common, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
         client = (
-            *(
-                *sizes,
-                "--stored",
-                *loop,
-                "--get-fraction",
-                f"{plan.get_fraction:g}",
-                "--duration",
-                str(trial.duration_ns),
-            ),
-            *("--linger", str(linger_ns), "--seed", str(1000 * trial.seed + index)),
+            *(*common, "--stored", *_loop(plan), "--get-fraction", f"{plan.get_fraction:g}"),
+            *("--duration", str(trial.duration_ns), "--linger", str(linger_ns)),
+            *("--seed", str(1000 * trial.seed + index)),
         )
-        yield Launch("probe", source, client, output_name(plan, flow, "load"), longest_s=duration_s)
+        longest_s = (trial.duration_ns + linger_ns) / 1e9
+        yield Launch("probe", source, client, output_name(plan, flow, "load"), longest_s=longest_s)
+
+
+def _memload(plan: MemcachedPlan, address: str) -> tuple[str, ...]:
+    """The command line that storing and measuring have in common."""
+    return (
+        *("memload", "--server", f"{address}:{plan.port}", "--connections", str(plan.connections)),
+        *("--key-bytes", str(plan.key_bytes), "--value-bytes", str(plan.value_bytes)),
+        *("--keys", str(plan.keys)),
+    )
+
+
+def _loop(plan: MemcachedPlan) -> tuple[str, ...]:
+    if plan.rate_per_s is None:
+        return ("--closed", "--think", str(plan.think_ns))
+    return ("--rate", f"{plan.rate_per_s:g}")
 
 
 def columns(plan: MemcachedPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:

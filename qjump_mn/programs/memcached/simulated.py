@@ -1,4 +1,4 @@
-"""memcached: requests and answers of two sizes."""
+"""memcached in the simulator: requests and answers of two sizes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MILLIONTHS = 1_000_000
 
 
 def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
-    """A closed loop is one client for each connection, which begins at a random instant of its time to
-    think."""
+    """Clients of all flows. A closed loop has one client for each connection, which starts at a
+    random instant within its think time."""
     chance, mtu = stage.chance(plan.name), stage.trial.network.mtu_bytes
     weight = round(plan.get_fraction * MILLIONTHS)
     sizes = plan.message_bytes
@@ -36,7 +36,7 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
         }
         common |= {"level": level(plan), "until": stage.ended}
         if plan.rate_per_s is not None:
-            # Twice as many as there will be: `until` ends them.
+            # Twice the expected number: `until` ends them.
             most = round(2 * plan.rate_per_s * stage.trial.duration_ns / theory.NS_PER_S) + 1000
             arrival = apps.Open(round(theory.PS_PER_S / plan.rate_per_s), poisson=True)
             applications.append(apps.Requests(**common, arrival=arrival, count=most, first=stage.began))
@@ -58,11 +58,12 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
 def _rows(
     plan: MemcachedPlan, stage: Stage, results: Sequence[apps.RequestsResult], outcome: qjump_sim.Outcome
 ) -> Rows:
-    each = len(results) // len(plan.flows)
+    per_flow = len(results) // len(plan.flows)
     for index, flow in enumerate(plan.flows):
-        gaps, own_results = stage.gaps(flow, flow[::-1]), results[index * each : (index + 1) * each]
+        gaps = stage.gaps(flow, flow[::-1])
+        flow_results = results[index * per_flow : (index + 1) * per_flow]
         columns = (
-            np.concatenate([getattr(result, name) for result in own_results])
+            np.concatenate([getattr(result, name) for result in flow_results])
             for name in ("start", "latency", "kind")
         )
         starts, latencies, kinds = columns

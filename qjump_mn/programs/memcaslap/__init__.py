@@ -1,1 +1,1 @@
-"""memcached with memcaslap, the paper's own client."""
+"""The program memcaslap: memcached, loaded by the paper's own client."""

@@ -1,5 +1,4 @@
-"""memcached, loaded by memcaslap (libmemcached's memaslap), the paper's own client: what is asked of them,
-and their plan."""
+"""memcaslap: memcached, loaded by the paper's own client (libmemcached's memaslap)."""
 
 from __future__ import annotations
 
@@ -21,21 +20,21 @@ if TYPE_CHECKING:
 
 
 START_NS = 10**9
-"""Before its first request memcaslap makes up its keys and values, for which it needs 0.9 s of the virtual
-CPU."""
+"""Time before the first request: memcaslap generates its keys and values, which takes 0.9 s of the
+virtual CPU."""
 
 WINDOW_UNIT = 1024
-"""memcaslap wants windows of a multiple of this."""
+"""A window must be a multiple of this."""
 
 MOST_ITEMS = 1 << 22
-"""Of all connections; each takes memcaslap 40 B, and the guest has 1 GB."""
+"""Maximum for all connections together; each item takes memcaslap 40 B, and the guest has 1 GB."""
 
 
 class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcaslap"):
-    """For each flow a client of ``threads`` with ``connections`` in all, each of which sends its next request
-    at once after the last answer.
+    """A client for each flow, with ``threads`` and a total of ``connections``, each of which sends
+    its next request as soon as it has the last answer.
 
-    ``window_items`` is how many keys a connection has stored and asks for.
+    ``window_items`` is the number of keys that a connection has stored and asks for.
     """
 
     MEASURES: ClassVar = {
@@ -77,12 +76,13 @@ class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcaslap", kw_only=True):
-    """A memcached on each destination, and for each flow the paper's client, in the binary protocol, with
-    statistics every second.
+    """A memcached on each destination, and for each flow the paper's client, with the binary
+    protocol and statistics every second.
 
-    It is as fast as the network lets it; use ``memcached`` for a rate, or for the latency of each request.
-    The defaults are its own and the paper's; ``window`` is in keys. It counts whole seconds, which an
-    experiment's duration must therefore be."""
+    It sends as fast as the network lets it; use ``memcached`` for a given rate, or for the latency
+    of each request. The defaults are its own and the paper's; ``window`` is a number of keys. The
+    experiment's duration must be a whole number of seconds.
+    """
 
     connections: int = 128
     threads: int = 2
@@ -96,8 +96,8 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
         bounded(f"{where}.threads", self.threads, 1, 16, "1 to 16")
         if self.connections % self.threads:
             raise UsageError(
-                f"{where}.connections: {self.connections} connections cannot be shared by {self.threads} "
-                "threads: use a multiple"
+                f"{where}.connections: {self.connections} connections cannot be divided among "
+                f"{self.threads} threads: use a multiple of {self.threads}"
             )
         bounded(
             f"{where}.get_fraction",
@@ -110,7 +110,7 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
         bounded(f"{where}.value_size", self.value_size, 1, 10**6, "1B to 1MB")
         if self.window < WINDOW_UNIT or self.window % WINDOW_UNIT:
             raise UsageError(
-                f"{where}.window: {self.window} keys make no window: use a multiple of {WINDOW_UNIT}"
+                f"{where}.window: {self.window} keys are not a valid window: use a multiple of {WINDOW_UNIT}"
             )
         bounded(
             f"{where}.window",
@@ -123,8 +123,8 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MemcaslapPlan:
         if duration_ns % 10**9:
             raise UsageError(
-                f"workloads.{common['name']}: memcaslap counts whole seconds: a duration of "
-                f"{duration_ns / 1e9:g} s is none"
+                f"workloads.{common['name']}: memcaslap needs a duration of whole seconds (got "
+                f"{duration_ns / 1e9:g} s)"
             )
         return MemcaslapPlan(
             **common,
@@ -139,7 +139,7 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
 
 
 VERSION = "memaslap v1.0"
-"""What the parser knows: libmemcached 1.1.4."""
+"""The version that the parser supports: libmemcached 1.1.4."""
 
 COLUMNS = {
     "flow": "string",
@@ -157,13 +157,15 @@ COLUMNS = {
     "geo_us": "double",
     "at_most_us": "int64",
 }
-"""A row of kind "period" for each second, one "run" for all of it, and a "bucket" for each power of two in
-the distribution of latencies, for GET, SET and TOTAL each, as memcaslap prints them: ``end_s`` counts from
-its start, ``ops`` are answers, ``net_mib_s`` are keys and values, ``avg_us`` is cut off to whole us, and a
-bucket holds what took more than half of ``at_most_us``. What a kind has not, or no answer, is null.
+"""A row of kind "period" for each second, one of kind "run" for the whole run, and a "bucket" for
+each power of two in the distribution of latencies; for GET, SET and TOTAL each, as memcaslap prints
+them. ``end_s`` counts from its start, ``ops`` are answers, ``net_mib_s`` are keys and values,
+``avg_us`` is truncated to whole us. A bucket holds latencies above half of ``at_most_us``. Values
+that a kind does not have, or that need an answer, are null.
 
-"run" and "bucket" also have what was answered in the second after the end. What was not even then is in no
-number: nothing tells of it. """
+"run" and "bucket" include answers in the second after the end. Requests unanswered even then are in
+no number, as memcaslap does not report them.
+"""
 
 _OPERATION = r"(Get|Set|Total)"
 _PERIODS = re.compile(rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M)
@@ -173,46 +175,30 @@ _RUN = re.compile(
     re.M,
 )
 _SCREEN = "\033[1;1H\033[2J\n"
-"""What stands before each second's statistics."""
+"""Printed before each second's statistics."""
 
 
 def output_name(plan: MemcaslapPlan, flow: tuple[str, str], end: str) -> str:
-    """A raw file of one flow: "txt" is what memcaslap prints, "cnf" what it is told."""
+    """A raw file of one flow: "txt" is what memcaslap prints, "cnf" its configuration."""
     return f"{plan.name}-{flow[0]}-{flow[1]}.memcaslap.{end}"
 
 
 def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
-    """A server for each destination, and for each flow its configuration and the client."""
+    """A server for each destination; a configuration and a client for each flow."""
     yield from memcached.servers(plan, trial)
     yield Launch("serve", plan.flows[0][0], ("memcaslap", "-V"), version_name(plan))
     for flow in plan.flows:
-        # Without one of its own it reads, or writes, a file in the user's home. 0 is SET, 1 GET; of each the
-        # share.
+        # Without a configuration it reads, or writes, a file in the user's home. Commands are 0
+        # (SET) and 1 (GET), each with its share.
         sizes = f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} {plan.value_bytes} 1"
         settings = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
         yield Launch("serve", flow[0], ("printf", settings), output_name(plan, flow, "cnf"))
-        # A time, not SIGINT, must end it: interrupted it prints no distribution.
+        # It must end by its time limit: interrupted by SIGINT, it prints no distribution.
         client = (
-            *(
-                "memcaslap",
-                "-s",
-                f"{trial.network.addresses[flow[1]]}:{plan.port}",
-                "-F",
-                output_name(plan, flow, "cnf"),
-                "-B",
-                "-S",
-                "1s",
-            ),
-            *(
-                "-T",
-                str(plan.threads),
-                "-c",
-                str(plan.connections),
-                "-w",
-                f"{plan.window_items // 1024}k",
-                "-t",
-                f"{plan.seconds}s",
-            ),
+            *("memcaslap", "-s", f"{trial.network.addresses[flow[1]]}:{plan.port}"),
+            *("-F", output_name(plan, flow, "cnf"), "-B", "-S", "1s", "-T", str(plan.threads)),
+            *("-c", str(plan.connections), "-w", f"{plan.window_items // 1024}k"),
+            *("-t", f"{plan.seconds}s"),
         )
         yield Launch(
             "probe", flow[0], client, output_name(plan, flow, "txt"), longest_s=plan.longest_ns / 1e9 + 1
@@ -236,26 +222,28 @@ def columns(plan: MemcaslapPlan, trial: Trial, read: Read) -> dict[str, Sequence
 
 
 def check_version(text: str) -> None:
-    """Raise :class:`LostError` if this is not what the parser knows."""
+    """Raise :class:`LostError` unless the parser supports this version."""
     if text.strip() != VERSION:
         raise LostError(
-            f"this is {text.strip() or 'no version'!r}; what is read here is the output of {VERSION!r}"
+            f"this is {text.strip() or 'no version'!r}, but only output of {VERSION!r} can be read"
         )
 
 
 Row = tuple[Any, ...]
-"""What follows a row's flow."""
+"""A row without its flow."""
 
 
 def parse(text: str, seconds: int) -> list[Row]:
-    """The rows of a run of ``seconds``; raise :class:`LostError` if it ended otherwise, was not answered, or
-    lost connections on its way."""
+    """The rows of a run of ``seconds``; raise :class:`LostError` if it ended otherwise, got no
+    answer, or lost connections."""
     if not text.startswith("servers: "):
-        raise LostError(f"this is no output of memcaslap: it begins with {text[:20]!r}")
+        raise LostError(f"this is not output of memcaslap: it begins with {text[:20]!r}")
     *_, last = ("", *text.rstrip("\n").split("\n"))
     if not re.fullmatch(rf"Run time: {seconds}\.\ds Ops: \d+ TPS: \d+ Net_rate: \S+M/s", last):
-        raise LostError(f"memcaslap's output has no end of a run of {seconds} s: its last line is {last!r}")
-    # It is silent from when a connection is gone, and ends as if nothing had happened.
+        raise LostError(
+            f"memcaslap's output does not end like a run of {seconds} s: its last line is {last!r}"
+        )
+    # Once a connection is lost, it prints no more statistics, but ends as if nothing had happened.
     seconds_shown = text.count(_SCREEN)
     if seconds_shown != seconds:
         raise LostError(f"memcaslap has statistics of {seconds_shown} of {seconds} s: connections were lost")
@@ -264,7 +252,7 @@ def parse(text: str, seconds: int) -> list[Row]:
         raise LostError("memcached answered none of memcaslap's requests")
     misses = re.search(r"^get_misses: (\d+)$", text, re.M)
     if misses is None:
-        raise LostError("memcaslap's output says nothing of misses")
+        raise LostError("memcaslap's output has no line get_misses")
     rows = [_period(match) for match in _PERIODS.finditer(text)]
     for name, run in runs.items():
         rows += _run(name, run, seconds, 0 if name == "Set" else int(misses[1]))
@@ -299,11 +287,11 @@ def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator
         _finite(values["Geo"]),
     )
     yield ("run", name.upper(), seconds, int(match[2]), None, None, misses, *latencies, None)
-    # Four powers of two a line, whose first stands in front of them.
+    # A line has the exponent of its first bucket, and the counts of four powers of two.
     buckets = {
-        1 << (int(first) + place): int(count)
-        for first, counts in re.findall(r"(\d+):(.*)", match[4])
-        for place, count in enumerate(counts.split())
+        1 << (int(exponent) + offset): int(count)
+        for exponent, counts in re.findall(r"(\d+):(.*)", match[4])
+        for offset, count in enumerate(counts.split())
     }
     if sum(buckets.values()) != int(match[2]):
         raise LostError(
@@ -314,7 +302,7 @@ def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator
 
 
 def _finite(text: str) -> float | None:
-    """A number, or None where memcaslap has divided by zero."""
+    """The number, or None if memcaslap divided by zero."""
     return value if math.isfinite(value := float(text)) else None
 
 

@@ -1,1 +1,1 @@
-"""noise, bursts of full-size datagrams."""
+"""The program noise: bursts of full-size datagrams."""

@@ -1,4 +1,4 @@
-"""What bursts offered, and what of them arrived, while something else was measured."""
+"""Measures of noise: what bursts offered during the measurement, and what arrived."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
 LONGEST_PAUSE = 2
-"""Between the last burst and the end of the measurement, in intervals of bursts."""
+"""Longest time between the last burst and the end of the measurement, in intervals of bursts."""
 
 
 def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of the bursts that began while something was measured; both rates are of payload in Mb/s,
+    """The measures of bursts that started during the measurement. Both rates are payload in Mb/s
     over that time."""
     start, end = facts.window_ns
     inside = table.filter((pc.field("start_ns") >= start) & (pc.field("start_ns") <= end))
@@ -36,16 +36,16 @@ def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) ->
 
 
 def tracks(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """How many datagrams of each burst did not arrive, when it began."""
+    """The number of lost datagrams of each burst, at its start."""
     dropped = floats(table, "sent") - floats(table, "arrived")
     at_ns = table["start_ns"].to_numpy() - facts.began_ns
-    whole = Track("datagrams of a burst that did not arrive", "", "instant", "", at_ns, dropped)
-    yield from split(whole, table["flow"].to_pylist())
+    track = Track("datagrams of a burst that did not arrive", "", "instant", "", at_ns, dropped)
+    yield from split(track, table["flow"].to_pylist())
 
 
 def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
-    """Bursts come until the measurement ends. What begins late, such as a connection whose SYN was lost, may
-    be measured after the last one."""
+    """Check that bursts went on until the measurement ended. A workload that starts late, such as a
+    connection whose SYN was lost, might otherwise be measured after the last burst."""
     problems, flows = [], 0
     for tables in data:
         began_ns, ended_ns = tables.facts.window_ns
@@ -59,14 +59,14 @@ def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
                 if ended_ns - last_ns > LONGEST_PAUSE * plan.interval_ns:
                     problems.append(
                         f"{tables.trial.name}: the last burst of {flow} began "
-                        f"{(last_ns - began_ns) / 1e9:.4g} s after the measurement, which went on to "
+                        f"{(last_ns - began_ns) / 1e9:.4g} s into the measurement, which lasted "
                         f"{(ended_ns - began_ns) / 1e9:.4g} s: the rest was not disturbed"
                     )
-    yield Check.of("bursts", problems, f"the bursts of {flows} flows came until the measurement ended")
+    yield Check.of("bursts", problems, f"the bursts of {flows} flows lasted until the measurement ended")
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """What was sent, and what of it arrived."""
+    """The datagrams that were sent, and those that arrived."""
     plan: NoisePlan = said.plan
     for flow in plan.flows:
         rows = said.table.filter(pc.field("flow") == ">".join(flow))

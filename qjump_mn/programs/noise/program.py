@@ -1,4 +1,5 @@
-"""Bursts of full-size datagrams (native/fanin), as the paper's generators sent them to disturb others."""
+"""noise: bursts of full-size datagrams (native/fanin), like those that the paper's generators sent
+to disturb others."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 
 LEAST_INTERVAL_NS = 10**6
-"""Of bursts that one processor sends in time."""
+"""The shortest interval of bursts that one processor keeps in real time."""
 
 
 class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="noise"):
-    """Each flow sends ``burst`` datagrams that fill the MTU back to back in every ``interval_ns``, at a phase
-    of its own."""
+    """Each flow sends ``burst`` datagrams that fill the MTU, back to back, in every
+    ``interval_ns``, each at its own phase."""
 
     MEASURES: ClassVar = {
         "offered_mbps": "offered, Mb/s",
@@ -38,7 +39,7 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     burst: int
 
     def constants(self, network: Network) -> dict[str, float]:
-        """The interval in times that a full buffer takes to drain."""
+        """The interval divided by the time that a full buffer takes to drain."""
         return {"drains": self.interval_ns * network.link.rate_bps / (network.link.buffer_bytes * 8e9)}
 
     def check_real_time(self, where: str) -> None:
@@ -57,8 +58,8 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_only=True):
-    """Bursts of ``burst`` full-size datagrams, one in every ``interval``, from the warm-up to the trial's
-    end."""
+    """Bursts of ``burst`` full-size datagrams, one in every ``interval``, from the warm-up to the
+    trial's end."""
 
     interval: Duration
     burst: int
@@ -67,19 +68,19 @@ class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_o
         full = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps)
         bounded(f"{where}.interval", self.interval, 10**3, 6 * 10**10, "1us to 60s")
         most = int(self.interval) // full
-        bounded(f"{where}.burst", self.burst, 1, most, f"1 to {most}, what the link carries in an interval")
+        bounded(f"{where}.burst", self.burst, 1, most, f"1 to {most} (the link's capacity in an interval)")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> NoisePlan:
         return NoisePlan(**common, interval_ns=int(self.interval), burst=self.burst)
 
 
 COLUMNS = {"flow": "string", "start_ns": "int64", "end_ns": "int64", "sent": "int64", "arrived": "int64"}
-"""A row for each burst: when it began and when the kernel had its last datagram, how many there were, and how
-many of them arrived."""
+"""A row for each burst: when it started, when the kernel had its last datagram, how many were sent,
+and how many arrived."""
 
 LINGER_S = 1.0
-"""A receiver is ended after its senders: a full buffer of 10 Mb/s takes 0.12 s to drain, and there may be one
-at each of a path's switches."""
+"""Receivers are stopped after their senders: a full buffer takes 0.12 s to drain at 10 Mb/s, and
+each switch of a path may have one."""
 
 
 def launches(plan: NoisePlan, trial: Trial) -> Iterator[Launch]:
@@ -103,9 +104,9 @@ def columns(plan: NoisePlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
         for first, start, end, sent, dropped in zip(
             *(bursts[name] for name in ("sequence", "start_ns", "end_ns", "sent", "dropped")), strict=True
         ):
-            # A burst's datagrams have the numbers from its first on.
-            came = bisect.bisect_left(arrived, first + sent + dropped) - bisect.bisect_left(arrived, first)
-            rows.append((">".join(flow), start, end, sent, came))
+            # A burst's datagrams are numbered from ``first``.
+            until = bisect.bisect_left(arrived, first + sent + dropped)
+            rows.append((">".join(flow), start, end, sent, until - bisect.bisect_left(arrived, first)))
     return transposed(rows, COLUMNS)
 
 

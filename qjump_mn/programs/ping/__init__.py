@@ -1,1 +1,1 @@
-"""iputils ping."""
+"""The program ping: round trips by iputils' ping or by nsping."""

@@ -1,4 +1,4 @@
-"""Round trips in ms, the fraction of requests that had no reply, and what they say of the run."""
+"""Measures of ping: round trips in ms and the loss; and checks of a run that follow from them."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
 PACE_PERCENT = 2.0
-"""How far the interval between two requests may be from the one asked for (measured: 0.2 % at 10 ms)."""
+"""Allowed deviation of the interval between requests from the planned one (measured: 0.2 % at 10
+ms)."""
 
 MODEL_VALUE = "the idle RTT is a model value, not a measurement"
 
 ROUNDED = 0.005
-"""ping prints three digits from 1 ms on: a round trip may be longer than its text says by this share of
-it."""
+"""From 1 ms on, ping prints three digits: a round trip may exceed the printed value by this
+fraction."""
 
 PRINTED_US = 1.0
-"""The last digit of what ping prints below 1 ms."""
+"""Last digit that ping prints below 1 ms."""
 
 
 def values(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of a ping, of all its flows."""
+    """The measures of all flows together."""
     return of_latencies(table)
 
 
 def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
-    """An echo's way there and its reply's back."""
+    """Path of a request and of its reply."""
     network = trial.network
     least_us = {
         ">".join(flow): theory.ping_rtt_ns(plan.payload_bytes, network.speeds(*flow)) / 1e3
@@ -59,13 +60,13 @@ def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
 
 
 def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
-    """That an idle ping takes what the wire takes, and that every request is accounted for."""
+    """Check that an idle ping takes as long as the wire, and that no request is unaccounted for."""
     yield _idle(clock, data)
     yield _pings(data)
 
 
 def _pinged(tables: TrialTables) -> Iterator[tuple[PingPlan, str, pa.Table]]:
-    """Each flow of a trial's pings, "h8>h10", with its rows."""
+    """Each flow of a trial's pings, such as "h8>h10", with its rows."""
     for workload in tables.trial.arm.workloads:
         if isinstance(workload, PingPlan):
             for flow in map(">".join, workload.flows):
@@ -73,8 +74,8 @@ def _pinged(tables: TrialTables) -> Iterator[tuple[PingPlan, str, pa.Table]]:
 
 
 class _IdleFlow(NamedTuple):
-    """What an idle flow's round trips have above the wire's, in us: the median, how far nine of ten are
-    apart, and the most that either may be."""
+    """Round trips of an idle flow minus the wire's, in us: the median, the range of nine out of
+    ten, and the limit of both."""
 
     name: str
     median_us: float
@@ -82,7 +83,7 @@ class _IdleFlow(NamedTuple):
     most_us: float
 
     def problems(self) -> Iterator[str]:
-        """What is not as the wire alone would make it."""
+        """Differences from what the wire alone would give."""
         if abs(self.median_us) > self.most_us:
             yield (
                 f"{self.name}: round trips differ from the wire's by {self.median_us:.3g} us, more than "
@@ -99,7 +100,7 @@ def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
         if arm.qjump is not None or len(senders) != 1 or not links.of(arm.network.model).exact:
             continue
         if arm.network.jittery:
-            continue  # no two take the same
+            continue  # no two round trips are equal
         for ping, flow, table in _pinged(tables):
             analytic_us = theory.ping_rtt_ns(ping.payload_bytes, arm.network.speeds(*flow.split(">"))) / 1e3
             excess = np.sort(table["latency_us"].drop_null().to_numpy()) - analytic_us
@@ -112,12 +113,12 @@ def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
 
 
 def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
-    """An idle ping takes what the wire takes; no other model promises that."""
+    """Check that idle pings take as long as the wire. Only the exact link model makes that true."""
     flows = list(_idle_flows(data))
     if not flows:
         text = (
-            "no lone ping over links of model wire between hosts of constant time, so nothing is known of an "
-            "idle round trip"
+            "no ping ran alone over links of model wire between hosts of constant time, so idle round "
+            "trips are not known"
         )
         return Check(name="idle RTT", status="unknown", text=text)
     numbers = (
@@ -125,7 +126,8 @@ def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
         f"the same within {max(flow.varies_us for flow in flows):.2g} us for nine pings of ten"
     )
     if clock != "virtual":
-        return Check(name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises nothing")
+        text = f"{numbers}; in real time there is no limit"
+        return Check(name="idle RTT", status="unknown", text=text)
     problems = [problem for flow in flows for problem in flow.problems()]
     return Check.of("idle RTT", problems, f"{numbers}; {MODEL_VALUE}")
 
@@ -135,13 +137,16 @@ def _pings(data: Sequence[TrialTables]) -> Check:
     for tables in data:
         network = tables.trial.network
         for ping, flow, table in _pinged(tables):
-            where = f"{tables.trial.name}: "
+            location = f"{tables.trial.name}: "
             if table["sequence"].to_pylist() != list(range(1, ping.count + 1)):
-                problems.append(f"{where}{table.num_rows} of {ping.count} requests {flow} are accounted for")
-            sent, received = sent + table.num_rows, received + table.num_rows - table["latency_us"].null_count
-            # Below that, iputils waits longer after a request that was not answered. Where the network keeps
-            # packets charged to their sender, those that wait in it hold ping back: that is what such links
-            # do, not an error.
+                problems.append(
+                    f"{location}{table.num_rows} of {ping.count} requests {flow} are accounted for"
+                )
+            sent += table.num_rows
+            received += table.num_rows - table["latency_us"].null_count
+            # Below PING_UNANSWERED_NS, iputils waits longer after an unanswered request. On links
+            # that keep packets charged to their sender, waiting packets delay ping: that is not an
+            # error.
             exact = (
                 (not ping.is_iputils or ping.interval_ns >= theory.PING_UNANSWERED_NS)
                 and network.link.orphan
@@ -150,9 +155,9 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             if exact and (pace := _pace_percent(table, ping.interval_ns)) is not None:
                 paces.append(pace)
                 if abs(pace) > PACE_PERCENT:
-                    problems.append(f"{where}{flow} sends at an interval that is {pace:+.1f} % off")
+                    problems.append(f"{location}{flow} sends at an interval that is {pace:+.1f} % off")
     pace_text = (
-        f", sent at an interval within {max(map(abs, paces)):.1g} % of the one asked for" if paces else ""
+        f", sent at an interval within {max(map(abs, paces)):.1g} % of the planned one" if paces else ""
     )
     return Check.of(
         "pings", problems, f"{sent} requests = {received} replies + {sent - received} lost{pace_text}"
@@ -160,11 +165,8 @@ def _pings(data: Sequence[TrialTables]) -> Check:
 
 
 def _pace_percent(flow: pa.Table, interval_ns: int) -> float | None:
-    """How much longer than ``interval_ns`` it takes from one request to the next, by those that were
-    answered.
-
-    None if too few were.
-    """
+    """By how many percent the mean interval between requests exceeds ``interval_ns``, from the
+    answered ones; None if there are too few."""
     answered = flow.filter(pc.is_valid(flow["latency_us"]))
     if answered.num_rows < 2:
         return None
@@ -179,43 +181,43 @@ def _range(numbers: list[float]) -> str:
 
 
 def tracks(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every request from when it was sent, which nobody knows of one without a reply: it stands where its
-    number says."""
+    """Every request from when it was sent. For a request without a reply, that is estimated from
+    its number."""
     began_s = (facts.began_utc_ns if plan.is_iputils else facts.began_ns) / 1e9
     for flow in map(">".join, plan.flows):
         rows = table.filter(pc.field("flow") == flow)
         rtt_ms = milliseconds(rows)
         sent_s = _sent_s(floats(rows, "received_s") - began_s - rtt_ms / 1e3, plan.interval_ns / 1e9)
-        note = "A request without a reply stands where its number says." if np.isnan(rtt_ms).any() else ""
-        whole = Track("round-trip time", "ms", "took", "", sent_s * 1e9, rtt_ms, note=note)
-        yield from split(whole, [flow] * rows.num_rows)
+        note = "A request without a reply is drawn where its number says." if np.isnan(rtt_ms).any() else ""
+        track = Track("round-trip time", "ms", "took", "", sent_s * 1e9, rtt_ms, note=note)
+        yield from split(track, [flow] * rows.num_rows)
 
 
 def _sent_s(known_s: Floats, interval_s: float) -> Floats:
-    """The times of all requests, in order, of which those with nan are reckoned from the last one before
-    that is known, else from the first, else from the beginning."""
-    numbers, known = np.arange(len(known_s)), np.flatnonzero(~np.isnan(known_s))
-    if not len(known):
+    """Fill in the unknown sending times (nan) of requests in order: from the last known one before,
+    else from the first known one, else from the start."""
+    numbers, known_numbers = np.arange(len(known_s)), np.flatnonzero(~np.isnan(known_s))
+    if not len(known_numbers):
         return (numbers * interval_s).astype(np.float64)
-    last = known[np.maximum(np.searchsorted(known, numbers, side="right") - 1, 0)]
-    sent: Floats = known_s[last] + (numbers - last) * interval_s
-    return sent
+    last = known_numbers[np.maximum(np.searchsorted(known_numbers, numbers, side="right") - 1, 0)]
+    sent_s: Floats = known_s[last] + (numbers - last) * interval_s
+    return sent_s
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """Requests, and the replies of hosts' kernels."""
+    """Requests, and the replies of the hosts' kernels."""
     plan: PingPlan = said.plan
     for flow in plan.flows:
         rows = said.table.filter(pc.field("flow") == ">".join(flow))
         answered = rows.num_rows - rows["latency_us"].null_count
-        asked = Moved.datagrams(flow, plan.level, plan.packet_bytes, answered, rows.num_rows)
-        # A host's limiter may drop the reply to one that came.
-        yield asked._replace(last_frames=None)
+        requests = Moved.datagrams(flow, plan.level, plan.packet_bytes, answered, rows.num_rows)
+        # A host's limiter may drop the reply to a request that arrived.
+        yield requests._replace(last_frames=None)
         yield Moved.datagrams(flow[::-1], plan.reply_level, plan.packet_bytes, answered, rows.num_rows)
 
 
 def crossed(plan: PingPlan, trial: Trial) -> dict[str, Crossed]:
-    """There and back."""
+    """The path there and back."""
     path = trial.network.path
     return {
         ">".join(flow): (

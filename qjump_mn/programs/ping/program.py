@@ -1,4 +1,4 @@
-"""Round trips, by iputils' ping or by ours (native/nsping): what is asked, and the plan."""
+"""ping: round trips, by iputils' ping or by nsping (native/nsping)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 Tool = Literal["", "iputils", "nsping"]
-"""Who sends: without a word iputils, and nsping on links of more than 10 Mb/s, where a microsecond, which is
-all that iputils prints, may be most of a frame. Where code takes time it is iputils."""
+"""The program that sends. By default it is iputils, but nsping on links above 10 Mb/s, where a
+microsecond, the last digit that iputils prints, may be most of a frame. In real time it is iputils.
+"""
 
 
 class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ping"):
@@ -40,7 +41,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def is_iputils(self) -> bool:
-        """Whether iputils sends, which has its own intervals and prints microseconds."""
+        """Whether iputils sends; it has its own intervals and prints microseconds."""
         return self.tool != "nsping"
 
     @property
@@ -61,8 +62,8 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def longest_ns(self) -> int:
-        """When no reply comes iputils waits longer than it was asked to, below 10 ms; and it may begin an
-        interval later."""
+        """Below 10 ms, iputils waits longer than the interval if there is no reply; and it may
+        start an interval later."""
         longest_ns = max(self.interval_ns, theory.PING_UNANSWERED_NS) if self.is_iputils else self.interval_ns
         return self.count * longest_ns + self.interval_ns
 
@@ -71,8 +72,8 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self.interval_ns
 
     def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
-        """What a budget of one reply per epoch does to it, if it asks more often: the wait in a full queue,
-        or the loss."""
+        """Effect of a budget of one reply per epoch on requests that are sent more often: the wait
+        in a full queue, or the loss."""
         if arm.qjump is None or arm.qjump.epochs == "aligned":
             return {}
         cost = arm.qjump.cost_bytes(self.packet_bytes)
@@ -95,10 +96,10 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
             for (rate_bps, delay_ns), count in Counter(links).items()
         ]
-        ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+        one_way = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
         bound = f"the idle round trip + what may be in transmission: {ports.told(constants, self.name)}"
         lines = [
-            ("round trip of the idle network", f"2 × {ways}", f"{idle_ms:g} ms"),
+            ("round trip of the idle network", f"2 × {one_way}", f"{idle_ms:g} ms"),
             ("bound of an urgent ping", bound, f"{idle_ms + wait_ms:.4g} ms"),
         ]
         if processor_ms:
@@ -122,8 +123,8 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def check_emulated(self, where: str) -> None:
         if self.is_iputils and self.interval_ns < theory.PING_SHORTEST_NS:
             raise UsageError(
-                f"{where}.interval: ping does not send more often than every 2 ms: "
-                'use that, or tool = "nsping"'
+                f"{where}.interval: ping cannot send more often than every 2 ms: use that or more, or "
+                'tool = "nsping"'
             )
 
     def describe(self) -> str:
@@ -133,12 +134,12 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         )
         if not self.is_iputils or not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
             return requests
-        return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one that was not answered by then"
+        return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one without a reply by then"
 
 
 class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_only=True):
-    """One echo request every ``interval`` for the length of the trial, by ``tool``; measured from start to
-    end.
+    """An echo request every ``interval`` for the duration of the trial, sent by ``tool``; measured
+    from start to end.
 
     Replies have the requests' level, unless ``reply_level`` is given.
     """
@@ -151,16 +152,14 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
     def check(self, where: str, network: Network) -> None:
         if self.reply_level is not None and not 0 <= self.reply_level <= 7:
             raise UsageError(
-                f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the "
-                "most urgent"
+                f"{where}.reply_level: {self.reply_level} is not an 802.1Q priority: use 0 to 7 (most urgent)"
             )
         if not 1_000 <= self.interval <= 10**10:
             raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
         most = network.mtu_bytes - theory.PING_HEADERS_BYTES
         if not 16 <= self.payload <= most:
             raise UsageError(
-                f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to "
-                f"{most}B"
+                f"{where}.payload: {self.payload} is out of range: use 16B (for a time stamp) to {most}B"
             )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PingPlan:
@@ -185,24 +184,24 @@ PRELOAD = "libpatience.so"
 """Keeps ping from spinning (native/patience)."""
 
 GOOD = (0, 1)
-"""Exit statuses that are results: 1 is ping's word for lost replies."""
+"""Exit statuses that count as success: ping returns 1 if replies were lost."""
 
 LINGER_S = 5
 """How long iputils waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
 
 LINGER_FRAMES = 10_000
-"""How long nsping does, in full-size frames of the slowest link: several full buffers of the largest
-switches."""
+"""How long nsping waits, in full-size frames of the slowest link: several full buffers of the
+largest switches."""
 
 
 COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "latency_us": "double"}
-"""``sequence`` from 1; received_s is Unix time, of nsping CLOCK_MONOTONIC; both it and latency_us, the round
-trip, are null for what was lost."""
+"""A row for each request. ``sequence`` counts from 1. ``received_s`` is Unix time, or
+CLOCK_MONOTONIC of nsping. It and ``latency_us``, the round trip, are null if there was no reply."""
 
 
 class Echo(NamedTuple):
-    """One request: its number (from 1), when its reply came (s since 1970, None if lost) and the round trip
-    in us (None if lost)."""
+    """One request: its number (from 1), when its reply arrived (s since 1970, None if lost) and the
+    round trip in us (None if lost)."""
 
     sequence: int
     received_s: float | None
@@ -215,13 +214,13 @@ def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
 
 
 def linger_ns(network: Network) -> int:
-    """How long nsping waits for the last replies."""
+    """How long nsping waits for the last replies, in ns."""
     frame_ns = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps)
     return LINGER_FRAMES * frame_ns
 
 
 def nsping_argv(plan: PingPlan, destination: str, network: Network) -> tuple[str, ...]:
-    """The command line of nsping towards the address ``destination``."""
+    """The command line of nsping to the address ``destination``."""
     return (
         *("nsping", "--to", destination, "--interval", str(plan.interval_ns), "--count", str(plan.count)),
         *("--payload", str(plan.payload_bytes), "--linger", str(linger_ns(network))),
@@ -229,7 +228,7 @@ def nsping_argv(plan: PingPlan, destination: str, network: Network) -> tuple[str
 
 
 def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
-    """The command line of iputils towards the address ``destination``."""
+    """The command line of iputils to the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
     return (
         "ping",
@@ -248,21 +247,21 @@ def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
 
 
 def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
-    """One ping a flow."""
+    """One ping for each flow."""
     for source, destination in plan.flows:
         address, output = trial.network.addresses[destination], output_name(plan, (source, destination))
         longest_s = plan.longest_ns / 1e9
         if plan.is_iputils:
-            line, longest_s = argv(plan, address), longest_s + LINGER_S
-            yield Launch("probe", source, line, output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
+            command, longest_s = argv(plan, address), longest_s + LINGER_S
+            yield Launch("probe", source, command, output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
         else:
             longest_s += linger_ns(trial.network) / 1e9
-            line = nsping_argv(plan, address, trial.network)
-            yield Launch("probe", source, line, output, longest_s=longest_s)
+            command = nsping_argv(plan, address, trial.network)
+            yield Launch("probe", source, command, output, longest_s=longest_s)
 
 
 def columns(plan: PingPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
-    """The table: every request of every flow; flow is "h8>h10"."""
+    """Every request of every flow; flow is "h8>h10"."""
     echoes = parse if plan.is_iputils else parse_nsping
     rows = [
         (f"{source}>{destination}", *echo)
@@ -273,27 +272,27 @@ def columns(plan: PingPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]
 
 
 def parse(text: str, count: int) -> list[Echo]:
-    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of an
-    iputils that sent them all."""
+    """Parse iputils' output into a row for each of ``count`` requests; raise :class:`LostError` if
+    it did not send them all."""
     summary = _SUMMARY.search(text)
     if summary is None:
-        raise LostError("ping's output has no summary: it was ended early")
+        raise LostError("ping's output has no summary: it was stopped early")
     if int(summary[1]) != count:
         raise LostError(f"ping sent {summary[1]} requests, not {count}")
     replies: dict[int, Echo] = {}
-    for when, sequence, milliseconds, duplicate in _REPLY.findall(text):
+    for received_s, sequence, milliseconds, duplicate in _REPLY.findall(text):
         if not duplicate:
-            # The number has 16 bits and wraps; replies come in order to within far less than that.
+            # The number has 16 bits and wraps; replies are out of order by far less than that.
             number = int(sequence)
             number += max(0, round((len(replies) - number) / 65536)) * 65536
-            replies[number] = Echo(number, float(when), float(milliseconds) * 1000)
+            replies[number] = Echo(number, float(received_s), float(milliseconds) * 1000)
     if len(replies) != int(summary[2]):
-        raise LostError(f"ping's output has {len(replies)} replies where its summary says {summary[2]}")
+        raise LostError(f"ping's output has {len(replies)} replies, but its summary says {summary[2]}")
     return [replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)]
 
 
 def parse_nsping(text: str, count: int) -> list[Echo]:
-    """The same of nsping's log."""
+    """Parse nsping's log in the same way."""
     echoes = log(text, "nsping")
     if echoes.end.get("sent") != str(count):
         raise LostError(f"nsping sent {echoes.end.get('sent')} requests, not {count}")

@@ -1,4 +1,4 @@
-"""ping: echoes; hosts take no time to answer."""
+"""ping in the simulator: echoes; hosts answer in no time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from qjump_sim import apps
 def _applications(plan: PingPlan, stage: Stage) -> Apps:
     if plan.reply_level != plan.level:
         raise UsageError(
-            f"workloads.{plan.name}.reply_level: the simulator's replies have the requests' level: leave it "
-            "out"
+            f"workloads.{plan.name}.reply_level: replies in the simulator have the requests' level: leave "
+            "it out"
         )
     size = wire_bytes(theory.PING_HEADERS_BYTES + plan.payload_bytes)
     gap = plan.interval_ns * qjump_sim.NS

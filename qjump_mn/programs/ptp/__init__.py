@@ -1,1 +1,1 @@
-"""The Precision Time Protocol, by ptpd or ptp4l."""
+"""The program ptp: the Precision Time Protocol, by ptpd or ptp4l."""

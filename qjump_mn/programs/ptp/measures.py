@@ -1,5 +1,4 @@
-"""How long the messages of the Precision Time Protocol were under way, and how wrong the clocks would have
-been."""
+"""Measures of ptp: one-way delays of messages, and the offsets that clocks would have had."""
 
 from __future__ import annotations
 
@@ -21,9 +20,10 @@ from qjump_mn.results.tables import TrialFacts
 def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of the messages that were timed within the trial's duration.
 
-    Delays, of both directions together, are what claims are about: each is of one message alone. An offset is
-    not: ptpd averages what it has heard, and 2 s of load make its offset wrong by 13 ms for longer than 5 s
-    after them."""
+    Claims are about delays, of both directions together, because each is of one message alone. An
+    offset is not: ptpd averages, and a load of 2 s makes its offset wrong by 13 ms for more than 5
+    s afterwards.
+    """
     inside = measured(table, facts, trial)
     numbers = {"samples": float(inside.num_rows)}
     if inside.num_rows:
@@ -43,13 +43,13 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
 
 
 def wire(table: pa.Table, plan: PtpPlan, trial: Trial) -> OnTheWire:
-    """One way of each message; all of them have one length, and both directions the same links."""
+    """One-way time of each message; all have one length, and both directions the same links."""
     least_us = {">".join(flow): plan.one_way_ns(trial.network, flow) / 1e3 for flow in plan.flows}
     return OnTheWire(delays_us(table).to_numpy(), by_flow(table, least_us))
 
 
 def timeline(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> Timeline:
-    """The offset that each Sync gave, as Figure 5 has it; in a figure of its own for all arms, as Figure
+    """The offset after each Sync, as in Figure 5; also in its own figure for all arms, as in Figure
     1a."""
     inside = offsets_us(measured(table, facts, trial))
     x, y = (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3
@@ -58,47 +58,47 @@ def timeline(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) ->
 
 
 def measured(table: pa.Table, facts: TrialFacts, trial: Trial) -> pa.Table:
-    """The rows of the measurement: PTP begins long before it, and ends after it."""
+    """The rows of the measurement. PTP starts long before it, and ends after it."""
     since = pc.subtract(table["at_ns"], facts.began_utc_ns)
     return table.filter(pc.and_(pc.greater_equal(since, 0), pc.less(since, trial.duration_ns)))
 
 
 def offsets_us(table: pa.Table) -> pa.Table:
-    """The rows in which the offset is new: each Sync gives another, an answer to a slave's own message only
-    another delay."""
+    """The rows with a new offset: each Sync gives one, while an answer to a slave's own message
+    only gives a new delay."""
     return table.filter(pc.and_(pc.is_valid(table["master_to_slave_us"]), pc.is_valid(table["offset_us"])))
 
 
 def delays_us(table: pa.Table) -> pa.ChunkedArray:
-    """How long each message was under way, whichever its direction."""
+    """Each message's one-way delay, whatever its direction."""
     return pc.coalesce(table["master_to_slave_us"], table["slave_to_master_us"])
 
 
 def tracks(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """The slave's offset as each Sync gave it, and how long each message was under way."""
+    """The slave's offset after each Sync, and the delay of each message."""
     offsets = offsets_us(table)
     at_ns = offsets["at_ns"].to_numpy() - facts.began_utc_ns
-    whole = Track("offset of the clock", "ms", "instant", "", at_ns, milliseconds(offsets, "offset_us"))
-    yield from split(whole, offsets["flow"].to_pylist())
+    track = Track("offset of the clock", "ms", "instant", "", at_ns, milliseconds(offsets, "offset_us"))
+    yield from split(track, offsets["flow"].to_pylist())
     for column, label in (
         ("master_to_slave_us", "master to slave"),
         ("slave_to_master_us", "slave to master"),
     ):
         rows = table.filter(pc.is_valid(table[column]))
         at_ns, delays_ms = rows["at_ns"].to_numpy() - facts.began_utc_ns, milliseconds(rows, column)
-        under_way = Track("one-way time of messages", "ms", "instant", "", at_ns, delays_ms)
-        yield from split(under_way, [f"{label}, {flow}" for flow in rows["flow"].to_pylist()])
+        track = Track("one-way time of messages", "ms", "instant", "", at_ns, delays_ms)
+        yield from split(track, [f"{label}, {flow}" for flow in rows["flow"].to_pylist()])
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """The messages that were timed; others are as many, or more."""
+    """The messages that were timed; there are at least as many others."""
     plan: PtpPlan = said.plan
     size = theory.UDP_HEADERS_BYTES + EVENT_BYTES
     for slave, master in plan.flows:
         rows = said.table.filter(pc.field("flow") == f"{slave}>{master}")
-        # What was timed before the first reading of the counters is in the table too.
-        since = said.facts.began_utc_ns
-        inside = rows.filter(pc.field("at_ns") >= since)
+        # The table also has messages from before the first reading of the counters.
+        began_ns = said.facts.began_utc_ns
+        inside = rows.filter(pc.field("at_ns") >= began_ns)
         down = inside.num_rows - inside["master_to_slave_us"].null_count
         yield Moved.datagrams((master, slave), plan.level, size, down, None)
         yield Moved.datagrams((slave, master), plan.level, size, inside.num_rows - down, None)

@@ -1,4 +1,4 @@
-"""What is planned of the Precision Time Protocol, whichever program runs it."""
+"""The plan of ptp, for both implementations."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from qjump_mn.programs.base import Flow, WorkloadPlan
 Implementation = Literal["ptpd", "ptp4l"]
 
 EVENT_BYTES = 44
-"""Of the messages whose times are taken: Sync from the master, and a slave's Delay_Req."""
+"""Bytes of the messages that are timed: Sync from the master, and a slave's Delay_Req."""
 
 
 INTERVALS_NS = {theory.NS_PER_S >> -log: log for log in range(-7, 1)}
-"""Of Syncs, that both programs can have, by the logarithm that they take."""
+"""Intervals of Syncs that both programs support, with the logarithm that they take as an option."""
 
 
 class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
-    """A slave at the source of each flow, their master at the destination: a Sync every ``interval_ns``, and
-    about as many Delay_Req.
+    """A slave at the source of each flow, and their master at the destination: a Sync every
+    ``interval_ns``, and about as many Delay_Req.
 
-    ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the
-    network did. ``offset`` is what the slave made of it with each Sync, behind its filters. ptp4l takes the
-    time of sending when a message's first bit leaves the host; ptpd, which is kept from that
-    (native/ptp-stamps), before any queue of the host."""
+    ``delay`` is a message's one-way time, caused by the network alone and exact, because all hosts
+    have one clock. ``offset`` is what the slave computed from it with each Sync, behind its
+    filters. ptp4l takes the sending time when a message's first bit leaves the host; ptpd, which
+    cannot do that here (native/ptp-stamps), before any queue of the host.
+    """
 
     MEASURES: ClassVar = {
         "samples": "messages",
@@ -47,7 +48,7 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def log_interval(self) -> int:
-        """The interval's binary logarithm, in seconds, as programs take it."""
+        """Binary logarithm of the interval in seconds, as the programs take it."""
         return INTERVALS_NS[self.interval_ns]
 
     @property
@@ -56,11 +57,11 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.flows[0][1]
 
     def constants(self, network: Network) -> dict[str, float]:
-        """One way of a message in an idle network, without anybody's processing."""
+        """One-way time of a message in an idle network, without processing."""
         return {"analytic_ms": self.one_way_ns(network, self.flows[0]) / 1e6}
 
     def one_way_ns(self, network: Network, flow: Flow) -> int:
-        """One way of a message between the ends of a flow."""
+        """One-way time of a message between the ends of a flow, in ns."""
         frame = theory.frame_bytes(theory.UDP_HEADERS_BYTES + EVENT_BYTES)
         return theory.one_way_ns(frame, network.speeds(*flow))
 
@@ -73,10 +74,8 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def describe(self) -> str:
         slaves = ", ".join(source for source, _ in self.flows)
-        every = (
-            "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
-        )
+        interval = "second" if self.interval_ns == theory.NS_PER_S else f"{self.interval_ns / 1e6:g} ms"
         return (
             f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} "
-            f"{slaves}, a Sync {every}, no clock adjusted"
+            f"{slaves}, a Sync every {interval}, no clock adjusted"
         )

@@ -1,5 +1,5 @@
-"""The Precision Time Protocol, by ptpd or ptp4l: a master and its slaves, who all have the guest's one clock;
-what is asked of it."""
+"""ptp: a master and its slaves run the Precision Time Protocol by ptpd or ptp4l, with the guest's
+one clock."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):
-    """Each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody.
-    ``implementation`` is the program."""
+    """The Precision Time Protocol. Each flow is "slave>master", like a client's; all have the same
+    master, because Syncs go to all hosts. ``implementation`` is the program."""
 
     implementation: Implementation = "ptpd"
     interval: Duration = Duration(theory.NS_PER_S)
@@ -32,7 +32,7 @@ class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=
         masters = {master for _, (_, master) in pairs}
         if len(masters) > 1:
             raise UsageError(
-                f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same"
+                f"{where}.flows: there are {len(masters)} masters: give all slaves the same master"
             )
         return pairs
 
@@ -50,8 +50,8 @@ COLUMNS = {
     "master_to_slave_us": "double",
     "slave_to_master_us": "double",
 }
-"""A row for each message that was timed: when (ns since 1970), the offset that the slave then believed in,
-and how long the message was under way, in the column of its direction; the other is null. The offset is null
+"""A row for each message that was timed: when (ns since 1970), the slave's offset at that time, and
+the message's delay, in the column of its direction; the other column is null. The offset is null
 until the slave has one."""
 
 _LAUNCHES = {"ptpd": ptpd.launches, "ptp4l": ptp4l.launches}
@@ -59,7 +59,7 @@ _SAMPLES = {"ptpd": ptpd.samples, "ptp4l": ptp4l.samples}
 
 
 def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
-    """The master, and every slave, which is ready when it follows."""
+    """The master, and every slave, which is ready once it follows the master."""
     return _LAUNCHES[plan.implementation](plan, trial)
 
 

@@ -1,5 +1,4 @@
-"""ptp4l: how it is started, and what a slave has measured, from the events that it tells pmc of, all times
-verbatim."""
+"""Start ptp4l, and parse a slave's timing events, which pmc prints with all times verbatim."""
 
 from __future__ import annotations
 
@@ -16,16 +15,16 @@ if TYPE_CHECKING:
     from qjump_mn.programs.ptp.plan import PtpPlan
 
 READY_S = 40.0
-"""A master waits 6 to 8 s for a better one, a slave for two Announces, 2 s apart, then for what its first
-offset needs: 14 s in all."""
+"""A master waits 6 to 8 s for a better one; a slave waits for two Announces, 2 s apart, then for
+its first offset: 14 s in total."""
 
-# linuxptp 4.2: stamps by the kernel, on standard output only; no clock is touched. A Sync every second is its
-# default, and a Delay_Req; these go to the master alone, as ptpd's. It waits for the time of sending before
-# it does anything else: by default for 1 ms, less than an epoch.
+# linuxptp 4.2: stamps by the kernel, messages on standard output only, no clock adjusted. By
+# default a Sync and a Delay_Req every second; Delay_Req go to the master alone, like ptpd's. It
+# waits for the sending time before it does anything else: by default for 1 ms, less than an epoch.
 PTP4L = ("ptp4l", "-4", "-S", "-m", "-q", "--free_running=1", "--hybrid_e2e=1", "--tx_timestamp_timeout=1000")
 
-# pmc reads commands until its input ends, and with it ends itself: its input is a pipe that it holds open. No
-# hop: the master is not asked.
+# pmc ends when its input ends, so its input is a pipe that it holds open itself. With no hops ("-b
+# 0") it does not ask the master.
 INPUT = ("sh", "-c", 'mkfifo $$ && exec <>$$ && rm $$ && echo "$0" >&0 && exec "$@"')
 SUBSCRIBE = (
     "SET SUBSCRIBE_EVENTS_NP duration 65535 NOTIFY_PORT_STATE off NOTIFY_TIME_SYNC on NOTIFY_PARENT_DATA_SET "
@@ -36,40 +35,39 @@ SYNC, DELAY, STATUS = "SLAVE_RX_SYNC_TIMING_DATA", "SLAVE_DELAY_TIMING_DATA_NP",
 
 
 class Event(NamedTuple):
-    """What pmc shows of one message: its number among those of its kind, and its fields."""
+    """What pmc prints for one message: its number among those of its kind, and its fields."""
 
     number: int
     kind: str
     fields: dict[str, str]
 
     def ns(self, name: str) -> int:
-        """A time or an interval, in ns; raise :class:`LostError` where there is none."""
+        """A time or an interval, in ns; raise :class:`LostError` if the field is missing."""
         number = re.fullmatch(r"(-?\d+)(?:\.(\d{9}))?", self.fields.get(name, ""))
         if not number:
-            raise LostError(
-                f"pmc's {self.kind} has no {name}: it was cut off, or is not as linuxptp 4.2 has it"
-            )
+            raise LostError(f"pmc's {self.kind} has no {name}: it was cut off, or is not linuxptp 4.2's")
         return int(number[1] + (number[2] or ""))
 
 
 def output_name(plan: PtpPlan, host: str, program: str) -> str:
-    """A raw file: what ``program`` says on ``host``; pmc has a slave's events."""
+    """The raw file of ``program`` on ``host``; pmc's has a slave's events."""
     return f"{plan.name}-{host}.{program}.txt"
 
 
 def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
-    """The master; every slave, which is ready when it follows, and behind it what hears of its events."""
+    """The master; every slave, which is ready once it follows; and for each slave a pmc that
+    receives its events."""
 
     def ptp4l(host: str, options: tuple[str, ...], says: str) -> Launch:
-        # Sockets in the folder where it runs, of which every trial has its own, each with the host's name:
-        # hosts share a file system.
+        # Sockets lie in the trial's folder and have the host's name, because hosts share a file
+        # system.
         sockets = (f"--uds_address={host}.ptp4l", f"--uds_ro_address={host}.ptp4l-ro")
         argv = (*PTP4L, *options, *sockets, "-i", f"{host}-eth0.{trial.network.vlan}")
         return Launch(
             "serve", host, argv, output_name(plan, host, "ptp4l"), says=says, ready_s=READY_S, itself=False
         )
 
-    pace = tuple(f"--{what}Interval={plan.log_interval}" for what in ("logSync", "logMinDelayReq"))
+    pace = tuple(f"--{option}Interval={plan.log_interval}" for option in ("logSync", "logMinDelayReq"))
     pace = pace if plan.log_interval else ()
     yield ptp4l(plan.master, ("--serverOnly=1", *pace), "assuming the grand master role")
     for slave, _ in plan.flows:
@@ -91,35 +89,36 @@ def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sampl
 
 
 def parse(text: str) -> list[Sample]:
-    """Every message of which pmc was told; raise :class:`LostError` if its output is not whole, or has
-    none."""
+    """Every message in pmc's output; raise :class:`LostError` if it is incomplete or has none."""
     if not text.endswith("\n"):
         raise LostError("pmc's output was cut off within a line")
-    every = events(text)
+    all_events = events(text)
     offsets = {
-        event.ns("ingress_time"): event.ns("master_offset") / 1e3 for event in every if event.kind == STATUS
+        event.ns("ingress_time"): event.ns("master_offset") / 1e3
+        for event in all_events
+        if event.kind == STATUS
     }
     samples, offset_us = [], None
-    for event in every:
+    for event in all_events:
         if event.kind == STATUS:
             continue
-        sync = event.kind == SYNC
+        is_sync = event.kind == SYNC
         sent, received = (
             ("syncOriginTimestamp", "syncEventIngressTimestamp")
-            if sync
+            if is_sync
             else ("delayOriginTimestamp", "delayResponseTimestamp")
         )
         at_ns = event.ns(received)
-        took_us = (at_ns - event.ns(sent) - event.ns("totalCorrectionField")) / 1e3
-        offset_us = offsets.get(at_ns) if sync else offset_us
-        samples.append(Sample(at_ns, offset_us, took_us if sync else None, None if sync else took_us))
+        delay_us = (at_ns - event.ns(sent) - event.ns("totalCorrectionField")) / 1e3
+        offset_us = offsets.get(at_ns) if is_sync else offset_us
+        samples.append(Sample(at_ns, offset_us, delay_us if is_sync else None, None if is_sync else delay_us))
     if not samples:
-        raise LostError("pmc was told of no message: the slave has heard no master")
+        raise LostError("pmc's output has no message: the slave heard no master")
     return samples
 
 
 def events(text: str) -> list[Event]:
-    """What a slave told of; raise :class:`LostError` where one of its messages is missing."""
+    """Every event in pmc's output; raise :class:`LostError` if one is missing."""
     events: list[Event] = []
     for line in text.splitlines():
         head = re.fullmatch(

@@ -1,4 +1,4 @@
-"""ptpd: how it is started, and what a slave has measured, from the statistics that it writes."""
+"""Start ptpd, and parse a slave's statistics."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PRELOAD = "libptpstamps.so"
 """Keeps ptpd from spinning (native/ptp-stamps)."""
 
 READY_S = 30.0
-"""A slave looks for masters for 10 s, then waits for their next Announce: 14 s in all."""
+"""A slave looks for masters for 10 s, then waits for their next Announce: 14 s in total."""
 
-# ptpd 2.3.1: in the foreground, without lock files, with what it says on its output; no clock is touched.
-# Statistics have local time.
+# ptpd 2.3.1: in the foreground, without lock files, messages on its output, no clock adjusted. Its
+# statistics have local time.
 PTPD = ("env", "TZ=UTC0", "ptpd", "-C", "-L", "-E", "--clock:no_adjust=y", "--ptpengine:ip_mode=hybrid")
 SLAVE = (
     "-s",
@@ -29,12 +29,13 @@ SLAVE = (
 
 FIELDS = 17
 STATE, OFFSET, WHICH, RAW_DOWN, RAW_UP = 1, 4, 8, 15, 16
-"""Fields of a line of statistics; ``WHICH`` message it is about: S(ync), D(elay), or I(nitial) for none."""
+"""Fields of a line of statistics. ``WHICH`` is the message's kind: S(ync), D(elay), or I(nitial)
+for none."""
 
 
 class Sample(NamedTuple):
-    """One message: when (ns since 1970), the offset that the slave then believed in, and how long it was
-    under way, in the direction that it had."""
+    """One message: when (ns since 1970), the slave's offset at that time, and the delay, in the
+    column of its direction."""
 
     at_ns: int
     offset_us: float | None
@@ -43,12 +44,12 @@ class Sample(NamedTuple):
 
 
 def output_name(plan: PtpPlan, host: str, ending: str) -> str:
-    """A raw file: "txt" is what ptpd says, "csv" a slave's statistics."""
+    """A raw file: "txt" is ptpd's output, "csv" a slave's statistics."""
     return f"{plan.name}-{host}.ptpd.{ending}"
 
 
 def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
-    """The master, and every slave, which is ready when it follows."""
+    """The master, and every slave, which is ready once it follows the master."""
 
     def device(host: str) -> tuple[str, str]:
         return ("-i", f"{host}-eth0.{trial.network.vlan}")
@@ -65,16 +66,17 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
             preload=PRELOAD,
         )
 
-    pace = tuple(f"--ptpengine:log_{what}_interval={plan.log_interval}" for what in ("sync", "delayreq"))
-    # A master's default is a second, and so is when a slave asks for the first time: until it is answered its
-    # offset is the whole way of a Sync.
-    own, asks = pace if plan.log_interval else (), pace
+    pace = tuple(f"--ptpengine:log_{kind}_interval={plan.log_interval}" for kind in ("sync", "delayreq"))
+    # Defaults are a second, for a master and for a slave's first request. Until that is answered,
+    # the slave's offset contains the whole delay of a Sync.
+    master_pace, slave_pace = pace if plan.log_interval else (), pace
     if plan.log_interval:
-        asks = (*pace, f"--ptpengine:log_delayreq_interval_initial={plan.log_interval}")
-    yield ptpd(plan.master, (*PTPD, "-M", *own, *device(plan.master)), "Now in state: PTP_LISTENING")
+        slave_pace = (*pace, f"--ptpengine:log_delayreq_interval_initial={plan.log_interval}")
+    yield ptpd(plan.master, (*PTPD, "-M", *master_pace, *device(plan.master)), "Now in state: PTP_LISTENING")
     for slave, _ in plan.flows:
         statistics = f"--global:statistics_file={output_name(plan, slave, 'csv')}"
-        yield ptpd(slave, (*PTPD, *SLAVE, *asks, statistics, *device(slave)), "Now in state: PTP_SLAVE")
+        argv = (*PTPD, *SLAVE, *slave_pace, statistics, *device(slave))
+        yield ptpd(slave, argv, "Now in state: PTP_SLAVE")
 
 
 def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sample]:
@@ -83,34 +85,34 @@ def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sampl
 
 
 def parse(text: str) -> list[Sample]:
-    """Every message in a slave's statistics; raise :class:`LostError` if they are not whole, or have none."""
+    """Every message in a slave's statistics; raise :class:`LostError` if they are incomplete or
+    have none."""
     lines = [
         [field.strip() for field in line.split(",")] for line in text.splitlines() if not line.startswith("#")
     ]
     if not lines or not text.endswith("\n") or lines[-1][STATE : STATE + 1] != ["dsbl"]:
-        raise LostError("ptpd's statistics do not end as ptpd ends: they were cut off")
+        raise LostError("ptpd's statistics have no last line: they were cut off")
     messages = [fields for fields in lines if len(fields) == FIELDS and fields[WHICH] in ("S", "D")]
     samples = [_sample(fields) for fields in messages if float(fields[_raw(fields)])]
     if not samples:
-        raise LostError("ptpd's statistics have no message: the slave has heard no master")
+        raise LostError("ptpd's statistics have no message: the slave heard no master")
     return samples
 
 
 def _raw(fields: list[str]) -> int:
-    """The field with the delay of a line's message. It is 0 where there is none: before its first Sync a
-    slave has nothing to compare an answer with, and ptpd 2.3.1 writes the line all the same."""
+    """The field with a message's delay. It is 0 if there is none: before its first Sync, a slave
+    cannot compare an answer with anything, but ptpd 2.3.1 writes the line."""
     return RAW_DOWN if fields[WHICH] == "S" else RAW_UP
 
 
 def _sample(fields: list[str]) -> Sample:
-    since = datetime.datetime.fromisoformat(f"{fields[0]}+00:00") - datetime.datetime.fromtimestamp(
-        0, datetime.UTC
-    )
-    down = fields[WHICH] == "S"
-    raw_us = float(fields[_raw(fields)]) * 1e6
+    epoch = datetime.datetime.fromtimestamp(0, datetime.UTC)
+    since_epoch = datetime.datetime.fromisoformat(f"{fields[0]}+00:00") - epoch
+    is_sync = fields[WHICH] == "S"
+    delay_us = float(fields[_raw(fields)]) * 1e6
     return Sample(
-        since // datetime.timedelta(microseconds=1) * 1000,
+        since_epoch // datetime.timedelta(microseconds=1) * 1000,
         float(fields[OFFSET]) * 1e6,
-        raw_us if down else None,
-        None if down else raw_us,
+        delay_us if is_sync else None,
+        None if is_sync else delay_us,
     )

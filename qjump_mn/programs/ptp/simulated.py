@@ -1,4 +1,4 @@
-"""The Precision Time Protocol: exchanges, without the filters of a program."""
+"""ptp in the simulator: exchanges, without a program's filters."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _applications(plan: PtpPlan, stage: Stage) -> Apps:
 
 
 def _rows(plan: PtpPlan, stage: Stage, results: Sequence[apps.PtpResult], outcome: qjump_sim.Outcome) -> Rows:
-    """Two rows an exchange that was completed, Sync and Delay_Req; the offset is of this exchange alone,
-    without a program's filters."""
+    """Two rows for each completed exchange, Sync and Delay_Req. The offset is of this exchange
+    alone, without a program's filters."""
     (result,) = results
     for start, slave, offset, delay in zip(
         *(getattr(result, name).tolist() for name in ("start", "slave", "offset", "delay")), strict=True

@@ -1,1 +1,1 @@
-"""q2pc (native/q2pc), two-phase commits."""
+"""The program q2pc (native/q2pc): two-phase commits."""

@@ -1,4 +1,4 @@
-"""How many requests were completed, and how long each took, in ms."""
+"""Measures of q2pc: the number of completed requests, and how long each took, in ms."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
 
 KERNELS_LEVEL = 0
-"""The level of what kernels send by themselves."""
+"""Level of packets that kernels send by themselves."""
 
 
 def values(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of the requests that ended in time; ``failed`` and ``retries`` are counts. The one that
-    the end cut off is none of them."""
+    """The measures of the requests that ended in time; ``failed`` and ``retries`` are counts. The
+    request that the end cut off is not included."""
     numbers = of_latencies(table)
     return numbers | {
         "requests_per_s": numbers["received"] / (trial.duration_ns / 1e9),
@@ -32,7 +32,7 @@ def values(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> 
 
 
 def wire(table: pa.Table, plan: Q2PCPlan, trial: Trial) -> OnTheWire:
-    """Both phases to the farthest client and back."""
+    """Both phases, to the farthest client and back."""
     least: Floats = np.full(table.num_rows, plan.constants(trial.network)["analytic_ms"] * 1e3)
     return OnTheWire(table["latency_us"].to_numpy(), least)
 
@@ -43,19 +43,19 @@ def tracks(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> 
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """Two messages to each client and two answers for each request that was completed; what was sent again
-    is not counted. And what kernels say at the end."""
+    """Two messages to each client and two answers for each completed request, without retries; and
+    the kernels' packets at the end."""
     plan: Q2PCPlan = said.plan
     completed = said.table.num_rows - said.table["latency_us"].null_count
     tcp = plan.transport == "tcp"
     size = plan.message_bytes + (theory.TCP_HEADERS_BYTES if tcp else theory.UDP_HEADERS_BYTES)
     for flow in plan.flows:
-        # Of a broadcast there is one frame where the ways to several clients are one.
-        for way in (flow[::-1],) if plan.copied else (flow, flow[::-1]):
-            yield Moved.datagrams(way, plan.level, size, 2 * completed, None)
+        # A broadcast is one frame as long as the paths to several clients are the same.
+        for direction in (flow[::-1],) if plan.copied else (flow, flow[::-1]):
+            yield Moved.datagrams(direction, plan.level, size, 2 * completed, None)
         if not tcp:
-            # The end cuts a request off, and the coordinator's kernel tells whoever answers that it has gone:
-            # an ICMP error, which has no level, quotes the answer.
+            # The end cuts a request off. The coordinator's kernel then answers late replies with an
+            # ICMP error, which has no level and quotes the reply.
             error = theory.PING_HEADERS_BYTES + size
             beyond = max(0, theory.wire_bytes(error) - HEADERS_BYTES)
             yield Moved(flow, KERNELS_LEVEL, sent_frames=1, sent_payload=beyond)

@@ -1,4 +1,4 @@
-"""q2pc (native/q2pc): two-phase commits between one coordinator and its clients."""
+"""q2pc (native/q2pc): two-phase commits between a coordinator and its clients."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ MOST_CLIENTS = 64
 
 
 class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="q2pc"):
-    """The source of all flows makes a request of two phases at most every ``interval_ns``; it needs the
-    answers of all destinations.
+    """The source of all flows makes a request of two phases at most every ``interval_ns``, and
+    needs the answers of all destinations.
 
-    Over UDP it asks again after ``rto_ns``; over a broadcast nothing is sent again, and a phase without all
-    answers has failed after ``wait_ns``."""
+    Over UDP it retries after ``rto_ns``. Over a broadcast it never retries; a phase without all
+    answers fails after ``wait_ns``.
+    """
 
     MEASURES: ClassVar = {
         **LATENCIES,
@@ -54,8 +55,8 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return tuple(destination for _, destination in self.flows)
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A request's time in an idle network, without anybody's processing: what the farthest client takes,
-        of orders that leave at once."""
+        """A request's time in an idle network, without processing: that of the farthest client, if
+        all orders leave at once."""
         headers = theory.TCP_HEADERS_BYTES if self.transport == "tcp" else theory.UDP_HEADERS_BYTES
         frame = theory.frame_bytes(headers + self.message_bytes)
         return {
@@ -73,7 +74,7 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return 1.3
 
     def describe(self) -> str:
-        how = {
+        transport = {
             "tcp": "TCP",
             "udp": f"UDP, asked again after {self.rto_ns / 1e6:g} ms",
             "broadcast": "a broadcast, nothing sent again",
@@ -83,12 +84,12 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             if self.interval_ns
             else "requests back to back"
         )
-        return f"q2pc, {len(self.flows)} clients over {how}, messages of {self.message_bytes} B, {pace}"
+        return f"q2pc, {len(self.flows)} clients over {transport}, messages of {self.message_bytes} B, {pace}"
 
 
 class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_only=True):
-    """q2pc: all ``flows`` go from the coordinator, each to a client; ``interval`` is the least time between
-    the starts of two requests."""
+    """Two-phase commits. All ``flows`` start at the coordinator, each going to a client;
+    ``interval`` is the minimum time between the starts of two requests."""
 
     transport: Transport
     message: Size = Size(16)
@@ -99,7 +100,9 @@ class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_onl
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         pairs = super().pairs(where)
         if len({source for _, (source, _) in pairs}) > 1:
-            raise UsageError(f"{where}.flows: there is one coordinator: begin every flow at the same host")
+            raise UsageError(
+                f"{where}.flows: there can be only one coordinator: start all flows at the same host"
+            )
         return pairs
 
     def check(self, where: str, network: Network) -> None:
@@ -122,12 +125,12 @@ class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_onl
 
 
 COLUMNS = {"start_ns": "int64", "votes_ns": "int64", "retries": "int32", "latency_us": "double"}
-"""A row for each request that was completed or failed; ``votes_ns`` is null if a vote was missing,
-``latency_us`` if it failed."""
+"""A row for each request that was completed or failed. ``votes_ns`` is null if a vote was missing,
+``latency_us`` if the request failed."""
 
 
 def output_name(plan: Q2PCPlan, host: str) -> str:
-    """The raw file of a host: the coordinator's has the requests."""
+    """The raw file of a host; the coordinator's has the requests."""
     return f"{plan.name}-{host}.q2pc.txt"
 
 
@@ -135,8 +138,8 @@ def launches(plan: Q2PCPlan, trial: Trial) -> Iterator[Launch]:
     """A client on each destination, and the coordinator."""
     sizes = ("--transport", plan.transport, "--message", str(plan.message_bytes))
     for number, host in enumerate(plan.clients):
-        named = ("--client", str(number)) if plan.transport == "broadcast" else ()
-        serve = ("q2pc", "serve", *sizes, "--port", str(plan.port), *named)
+        identity = ("--client", str(number)) if plan.transport == "broadcast" else ()
+        serve = ("q2pc", "serve", *sizes, "--port", str(plan.port), *identity)
         listens: tuple[Literal["tcp", "udp"], int] = ("tcp" if plan.transport == "tcp" else "udp", plan.port)
         yield Launch("serve", host, serve, output_name(plan, host), listens=listens, itself=False)
     coordinate = (
@@ -159,19 +162,13 @@ def launches(plan: Q2PCPlan, trial: Trial) -> Iterator[Launch]:
 
 
 def _towards(plan: Q2PCPlan, trial: Trial) -> tuple[str, ...]:
-    """Where the clients are, and what is done about those that do not answer."""
+    """Options for the clients' addresses, and for clients that do not answer."""
     addresses = trial.network.addresses
     if plan.transport == "broadcast":
-        everyone = ipaddress.ip_interface(
-            f"{addresses[plan.coordinator]}/{PREFIX_BITS}"
-        ).network.broadcast_address
+        interface = ipaddress.ip_interface(f"{addresses[plan.coordinator]}/{PREFIX_BITS}")
         return (
-            "--broadcast",
-            f"{everyone}:{plan.port}",
-            "--clients",
-            str(len(plan.clients)),
-            "--wait",
-            str(plan.wait_ns),
+            *("--broadcast", f"{interface.network.broadcast_address}:{plan.port}"),
+            *("--clients", str(len(plan.clients)), "--wait", str(plan.wait_ns)),
         )
     peers = ("--peers", ",".join(f"{addresses[host]}:{plan.port}" for host in plan.clients))
     return (*peers, "--rto", str(plan.rto_ns)) if plan.transport == "udp" else peers

@@ -1,1 +1,1 @@
-"""shuffle (native/shuffle), the traffic of a MapReduce job."""
+"""The program shuffle (native/shuffle): the traffic of a MapReduce job."""

@@ -1,4 +1,4 @@
-"""How long a job's rounds took, and what they put on the links."""
+"""Measures of shuffle: how long a job's rounds took, and the load that they put on the links."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of the rounds that ended while something was measured, and of the copies in that time."""
+    """The measures of the rounds that ended during the measurement, and of its copies."""
     start, end = facts.window_ns
     rounds = table.filter(
         (pc.field("step") == "round") & (pc.field("end_ns") >= start) & (pc.field("end_ns") <= end)
     )
-    lasted = pc.subtract(rounds["end_ns"], rounds["start_ns"]).to_numpy() / 1e6
+    rounds_ms = pc.subtract(rounds["end_ns"], rounds["start_ns"]).to_numpy() / 1e6
     copies = table.filter(pc.field("step") != "round")
     inside = _bytes_inside(copies, start, end)
-    numbers = {"rounds": float(len(lasted)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
-    if len(lasted):
+    numbers = {"rounds": float(len(rounds_ms)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
+    if len(rounds_ms):
         numbers |= {
-            "round_mean_ms": float(np.mean(lasted)),
-            "round_rms_ms": float(np.sqrt(np.mean(lasted**2))),
-            "round_max_ms": float(np.max(lasted)),
+            "round_mean_ms": float(np.mean(rounds_ms)),
+            "round_rms_ms": float(np.sqrt(np.mean(rounds_ms**2))),
+            "round_max_ms": float(np.max(rounds_ms)),
         }
     shares = link_shares(copies, inside, trial.network, end - start)
     return numbers | {"busiest_share": max(shares.values(), default=0.0)}
@@ -40,8 +40,8 @@ def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
 def link_shares(
     copies: pa.Table, inside: np.ndarray[tuple[int], np.dtype[np.float64]], network: Network, window_ns: int
 ) -> dict[tuple[str, str], float]:
-    """By which fraction of its rate each link was busy with the payload ``inside`` of the copies, as
-    full-size TCP segments."""
+    """Share of its rate that each link needs for the payload ``inside`` of the copies, in full-size
+    TCP segments."""
     carried: dict[tuple[str, str], float] = {}
     for source, destination, size in zip(
         copies["source"].to_pylist(), copies["destination"].to_pylist(), inside.tolist(), strict=True
@@ -53,7 +53,7 @@ def link_shares(
 
 
 def _bytes_inside(copies: pa.Table, start: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """What of each copy falls between two instants, as if its bytes came evenly."""
+    """Bytes of each copy between two instants, assuming a constant rate."""
     first, last = copies["start_ns"].to_numpy(), copies["end_ns"].to_numpy()
     overlap = np.clip(np.minimum(last, end) - np.maximum(first, start), 0, None)
     inside: np.ndarray[tuple[int], np.dtype[np.float64]] = (
@@ -63,15 +63,16 @@ def _bytes_inside(copies: pa.Table, start: int, end: int) -> np.ndarray[tuple[in
 
 
 def tracks(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every copy, and every round, from its start."""
+    """Every copy and every round, from its start."""
     took_ms = (floats(table, "end_ns") - floats(table, "start_ns")) / 1e6
     at_ns = table["start_ns"].to_numpy() - facts.began_ns
-    whole = Track("time of copies and rounds", "ms", "took", "", at_ns, took_ms)
-    yield from split(whole, table["step"].to_pylist())
+    track = Track("time of copies and rounds", "ms", "took", "", at_ns, took_ms)
+    yield from split(track, table["step"].to_pylist())
 
 
 def moved(said: Said) -> Iterator[Moved]:
-    """What was copied, each copy over a connection of its own or one after the other."""
+    """The copied bytes of each pair; each copy has its own connection, or follows another on the
+    same one."""
     plan: ShufflePlan = said.plan
     copied: dict[tuple[str, str], int] = {}
     for row in said.table.filter(pc.field("step") != "round").to_pylist():

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="shuffle"):
-    """Rounds of distribute, shuffle and aggregate; the ``flows`` are those of the shuffle, every ordered pair
-    of workers."""
+    """Rounds of distribute, shuffle and aggregate. ``flows`` are those of the shuffle: all ordered
+    pairs of workers."""
 
     MEASURES: ClassVar = {
         "rounds": "rounds",
@@ -43,9 +43,11 @@ class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def conversations(self) -> tuple[Flow, ...]:
-        """The master distributes and gathers."""
-        masters = (pair for worker in self.workers for pair in ((self.master, worker), (worker, self.master)))
-        return (*self.flows, *masters)
+        """The flows, and those between the master and each worker."""
+        master_pairs = (
+            pair for worker in self.workers for pair in ((self.master, worker), (worker, self.master))
+        )
+        return (*self.flows, *master_pairs)
 
     @property
     def answer_bytes(self) -> int:
@@ -57,15 +59,18 @@ class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 
     def describe(self) -> str:
         sizes = f"{self.distribute_bytes}, {self.shuffle_bytes} and {self.aggregate_bytes} B"
-        computes = f", {self.map_ns / 1e6:g} ms of computation" if self.map_ns else ""
-        who = f"MapReduce of {len(self.workers)} workers, master {self.master}"
-        return f"{who}: {sizes} a copy to distribute, shuffle, aggregate; {self.parallel} at a time{computes}"
+        computing = f", {self.map_ns / 1e6:g} ms of computation" if self.map_ns else ""
+        hosts = f"{len(self.workers)} workers, master {self.master}"
+        return (
+            f"MapReduce of {hosts}: {sizes} a copy to distribute, shuffle, aggregate; "
+            f"{self.parallel} at a time{computing}"
+        )
 
 
 class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffle", kw_only=True):
-    """A job of ``master`` and ``workers``, round after round: each worker gets ``distribute`` from the
-    master, ``shuffle`` from each other worker, ``parallel`` copies at a time, and gives ``aggregate`` to the
-    master; it computes for ``map`` before and after the shuffle."""
+    """A job of ``master`` and ``workers``, round after round: each worker gets ``distribute`` from
+    the master, then ``shuffle`` from each other worker, and sends ``aggregate`` to the master, with
+    ``parallel`` copies at a time; it computes for ``map`` before and after the shuffle."""
 
     master: str
     workers: list[str]
@@ -79,8 +84,8 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.workers) < 2 or len({self.master, *self.workers}) <= len(self.workers):
             raise UsageError(
-                f"{where}.workers: name two workers or more, each once, and none that is the master, not "
-                f"{', '.join(self.workers) or 'nobody'}"
+                f"{where}.workers: list two or more workers, each once, without the master (got "
+                f"{', '.join(self.workers) or 'none'})"
             )
         return [(f"{where}.workers", pair) for pair in itertools.permutations(self.workers, 2)]
 
@@ -88,7 +93,9 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
         if self.master not in network.hosts:
             raise UsageError(f"{where}.master: topology {network.topology!r} has no host {self.master!r}")
         if not self.distribute + self.shuffle + self.aggregate:
-            raise UsageError(f"{where}: nothing to copy: give distribute, shuffle or aggregate a size")
+            raise UsageError(
+                f"{where}: there is nothing to copy: give distribute, shuffle or aggregate a size"
+            )
         for name in ("distribute", "shuffle", "aggregate"):
             bounded(f"{where}.{name}", getattr(self, name), 0, 10**9, "0B to 1000MB")
         bounded(f"{where}.parallel", self.parallel, 1, 64, "1 to 64")
@@ -118,12 +125,12 @@ COLUMNS = {
     "start_ns": "int64",
     "end_ns": "int64",
 }
-"""A row for each copy, and one of step "round" for each whole round, whose source and destination are the
-master."""
+"""A row for each copy, and one of step "round" for each whole round, whose source and destination
+are the master."""
 
 STEPS = ("distribute", "shuffle", "aggregate", "round")
 ROUND_S = 60.0
-"""How long the round may take that is under way when no other is to begin."""
+"""Maximum seconds for the round that is in progress when no new one may start."""
 
 
 def output_name(plan: ShufflePlan) -> str:
@@ -132,7 +139,7 @@ def output_name(plan: ShufflePlan) -> str:
 
 
 def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
-    """The workers, and the master, which goes on for as long as anything is measured."""
+    """The workers, and the master, which runs for as long as anything is measured."""
     for host in plan.workers:
         worker = ("shuffle", "worker", "--listen", str(plan.port))
         yield Launch(

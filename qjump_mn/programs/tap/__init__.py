@@ -1,1 +1,1 @@
-"""A tap on a switch's port."""
+"""The program tap: a tap on a switch's ports."""

@@ -1,4 +1,4 @@
-"""How long frames were in a switch, in ms."""
+"""Measures of tap: how long frames were in a switch, in ms."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all frames together; one that the switch dropped is not seen."""
+    """The measures of all frames together. Frames that the switch dropped are not seen."""
     return of_latencies(table)
 
 
 def wire(table: pa.Table, plan: TapPlan, trial: Trial) -> OnTheWire:
-    """A frame's own time on the link by which it leaves."""
+    """A frame's transmission time on its outgoing link."""
     ports, links = plan.ports(trial.network), trial.network.by_device()
     least_us = {
         ">".join(flow): theory.delivery_ns(plan.frame_bytes, links[device].rate_bps) / 1e3
@@ -33,29 +33,26 @@ def wire(table: pa.Table, plan: TapPlan, trial: Trial) -> OnTheWire:
 
 
 def tracks(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
-    """Every frame from when it came, and what left its port before it did: the wait times the link's rate,
-    which is the queue before a frame as long as the port is not paused."""
+    """Every frame from its arrival; and the bytes that left its port before it did: its wait times
+    the link's rate, which is the queue that it found unless the port was paused."""
     flows = table["flow"].to_pylist()
     yield from took(table, "arrival_ns", facts.began_ns, flows, f"time of frames through {plan.at}")
-    links, devices = (
-        trial.network.by_device(),
-        {flow: name for name, flow in plan.ports(trial.network).items()},
-    )
+    links = trial.network.by_device()
+    devices = {flow: name for name, flow in plan.ports(trial.network).items()}
     rates = np.array([links[devices[tuple(flow.split(">"))]].rate_bps for flow in flows], dtype=np.float64)
     waited_ns = floats(table, "start_ns") - floats(table, "arrival_ns")
     sizes = waited_ns * rates / 8e9
     at_ns = table["arrival_ns"].to_numpy() - facts.began_ns
     ports = [f"level {plan.level}, {devices[tuple(flow.split('>'))]}" for flow in flows]
-    whole = Track(f"left {plan.at} before a frame", "B", "instant", "", at_ns, sizes)
-    note = (
-        "A frame's wait times the rate of its link: the queue that it found, where nothing paused the port."
-    )
-    yield from split(whole._replace(note=note), ports)
+    note = "A frame's wait times the rate of its link: the queue that it found, unless the port was paused."
+    track = Track(f"left {plan.at} before a frame", "B", "instant", "", at_ns, sizes, note=note)
+    yield from split(track, ports)
 
 
 def crossed(plan: TapPlan, trial: Trial) -> dict[str, Crossed]:
-    """The port by which each flow leaves the switch, at the level of who sends such frames on that flow."""
-    found = {}
+    """The port by which each flow leaves the switch, at the level of the workload that sends such
+    frames on that flow."""
+    by_flow_name = {}
     for flow in plan.flows:
         levels = {
             other.level
@@ -65,8 +62,8 @@ def crossed(plan: TapPlan, trial: Trial) -> dict[str, Crossed]:
         if len(levels) == 1:
             (level,) = levels
             ports = (port for port in trial.network.path(*flow) if port[0] == plan.at)
-            found[">".join(flow)] = tuple((port, level) for port in ports)
-    return found
+            by_flow_name[">".join(flow)] = tuple((port, level) for port in ports)
+    return by_flow_name
 
 
 def _frame_bytes(workload: WorkloadPlan) -> int | None:

@@ -1,5 +1,8 @@
-"""A tap on a switch's port, as the hardware taps of the paper: when each frame of a flow came into the switch
-and when its last bit left it. It is the trace event of sch_wire, and sends nothing."""
+"""tap: record when each frame of a flow arrived in a switch and when its last bit left it, like the
+hardware taps of the paper.
+
+It uses the trace event of sch_wire, and sends nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
 
 BUFFER_KB = 65536
-"""Of the kernel's trace, which takes about 100 bytes a frame."""
+"""Size of the kernel's trace buffer; a frame takes about 100 bytes."""
 
 READY = "the tap is in its place"
 
@@ -48,7 +51,7 @@ wait
 
 
 class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="tap"):
-    """At the ports of switch ``at`` by which the flows leave it: every frame of ``frame_bytes``."""
+    """Every frame of ``frame_bytes`` at the ports by which the flows leave switch ``at``."""
 
     MEASURES: ClassVar = LATENCIES | {"sent": "frames", "received": "frames"}
     ONE_WAY: ClassVar = True
@@ -62,12 +65,12 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The interface by which each flow leaves the switch."""
         interfaces = network.interfaces()
         return {
-            interfaces[way]: flow for flow in self.flows for way in network.path(*flow) if way[0] == self.at
+            interfaces[hop]: flow for flow in self.flows for hop in network.path(*flow) if hop[0] == self.at
         }
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A frame's own time on the link that it leaves by, the slowest of them; and the one port in which it
-        waits between the two taps, whatever the rest of its way."""
+        """A frame's transmission time on its outgoing link, for the slowest one; and the constants
+        of the one port in which it waits between the two taps, whatever the rest of its path."""
         slowest_bps = min(network.by_device()[device].rate_bps for device in self.ports(network))
         full = theory.frame_bytes(network.mtu_bytes)
         return {
@@ -84,9 +87,9 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Tap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="tap", kw_only=True):
-    """A tap at the switch ``at``, on the way of each flow: it sees the frames of IP packets of the length
-    ``packet``, whoever sent them, which other traffic there must not have. An arm whose scheme has queues of
-    its own at switch ports has no tap: in these a frame waits unseen."""
+    """A tap at the switch ``at``, on the path of each flow. It sees all frames of IP packets of the
+    length ``packet``, whoever sent them; no other traffic there may have that length. An arm whose
+    scheme has its own queues at switch ports has no tap, because a frame waits in them unseen."""
 
     at: str
     packet: Size
@@ -96,18 +99,20 @@ class Tap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="tap", kw_only=
         if self.at not in network.switches:
             raise UsageError(f"{where}.at: topology {network.topology!r} has no switch {self.at!r}")
         if network.model != "wire":
-            raise UsageError(f"{where}: taps are for links of model wire, and these are {network.model}")
+            raise UsageError(f"{where}: a tap needs links of model wire (got {network.model})")
         for _, flow in self.pairs(where):
             if self.at not in {node for node, _ in network.path(*flow)}:
-                raise UsageError(f"{where}: {'>'.join(flow)} does not pass {self.at}")
+                raise UsageError(
+                    f"{where}.at: {'>'.join(flow)} does not pass {self.at}: use a switch on its path"
+                )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> TapPlan:
         return TapPlan(**common, at=self.at, frame_bytes=theory.frame_bytes(int(self.packet)))
 
 
 COLUMNS = {"flow": "string", "arrival_ns": "int64", "start_ns": "int64", "latency_us": "double"}
-"""A row for each frame that left: when its last bit was there and when its first one left, on the guest's
-monotonic clock; ``latency_us`` is from the former to its last bit on the link."""
+"""A row for each frame that left: when its last bit arrived and when its first bit left, on the
+guest's monotonic clock; ``latency_us`` is from the former until its last bit left."""
 
 FRAME = re.compile(r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=(\d+)$", re.M)
 """A line of the trace: the device, and three instants in ns."""
@@ -120,7 +125,8 @@ def trace_name(plan: TapPlan) -> str:
 
 
 def launches(plan: TapPlan, trial: Trial) -> Iterator[Launch]:
-    """A shell that has the kernel trace before anything is sent, and prints the trace when it is ended."""
+    """A shell that starts the kernel's trace before anything is sent, and prints it when it is
+    terminated."""
     devices = " || ".join(f'dev == "{device}"' for device in plan.ports(trial.network))
     script = _SCRIPT.format(
         instance=f"/sys/kernel/tracing/instances/qjump-mn-{plan.name}",
@@ -136,7 +142,7 @@ def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]
     text = read(trace_name(plan))
     counts = _COUNTS.search(text)
     if counts is None:
-        raise LostError(f"{plan.name}: the kernel's trace is not there: the tap was cut off")
+        raise LostError(f"{plan.name}: the kernel's trace is missing: the tap was cut off")
     if counts[1] != counts[2]:
         raise LostError(f"{plan.name}: the kernel kept {counts[1]} of {counts[2]} events: tap fewer frames")
     ports, links = plan.ports(trial.network), trial.network.by_device()

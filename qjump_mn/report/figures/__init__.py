@@ -1,1 +1,1 @@
-"""How each figure is drawn, one module a figure; styles and published values are data in plots/."""
+"""Draw the figures, a module for each kind; styles and published values are data in plots/."""

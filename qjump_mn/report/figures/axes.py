@@ -1,5 +1,4 @@
-"""Published axes on panels whose y axis has values: how far they go, what lies behind the lines, and what
-they leave out."""
+"""Apply published axes to panels with values on the y axis: limits, background and omissions."""
 
 from __future__ import annotations
 

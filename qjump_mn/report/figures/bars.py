@@ -1,4 +1,4 @@
-"""Measures as bars, a group for each arm; the whiskers span the replicates."""
+"""Draw measures as bars, in a group for each arm; whiskers span the replicates."""
 
 from __future__ import annotations
 

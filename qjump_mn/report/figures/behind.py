@@ -1,5 +1,4 @@
-"""What is drawn behind a plan's data: published axes and numbers, at the scale of the plan; and what captions
-say of them."""
+"""Draw published axes and numbers behind a plan's data, and describe them in captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distribution functions of latencies: an arm's curve, its tail, and the lines that it is judged against."""
+"""Draw distribution functions of latencies: an arm's curve, its tail, and its reference lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Latencies as the paper and the course drew them: distribution functions, the axis broken where the
-contended arms begin."""
+"""Draw distribution functions of latencies, with a broken axis, as the paper and the course did."""
 
 from __future__ import annotations
 

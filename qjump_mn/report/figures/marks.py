@@ -1,4 +1,4 @@
-"""Marks on distribution functions: published quantiles, what an axis leaves out, and where it is broken."""
+"""Mark published quantiles, omitted values and broken axes on distribution functions."""
 
 from __future__ import annotations
 

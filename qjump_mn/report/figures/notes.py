@@ -1,4 +1,4 @@
-"""What figures say of themselves: the scale that they are drawn at, and where they come from."""
+"""Write the notes of figures: their scale and their source."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def spans(what: str, seeds: Collection[int]) -> str:
     if many < 2:
         return ""
     interval = f"the 95 % bootstrap interval of the median over {many} seeds"
-    if many > bootstrap.WHOLE:
+    if many > bootstrap.MAX_EXHAUSTIVE:
         return f" The {what} {interval}."
-    return f" The {what} the replicates{f': {interval}' if many >= bootstrap.LEAST else ''}."
+    return f" The {what} the replicates{f': {interval}' if many >= bootstrap.MIN_VALUES else ''}."
 
 
 def _three(value: float) -> str:

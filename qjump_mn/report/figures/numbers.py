@@ -1,5 +1,4 @@
-"""The numbers that a figure draws, as a table: a CSV file beside the figure, and some of its rows in the
-report."""
+"""Write the numbers of a figure into a CSV file, and show some of its rows in the report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What was published of a figure, from plots/published/: its axes, what its authors drew beside the data, and
-where that is from. Its numbers are the experiment's, in the table [published]."""
+"""Read what was published of a figure, from plots/published/: its axes, its marks and its source.
+
+Published numbers are in the experiment's table [published].
+"""
 
 from __future__ import annotations
 

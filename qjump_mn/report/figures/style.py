@@ -1,5 +1,4 @@
-"""One style for every figure: what an arm looks like, sizes, and files that are the same bytes for the same
-data."""
+"""Define one style for all figures: looks of arms, sizes, and reproducible files."""
 
 from __future__ import annotations
 

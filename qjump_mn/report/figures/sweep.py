@@ -1,5 +1,4 @@
-"""Measures against the parameter that is varied: a line for each series and measure, one panel above the
-other."""
+"""Draw measures against a varied parameter: a line for each series, in stacked panels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lines of a sweep's figure have: a measure of a series at each value of what is varied."""
+"""Collect the points of a sweep: a measure of a series at each value of the varied parameter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""memcached's latency and PTP's offset as time goes by: a panel for each arm, one above the other, as in
-Figure 5; and the offsets of all in one."""
+"""Draw memcached's latency and PTP's offset over time, a panel for each arm, as in Figure 5."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Measures relative to another arm's, a row for each variation of an experiment: what is sensitive to what
-was chosen."""
+"""Draw measures relative to another arm's, with a row for each variation of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawing of a run's network: the picture, its alternative text, and the sentences below it."""
+"""Compose a network's drawing: the picture, its alternative text and the sentences below it."""
 
 from __future__ import annotations
 

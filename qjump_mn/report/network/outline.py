@@ -1,4 +1,4 @@
-"""A network as rows: the tree below its topmost switch, where one of many that are alike stands for them."""
+"""Arrange a network as rows below its topmost switch; similar ones are drawn once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each host does in an arm: which workload sends from it to whom, or to it from whom."""
+"""Describe what each host does in an arm: which workload it sends or receives, and with whom."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The picture: boxes from the topmost switch on the left to the hosts on the right, and beside each host what
-it does.
+"""Render the network as SVG: boxes from the topmost switch on the left to the hosts on the right.
 
 Its colours are the page's where it is part of one, and dark on white in a file of its own.
 """

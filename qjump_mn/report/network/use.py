@@ -1,4 +1,4 @@
-"""How much each link was used: by the counters of the run, or else by how many flows of the plan cross it."""
+"""Compute how much each link was used, from counters or else from the plan's number of flows."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""The time line of each trial: ``timeline/<arm>-<seed>.html``, all that was recorded with its time, to zoom
-into."""
+"""Write a time line of each trial, ``timeline/<arm>-<seed>.html``, in which readers can zoom."""

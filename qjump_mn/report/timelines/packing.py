@@ -1,4 +1,4 @@
-"""Pack the points of a time line into its page: at most so many of a line, as compressed numbers."""
+"""Pack the points of a time line into its page: a limited number for each line, compressed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page for each trial, with all of its lines in it and nothing fetched."""
+"""Write the page of a trial's time line, which contains all of its data and fetches nothing."""
 
 from __future__ import annotations
 

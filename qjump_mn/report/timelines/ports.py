@@ -1,5 +1,4 @@
-"""The ports of a trial over time: what waited there, what was dropped and how long they were paused, at the
-readings and between them."""
+"""Make the lines of a trial's ports: queues, drops and pauses, at and between readings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The series of a simulated trial as lines: queues at each instant, whole and by level, and what happened
-from one to the next."""
+"""Make the lines of a simulated trial: queues at each instant, and events between instants."""
 
 from __future__ import annotations
 

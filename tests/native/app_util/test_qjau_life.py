@@ -15,7 +15,17 @@ import pytest
 
 from tests.native.app_util.cgroup import CLIENT, compiled, sent_by, under
 from tests.native.app_util.network import ACK, PORT, THERE, Network, until
-from tests.native.app_util.qjau import LIBRARY, MARKED, NOBODY, PRELUDE, AppUtil, Words, needs_root, run
+from tests.native.app_util.qjau import (
+    LIBRARY,
+    MARKED,
+    NOBODY,
+    PRELUDE,
+    SOURCE,
+    AppUtil,
+    Words,
+    needs_root,
+    run,
+)
 
 pytestmark = needs_root
 
@@ -202,7 +212,7 @@ def refusing(app: AppUtil, call: int, number: int) -> Words:
         (321, errno.EINVAL, "no BPF programs at a cgroup (CONFIG_CGROUP_BPF)"),
         (321, errno.EPERM, "needs CAP_BPF and CAP_NET_ADMIN; run qjau as root"),
         (430, errno.ENODEV, "no cgroup2 (CONFIG_CGROUPS)"),
-        (430, errno.ENOSYS, "cannot see the cgroups"),
+        (430, errno.ENOSYS, "cannot open cgroup2"),
     ],
 )
 def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -> None:
@@ -217,11 +227,31 @@ def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -
     assert cgroups() <= before
 
 
+REFUSED = r"""#include <stdio.h>
+#include "bpf.h"
+int main(void) {
+	const struct bpf_insn leave = { .code = BPF_JMP | BPF_EXIT };
+	const char *log = "none";
+	int fd = bpf_load(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, "test", &leave, 1, &log);
+	return fputs(log, stdout) < 0 || fd >= 0 ? 0 : errno;
+}"""
+
+
+def test_bpf_load_returns_log_of_verifier(app: AppUtil) -> None:
+    """A program must not end without a return value in R0."""
+    program = app.compile("refused", REFUSED, "-I", str(SOURCE.parent / "common"))
+    result = run([program])
+    assert result.returncode == errno.EACCES and "R0 !read_ok" in result.stdout
+    if os.uname().machine == "x86_64":
+        result = run([*refusing(app, 321, errno.EINVAL), program])
+        assert (result.returncode, result.stdout) == (errno.EINVAL, "")
+
+
 def test_a_window_where_there_is_none(app: AppUtil) -> None:
     static = compiled(app, "client", "-static")
     result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", static])
     assert (result.returncode, result.stdout) == (126, "")
-    assert "is statically linked" in result.stderr and "no window can be set; leave -w out" in result.stderr
+    assert "is statically linked" in result.stderr and "so -w cannot be used" in result.stderr
     text = (
         PRELUDE
         + "print(prio(socket.socket()), bufs(socket.socket()), prio(socket.socket(socket.AF_PACKET, 2)))"

@@ -267,5 +267,5 @@ def test_a_missing_a_broken_and_an_unusable_library(app: AppUtil, tmp_path: Path
         check_refused(
             run([folder / "qjau", "-p", "6", app.probe]),
             125,
-            "LD_PRELOAD takes no path with a blank or a colon",
+            "LD_PRELOAD does not allow blanks or colons in paths",
         )

@@ -163,14 +163,14 @@ def test_a_full_log_is_an_error(fanin: Program) -> None:
         receiver.wait_for_port("udp", port)
         # The receiver may be gone before the last datagram: then that is refused.
         fanin.run(*sender(port, "--burst", "3", duration=5 * MS))
-        fanin.check_refused(receiver.result(), 1, "the log of 2 rows is full, give more by --rows")
+        fanin.check_refused(receiver.result(), 1, "the log of 2 rows is full; increase it with --rows")
 
 
 def test_nobody_listens(fanin: Program, tmp_path: Path) -> None:
     port, output = free_port(socket.SOCK_DGRAM), tmp_path / "log"
     done = fanin.run(*sender(port, "--output", str(output), duration=60_000 * MS))
     fanin.check_refused(
-        done, 1, f"127.0.0.1:{port} takes no datagrams (Connection refused), start fanin receive there first"
+        done, 1, f"127.0.0.1:{port} does not accept datagrams (Connection refused); start fanin receive there"
     )
     assert output.read_text() == ""
 

@@ -156,9 +156,9 @@ def failed(memload: Program, server: Server, output: Path, *words: str) -> subpr
     ("pieces", "words"),
     [
         (None, "the server closed it"),
-        ([b"ERROR Too many open connections\r\n"], "no answer in memcached's binary protocol"),
-        ([reply(7)], "no answer in memcached's binary protocol"),
-        ([reply(SET) + reply(GET), reply(GET)], "no answer in memcached's binary protocol"),
+        ([b"ERROR Too many open connections\r\n"], "not an answer in memcached's binary protocol"),
+        ([reply(7)], "not an answer in memcached's binary protocol"),
+        ([reply(SET) + reply(GET), reply(GET)], "not an answer in memcached's binary protocol"),
     ],
 )
 def test_a_broken_connection(memload: Program, output: Path, pieces: list[bytes] | None, words: str) -> None:
@@ -169,7 +169,10 @@ def test_a_broken_connection(memload: Program, output: Path, pieces: list[bytes]
 
 @pytest.mark.parametrize(
     ("extra", "words"),
-    [(b"x", "an answer longer than it says"), (bytes(70_000), "an answer longer than it says")],
+    [
+        (b"x", "an answer longer than its header says"),
+        (bytes(70_000), "an answer longer than its header says"),
+    ],
 )
 def test_more_than_an_answer(memload: Program, output: Path, extra: bytes, words: str) -> None:
     with Server(
@@ -193,7 +196,7 @@ def test_a_second_answer(memload: Program, output: Path) -> None:
             str(output),
         ]
         done = memload.run("--server", server.address, *SMALL, *words)
-    memload.check_refused(done, 1, "an answer ")
+    memload.check_refused(done, 1, "failed (an answer ")
 
 
 def test_keys_that_are_not_stored(memload: Program, output: Path) -> None:

@@ -92,27 +92,27 @@ def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
     ("ordered", "words"),
     [
         (lambda what, number: None, "it hung up"),
-        (lambda what, number: report(MAPPED, 7), "it reports other copies than it was told to make"),
+        (lambda what, number: report(MAPPED, 7), "it reports copies that were not requested"),
         (
             lambda what, number: report(MAPPED, number, (0, 0, 0, 2, 1, 0, 0)),
-            "it reports other copies than it was told to make",
+            "it reports copies that were not requested",
         ),
         (
             lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0)),
-            "it reports another copy",
+            "it reports a copy that was not requested",
         ),
         (
             lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0)),
-            "it reports another copy",
+            "it reports a copy that was not requested",
         ),
         (
             lambda what, number: mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0)),
-            "it reports another copy",
+            "it reports a copy that was not requested",
         ),
-        (reduced((0, 1, 3, 2, 1000, 0, 0)), "it reports another copy"),
-        (reduced((0, 2, 1, 2, 1000, 0, 0)), "it reports another copy"),
-        (reduced((0, 1, 1, 2, 1000, 2, 1)), "it reports another copy"),
-        (lambda what, number: report(MAPPED, number, count=65), "it reports 65 copies, and 64 is the most"),
+        (reduced((0, 1, 3, 2, 1000, 0, 0)), "it reports a copy that was not requested"),
+        (reduced((0, 2, 1, 2, 1000, 0, 0)), "it reports a copy that was not requested"),
+        (reduced((0, 1, 1, 2, 1000, 2, 1)), "it reports a copy that was not requested"),
+        (lambda what, number: report(MAPPED, number, count=65), "it reports 65 copies, more than 64"),
         (lambda what, number: report(7, number), "its report is of kind 7, and 0 was due"),
         (lambda what, number: report(REDUCED, number), "its report is of kind 1, and 0 was due"),
         (lambda what, number: mapped(what, number) * 2, "its report is of kind 0, and "),
@@ -163,7 +163,7 @@ def test_one_master_at_a_time(shuffle: Program, workers: Workers, tmp_path: Path
             second = failed(shuffle, addresses, tmp_path / "log")
             go_on.set()
             text, error = first.communicate(timeout=WAIT_S)
-    shuffle.check_refused(second, 1, "see whether it runs, and for no other master")
+    shuffle.check_refused(second, 1, "check that it runs and serves no other master")
     assert (first.returncode, error, Log.read(text).end["rounds"]) == (0, "", 2)
 
 
@@ -242,20 +242,20 @@ def calls(port: int) -> socket.socket:
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ({"workers": 4096}, "gives 4096 as number of workers, which is from 1 to 64"),
-        ({"workers": 65}, "gives 65 as number of workers, which is from 1 to 64"),
-        ({"workers": 0}, "gives 0 as number of workers, which is from 1 to 64"),
-        ({"workers": -1}, "gives 4294967295 as number of workers, which is from 1 to 64"),
-        ({"workers": 3, "node": 4}, "gives 4 as number of this worker, which is from 1 to 3"),
-        ({"node": 0}, "gives 0 as number of this worker, which is from 1 to 1"),
-        ({"parallel": 0}, "gives 0 as number of parallel copies, which is from 1 to 64"),
-        ({"parallel": 65}, "gives 65 as number of parallel copies, which is from 1 to 64"),
-        ({"master_port": 0}, "gives 0 as its port, which is from 1 to 65535"),
-        ({"master_port": 65536}, "gives 65536 as its port, which is from 1 to 65535"),
-        ({"distribute": -1}, "gives -1 as bytes to distribute, which is from 0 to 1099511627776"),
-        ({"shuffle": 2**40 + 1}, "gives 1099511627777 as bytes to shuffle, which is from 0 to 1099511627776"),
-        ({"compute": DAY_NS + 1}, f"gives {DAY_NS + 1} as time to compute, which is from 0 to {DAY_NS}"),
-        ({"compute": 5, "jitter": 6}, "gives 6 as jitter, which is from 0 to 5"),
+        ({"workers": 4096}, "gives 4096 as number of workers, out of range 1 to 64"),
+        ({"workers": 65}, "gives 65 as number of workers, out of range 1 to 64"),
+        ({"workers": 0}, "gives 0 as number of workers, out of range 1 to 64"),
+        ({"workers": -1}, "gives 4294967295 as number of workers, out of range 1 to 64"),
+        ({"workers": 3, "node": 4}, "gives 4 as number of this worker, out of range 1 to 3"),
+        ({"node": 0}, "gives 0 as number of this worker, out of range 1 to 1"),
+        ({"parallel": 0}, "gives 0 as number of parallel copies, out of range 1 to 64"),
+        ({"parallel": 65}, "gives 65 as number of parallel copies, out of range 1 to 64"),
+        ({"master_port": 0}, "gives 0 as its port, out of range 1 to 65535"),
+        ({"master_port": 65536}, "gives 65536 as its port, out of range 1 to 65535"),
+        ({"distribute": -1}, "gives -1 as bytes to distribute, out of range 0 to 1099511627776"),
+        ({"shuffle": 2**40 + 1}, "gives 1099511627777 as bytes to shuffle, out of range 0 to 1099511627776"),
+        ({"compute": DAY_NS + 1}, f"gives {DAY_NS + 1} as time to compute, out of range 0 to {DAY_NS}"),
+        ({"compute": 5, "jitter": 6}, "gives 6 as jitter, out of range 0 to 5"),
     ],
 )
 def test_a_master_whose_plan_is_impossible(shuffle: Program, numbers: dict[str, int], words: str) -> None:
@@ -265,13 +265,13 @@ def test_a_master_whose_plan_is_impossible(shuffle: Program, numbers: dict[str, 
         with calls(port) as master:
             master.sendall(plan(**{"shuffle": 1} | numbers) + ORDER.pack(SHUFFLE, 0))
             address = f"127.0.0.1:{master.getsockname()[1]}"
-            shuffle.check_refused(worker.result(), 1, f"the master at {address} {words}, run")
+            shuffle.check_refused(worker.result(), 1, f"the master at {address} {words}; run")
 
 
 @pytest.mark.parametrize(
     ("job", "orders", "words"),
     [
-        (plan(), ORDER.pack(2, 0), "gives 2 as kind of an order, which is from 0 to 1"),
+        (plan(), ORDER.pack(2, 0), "gives 2 as kind of an order, out of range 0 to 1"),
         (plan(compute=DAY_NS), ORDER.pack(ROUND, 0) + ORDER.pack(ROUND, 7), "orders round 7 while round 0"),
         (plan(compute=DAY_NS), ORDER.pack(SHUFFLE, 0) * 2, "orders round 0 while round 0 is not done"),
     ],
@@ -298,8 +298,8 @@ def test_a_copy_of_an_impossible_length(shuffle: Program, wanted: int) -> None:
             master.sendall(JOB + ORDER.pack(ROUND, 0))
             assert master.recv(REPORT.size, socket.MSG_WAITALL) == report(MAPPED, 0)
             other.sendall(HELLO.pack(0x31306C6675687371, 1, 0, 0, 1, 1, 2, wanted % 2**64, 0, 0))
-            words = f"the node at 127.0.0.1:{other.getsockname()[1]} wants {wanted} bytes, which"
-            shuffle.check_refused(worker.result(), 1, f"{words} is from 0 to 1099511627776")
+            words = f"the node at 127.0.0.1:{other.getsockname()[1]} wants {wanted} bytes"
+            shuffle.check_refused(worker.result(), 1, f"{words}, out of range 0 to 1099511627776")
 
 
 def test_addresses_that_are_none(shuffle: Program, workers: Workers) -> None:
@@ -368,7 +368,7 @@ def test_a_port_that_is_taken(shuffle: Program, workers: Workers) -> None:
 def test_a_full_log(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
     addresses = workers(2)
     done = failed(shuffle, addresses, tmp_path / "log", "--duration", "600000000000", "--transfers", "8")
-    shuffle.check_refused(done, 1, "the log of 8 transfers is full in round 2, give more by --transfers")
+    shuffle.check_refused(done, 1, "the log of 8 transfers is full in round 2; increase it with --transfers")
     still_works(shuffle, addresses)
 
 

@@ -1,1 +1,1 @@
-"""A program of your own; its name is that of this folder."""
+"""Your own program, named after this folder."""

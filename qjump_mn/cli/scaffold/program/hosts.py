@@ -1,9 +1,9 @@
-"""What runs on the hosts, with the Python that they have:
+"""Send datagrams, or answer them; this runs on the hosts, with their Python:
 
     answer PORT
     ask ADDRESS PORT COUNT INTERVAL_NS BYTES
 
-`ask` prints a line for each datagram: its number, from 1, and for how many us it was away, or "lost".
+`ask` prints a line for each datagram: its number, from 1, and its round-trip time in us, or "lost".
 """
 
 import socket
@@ -12,7 +12,7 @@ import time
 
 
 def answer(port: int) -> None:
-    """Send every datagram back, until somebody ends this process."""
+    """Send every datagram back, until this process is ended."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
         end.bind(("", port))
         while True:
@@ -21,7 +21,7 @@ def answer(port: int) -> None:
 
 
 def ask(address: str, port: int, count: int, interval_ns: int, size: int) -> None:
-    """Send `count` datagrams, one every `interval_ns`, whether or not the others have come back."""
+    """Send `count` datagrams, one every `interval_ns`, without waiting for answers."""
     away_us: dict[int, float] = {}
     sent_ns: dict[int, int] = {}
 

@@ -1,4 +1,4 @@
-"""What is computed of the program's table, with numpy and pyarrow."""
+"""Compute the program's measures from its table, with numpy and pyarrow."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .program import Plan, least_us
 
 
 def values(table: pa.Table, plan: Plan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of one trial, by the names in Plan.MEASURES; one that has no value is left out."""
+    """Return the measures of one trial, by the names in Plan.MEASURES; leave out those without a value."""
     return of_latencies(table)
 
 
 def wire(table: pa.Table, plan: Plan, trial: Trial) -> OnTheWire:
-    """So that every run is checked: none was away for less than the wire takes."""
+    """Return each latency and the least that the links take, which every run is checked against."""
     latencies_us = table["latency_us"].to_numpy(zero_copy_only=False)
     return OnTheWire(latencies_us, by_flow(table, least_us(plan, trial.network)))
 

@@ -1,8 +1,8 @@
-"""A program of your own: UDP datagrams that the other host sends back, and how long each was away.
+"""Your own program: it sends UDP datagrams, which the other host returns, and measures their latency.
 
-Here stands what an experiment may ask of it (Spec), what that is in numbers (Plan), which processes run on
-which hosts (launches), and how their output becomes a table (table). This file may import the standard
-library, msgspec and these modules of qjump-mn: it is read whenever a plan is made. More: docs/programs.md.
+Spec are the settings in an experiment, and Plan is what they mean in numbers. launches lists the
+processes on the hosts, and table parses their output. This file is imported whenever a plan is made: use
+only the standard library, msgspec and these modules of qjump-mn. More is in docs/programs.md.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
 
 NAME = __name__.split(".")[-2]
-"""The folder's: what experiments write as program = "NAME"."""
+"""The name of this folder, which experiments write as program = "NAME"."""
 
-# What runs on the hosts. They get its text, for they have Python but not this folder.
+# The program for the hosts. They get its text, as they have Python but not this folder.
 SOURCE = Path(__file__).with_name("hosts.py").read_text(encoding="utf-8")
 
 PAYLOAD_BYTES = 64
@@ -37,9 +37,9 @@ COLUMNS = {"flow": "string", "sequence": "int32", "latency_us": "double"}
 
 
 class Plan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=NAME):
-    """In plain numbers: ``count`` datagrams a flow, one every ``interval_ns``."""
+    """The settings in numbers: ``count`` datagrams a flow, one every ``interval_ns``."""
 
-    # What claims and tables may have of it, each with its heading: here the usual ones of latencies.
+    # The measures for claims and tables, each with its heading: here the usual ones of latencies.
     MEASURES: ClassVar = LATENCIES
 
     interval_ns: int
@@ -51,11 +51,11 @@ class Plan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, 
 
     @property
     def phase_ns(self) -> int:
-        # The seed moves the first datagram within this.
+        # The seed delays the first datagram by a part of this.
         return self.interval_ns
 
     def packets(self, trial: Trial) -> float:
-        # So that it is known how long the simulator takes: there and back.
+        # For the estimate of the simulator's time: each datagram goes there and back.
         return 2 * len(self.flows) * self.count
 
     def describe(self) -> str:
@@ -63,7 +63,7 @@ class Plan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, 
 
 
 class Spec(FlowSpec, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=NAME):
-    """As an experiment asks for it: a datagram every ``interval`` for the length of the trial."""
+    """The settings in an experiment: a datagram every ``interval``, as long as the trial takes."""
 
     interval: Duration = Duration(10_000_000)
 
@@ -76,7 +76,7 @@ class Spec(FlowSpec, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
 
 
 def launches(plan: Plan, trial: Trial) -> Iterator[Launch]:
-    """A process that answers on each destination, then one that asks for each flow."""
+    """Yield an answering process for each destination, then an asking one for each flow."""
     run = ("python3", "-c", SOURCE)
     for host in dict.fromkeys(destination for _, destination in plan.flows):
         answer = (*run, "answer", str(plan.port))
@@ -91,7 +91,7 @@ def launches(plan: Plan, trial: Trial) -> Iterator[Launch]:
 
 
 def table(plan: Plan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
-    """What the processes left, as columns; raise LostError for output that is not whole."""
+    """Parse the output of the processes into columns; raise LostError if it is incomplete."""
     rows: list[tuple[str, int, float | None]] = []
     for source, destination in plan.flows:
         lines = [line.split() for line in read(_output(plan, source, destination)).splitlines()]
@@ -105,14 +105,17 @@ def table(plan: Plan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
 
 
 def least_us(plan: Plan, network: Network) -> dict[str, float]:
-    """What the wire alone takes there and back, by flow. A datagram is as long as a ping with its payload."""
+    """Return the round-trip time of the links alone, by flow, in us.
+
+    A datagram is as long as a ping with the same payload.
+    """
     return {
         ">".join(flow): theory.ping_rtt_ns(PAYLOAD_BYTES, network.speeds(*flow)) / 1e3 for flow in plan.flows
     }
 
 
 def _output(plan: Plan, source: str, destination: str) -> str:
-    """The file that a process's output is kept in."""
+    """Return the name of the file with a process's output."""
     return f"{plan.name}-{source}-{destination}.txt"
 
 
@@ -123,5 +126,5 @@ PROGRAM = Program(
     launches=launches,
     table=table,
     measures=f"{__package__}.measures:MEASURES",
-    simulated=f"{__package__}.simulated:SIMULATED",  # leave it out where the simulator is not to run it
+    simulated=f"{__package__}.simulated:SIMULATED",  # leave this out if the simulator cannot run it
 )

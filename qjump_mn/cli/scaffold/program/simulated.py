@@ -1,5 +1,4 @@
-"""The program in the simulator. Its applications are in qjump_sim.apps; one that asks and is answered is
-Ping."""
+"""Run the program in the simulator, by its applications (qjump_sim.apps); Ping is one with answers."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from .program import PAYLOAD_BYTES, Plan
 
 
 def applications(plan: Plan, stage: Stage) -> Apps:
-    """An application for each flow; times are in ps, and a packet is as long as it keeps a link busy."""
+    """Return an application for each flow; times are in ps, and sizes are bytes on the wire."""
     size, gap = wire_bytes(theory.UDP_HEADERS_BYTES + PAYLOAD_BYTES), plan.interval_ns * qjump_sim.NS
     return [
         apps.Ping(
@@ -31,7 +30,7 @@ def applications(plan: Plan, stage: Stage) -> Apps:
 
 
 def rows(plan: Plan, stage: Stage, results: Sequence[apps.PingResult], outcome: qjump_sim.Outcome) -> Rows:
-    """A row of the table for each datagram, from what the applications give back, in their order."""
+    """Yield a row of the table for each datagram, from the applications' results, in their order."""
     for flow, result in zip(plan.flows, results, strict=True):
         gaps = stage.gaps(flow, flow[::-1])
         for number, latency in enumerate(result.latency.tolist(), 1):

@@ -44,7 +44,7 @@ def shown() -> object:
 
 ODD = {
     "epoch 1ms level 7 256": "largest",
-    "epoch 1ms level 7 9000 priomap 0 1 2 3 4 5 6 0 0 0 0 0 0 0 0 0": "No priority",
+    "epoch 1ms level 7 9000 priomap 0 1 2 3 4 5 6 0 0 0 0 0 0 0 0 0": "no priority is mapped",
     "epoch 1ms bytes 9000 level 7 factor 2 level 6 factor 1": "larger factor",
     "epoch 1ms bytes 9000 level 7 factor 2 level 3 factor 1": "larger factor than level 3",
 }

@@ -9,40 +9,40 @@ use std::thread;
 use crate::log::Log;
 use crate::options::Options;
 
-pub struct Ending {
+pub struct Shutdown {
     options: Options,
     log: Arc<Log>,
     /// Set by the first signal: the worker then tells the other processes, and all end after the
     /// same barrier.
-    asked: AtomicBool,
+    stop_requested: AtomicBool,
     measuring: AtomicBool,
-    begun: Mutex<()>,
+    ending_lock: Mutex<()>,
 }
 
-impl Ending {
+impl Shutdown {
     /// Handles SIGTERM, SIGINT and panics of threads. Call it before starting any other thread, so
     /// that all inherit the signal mask.
-    pub fn watch(options: Options, log: Arc<Log>) -> Arc<Ending> {
-        let ending = Arc::new(Ending {
+    pub fn watch(options: Options, log: Arc<Log>) -> Arc<Shutdown> {
+        let shutdown = Arc::new(Shutdown {
             options,
             log,
-            asked: AtomicBool::new(false),
+            stop_requested: AtomicBool::new(false),
             measuring: AtomicBool::new(false),
-            begun: Mutex::new(()),
+            ending_lock: Mutex::new(()),
         });
         let set = blocked_signals();
-        let signalled = Arc::clone(&ending);
+        let signalled = Arc::clone(&shutdown);
         thread::spawn(move || loop {
             let mut signal = 0;
             // SAFETY: both pointers are to values of this thread, and the set is initialised.
             unsafe { libc::sigwait(&set, &mut signal) };
-            if signalled.asked.swap(true, Ordering::Relaxed)
+            if signalled.stop_requested.swap(true, Ordering::Relaxed)
                 || !signalled.measuring.load(Ordering::Relaxed)
             {
                 signalled.end(true, None);
             }
         });
-        let broken = Arc::clone(&ending);
+        let broken = Arc::clone(&shutdown);
         // timely's threads panic when a connection is lost; without this hook the others would wait
         // for ever.
         std::panic::set_hook(Box::new(move |panic| {
@@ -51,16 +51,16 @@ impl Ending {
                 .downcast_ref::<String>()
                 .map(String::as_str)
                 .or(payload.downcast_ref::<&str>().copied());
-            let text = text.unwrap_or("a thread ended without a word");
+            let text = text.unwrap_or("a thread panicked without a message");
             match text.strip_prefix("timely communication error: ") {
                 Some(cause) => broken.failed(&format!(
-                    "a process is gone after {} barriers ({cause}): look why it ended",
+                    "a process is gone after {} barriers ({cause}): check why it ended",
                     broken.log.count()
                 )),
-                None => broken.failed(&format!("{text}: this is a fault in the program")),
+                None => broken.failed(&format!("{text}: this is a bug in barrier")),
             }
         }));
-        ending
+        shutdown
     }
 
     /// From now on the first signal ends all processes together, instead of this one at once.
@@ -68,8 +68,8 @@ impl Ending {
         self.measuring.store(true, Ordering::Relaxed);
     }
 
-    pub fn asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    pub fn stop_requested(&self) -> bool {
+        self.stop_requested.load(Ordering::Relaxed)
     }
 
     pub fn finished(&self) -> ! {
@@ -79,11 +79,11 @@ impl Ending {
     /// Reports a failure, unless a signal has asked this process to end: then a lost connection is
     /// expected.
     pub fn failed(&self, sentence: &str) -> ! {
-        self.end(true, (!self.asked()).then_some(sentence))
+        self.end(true, (!self.stop_requested()).then_some(sentence))
     }
 
     fn end(&self, early: bool, sentence: Option<&str>) -> ! {
-        let Ok(_begun) = self.begun.try_lock() else {
+        let Ok(_lock) = self.ending_lock.try_lock() else {
             loop {
                 thread::park(); // another thread is ending the process
             }

@@ -1,7 +1,11 @@
-"""Several runs' latencies in one picture: colours tell the arms apart, dashes the runs."""
+"""``compare --figure``: draw the latencies of several runs into one figure.
+
+Colours distinguish the arms, and dashes the runs.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,28 +20,28 @@ from qjump_mn.results.directory import RunDirectory
 
 ENDINGS = (".png", ".svg", ".pdf")
 DASHES: tuple[style.Dashes, ...] = ("-", (0, (4, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
-"""Of the first run and the others, again from the first after the last."""
+"""The dashes of the first run, the second and so on; after the last they start again."""
 
 
 def write(runs: Sequence[Run], path: Path) -> None:
-    """Draw the distribution functions of the arms that all runs have into the file ``path``.
+    """Draw the latency distributions of the arms that are in all runs into the file ``path``.
 
-    Raises :class:`UsageError` for an ending that is no picture's, for runs without such arms, and where the
-    file cannot be written.
+    Raises :class:`UsageError` for another ending than ``ENDINGS``, for runs without a common arm, and if
+    the file cannot be written.
     """
     if path.suffix not in ENDINGS:
         raise UsageError(f"{path} does not end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: name a picture")
     with style.applied():
-        figure = _drawn(runs)
+        figure = _draw(runs)
         try:
             figure.savefig(path, dpi=200)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
-def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
+def _draw(runs: Sequence[Run]) -> matplotlib.figure.Figure:
     first = runs[0].manifest.plan
-    looks, found = style.arm_looks(first), []
+    looks, all_curves = style.arm_looks(first), []
     for number, run in enumerate(runs):
         plan = run.manifest.plan
         for arm in plan.arms:
@@ -45,23 +49,24 @@ def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
             look = looks.get(arm.name)
             if curve is not None and look is not None and len(curve.pooled):
                 dashes = DASHES[number % len(DASHES)]
-                told = curve._replace(look=look._replace(dashes=dashes), unit=formatting.unit(first))
-                found.append((arm.name, f"{run.letter}  {told.label}", told))
-    everywhere = [one for one in found if sum(one[0] == other[0] for other in found) == len(runs)]
-    if not everywhere:
+                styled = curve._replace(look=look._replace(dashes=dashes), unit=formatting.unit(first))
+                all_curves.append((arm.name, f"{run.letter}  {styled.label}", styled))
+    counts = Counter(name for name, *_ in all_curves)
+    common = [entry for entry in all_curves if counts[entry[0]] == len(runs)]
+    if not common:
         raise UsageError("the runs have no latencies of the same arm: there is nothing to draw")
-    everywhere.sort(key=lambda one: list(looks).index(one[0]))
-    rows = len(everywhere)
+    common.sort(key=lambda entry: list(looks).index(entry[0]))
+    rows = len(common)
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.6 + 0.2 * rows), layout="constrained")
     panel = figure.subplots()
     panel.set_xscale("log")
     panel.set_xlim(
-        0.8 * min(float(curve.pooled[0]) for *_, curve in everywhere),
-        1.25 * max(float(curve.pooled[-1]) for *_, curve in everywhere),
+        0.8 * min(float(curve.pooled[0]) for *_, curve in common),
+        1.25 * max(float(curve.pooled[-1]) for *_, curve in common),
     )
     panel.set_ylim(0, 1.025)
     style.logarithmic(panel.xaxis, 1.0, 2.0, 5.0)
-    for index, (_, label, curve) in enumerate(everywhere):
+    for index, (_, label, curve) in enumerate(common):
         curves.draw_curve(panel, curve, index)
         panel.plot([], [], color=curve.look.colour, linestyle=curve.look.dashes, label=label)
     panel.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %"))

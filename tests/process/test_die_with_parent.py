@@ -1,4 +1,4 @@
-"""Programs on a leash die with their parent and stay on their core."""
+"""Wrapped programs die with their parent and stay on their core."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.errors import MachineError
-from qjump_mn.process import leash, processes
-from qjump_mn.process.leash import leashed
+from qjump_mn.process import die_with_parent, processes
+from qjump_mn.process.die_with_parent import wrap_command
 
 PARENT = """
 import subprocess
-from qjump_mn.process.leash import leashed
-child = subprocess.Popen(leashed(["sleep", "60"], {core}), start_new_session=True)
+from qjump_mn.process.die_with_parent import wrap_command
+child = subprocess.Popen(wrap_command(["sleep", "60"], {core}), start_new_session=True)
 print(child.pid, flush=True)
 child.wait()
 """
@@ -42,7 +42,7 @@ def test_child_dies_with_a_killed_parent(core: int | None) -> None:
 
 def test_nothing_starts_once_the_parent_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 4_194_303)
-    argv = leashed(["touch", str(tmp_path / "started")])
+    argv = wrap_command(["touch", str(tmp_path / "started")])
     assert subprocess.run(argv, check=False).returncode == 1
     assert not (tmp_path / "started").exists()
 
@@ -51,7 +51,7 @@ def test_core_is_the_only_one_and_wakeups_take_no_turn() -> None:
     core = max(os.sched_getaffinity(0))
     code = "import os; print(os.sched_getaffinity(0), os.sched_getscheduler(0) == os.SCHED_BATCH)"
     for number, expected in ((core, f"{{{core}}} True"), (None, f"{os.sched_getaffinity(0)} False")):
-        argv = leashed([sys.executable, "-c", code], number)
+        argv = wrap_command([sys.executable, "-c", code], number)
         assert subprocess.check_output(argv, text=True).strip() == expected
 
 
@@ -59,13 +59,13 @@ def test_arguments_and_environment_arrive_as_they_are() -> None:
     code = "import os, sys; print(sys.argv[1:], os.environ['WORD'])"
     words = ["-x", "", "a b", "$PPID", "--", "'"]
     said = subprocess.check_output(
-        leashed([sys.executable, "-c", code, *words]), text=True, env={"WORD": "*  *"}
+        wrap_command([sys.executable, "-c", code, *words]), text=True, env={"WORD": "*  *"}
     )
     assert said == f"{words} *  *\n"
 
 
 def test_missing_program_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leash, "_path", {"taskset": "/usr/bin/taskset"}.get)
-    assert leash.missing() == ["setpriv", "chrt"]
+    monkeypatch.setattr(die_with_parent, "_path", {"taskset": "/usr/bin/taskset"}.get)
+    assert die_with_parent.missing() == ["setpriv", "chrt"]
     with pytest.raises(MachineError, match=r"^setpriv is not installed: install util-linux$"):
-        leashed(["true"])
+        wrap_command(["true"])
