@@ -88,7 +88,7 @@ def test_pings_are_ours_on_fast_links_unless_asked_otherwise() -> None:
 
 def test_only_iputils_has_a_shortest_interval() -> None:
     emulated.check(fig3a(*GIGABIT))
-    with pytest.raises(UsageError, match=r'use that, or tool = "nsping"'):
+    with pytest.raises(UsageError, match=r'use that or more, or tool = "nsping"'):
         emulated.check(fig3a(*GIGABIT, 'workloads.ping.tool="iputils"'))
 
 
