@@ -1,11 +1,13 @@
-"""Debian trees: the toolbox, which holds the compilers and the programs of the guest, one in which
-its kernel is built, and others that tests need.
+"""Make and find the Debian trees that everything is built in.
 
-Results depend on the exact kernel, compiler and programs, so none of them comes from the host. Each
-tree is made of the packages of its lock (lock.py) by mmdebstrap; 0.9 GB here. Where a locked
-package can be had nowhere any more, or with ``newest``, the toolbox is made of what the mirror has
-now: that is another machine, kept under another key, which every run says. `qjump-mn machine lock`
-rewrites the locks.
+The toolbox has the compilers, and the programs of the guest. Another tree builds the guest's
+kernel, and tests use a few more. Nothing comes from the host, because results depend on the exact
+kernel, compiler and programs.
+
+mmdebstrap makes each tree from the packages of its lock (lock.py); the toolbox takes 0.9 GB. If a
+locked package is no longer available anywhere, or with ``newest``, the toolbox is made from the
+mirror's current packages. That is another machine under another key, and every run says so.
+`qjump-mn machine lock` rewrites the locks.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_s
 
 
 def toolbox(progress: Progress = lambda line: None) -> Tree:
-    """The toolbox, from the cache or made now: the locked one, else one of what the mirror has.
+    """Return the toolbox, made now if there is none: from its lock, else from the mirror's
+    packages.
 
     Raises MachineError with what making it needs.
     """
@@ -65,7 +68,7 @@ def toolbox(progress: Progress = lambda line: None) -> Tree:
 
 
 def found() -> Tree | None:
-    """The toolbox in the cache, the locked one if both are there."""
+    """Return the toolbox in the cache, or None; the locked one if there are both."""
     lock = locks.read(NAME)
     for key in (_key(lock), _key_of_newest(lock)):
         if path := cache.find("toolbox", key):
@@ -74,24 +77,25 @@ def found() -> Tree | None:
 
 
 def newest(progress: Progress = lambda line: None) -> Tree:
-    """A toolbox of what the mirror has now. Raises as :func:`toolbox` does."""
+    """Return a toolbox of the mirror's current packages. Raises as :func:`toolbox` does."""
     lock = locks.read(NAME)
     return Tree(_kept(lock, _key_of_newest(lock), make_tree.newest, progress))
 
 
 def made(name: str, progress: Progress = lambda line: None) -> Tree:
-    """The tree of a lock, from the cache or made now. Raises GoneError where its packages can be
-    had nowhere, and as :func:`toolbox` does."""
+    """Return the tree of a lock, made now if there is none.
+
+    Raises GoneError if its packages are not available anywhere, and as :func:`toolbox` does.
+    """
     lock = locks.read(name)
     return Tree(_kept(lock, _key(lock), make_tree.locked, progress))
 
 
 def style_tools(progress: Progress = lambda line: None) -> Tree:
-    """A tree with what judges sources and manual pages: the kernel's scripts/checkpatch.pl, at its
-    top, and groff; for tests.
+    """Return a tree with the tools for style tests: groff, and at its top the kernel's
+    checkpatch.pl.
 
-    Its packages are unpacked and not installed: programs run by `Tree.program`. Raises as
-    :func:`made` does.
+    Its packages are unpacked but not installed, so use `Tree.program`. Raises as :func:`made` does.
     """
     lock, scripts = locks.read("style"), kernel_source(_CHECKPATCH, progress)
 
@@ -103,8 +107,10 @@ def style_tools(progress: Progress = lambda line: None) -> Tree:
 
 
 def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) -> Path:
-    """A folder with these files of the source of the guest's kernel, for tests; 150 MB are fetched
-    for it once. Raises as :func:`made` does."""
+    """Return a folder with files of the guest kernel's source, for tests.
+
+    150 MB are downloaded once. Raises as :func:`made` does.
+    """
     lock = locks.read("source")
 
     def build(folder: Path) -> None:
@@ -124,8 +130,7 @@ def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) 
 
 
 def differences(tree: Tree) -> list[str]:
-    """How the tree differs from the toolbox's lock, a sentence for each package; empty when it is
-    the reference."""
+    """Return a sentence for each package that differs from the toolbox's lock."""
     locked = {one.package.name: one.package.version for one in locks.read(NAME).have}
     built = {package.name: package.version for package in tree.packages}
     sentences = []
@@ -140,7 +145,7 @@ def differences(tree: Tree) -> list[str]:
 
 
 def summary(differences: Sequence[str]) -> str:
-    """Differences in a few words."""
+    """Return the first difference, and how many more there are."""
     more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
     return f"{differences[0]}{more}"
 

@@ -1,5 +1,4 @@
-"""What only the machine for arm64 hosts has: the simulator for them, compiled here, and the machine
-around guests (outer_machine.py)."""
+"""Build what only the machine file for arm64 hosts has: their simulator and the outer machine."""
 
 from __future__ import annotations
 
@@ -27,19 +26,21 @@ mv $module out/qjump_sim/_native.abi3.so
 
 
 def simulator_package(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder from which Python on arm64 imports `qjump_sim`, from the cache or built now.
-    Raises MachineError as the toolbox does, and with the compiler's words."""
+    """Return the folder from which Python on arm64 imports `qjump_sim`, built now if there is none.
+
+    Raises MachineError as the toolbox does, or with the compiler's output.
+    """
     return build.built(toolbox.made(COMPILER, progress), "the simulator for arm64", recipe(), progress)
 
 
 def recipe() -> Recipe:
-    """How the simulator is built, of the same sources."""
+    """Return how the simulator is cross-compiled, from the same sources."""
     same = simulator.recipe()
     return Recipe(same.source, _MODULE, same.patterns, takes=same.takes)
 
 
 def made_of() -> dict[str, str]:
-    """The hashes of what both are made of, beside the machine's own sources."""
+    """Return a hash of each input that x86-64's machine does not have, by name."""
     compiler = cache.hash_of(locks.read(COMPILER).identity)
     own = {f"the lock {COMPILER}": compiler, "the simulator for arm64": cache.hash_of(_MODULE)}
     return own | outer_machine.made_of()

@@ -1,10 +1,8 @@
-"""The machine as a computer: a Debian 12 on a bootable disk, with the checkout in it, the Python
-environment, and the machine file. It is a box of Vagrant for libvirt; its `box.img` boots in any
-QEMU.
+"""Make the machine as a whole computer: a bootable Debian 12 with the checkout and all it needs.
 
-It is made of the packages of the lock `box`, and then asks for nothing: no package, no index, no
-network. Its key lies in it, as in every box; each computer makes its sshd's keys when it first
-boots.
+It is a Vagrant box for libvirt, and its `box.img` boots in any QEMU. It comes from the packages of
+the lock `box`, has the Python environment and the machine file, and needs no network. Its ssh key
+is public, as in every box; each computer makes its sshd keys at its first boot.
 """
 
 from __future__ import annotations
@@ -60,8 +58,10 @@ rm -r /tmp/first
 
 
 def made(machine: Callable[[Path], None], progress: Callable[[str], None]) -> Path:
-    """The box's file, from the cache or made now. ``machine`` writes the machine file. Raises
-    MachineError where it cannot be made."""
+    """Return the box's file, made now if there is none; ``machine`` writes the machine file.
+
+    Raises MachineError if it cannot be made.
+    """
     tree = toolbox.made(LOCK, progress)
     sources = (f"{name} {cache.hash_of_file(path)}" for name, path in checkout.files().items())
     key = cache.hash_of(tree.packages_sha256, *sources)
@@ -97,7 +97,7 @@ def _write(
 
 
 def pack(folder: Path, vagrantfile: str, size_gib: int, target: Path, *more: str) -> None:
-    """Write a box for libvirt of the disk in the folder, and of ``more`` files there."""
+    """Write a libvirt box from the disk in the folder and ``more`` files there."""
     facts = {"provider": "libvirt", "format": "qcow2", "virtual_size": size_gib}
     (folder / "metadata.json").write_text(json.dumps(facts))
     (folder / "Vagrantfile").write_text(vagrantfile)
@@ -113,8 +113,10 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _download(tree: Tree, folder: Path) -> None:
-    """Download the wheels of the tree's Python, by its own pip, which finds what this host's does.
-    Raises MachineError where one cannot be had."""
+    """Download the wheels for the tree's Python with its own pip and this host's pip settings.
+
+    Raises MachineError if one is not available.
+    """
     (pip,) = (tree.root / "usr/share/python-wheels").glob("pip-*.whl")
     (python,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
     argv = tree.program(f"usr/bin/{python.name}", str(pip / "pip"))

@@ -1,7 +1,7 @@
-"""What is compiled, in trees and into the cache: for the guest tc plugins and programs; and whatever `built`
-is told.
+"""Compile recipes in a tree, and keep the results in the cache.
 
-Each is kept under the hash of its sources and of the toolbox. The checkout is only read.
+The guest needs tc's plugins and the native programs; tests use recipes of their own. A result's key
+is the hash of its sources and of the toolbox. The checkout is only read.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _PROGRAM = "make --no-print-directory -C {name} install DESTDIR=/build/out PREFI
 
 @dataclass(frozen=True)
 class Recipe:
-    """How something is built: a shell script, run in a copy of the files below ``source`` that match, leaves
-    it in the folder `out`."""
+    """A shell script that builds sources: it runs in a copy of the files below ``source`` that
+    match, and leaves its result in the folder `out`."""
 
     source: Path
     script: str
@@ -45,7 +45,7 @@ class Recipe:
     """How long it takes, in words, where that is more than some seconds."""
 
     def sources(self) -> list[Path]:
-        """The files. Raises MachineError when there are none."""
+        """Return the files. Raises MachineError if there are none."""
         files = {
             path
             for part in self.parts
@@ -59,17 +59,17 @@ class Recipe:
 
 
 def guest_programs() -> dict[str, Recipe]:
-    """How everything is built that the guest has beside packages, by name."""
+    """Return the recipes of everything in the guest that is not from packages, by name."""
     return {_TC: Recipe(folder("kmod-patches"), _PLUGINS)} | {name: program(name) for name in _native()}
 
 
 def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """The plugins that teach tc our qdiscs, by their names in the guest."""
+    """Return tc's plugins for our qdiscs, by their names in the guest."""
     return dropped_in(built(tree, _TC, guest_programs()[_TC], progress))
 
 
 def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """What the folders below native/ with a Makefile install, by the names in the guest."""
+    """Return what the folders of native/ with a Makefile install, by the names in the guest."""
     nodes: dict[str, Node] = {}
     for name in _native():
         nodes |= dropped_in(native_program(tree, name, progress))
@@ -77,7 +77,7 @@ def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: N
 
 
 def native_program(tree: Tree, name: str, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder into which native/`name` is installed, as if it were /."""
+    """Return the folder into which native/`name` is installed, as if it were /."""
     return built(tree, name, program(name), progress)
 
 
@@ -86,8 +86,7 @@ def _native() -> list[str]:
 
 
 def program(name: str) -> Recipe:
-    """How native/`name` is built: beside it lie the folders of native/ that have no Makefile, which programs
-    share."""
+    """Return the recipe of native/`name`; folders without a Makefile lie beside every program."""
     native = folder("native")
     shared = sorted(
         path.name for path in native.iterdir() if path.is_dir() and not (path / "Makefile").exists()
@@ -96,7 +95,7 @@ def program(name: str) -> Recipe:
 
 
 def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """What `compiled` makes of a recipe, from the cache or made now."""
+    """Return the result of a recipe, built now if there is none."""
     takes = f", {recipe.takes}" if recipe.takes else ""
 
     def build(target: Path) -> None:
@@ -110,13 +109,13 @@ def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None]
 
 
 def key_of(tree: Tree, recipe: Recipe) -> str:
-    """The hash of all that `compiled` makes a folder of, to the byte: compiler, sources and script."""
+    """Return the hash of every byte that decides the result: compiler, sources and script."""
     contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_file(path)}" for path in recipe.sources()]
     return cache.hash_of(tree.packages_sha256, recipe.source.name, recipe.script, *contents)
 
 
 def identity_of(recipe: Recipe) -> str:
-    """What stands for what is built, in the machine's identity: script and sources, but not their prose."""
+    """Return the recipe's part of the machine's identity: script and sources, without their prose."""
     contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_code(path)}" for path in recipe.sources()]
     return cache.hash_of(recipe.source.name, recipe.script, *contents)
 
@@ -124,10 +123,10 @@ def identity_of(recipe: Recipe) -> str:
 def compiled(
     tree: Tree, recipe: Recipe, target: Path, progress: Callable[[str], None] = lambda line: None
 ) -> None:
-    """Follow a recipe in a tree; what it makes becomes the folder `target`. Raises MachineError with the
-    script's last lines.
+    """Run a recipe in a tree, and move its result to the new folder `target`.
 
-    If there is a Cargo.lock among the sources, cargo finds its crates without a network.
+    If there is a Cargo.lock among the sources, cargo finds its crates without a network. Raises
+    MachineError with the script's last lines.
     """
     lock = next((path for path in recipe.sources() if path.name == crates.LOCK), None)
     fetched = crates.fetched(tree, lock.parent, progress) if lock else None
@@ -143,10 +142,7 @@ def compiled(
 
 
 def folder(name: str) -> Path:
-    """A folder of the checkout.
-
-    In a checkout the sources lie beside the package, once installed in it.
-    """
+    """Return a folder of sources: beside the package in a checkout, in the package once installed."""
     package = Path(qjump_mn.__file__).parent
     return next(
         (base / name for base in (package.parent, package) if (base / name).is_dir()), package.parent / name

@@ -1,4 +1,4 @@
-"""The checkout's own files, for a copy of it on another computer."""
+"""List and copy the checkout's own files, for use on another computer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from qjump_mn.toolbox.tree import host_program
 
 
 def files() -> dict[str, Path]:
-    """What git would commit of the checkout, by name, but for a machine file and wheels that lie in
-    it. Raises MachineError where there is no git or no repository."""
+    """Return the files that git would commit, by name, without machine files and wheels.
+
+    Raises MachineError if there is no git or no repository.
+    """
     root = environment.CHECKOUT
     ignored = [f"--exclude={pattern}" for pattern in (machines.BESIDE, installation.WHEELS)]
     argv = [host_program("git"), "-C", str(root), "ls-files", "-coz", "--exclude-standard", *ignored]
@@ -25,7 +27,7 @@ def files() -> dict[str, Path]:
 
 
 def copy(folder: Path) -> None:
-    """Put them into the folder. Raises as :func:`files` does."""
+    """Copy the files into the folder. Raises as :func:`files` does."""
     for name, path in files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / name)

@@ -1,8 +1,8 @@
-"""Archives in the kernel's initramfs format ("newc"), the same bytes for the same content.
+"""Write initramfs archives ("newc" format): the same content gives the same bytes.
 
-Names are sorted, times, owners, inode and device numbers are fixed. Format:
-Documentation/driver-api/early-userspace/ buffer-format.rst in the kernel's source. Segments may be
-concatenated; of two entries with one name the later one wins.
+Names are sorted; times, owners, inode and device numbers are fixed. The format is in the kernel's
+Documentation/driver-api/early-userspace/buffer-format.rst. Archives may be concatenated; the later
+of two entries with one name wins.
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ _TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True)
 class Node:
-    """One name in the archive: `content` is a file's data (or the file holding it), a link's target, or None
-    for a folder."""
+    """An entry of an archive: `content` is a file's data or path, a link's target, or None for a
+    folder."""
 
     mode: int
     content: bytes | Path | None = None
 
     @classmethod
     def folder(cls, mode: int = 0o755) -> Node:
-        """A folder."""
+        """Return a folder."""
         return cls(stat.S_IFDIR | mode)
 
     @classmethod
     def file(cls, content: bytes | Path, mode: int = 0o644) -> Node:
-        """A regular file, from bytes or from a file read when the archive is written."""
+        """Return a regular file, from bytes or from a file that is read when the archive is
+        written."""
         return cls(stat.S_IFREG | mode, content)
 
     @classmethod
     def link(cls, target: str) -> Node:
-        """A symbolic link."""
+        """Return a symbolic link."""
         return cls(stat.S_IFLNK | 0o777, target.encode())
 
 
 def archive(nodes: dict[str, Node]) -> Iterator[bytes]:
-    """The archive's bytes, in pieces. Names are relative, without a leading slash; folders on the way are
+    """Yield the archive's bytes. Names are relative, without a leading slash; parent folders are
     added."""
     everything = {**{parent: Node.folder() for parent in _parents(nodes)}, **nodes}
     # A folder sorts before what is in it, for its name is a prefix; the kernel needs that order.

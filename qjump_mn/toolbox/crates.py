@@ -1,8 +1,6 @@
-"""The crates that a Rust program of ours is built of: fetched once, by the lock of the program,
-then built without a network.
+"""Fetch the crates that our Rust programs need once, so that cargo builds without a network.
 
-Cargo checks each crate against the checksum in Cargo.lock, so that what arrives is what was locked
-or nothing.
+Cargo compares each crate with the checksum in Cargo.lock.
 """
 
 from __future__ import annotations
@@ -35,10 +33,9 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", 
 
 
 def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """A folder for cargo's CARGO_HOME with the crates of `source`/Cargo.lock, a package's or a
-    workspace's, from the cache or fetched now.
+    """Return a CARGO_HOME with the crates of `source`/Cargo.lock, fetched now if there is none.
 
-    Raises MachineError when they cannot be fetched.
+    Raises MachineError if they cannot be fetched.
     """
 
     def build(folder: Path) -> None:

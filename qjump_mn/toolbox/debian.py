@@ -1,8 +1,7 @@
-"""The Debian packages of the kernel modules and of tc's plugins: `qjump-mn machine package
-[FOLDER]` puts them into the folder.
+"""Build the Debian packages of the kernel modules and tc plugins (`qjump-mn machine package`).
 
-What is in them says kmod-patches/debian. They are built in a tree of their own, not in the toolbox,
-whose packages are the image's identity.
+kmod-patches/debian describes them. They are built in a tree of their own, because the toolbox's
+packages are part of the machine's identity.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ mv ../*.deb ../out
 
 
 def packages(progress: Callable[[str], None] = lambda line: None) -> list[Path]:
-    """The packages, from the cache or built now: qjump-dkms, then qjump-tc.
+    """Return the packages qjump-dkms and qjump-tc, built now if there are none.
 
-    Raises MachineError with what building them needs or the last lines of what failed.
+    Raises MachineError with what building needs, or with the last lines of what failed.
     """
     recipe = _recipe(build.folder("kmod-patches"))
     return sorted(build.built(tree(progress), "the Debian packages", recipe, progress).glob("*.deb"))
@@ -50,12 +49,14 @@ def _recipe(source: Path) -> build.Recipe:
 def packages_of(
     source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None
 ) -> list[Path]:
-    """The packages of another copy of kmod-patches, built now, in a new folder. The same sources
-    and tree give the same bytes."""
+    """Build the packages of another copy of kmod-patches into a new folder.
+
+    The same sources and tree give the same bytes.
+    """
     build.compiled(tree(progress), _recipe(source), folder)
     return sorted(folder.glob("*.deb"))
 
 
 def tree(progress: Callable[[str], None] = lambda line: None) -> toolbox.Tree:
-    """Where the packages are built. Raises as `toolbox.made` does."""
+    """Return the tree that they are built in. Raises as `toolbox.made` does."""
     return toolbox.made(_LOCK, progress)

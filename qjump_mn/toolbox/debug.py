@@ -1,8 +1,7 @@
-"""The debug kernels: Debian's source, built with what finds memory errors, leaks and wrong locking,
-and once more with what finds data races; see docs/debug-kernel.md.
+"""Build debug kernels, for tests of the kernel modules (docs/debug-kernel.md).
 
-For tests of the kernel modules only. Their instructions cost several times those of the kernel that
-is measured, so no time they show is a result.
+One finds memory errors, leaks and wrong locking, another data races. Their code takes several times
+as many instructions, so times measured on them are not results.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ done
 
 
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
-    """A tree with one of the debug kernels and what modules for it are built with, from the cache
-    or built now. Raises as `toolbox` does."""
+    """Return a tree with a debug kernel and what builds modules for it. Raises as `toolbox` does."""
     config = b"".join(path.read_bytes() for path in CONFIGS[suite])
     lock = locks.read(SUITE)
     key = cache.hash_of(config, _BUILD, lock.identity)

@@ -1,5 +1,7 @@
-"""A disk from which a computer boots a tree, made without loop devices and mounts: mke2fs copies
-the tree into its file system, and GRUB's two images are put before it."""
+"""Make a bootable disk from a tree, without loop devices and mounts.
+
+mke2fs copies the tree into a file system, and GRUB's two images are put before it.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,10 @@ update-initramfs -c -k all
 
 
 def install(system: Tree, name: str, public_key: str) -> None:
-    """Give a tree what an installed system has: a user, a network and a boot loader's menu.
-    ``name`` is the computer's. Raises MachineError with what failed."""
+    """Give a tree a user, a network and a boot menu; ``name`` is the computer's name.
+
+    Raises MachineError with what failed.
+    """
     release = system.kernel_release
     files = {
         "etc/hostname": f"{name}\n",
@@ -84,7 +88,7 @@ def install(system: Tree, name: str, public_key: str) -> None:
 
 
 def put(system: Tree, files: dict[str, str]) -> None:
-    """Write these files of a tree, by their names in it."""
+    """Write files of a tree, by their names in it."""
     for name, text in files.items():
         path = system.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,8 +97,10 @@ def put(system: Tree, files: dict[str, str]) -> None:
 
 
 def write(tools: Tree, system: Tree, image: Path, size_gib: int) -> None:
-    """Write a disk in the format qcow2 with the system on its only partition, by the programs of
-    the tree ``tools``: mke2fs, grub-mkimage, qemu-img. Raises MachineError with what failed."""
+    """Write a qcow2 disk whose only partition has the system.
+
+    The tree ``tools`` has mke2fs, grub-mkimage and qemu-img. Raises MachineError with what failed.
+    """
     shutil.copytree(tools.root / _GRUB, system.root / "boot/grub/i386-pc")
     disk, core, grub = image.with_suffix(".raw"), image.with_suffix(".core"), tools.root / _GRUB
     with disk.open("wb") as file:

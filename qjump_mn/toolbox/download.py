@@ -1,7 +1,7 @@
-"""Files from the network: had, or given up where nothing comes any more.
+"""Download files, and give up on hosts that hang.
 
-A mirror that is gone refuses. One that hangs takes connections and is silent, or sends a byte now
-and then: who waits for it with each of hundreds of files waits for hours.
+A dead mirror refuses connections. A hanging one accepts them and sends nothing, or a byte now and
+then, which would cost hours over hundreds of files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ _NOT_THERE = (400, 403, 404, 410)
 
 
 class FetchError(Exception):
-    """The other side has no file for us: ``is_final`` where asking again is of no use,
-    ``was_silent`` where it kept us waiting."""
+    """The server has no file for us: ``is_final`` if a retry is useless, ``was_silent`` if it hung."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error) or type(error).__name__)
@@ -43,7 +42,7 @@ class FetchError(Exception):
 
 
 def chunks(address: str, most_bytes: int) -> Iterator[bytes]:
-    """What is at the address, and no more than ``most_bytes`` of it. Raises FetchError."""
+    """Yield the content at an address, ``most_bytes`` at most. Raises FetchError."""
     try:
         with urllib.request.urlopen(address, timeout=SILENT_S) as answer:
             since, came, left = time.monotonic(), 0, most_bytes
@@ -62,17 +61,17 @@ def chunks(address: str, most_bytes: int) -> Iterator[bytes]:
 
 
 class Silence:
-    """Which hosts keep everybody waiting, for threads that ask them at once."""
+    """Which hosts hang, shared by threads that download from them at once."""
 
     def __init__(self) -> None:
         self._lock, self._waits = threading.Lock(), Counter[str]()
 
     def keeps(self, address: str) -> bool:
-        """Whether the host of the address is not asked any more."""
+        """Return whether the address's host was given up."""
         return self._waits[host(address)] >= AT_ONCE
 
     def note(self, address: str, *, was_silent: bool) -> bool:
-        """Count how a request ended; whether the host is given up for that."""
+        """Count the result of a request, and give up the host after too many that hung."""
         with self._lock:
             waits = self._waits[host(address)] + 1 if was_silent else 0
             self._waits[host(address)] = waits
@@ -80,5 +79,5 @@ class Silence:
 
 
 def host(address: str) -> str:
-    """Whom an address asks; "" for a file of this machine."""
+    """Return the host of an address; "" for a local file."""
     return urllib.parse.urlsplit(address).netloc

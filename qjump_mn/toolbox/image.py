@@ -1,5 +1,5 @@
-"""The guest's initramfs: a base from the toolbox (slow, seldom) and an overlay of our own files (fast,
-often)."""
+"""Write the guest's initramfs: a base from packages (slow, rarely changed) and an overlay of our
+files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OWN = {
 
 
 def base(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The file `base.cpio`, made from a tree."""
+    """Return the file `base.cpio` of a tree."""
 
     def build(folder: Path) -> None:
         progress("building the base of the guest's image, about 20 s")
@@ -66,7 +66,7 @@ def base(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> Pat
 def initramfs(
     tree: Tree, overlay: Mapping[str, Node], progress: Callable[[str], None] = lambda line: None
 ) -> Path:
-    """The file `initrd`: the base, and the overlay, whose names are relative to / and win over the base's."""
+    """Return the file `initrd`: the base, then the overlay, whose names win over the base's."""
     foundation = base(tree, progress)
 
     def build(folder: Path) -> None:
@@ -87,8 +87,8 @@ def initramfs(
 
 
 def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
-    """A Python package below the folder `target`, with its bytecode, which the guest would else make at every
-    start."""
+    """Return a Python package below the folder `target`, with bytecode, so that the guest need not
+    compile."""
     nodes: dict[str, Node] = {}
     with temp_dirs.folder() as top:
         home = Path(top, target, package.name)
@@ -103,9 +103,9 @@ def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
 
 
 def _compile(tree: Tree, folder: Path, top: Path) -> None:
-    """Write bytecode beside every Python file in `folder`; it names its sources as if `top` were /.
+    """Write bytecode for every Python file in `folder`, with source names as if `top` were /.
 
-    It is never checked against its source, for the times in an initramfs say nothing.
+    It is never checked against its source, because an initramfs has no useful times.
     """
     pythons = (tree.root / "usr/bin").glob("python3.*")
     interpreter = next(

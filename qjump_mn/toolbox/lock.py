@@ -1,12 +1,11 @@
-"""A lock: all Debian packages that a tree is made of, each by the hash of its file.
+"""Read and write locks: the Debian packages that a tree is made of, each with its file's hash.
 
-A file of locks/ has one word and its value a line: `suite`, the release; `variant`, mmdebstrap's
-(`extract` installs nothing), or `source` for a source package (sources.py); `architecture`,
-Debian's word for the processor, amd64 if there is none (`amd64,arm64`: packages of both, run on the
-first); `time`, when a mirror had all of it, as the archive of old packages writes times; `ask`, a
-package that is wanted; `have`, one that is there then: name, version, architecture, bytes and
-SHA-256 of its file, and the file's path, of which the first folder says which of Debian's archives
-it is from.
+A file of locks/ has a keyword and its value in each line: `suite`, the release; `variant`,
+mmdebstrap's (`extract` installs nothing), or `source` for a source package (sources.py);
+`architecture`, in Debian's words, amd64 by default (`amd64,arm64`: packages of both, run on the
+first); `time`, when a mirror had all of it, in the form of the archive of old packages; `ask`, a
+wanted package; `have`, a package that this brings: name, version, architecture, bytes and SHA-256
+of its file, and the file's path, whose first folder names the Debian archive.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Locked:
-    """A locked package and its file: `size_bytes` long, with the hash `sha256`, at `path` of the
+    """A locked package and its file: `size_bytes`, the hash `sha256`, and its `path` in the
     archives."""
 
     package: Package
@@ -45,18 +44,18 @@ class Locked:
 
     @property
     def archive(self) -> str:
-        """Which of Debian's archives it is from: "debian" or "debian-security"."""
+        """The Debian archive it is from: "debian" or "debian-security"."""
         return self.path.partition("/")[0]
 
     @property
     def in_archive(self) -> str:
-        """Its path there."""
+        """Its path in that archive."""
         return self.path.partition("/")[2]
 
 
 @dataclass(frozen=True)
 class Lock:
-    """What a file of locks/ says."""
+    """The content of a file of locks/."""
 
     name: str
     suite: str
@@ -68,19 +67,18 @@ class Lock:
 
     @property
     def day(self) -> str:
-        """When a mirror had all of it, such as 2026-11-23."""
+        """The day on which a mirror had all of it, such as 2026-11-23."""
         return f"{self.time[:4]}-{self.time[4:6]}-{self.time[6:8]}"
 
     @property
     def identity(self) -> str:
-        """Of what is made of it, whatever the time at which a mirror had it. The files are of one
-        architecture each."""
+        """What decides a tree made from it, without the time. All files are of one architecture."""
         have = (f"{one.package.name} {one.package.version} {one.sha256}" for one in self.have)
         return "\n".join((self.suite, self.variant, *self.ask, *have))
 
     @property
     def text(self) -> str:
-        """The file."""
+        """The file's text."""
         lines = [f"suite {self.suite}", f"variant {self.variant}", f"time {self.time}"]
         if self.architecture != AMD64:
             lines.insert(2, f"architecture {self.architecture}")
@@ -92,17 +90,17 @@ class Lock:
 
 
 def names() -> list[str]:
-    """The names of all locks."""
+    """Return the names of all locks."""
     return sorted(path.stem for path in FOLDER.glob("*.lock"))
 
 
 def path_of(name: str) -> Path:
-    """Where a lock lies."""
+    """Return the path of a lock."""
     return FOLDER / f"{name}.lock"
 
 
 def read(name: str) -> Lock:
-    """The lock of that name. Raises MachineError for a line that is none of a lock's."""
+    """Return the lock of that name. Raises MachineError for a line that is not valid."""
     path = path_of(name)
     single = {"suite": "", "variant": "minbase", "architecture": AMD64, "time": ""}
     ask: list[str] = []
@@ -126,12 +124,12 @@ def read(name: str) -> Lock:
 
 
 def versions(lock: Lock) -> dict[str, str]:
-    """The version of each package of a lock, by the package's name."""
+    """Return the version of each package of a lock, by name."""
     return {one.package.name: one.package.version for one in lock.have}
 
 
 def _is_file(size: str, sha256: str, place: str) -> bool:
-    """Whether these name a file below an archive, and none elsewhere."""
+    """Return whether the words name a file below an archive, and no other place."""
     is_below = re.fullmatch(
         r"[a-z-]+(/[A-Za-z0-9_.+~%:-]+)+\.(deb|tar\.xz)", place
     ) and ".." not in place.split("/")

@@ -1,9 +1,9 @@
-"""The machine as one file: kernel, initramfs and simulator; for arm64 the machine around guests,
+"""Pack and unpack the machine file: kernel, initramfs and simulator; for arm64 the outer machine
 too.
 
-It is a tar archive, compressed by the toolbox's own xz, whose members stand in the order of their
-names and have neither times nor owners: the same machine is the same file, bit for bit.
-`machine.json` comes first and has the hash of every other member.
+It is a tar archive, compressed by the toolbox's xz, with members sorted by name and without times
+or owners, so the same machine gives the same bytes. `machine.json` comes first and has the hash of
+every other member.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ with lzma.open(sys.stdout.buffer, "w") as file:
 
 
 class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is said of a machine in itself: Debian's ``packages``, name=version, that it is made of,
-    and the SHA-256 of each of its ``files``; ``release`` is the kernel's."""
+    """What a machine file says about itself: Debian's ``packages`` (name=version), the SHA-256 of
+    each of its ``files``, and the kernel's ``release``."""
 
     packages: list[str]
     packages_sha256: str
@@ -48,8 +48,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def parts(kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None) -> dict[str, Path]:
-    """The files of a machine by the names of its members; ``outer`` is the folder of the machine
-    around its guests, where that is needed."""
+    """Return the files of a machine, by member name; ``outer`` is the outer machine's folder, if
+    needed."""
     found = {KERNEL: kernel, INITRD: initrd}
     if outer:
         found |= {f"{OUTER}/{name}": outer / name for name in (KERNEL, INITRD)}
@@ -60,7 +60,7 @@ def parts(kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None
 
 
 def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> None:
-    """Write the machine file of these parts. Raises MachineError where it cannot be written."""
+    """Write the machine file. Raises MachineError if it cannot be written."""
     (interpreter,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
     argv = tree.program(f"usr/bin/{interpreter.name}", "-I", "-S", "-c", _COMPRESS)
     environment = {"PYTHONHOME": str(tree.root / "usr")}
@@ -81,8 +81,7 @@ def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> 
 
 
 def _archive(found: Mapping[str, Path], facts: Facts, file: IO[bytes]) -> None:
-    """Write the parts, and what is said of them, as a tar archive: the same bytes for the same
-    parts."""
+    """Write parts and facts as a tar archive: the same parts give the same bytes."""
     with tarfile.open(fileobj=file, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
         text = msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=1)
         archive.addfile(_member(FACTS, len(text)), io.BytesIO(text))
@@ -94,9 +93,11 @@ def _archive(found: Mapping[str, Path], facts: Facts, file: IO[bytes]) -> None:
 
 
 def unpack(path: Path, folder: Path) -> Facts:
-    """Unpack a machine file into an empty folder; what it says of itself. Raises MachineError where
-    it is none, is cut short or has members that it must not have, and OSError where it cannot be
-    written."""
+    """Unpack a machine file into an empty folder, and return its facts.
+
+    Raises MachineError if it is not a machine file, is truncated or has unexpected members, and
+    OSError if it cannot be written.
+    """
     facts = None
     try:
         with lzma.open(path) as file, tarfile.open(fileobj=cast(IO[bytes], file), mode="r|") as archive:
@@ -122,7 +123,7 @@ def unpack(path: Path, folder: Path) -> Facts:
 
 
 def damaged(folder: Path, facts: Facts) -> list[str]:
-    """How an unpacked machine differs from what is said of it, a sentence for each file."""
+    """Return a sentence for each file of an unpacked machine that differs from its facts."""
     sentences = []
     for name, sha256 in sorted(facts.files.items()):
         path = folder / name

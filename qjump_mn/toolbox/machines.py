@@ -1,9 +1,8 @@
-"""The reference machine by its name, which is the hash of its file; and where that may come from.
+"""Find the reference machine, which machine.lock names, and take it from a file or an address.
 
-There is a file for each processor that a host may have, of which the simulator is for that one.
-machine.lock says their names, what Debian's packages and our sources were when they were made, and
-where a file may be had. Where these are otherwise now, the machine is another one, and is made of
-packages.
+There is a file for each kind of host, because the simulator in it is compiled for that processor.
+machine.lock has the files' hashes, the hash of each input they were made from, and addresses. If an
+input is different now, this checkout has another machine, which is built from packages.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ Progress = Callable[[str], None]
 
 
 class LockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The file for one kind of host: ``made_of`` has the hashes of what it alone is made of,
-    ``places`` are addresses of it."""
+    """The file for one kind of host: ``made_of`` has hashes of inputs that only it has, ``places``
+    addresses of it."""
 
     sha256: str
     size_bytes: int
@@ -57,11 +56,10 @@ class LockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``files`` are by the processors of hosts; ``made_of`` has a hash of each part, as
-    :func:`made_of` does.
+    """The content of machine.lock: ``files`` by the host's processor; ``made_of`` as
+    :func:`made_of` returns it.
 
-    ``image`` stands for the machine in a run: the same on every host, and when it is made of
-    packages.
+    ``image`` identifies the machine in a run: the same on every host, also if built from packages.
     """
 
     files: dict[str, LockedFile]
@@ -70,19 +68,19 @@ class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def sha256(self) -> str:
-        """Of the file for this host; a word that is no hash if there is none."""
+        """The hash of this host's file; "none" if there is no such file."""
         file = self.files.get(processors.here())
         return file.sha256 if file else "none"
 
     @property
     def size_bytes(self) -> int:
-        """Of the file for this host, 0 if there is none."""
+        """The size of this host's file; 0 if there is no such file."""
         file = self.files.get(processors.here())
         return file.size_bytes if file else 0
 
 
 def read() -> MachineLock:
-    """What machine.lock says. Raises MachineError where it cannot be read."""
+    """Return the content of machine.lock. Raises MachineError if it cannot be read."""
     try:
         return msgspec.json.decode(LOCK.read_bytes(), type=MachineLock)
     except (OSError, msgspec.MsgspecError) as error:
@@ -90,8 +88,11 @@ def read() -> MachineLock:
 
 
 def made_of() -> dict[str, str]:
-    """The hashes of what a machine is made of now. Words about it do not count, nor how our code
-    makes it: what that makes is in the identity of the image."""
+    """Return a hash of each input of the machine, by name, without the inputs' prose.
+
+    The code that builds from these inputs does not count, because the image's identity has what it
+    makes.
+    """
     locked = {what: cache.hash_of(locks.read(lock).identity) for what, lock in _LOCKS.items()}
     return (
         locked
@@ -105,8 +106,7 @@ def made_of() -> dict[str, str]:
 
 
 def differences(lock: MachineLock) -> list[str]:
-    """What the checkout's machine, for this host, is made of otherwise than the reference, by
-    name."""
+    """Return the names of this host's inputs that differ from the reference machine's."""
     now, then = made_of(), lock.made_of
     if processors.here() == processors.AARCH64.name and (file := lock.files.get(processors.here())):
         now, then = now | arm64.made_of(), then | file.made_of
@@ -114,50 +114,54 @@ def differences(lock: MachineLock) -> list[str]:
 
 
 def reference(progress: Progress = lambda line: None) -> Path | None:
-    """The unpacked reference machine: from the cache, or from a file if one is named or nothing has
-    been made of packages yet; None where it is none of these. Raises MachineError as :func:`given`
-    does."""
+    """Return the unpacked reference machine, from the cache or a file; None if there is neither.
+
+    A file is used if one is named, or if nothing was built from packages yet. Raises MachineError
+    as :func:`given` does.
+    """
     wants_file = bool(os.environ.get(VARIABLE)) or toolbox.found() is None
     return found() or (given(progress) if wants_file else None)
 
 
 def is_at_hand() -> bool:
-    """Whether there is a machine, or the toolbox, which takes longest to build, or a file to take
-    it from."""
+    """Return whether there is a machine, a toolbox (the longest build), or a machine file."""
     is_given = bool(os.environ.get(VARIABLE)) or any(_beside())
     return is_given or toolbox.found() is not None or found() is not None
 
 
 def simulator_package(progress: Progress = lambda line: None) -> Path:
-    """The folder from which Python imports `qjump_sim`: the reference machine's, else one built
-    now. Raises MachineError as :func:`reference` and `simulator.package` do."""
+    """Return the folder from which Python imports `qjump_sim`: the reference machine's, else built
+    now.
+
+    Raises MachineError as :func:`reference` and `simulator.package` do.
+    """
     with cache.sentences():
         machine = reference(progress)
         return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
 
 
 def simulator_identity() -> str:
-    """What stands for this checkout's simulator in a run."""
+    """Return what identifies this checkout's simulator in a run."""
     return build.identity_of(simulator.recipe())
 
 
 def locked_simulator() -> str:
-    """What stands for the reference machine's simulator."""
+    """Return what identifies the reference machine's simulator."""
     return read().made_of.get(_SIMULATOR, "")
 
 
 def found() -> Path | None:
-    """The unpacked reference machine, if it is in the cache and is this checkout's."""
+    """Return the unpacked reference machine if it is in the cache and belongs to this checkout."""
     lock = read()
     path = cache.find("machine", lock.sha256)
     return path if path and not differences(lock) else None
 
 
 def given(progress: Progress = lambda line: None) -> Path | None:
-    """The reference machine from a file, unpacked into the cache now; None if there is no file, or
-    the checkout's machine is another one.
+    """Unpack the reference machine from a file into the cache, and return its folder.
 
-    Raises MachineError for a file in $QJUMP_MN_MACHINE that is not it.
+    Returns None if there is no file, or if this checkout has another machine. Raises MachineError
+    if the file in $QJUMP_MN_MACHINE is not the reference machine.
     """
     lock = read()
     if differences(lock):
@@ -177,8 +181,8 @@ def given(progress: Progress = lambda line: None) -> Path | None:
 
 
 def taken(place: str, progress: Progress = lambda line: None) -> Path:
-    """The reference machine out of the file at a path or an address, in the cache. Raises
-    MachineError for any other file."""
+    """Unpack the reference machine from a path or an address into the cache. Raises MachineError
+    for any other file."""
     lock = read()
 
     def fill(folder: Path) -> None:
@@ -195,7 +199,7 @@ def taken(place: str, progress: Progress = lambda line: None) -> Path:
 
 
 def facts(folder: Path) -> Facts:
-    """What an unpacked machine says of itself. Raises MachineError where it says nothing."""
+    """Return the facts of an unpacked machine. Raises MachineError if they cannot be read."""
     try:
         return msgspec.json.decode((folder / FACTS).read_bytes(), type=Facts)
     except (OSError, msgspec.MsgspecError) as error:
@@ -203,8 +207,10 @@ def facts(folder: Path) -> Facts:
 
 
 def name_reference(paths: Mapping[str, Path], image: str) -> MachineLock:
-    """Write machine.lock: the files, by the processors of hosts, are the reference machine, made of
-    what there is now; ``image`` stands for it in a run."""
+    """Write machine.lock for machine files made from today's inputs, by the hosts' processors.
+
+    ``image`` identifies the machine in a run.
+    """
     before = read().files if LOCK.exists() else {}
     own = {processors.AARCH64.name: arm64.made_of()}
     files = {

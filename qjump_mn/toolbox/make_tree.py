@@ -1,4 +1,4 @@
-"""How a tree is made: of exactly what its lock says, or of what the mirror has now."""
+"""Make a tree with mmdebstrap: exactly what its lock says, or the mirror's current packages."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ _NO_ROOM = (os.strerror(errno.ENOSPC), "don't have enough free space")
 
 
 def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
-    """Make the tree ``root`` of the lock's packages. Raises GoneError where one of them can be had
-    nowhere, and MachineError with what making a tree needs."""
+    """Make the tree ``root`` from the lock's packages.
+
+    Raises GoneError if one is not available anywhere, and MachineError with what making a tree
+    needs.
+    """
     _check()
     files = root.with_name("packages")
     origins.note(root.parent, packages.gather(lock, files, progress))
@@ -49,8 +52,8 @@ def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
 
 
 def newest(lock: Lock, root: Path, progress: Callable[[str], None], *more: str) -> None:
-    """Make the tree ``root`` of what the mirror has now of the packages that the lock asks for.
-    Raises as :func:`locked` does."""
+    """Make the tree ``root`` from the current packages that the lock asks for. Raises as
+    :func:`locked` does."""
     _check()
     sources = mirrors.lines(lock.suite)
     now = datetime.datetime.now(datetime.UTC).date()
@@ -59,7 +62,7 @@ def newest(lock: Lock, root: Path, progress: Callable[[str], None], *more: str) 
 
 
 def refusal() -> str:
-    """Why this host can make no tree, and what to do, in a sentence; empty if it can."""
+    """Return why this host cannot make a tree and what to do, in a sentence; empty if it can."""
     here = processors.here()
     known = next((one for one in processors.ALL if one.name == here), None)
     if known is processors.X86_64:
@@ -74,9 +77,10 @@ def refusal() -> str:
 
 
 def by_sudo(*options: str) -> bool:
-    """Have root build the machine, where bootstrap has found that this user has sudo; whether it
-    was built. ``options`` are those of ``machine build``. Raises MachineError where root could
-    not."""
+    """Let root build the machine if bootstrap found that this user has sudo; return whether it did.
+
+    ``options`` are those of ``machine build``. Raises MachineError if root failed.
+    """
     if os.geteuid() == 0 or not os.environ.get(SUDO) or refusal():
         return False
     argv = [str(environment.CHECKOUT / "bootstrap"), "--by-sudo", "machine", "build", *options]
@@ -99,8 +103,10 @@ def _check() -> None:
 def _mmdebstrap(
     lock: Lock, root: Path, sources: list[str], progress: Callable[[str], None], *more: str
 ) -> None:
-    """Make the tree, in namespaces of its own: killed, it leaves neither a mount in the cache nor a
-    process. Raises OSError where there is no room."""
+    """Run mmdebstrap in namespaces of its own, so that a kill leaves no mount and no process.
+
+    Raises OSError if there is no room.
+    """
     argv = [host_program("mmdebstrap"), f"--variant={lock.variant}"]
     argv += ['--aptopt=APT::Install-Recommends "false"', f"--include={','.join(lock.ask)}", *more]
     argv += [f"--architectures={lock.architecture}"]

@@ -1,5 +1,4 @@
-"""Where Debian's packages come from: the mirrors that this machine uses, and the archive of old
-ones."""
+"""Choose the mirrors of Debian's packages, and the archive of old ones."""
 
 from __future__ import annotations
 
@@ -17,8 +16,11 @@ nothing where that is empty."""
 
 
 def lines(suite: str) -> list[str]:
-    """mmdebstrap's mirror arguments: $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else
-    those that a Debian host uses itself, else none, which is mmdebstrap's own default."""
+    """Return mmdebstrap's mirror arguments.
+
+    They are $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else those of a Debian host,
+    else none, which means mmdebstrap's default.
+    """
     chosen = os.environ.get("QJUMP_MN_MIRROR")
     if chosen:
         return [line.strip() for line in chosen.splitlines() if line.strip()]
@@ -44,13 +46,14 @@ def lines(suite: str) -> list[str]:
 
 
 def addresses(suite: str) -> list[str]:
-    """The addresses of the mirrors, each once and without a slash at its end; none where neither
-    this machine nor its user names one."""
+    """Return the mirrors' addresses, without duplicates and trailing slashes; none if nobody names
+    one."""
     found = [match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))]
     found = [re.sub(r"^copy:", "file:", address) for address in found]  # apt's word for files that it copies
     return list(dict.fromkeys(found))
 
 
 def archive() -> str:
-    """The address of the archive of old packages, without a slash at its end; empty for none."""
+    """Return the address of the archive of old packages, without a trailing slash; empty if there
+    is none."""
     return os.environ.get("QJUMP_MN_ARCHIVE", ARCHIVE).rstrip("/")

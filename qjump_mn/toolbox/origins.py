@@ -1,4 +1,4 @@
-"""Where something in the cache came from: a line in a file of its folder."""
+"""Note where an artefact of the cache came from, in a file of its folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ NAME = "origin"
 
 
 def note(folder: Path, origin: str) -> None:
-    """Write it down, while the folder is being filled."""
+    """Write the note while the folder is being filled."""
     (folder / NAME).write_text(f"{origin}\n")
 
 
 def told(folder: Path) -> str:
-    """What was written down; a word for what an older qjump-mn made."""
+    """Return the note; a placeholder for artefacts of older versions."""
     try:
         return (folder / NAME).read_text().strip()
     except OSError:

@@ -1,8 +1,8 @@
-"""The machine around a guest where the host is no x86-64 Linux: Debian's kernel for clouds, which
-has all that is needed built in, and an initramfs of ours with busybox.
+"""Make the machine that surrounds a guest on hosts other than x86-64 Linux.
 
-guest/outer.py adds the files of an instance of Linux as a program to the initramfs, and boots it;
-it starts that and ends with it.
+It is Debian's cloud kernel, which has all drivers built in, and an initramfs with busybox.
+guest/outer.py adds an instance's files to the initramfs and boots it; it starts the instance and
+ends with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ box reboot -f
 
 
 def machine(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder with its kernel and initramfs, from the cache or made now. Raises as
+    """Return the folder with its kernel and initramfs, made now if there is none. Raises as
     `toolbox.made` does."""
 
     def build(folder: Path) -> None:
@@ -67,6 +67,6 @@ def machine(progress: Callable[[str], None] = lambda line: None) -> Path:
 
 
 def made_of() -> dict[str, str]:
-    """The hashes of what it is made of."""
+    """Return a hash of each of its inputs, by name."""
     lock = cache.hash_of(locks.read(LOCK).identity)
     return {f"the lock {LOCK}": lock, "the outer machine's init": cache.hash_of(_INIT)}

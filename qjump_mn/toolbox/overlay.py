@@ -1,5 +1,5 @@
-"""What the guest's image holds beside Debian's packages: /init and the agent, tc's plugins for our queueing
-disciplines, the executor and our native programs."""
+"""Collect our own files for the guest: /init, the executor with its agent, tc's plugins, native
+programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MODPROBE = b"#!/bin/sh\nexit 0\n"
 
 
 def nodes(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """By their names relative to /. Raises MachineError with the compiler's words."""
+    """Return them by names relative to /. Raises MachineError with the compiler's output."""
     made = build.tc_plugins(tree, progress) | build.native_programs(tree, progress)
     made |= python_package(tree, _package() / "executor", _HOME)
     return made | {
@@ -30,7 +30,7 @@ def nodes(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> di
 
 
 def identities() -> dict[str, str]:
-    """What stands for each part of this in the machine's identity, by name: what runs, not its prose."""
+    """Return the hash of each part for the machine's identity, by name, without the sources' prose."""
     found = {name: build.identity_of(recipe) for name, recipe in build.guest_programs().items()}
     scripts = [_package() / "guest/init.sh", *sorted((_package() / "executor").glob("*.py"))]
     found |= {str(path.relative_to(_package())): cache.hash_of_code(path) for path in scripts}

@@ -1,5 +1,4 @@
-"""The files of locked packages: had by their hash from a mirror, or from the archive of old
-ones."""
+"""Get the files of locked packages by hash, from a mirror or from the archive of old packages."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _PAUSES_S = (0.0, 0.5, 2.0, 8.0)
 
 
 class GoneError(MachineError):
-    """Packages of a lock that can be had nowhere."""
+    """Packages of a lock are not available anywhere."""
 
     def __init__(self, lock: Lock, gone: Sequence[Locked]) -> None:
         first = gone[0].package
@@ -35,12 +34,11 @@ class GoneError(MachineError):
 
 
 def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
-    """Put the file of every package of the lock into ``folder``, with the list of them that apt
-    reads; where they came from, in words.
+    """Put the file of every package of the lock into ``folder``, with the index that apt reads.
 
-    Each is looked for at the mirrors, then in the archive of old packages by the lock's time.
-    Raises GoneError if one is at none of them with its hash, and OSError where it cannot be
-    written.
+    Each is looked for at the mirrors, then in the archive of old packages at the lock's time.
+    Returns in words where they came from. Raises GoneError if one is not available with its hash,
+    and OSError if it cannot be written.
     """
     folder.mkdir()
     total_mb = sum(one.size_bytes for one in lock.have) >> 20
@@ -65,9 +63,11 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
 
 
 def index(folder: Path, release: str) -> None:
-    """Make a repository of a release of Debian of the package files below the folder: apt's line
-    for it is `deb [trusted=yes] copy:FOLDER ./`. mmdebstrap takes a release's essential packages by
-    the release's name."""
+    """Make the folder's package files a repository of a Debian release.
+
+    apt's line for it is `deb [trusted=yes] copy:FOLDER ./`. mmdebstrap needs the release's name to
+    find essential packages.
+    """
     stanzas = "\n".join(_stanza(folder, path) for path in sorted(folder.rglob("*.deb")))
     (folder / "Packages").write_text(stanzas)
     sha256, size = cache.hash_of_file(folder / "Packages"), (folder / "Packages").stat().st_size
@@ -75,12 +75,12 @@ def index(folder: Path, release: str) -> None:
 
 
 def file_name(one: Locked) -> str:
-    """What a package's file is called in the folder."""
+    """Return the name of a package's file in the folder."""
     return one.path.rpartition("/")[2]
 
 
 def _places(lock: Lock, one: Locked, bases: Sequence[str]) -> list[tuple[str, str]]:
-    """Where a file may be: ("mirror" or "archive", address)."""
+    """Return where a file may be, as ("mirror" or "archive", address)."""
     # First the mirror of its own archive: the other answers that it has no such file.
     bases = sorted(bases, key=lambda base: not base.endswith(f"/{one.archive}"))
     places = [("mirror", f"{base}/{one.in_archive}") for base in bases]
@@ -91,7 +91,7 @@ def _places(lock: Lock, one: Locked, bases: Sequence[str]) -> list[tuple[str, st
 
 @dataclass(frozen=True)
 class _Search:
-    """Looks for files, which go to a folder; many at once."""
+    """Downloads files into a folder, many at once."""
 
     folder: Path
     progress: Callable[[str], None]
@@ -99,7 +99,7 @@ class _Search:
     silence: download.Silence = field(default_factory=download.Silence)
 
     def had(self, one: Locked, places: Sequence[tuple[str, str]]) -> str | None:
-        """From what kind of place the file was had; None if from none."""
+        """Return the kind of place that had the file; None if none had."""
         target = self.folder / file_name(one)
         for kind, address in places:
             for pause_s in _PAUSES_S:
@@ -116,8 +116,8 @@ class _Search:
         return None
 
     def _fetched(self, address: str, target: Path, one: Locked) -> bool | None:
-        """Whether the file is at the address, and then it is written; None where the answer is
-        none, or cut short."""
+        """Download the file from the address; return whether it was there, None if the answer was
+        cut short."""
         digest, left, was_silent = hashlib.sha256(), one.size_bytes, False
         try:
             with target.open("wb") as file:

@@ -1,5 +1,4 @@
-"""The processors of hosts. The guest needs an x86-64, which elsewhere QEMU is; the simulator is
-built for each of these."""
+"""Name the processors of hosts: the guest needs x86-64 or QEMU, the simulator is compiled for each."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from qjump_mn.errors import UsageError
 
 @dataclass(frozen=True)
 class Processor:
-    """A host's processor: as the kernel calls it (`uname -m`) and as Debian does; in a tree of
-    programs for it, what starts every program, and the folder of what they load."""
+    """A host's processor: its name for the kernel (`uname -m`) and for Debian; and, in trees for
+    it, the loader and the folder of libraries."""
 
     name: str
     debian: str
@@ -27,13 +26,13 @@ ALL = (X86_64, AARCH64)
 
 
 def here() -> str:
-    """The name of this host's processor, which may be none of ours."""
+    """Return the name of this host's processor, which may be an unsupported one."""
     return platform.machine()
 
 
 def named(word: str) -> Processor:
-    """The processor with that name, the kernel's or Debian's. Raises UsageError if it is none of
-    ours."""
+    """Return the processor with the kernel's or Debian's name. Raises UsageError for an unsupported
+    one."""
     for one in ALL:
         if word in (one.name, one.debian):
             return one
@@ -41,5 +40,5 @@ def named(word: str) -> Processor:
 
 
 def of_tree(root: Path) -> Processor:
-    """For which processor the programs of a tree are: that of its loader, x86-64 if it has none."""
+    """Return the processor of a tree's programs, by its loader; x86-64 if there is none."""
     return next((one for one in ALL if (root / one.loader).exists()), X86_64)

@@ -1,4 +1,4 @@
-"""How locks are renewed: from what the mirrors have now."""
+"""Renew locks from the mirrors' current packages."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TIME = "%Y%m%dT%H%M%SZ"
 
 
 def renewed(name: str, progress: Callable[[str], None]) -> Lock:
-    """The lock of that name, rewritten: what it asks for, as the mirrors have it now.
+    """Rewrite the lock of that name with the mirrors' current packages, and return it.
 
-    Raises MachineError as making a tree does, or for a file of which no list of packages tells.
+    Raises MachineError as making a tree does, or for a file that no package index lists.
     """
     lock, now = locks.read(name), time.strftime(_TIME, time.gmtime())
     made = sources.newest(lock, now) if lock.variant == sources.VARIANT else _newest(lock, now, progress)
@@ -34,7 +34,7 @@ def renewed(name: str, progress: Callable[[str], None]) -> Lock:
 
 
 def _newest(lock: Lock, now: str, progress: Callable[[str], None]) -> Lock:
-    """The lock with what a tree is made of now."""
+    """Return the lock with the packages of a tree made now."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch, "root")
         make_tree.newest(lock, root, progress, _KEPT)
@@ -44,12 +44,12 @@ def _newest(lock: Lock, now: str, progress: Callable[[str], None]) -> Lock:
 
 
 def _place(one: Locked) -> tuple[str, str]:
-    """In which order a lock has its packages."""
+    """Return the sort key of a package in a lock."""
     return one.package.name, one.package.architecture
 
 
 def _listed(lists: Path) -> Iterator[tuple[str, str]]:
-    """The SHA-256 of every file that a mirror has, with its path in Debian's archives."""
+    """Return the SHA-256 of every file that a mirror has, with its path in Debian's archives."""
     for path in lists.glob("*_Packages*"):
         archive = path.name.partition("_dists_")[0].rstrip("_").rpartition("_")[2]
         text = subprocess.run(

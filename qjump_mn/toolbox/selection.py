@@ -1,7 +1,6 @@
-"""What of the toolbox goes into the guest: files, by dpkg's own account.
+"""Choose the toolbox's files for the guest, by dpkg's lists.
 
-Left out is what a machine without a screen, a disk, users or services has no use for: boot time follows the
-image's size.
+Files for screens, disks, users and services are left out, because boot time grows with the image.
 """
 
 from __future__ import annotations
@@ -49,8 +48,10 @@ _MADE = "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cac
 
 
 def files(tree: Tree) -> dict[str, Node]:
-    """Every file of the guest's packages by its name relative to /, bytecode apart. Raises MachineError for
-    an absent package."""
+    """Return every file of the guest's packages by its name relative to /, without bytecode.
+
+    Raises MachineError if a package is missing.
+    """
     names = {name for package in _closure(tree) for name in _owned(tree, package) if not _NO_PATH.match(name)}
     names.update(_MADE)
     for folder in (
@@ -64,13 +65,15 @@ def files(tree: Tree) -> dict[str, Node]:
 
 
 def identity() -> str:
-    """A hash of the choice."""
+    """Return a hash of the choice."""
     return cache.hash_of(*PACKAGES, "without", *sorted(_NO_PACKAGE), _NO_PATH.pattern, *_MADE)
 
 
 def node_of(path: Path) -> Node | None:
-    """What is at `path`, as a node; None for nothing, a device or a socket. Set-user bits go: everything runs
-    as root."""
+    """Return the node for `path`; None for nothing, a device or a socket.
+
+    Set-user bits are dropped, because everything runs as root.
+    """
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -84,13 +87,13 @@ def node_of(path: Path) -> Node | None:
 
 
 def dropped_in(folder: Path) -> dict[str, Node]:
-    """Everything below `folder`, by its name relative to it."""
+    """Return everything below `folder`, by names relative to it."""
     nodes = {str(path.relative_to(folder)): node_of(path) for path in folder.rglob("*")}
     return {name: node for name, node in nodes.items() if node}
 
 
 def _closure(tree: Tree) -> set[str]:
-    """The guest's packages and what they depend on. Of alternatives the first that is installed counts."""
+    """Return the guest's packages and their dependencies; of alternatives the first installed one."""
     needs: dict[str, str] = {}
     providers: dict[str, str] = {}
     for stanza in (tree.root / "var/lib/dpkg/status").read_text().split("\n\n"):

@@ -1,8 +1,7 @@
-"""What kmod-patches/series writes patches against, and what such patches are judged by: Debian's
-source of Linux 7.x, configured as Debian's kernel is, and that of iproute2. For tests.
+"""Get the sources that kmod-patches/series is written against, for tests: Linux 7.x and iproute2.
 
-Of the kernel's source the C of drivers, file systems, sound and other architectures is left out: a
-module of net/sched is built without it.
+The kernel is Debian's source with Debian's configuration. Drivers, file systems, sound and other
+architectures are left out, because a module of net/sched builds without them.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ make -s -j$(nproc) modules_prepare
 
 
 def tools(progress: Progress = lambda line: None) -> Tree:
-    """A tree with compiler, make, git and Python. Raises as `toolbox.made` does."""
+    """Return a tree with compiler, make, git and Python. Raises as `toolbox.made` does."""
     return toolbox.made("series", progress)
 
 
 def kernel(progress: Progress = lambda line: None) -> Path:
-    """The folder with the kernel's source, ready for one module to be built, from the cache or made
-    now. Raises as `tools` does."""
+    """Return the kernel's source, ready to build one module, made now if there is none. Raises as
+    `tools` does."""
     tree = tools(progress)
 
     def build(folder: Path) -> None:
@@ -54,5 +53,5 @@ def kernel(progress: Progress = lambda line: None) -> Path:
 
 
 def iproute2(progress: Progress = lambda line: None) -> Path:
-    """The folder with iproute2's source. Raises as `sources.unpacked` does."""
+    """Return iproute2's source. Raises as `sources.unpacked` does."""
     return sources.unpacked("iproute2", progress)

@@ -1,8 +1,7 @@
-"""The simulator for this machine's Python: compiled in the toolbox, so that nobody needs Rust, and kept by
-the hash of its sources.
+"""Compile the simulator for this machine's Python in the toolbox, so that nobody needs Rust.
 
-The module asks for no symbol of the C library newer than 2.34 and for Python's stable interface of 3.11, so
-what Debian 13 compiles is loaded by Debian 12.
+The module needs no C library symbol newer than 2.34, and Python's stable interface of 3.11, so
+Debian 12 loads what Debian 13 compiled.
 """
 
 from __future__ import annotations
@@ -33,11 +32,13 @@ _SOURCES = (
 
 
 def package(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder from which Python imports `qjump_sim`, from the cache or built now. Raises MachineError as
-    the toolbox does, and with the compiler's words."""
+    """Return the folder from which Python imports `qjump_sim`, built now if there is none.
+
+    Raises MachineError as the toolbox does, or with the compiler's output.
+    """
     return build.built(toolbox(progress), "the simulator", recipe(), progress)
 
 
 def recipe() -> Recipe:
-    """How it is built."""
+    """Return how it is built."""
     return Recipe(folder("simulator"), _MODULE, _SOURCES, takes="about 2 minutes")

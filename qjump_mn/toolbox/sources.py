@@ -1,5 +1,4 @@
-"""Debian's source packages: a lock whose variant is `source` names one, by the archive of what its
-authors published."""
+"""Get Debian source packages, which a lock with the variant `source` names by its upstream archive."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ _NEEDS_BYTES = 100 << 20
 
 
 def unpacked(name: str, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder with the source that the lock of that name has, from the cache or fetched now.
-    Raises as `packages.gather` does."""
+    """Return the source that the lock names, downloaded now if there is none. Raises as
+    `packages.gather` does."""
     lock = locks.read(name)
 
     def build(folder: Path) -> None:
@@ -42,8 +41,8 @@ def unpacked(name: str, progress: Callable[[str], None] = lambda line: None) -> 
 
 
 def newest(lock: Lock, when: str) -> Lock:
-    """The lock with what the mirrors have now of the package it asks for. Raises MachineError where
-    they have no source of it."""
+    """Return the lock with the mirrors' current version of its package. Raises MachineError if they
+    have no source."""
     (name,) = lock.ask
     with tempfile.TemporaryDirectory() as scratch:
         lines = [re.sub("^deb ", "deb-src ", line) for line in mirrors.lines(lock.suite)]

@@ -40,7 +40,7 @@ class Tree:
 
     @cached_property
     def packages(self) -> list[Package]:
-        """Every installed package, by name."""
+        """Every installed package, sorted by name."""
         status = (self.root / "var/lib/dpkg/status").read_text()
         fields = [
             dict(re.findall(r"^(Package|Version|Architecture): (.*)$", stanza, re.M))
@@ -51,7 +51,7 @@ class Tree:
 
     @cached_property
     def packages_sha256(self) -> str:
-        """One hash for the exact set of packages, and for what was built beside them."""
+        """One hash of the exact packages, and of what was built beside them."""
         return cache.hash_of(
             *(f"{one.name}={one.version}:{one.architecture}" for one in self.packages),
             *filter(None, [self.built]),
@@ -79,11 +79,10 @@ class Tree:
         return processors.of_tree(self.root)
 
     def program(self, path: str, *arguments: str) -> list[str]:
-        """The command line that runs a program of the tree from outside, on any distribution and
-        without root.
+        """Return the command line that runs a program of the tree from outside.
 
-        The tree's own loader and libraries are used and nothing of the host's; the program's
-        children would be the host's.
+        It works on any distribution and without root: the program uses the tree's loader and
+        libraries, not the host's. Programs that it starts would be the host's.
         """
         return [
             str(self.root / self.processor.loader),
@@ -118,13 +117,11 @@ class Tree:
         *,
         online: bool = False,
     ) -> str:
-        """Run a program inside the tree, with `folder` as its working folder /build; returns what
-        it printed.
+        """Run a program inside the tree, in `folder` as /build, and return its output.
 
-        As root by chroot in a mount namespace of its own, so that nothing stays mounted whatever
-        happens; without root in a user namespace. `environment` is added to a fixed one; `online`
-        lets it find names as the host does. Raises MachineError with the program's last lines when
-        it fails.
+        Root uses chroot in a mount namespace, so that no mount stays; others use a user namespace.
+        `environment` is added to a fixed one; `online` lets it resolve names as the host does.
+        Raises MachineError with the program's last lines if it fails.
         """
         argv_inside = self._enter(argv, folder, online=online)
         done = subprocess.run(

@@ -1,8 +1,7 @@
-"""Linux as a program (ARCH=um), with our patches of it, and our queueing disciplines built in: the kernel of
-instances (guest/instance.py).
+"""Build Linux as a program (ARCH=um) with our patches and qdiscs: the kernel of instances.
 
-Debian's source and compiler of the lock `um`; the patches and the configuration are in kernel/, the queueing
-disciplines in kmod-patches/. It is one static program, so that it runs on any x86-64 Linux.
+Source and compiler are Debian's, of the lock `um`; patches and configuration are in kernel/, qdiscs
+in kmod-patches/. It is one static program, so it runs on any x86-64 Linux.
 """
 
 from __future__ import annotations
@@ -50,8 +49,10 @@ strip --strip-debug linux
 
 
 def kernel(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The program, from the cache or built now. Raises as `toolbox.made` does, and with the compiler's
-    words."""
+    """Return the program, built now if there is none.
+
+    Raises as `toolbox.made` does, or with the compiler's output.
+    """
 
     def build(target: Path) -> None:
         tree = toolbox.made(LOCK, progress)
@@ -69,14 +70,17 @@ def kernel(progress: Callable[[str], None] = lambda line: None) -> Path:
 
 
 def identity() -> str:
-    """The hash of all that decides what the kernel does: packages, script and sources without their prose."""
+    """Return the hash of what decides the kernel: packages, script, and sources without their
+    prose."""
     hashes = (f"{name} {cache.hash_of_code(path)}" for name, path in sources().items())
     return cache.hash_of(locks.read(LOCK).identity, _BUILD, *hashes)
 
 
 def sources() -> dict[str, Path]:
-    """What it is made of beside Debian's source, by its name in the checkout: our patches and configuration,
-    and the queueing disciplines. Raises MachineError where there is none."""
+    """Return our patches, configuration and qdiscs, by their names in the checkout.
+
+    Raises MachineError if there are none.
+    """
     paths: list[Path] = []
     for name, patterns in _SOURCES.items():
         found = [path for pattern in patterns for path in folder(name).glob(pattern)]
