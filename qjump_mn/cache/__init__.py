@@ -1,14 +1,14 @@
-"""Built files kept outside the checkout, as read-only folders, each under the hash of its inputs.
+"""Keep built files outside the checkout, as read-only folders, each under the hash of its inputs.
 
 Layout: `<root>/<kind>/<hash>/` is an artefact. It is always complete, because it is built in
-`<hash>.tmp-*` beside it and then renamed, while its builder holds a lock on `<hash>.lock`.
-The root is $QJUMP_MN_CACHE, else /var/cache/qjump-mn, else ~/.cache/qjump-mn: everybody uses what
-root has built in /var/cache, and users who may not write there build what is missing in their own
-home. A user without a home must set $QJUMP_MN_CACHE to build anything. A root that every user may
-write to is not used.
+`<hash>.tmp-*` beside it and then renamed, while its builder holds a lock on `<hash>.lock`. The root
+is $QJUMP_MN_CACHE, else /var/cache/qjump-mn, else ~/.cache/qjump-mn. Everybody uses what root has
+built in /var/cache; users who may not write there build missing artefacts in their own home. A user
+without a home must set $QJUMP_MN_CACHE to build anything. A root that every user may write to is
+not used.
 
-An artefact is not checked before it is used. `machine verify` compares its files with its
-SHA256SUMS (sums.py) and removes it if one is damaged.
+An artefact is not checked before use. `machine verify` compares its files with its SHA256SUMS
+(sums.py) and removes damaged artefacts.
 
 The standard library only: install/environment.py needs this before there is anything else.
 """
@@ -53,8 +53,7 @@ class NotBuiltError(MachineError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was
-    last used, in Unix time."""
+    """An artefact in a listing: `size_bytes` on disk, `used_s` when it was last used, in Unix time."""
 
     kind: str
     hash: str
@@ -64,8 +63,7 @@ class Entry:
 
 
 def roots() -> list[Path]:
-    """Where artefacts are looked for, in this order; the first that can be written is where new
-    ones go."""
+    """Return the roots in search order; the first writable one takes new artefacts."""
     chosen = os.environ.get("QJUMP_MN_CACHE")
     if chosen:
         return [Path(chosen).absolute()]
@@ -73,7 +71,7 @@ def roots() -> list[Path]:
 
 
 def writable_root() -> Path:
-    """The root that new artefacts go to. Raises MachineError when none can be written."""
+    """Return the root for new artefacts. Raises MachineError if none is writable."""
     reasons = []
     for root in roots():
         try:
@@ -93,8 +91,10 @@ def writable_root() -> Path:
 
 
 def hash_of(*parts: bytes | str) -> str:
-    """A hash of the parts in their order; the length of each counts, so that no two lists collide
-    by concatenation."""
+    """Return a hash of the parts in their order.
+
+    The length of each part counts, so two lists cannot collide by concatenation.
+    """
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -204,8 +204,10 @@ def remove(path: Path) -> None:
 
 
 def recorded_hash(path: Path) -> str:
-    """The sha256 of a file, in hexadecimal: as the artefact that it is in has it in its SHA256SUMS,
-    else of its content now. Raises MachineError where that list is damaged."""
+    """Return a file's sha256 in hexadecimal, from its artefact's SHA256SUMS if it is in one.
+
+    Raises MachineError if that list is damaged.
+    """
     folder = _artefact_of(path)
     if folder is None or not (folder / sums.NAME).exists():
         return hash_of_file(path)
@@ -225,8 +227,7 @@ def check(*paths: Path) -> None:
 
 @contextlib.contextmanager
 def sentences() -> Iterator[None]:
-    """Make a MachineError of a system's error about a file of the cache: it is missing, not a
-    program, or cannot be read."""
+    """Turn a system error about a file of the cache into a MachineError."""
     try:
         yield
     except OSError as error:
@@ -236,8 +237,10 @@ def sentences() -> Iterator[None]:
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
-    """Remove the longest unused artefacts of a kind until `keep` are left, but none that a process
-    uses or that belongs to another user; returns what was removed."""
+    """Remove the longest unused artefacts of a kind until `keep` are left; return the removed ones.
+
+    Artefacts in use, or of another user, stay.
+    """
     of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
     removed = []
     for entry in of_kind[: max(0, len(of_kind) - keep)]:
@@ -248,8 +251,7 @@ def prune(kind: str, keep: int) -> list[Entry]:
 
 
 def sweep() -> None:
-    """Remove what interrupted builds left in the roots that can be written; a build that is going
-    on is left alone."""
+    """Remove what interrupted builds left in writable roots; builds in progress are left alone."""
     for root in roots():
         for lock in root.glob("*/*.lock"):
             with contextlib.suppress(OSError), lock.open("r+b") as held:
@@ -286,7 +288,7 @@ def _used(path: Path) -> Path:
 
 
 def _is_exposed(root: Path) -> bool:
-    """Whether every user may write to the folder, and so replace its content."""
+    """Return whether every user may write to the folder, and so replace its content."""
     return bool(root.stat().st_mode & stat.S_IWOTH)
 
 

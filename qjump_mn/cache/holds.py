@@ -18,7 +18,7 @@ _held: dict[Path, int] = {}
 
 
 def hold(path: Path) -> None:
-    """Let nobody remove the artefact at ``path`` until this process ends."""
+    """Keep the artefact at ``path`` in place until this process ends."""
     if path not in _held:
         with contextlib.suppress(OSError):  # another process is removing it
             _held[path] = _locked(path, fcntl.LOCK_SH)
@@ -32,8 +32,8 @@ def release(path: Path) -> None:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Let nobody use the artefact within the block. Raises MachineError where a process uses it,
-    this one included."""
+    """Keep everybody from using the artefact within the block. Raises MachineError if a process
+    uses it."""
     try:
         handle = _locked(path, fcntl.LOCK_EX)
     except BlockingIOError:

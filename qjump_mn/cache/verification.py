@@ -23,8 +23,7 @@ _MAX_NAMED = 3
 
 
 class Found(NamedTuple):
-    """How many artefacts there are, how many of them are damaged, and how many have no
-    SHA256SUMS."""
+    """The numbers of artefacts: all, damaged, and without SHA256SUMS."""
 
     all: int = 0
     damaged: int = 0
@@ -32,10 +31,9 @@ class Found(NamedTuple):
 
 
 def verify(say: Callable[[str], None]) -> Found:
-    """Check the whole cache, all roots that can be read; `say` gets a line for each kind and each
-    damage.
+    """Check all readable roots; `say` gets a line for each kind and each damage.
 
-    Measured: a toolbox takes 3 s when its files are in memory and 9 s from the disk.
+    A toolbox takes 3 s when its files are in memory, and 9 s from the disk.
     """
     paths = [path for path in cache.folders() if path.parent.name != _NO_ARTEFACTS]
     paths.sort(key=lambda path: (path.parent.name, path))
@@ -71,7 +69,7 @@ def _check(path: Path, say: Callable[[str], None]) -> Found:
 
 
 def _remove(path: Path) -> str:
-    """Remove a damaged artefact; returns what was done, or why it was not."""
+    """Remove a damaged artefact; return what was done, or why it was not."""
     if path == Path(sys.prefix):  # this process runs in it
         return "remove that folder and run `./bootstrap` in the checkout"
     try:

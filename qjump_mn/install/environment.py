@@ -1,9 +1,8 @@
-"""The Python environment of a checkout: found, built, entered.
+"""Find, build and enter the Python environment of a checkout.
 
-It holds exactly what requirements.lock says and lies in the cache under the hash of that file, so
-that checkouts with the same lock share one. This module runs on whatever Python calls it, and
-before each command: the standard library only, imported where it is used, and syntax that older
-Pythons can read.
+It has exactly the packages of requirements.lock, and lies in the cache under that file's hash, so
+checkouts with the same lock share it. Any Python may import this module, before each command. So it
+uses the standard library only, imported where it is needed, and syntax of old Pythons.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ WORKERS = ("--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder")
 
 
 def ensure(module: str = "qjump_mn.run") -> None:
-    """Go on as `python -m module` in the project's environment, unless this is it or an installed
-    package.
+    """Continue as `python -m module` in the project's environment, unless this is it or an
+    installed package.
 
-    To be called before anything but the standard library is imported. It ends the process with exit
-    code 3 and one sentence when this Python is too old or no environment was built.
+    Call it before importing anything but the standard library. If this Python is too old, or there
+    is no environment, it ends the process with one sentence and exit code 3.
     """
     if sys.version_info < OLDEST:
         _end(
@@ -76,8 +75,8 @@ def ensure(module: str = "qjump_mn.run") -> None:
 
 @contextlib.contextmanager
 def intact() -> Iterator[None]:
-    """End the process with exit code 3 and one sentence if an error in the block comes from a
-    damaged environment."""
+    """If an error in the block comes from a damaged environment, end the process with one sentence
+    and exit code 3."""
     try:
         yield
     except Exception as error:
@@ -88,9 +87,10 @@ def intact() -> Iterator[None]:
 
 
 def damage_behind(error: BaseException) -> tuple[str, int] | None:
-    """A sentence and an exit code if the error comes from a damaged environment, else None.
+    """Return a sentence and an exit code if the error comes from a damaged environment, else None.
 
-    Only an error of an import, or within the environment, is worth a comparison of every file: 2 s.
+    Comparing every file takes 2 s, so only import errors and errors within the environment are
+    checked.
     """
     from qjump_mn.cache import sums
 
@@ -106,7 +106,7 @@ def damage_behind(error: BaseException) -> tuple[str, int] | None:
 
 
 def _is_raised_in(folder: Path, error: BaseException) -> bool:
-    """Whether a function in a file of the folder raised the error."""
+    """Return whether a function in a file of the folder raised the error."""
     import traceback
 
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -114,8 +114,7 @@ def _is_raised_in(folder: Path, error: BaseException) -> bool:
 
 
 def find() -> Path | None:
-    """The environment for this checkout's lock, this Python's first, then those that any other
-    Python was used to build."""
+    """Return the environment for this checkout's lock: this Python's, else one of another Python."""
     from qjump_mn import cache
 
     minors = [sys.version_info[1], *range(OLDEST[1], _NEWEST_MINOR)]
@@ -127,10 +126,9 @@ def find() -> Path | None:
 
 
 def build(say: Callable[[str], None] = lambda line: None) -> Path:
-    """The environment for this checkout's lock and this Python, built now if there is none; ``say``
-    is told what it does.
+    """Return the environment for this checkout's lock and this Python, built now if there is none.
 
-    Raises MachineError when it cannot be built.
+    ``say`` prints progress. Raises MachineError if it cannot be built.
     """
     from qjump_mn import cache
     from qjump_mn.cache import holds
@@ -151,8 +149,11 @@ def build(say: Callable[[str], None] = lambda line: None) -> Path:
 
 
 def link(launcher: Path = LAUNCHER) -> None:
-    """Make `qjump-mn` a command that starts the checkout one stands in, else this one
-    (install/launcher.py); a file of that name which is not ours is left alone."""
+    """Install the command `qjump-mn` (install/launcher.py). A file of that name that is not ours
+    stays.
+
+    It starts the checkout that contains the current folder, else this one.
+    """
     text = _launcher_text()
     if launcher.is_symlink() or launcher.exists():
         before = (
@@ -173,8 +174,10 @@ def link(launcher: Path = LAUNCHER) -> None:
 
 
 def _launcher_text() -> str:
-    """install/launcher.py as a program of its own. Its first lines are a shell's, and a string to
-    Python: a path may be too long for `#!`, or have spaces."""
+    """Return install/launcher.py as a program whose first lines are shell, and a string to Python.
+
+    A path may be too long for `#!`, or contain spaces.
+    """
     python = os.path.realpath(sys.executable)
     module = (CHECKOUT / "qjump_mn/install/launcher.py").read_text(encoding="utf-8")
     body = module.partition("from __future__")[2]
@@ -195,7 +198,7 @@ launch({str(CHECKOUT)!r}, {python!r})
 
 
 def _link_manual(page: Path) -> None:
-    """Let man(1) find this checkout's manual page, unless another's lies there."""
+    """Link this checkout's manual page for man(1), unless another's is there."""
     ours = CHECKOUT / "docs" / page.name
     if not ours.is_file() or (page.exists() and not page.is_symlink()):
         return
@@ -206,9 +209,11 @@ def _link_manual(page: Path) -> None:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """What `bootstrap` calls once the system has the packages it needs: environment, launcher, and
-    then the command itself. Without arguments all that can be built is built, and `doctor`
-    follows."""
+    """Do what `bootstrap` does once the system has its packages: environment, launcher, then the
+    command.
+
+    Without arguments, build everything that can be built, then run `doctor`.
+    """
     from qjump_mn.process import variables
 
     variables.settle()
@@ -227,8 +232,10 @@ def main(arguments: list[str]) -> NoReturn:
 
 
 def _prepared() -> Path:
-    """The environment, made now if there is none, and linked to by the launcher where this is root.
-    Ends the process where that cannot be."""
+    """Return the environment, built now if there is none; root also links the launcher.
+
+    Ends the process if it cannot be built.
+    """
     from qjump_mn.errors import MachineError
     from qjump_mn.process.heartbeat import heartbeat
 
@@ -249,7 +256,7 @@ def _prepared() -> Path:
 
 
 def _build_machine(environment: Path) -> None:
-    """Build the virtual machine and the simulator, or end the process with the builder's exit
+    """Build the virtual machine and the simulator; if that fails, end the process with its exit
     code."""
     import subprocess
 
@@ -283,7 +290,7 @@ def _missing_packages() -> list[str]:
 
 
 def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -> NoReturn:
-    """Replace this process by the environment's Python."""
+    """Replace this process with the environment's Python."""
     argv, variables = _command(environment, arguments, variables)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -293,8 +300,10 @@ def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -
 def _command(
     environment: Path, arguments: list[str], variables: dict[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The command line of the environment's Python, and its variables: it sees the checkout's
-    package and nothing of the caller's."""
+    """Return the command line and variables for the environment's Python.
+
+    It sees the checkout's package, and nothing of the caller's.
+    """
     variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
     if os.geteuid() == 0 and CHECKOUT.stat().st_uid != 0:
         # The owner of the checkout could not remove what root writes there.
@@ -313,8 +322,7 @@ def _give_up_pycache() -> None:
 
 
 def _test_caches() -> dict[str, str]:
-    """Where the tools keep what they learn, when that would otherwise be root's files in somebody's
-    checkout."""
+    """Return variables that move the test tools' caches out of a checkout that is not root's."""
     from qjump_mn import cache
 
     if os.geteuid() != 0:

@@ -1,8 +1,8 @@
 """Install the Python environment: a venv with what requirements.lock names, by pip and by hash.
 
-pip takes its settings as ever: an index, a proxy, ``PIP_FIND_LINKS`` and ``PIP_NO_INDEX``. A folder
-`qjump-mn-wheels` in the checkout or beside it is used instead of an index, and has a pip of its
-own. Like environment.py, the standard library only.
+pip uses its own settings: an index, a proxy, ``PIP_FIND_LINKS``, ``PIP_NO_INDEX``. A folder
+`qjump-mn-wheels` in the checkout or beside it replaces the index, and contains a pip. Like
+environment.py, this uses the standard library only.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ QUIET = ("--no-input", "--disable-pip-version-check")
 
 
 def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], None]) -> None:
-    """Make the environment of this Python in an empty folder of the cache.
+    """Install the environment of this Python into an empty folder of the cache; the log lies beside
+    it.
 
-    What the programs print is in a log beside it. Raises MachineError when it cannot be made, and
-    OSError where there is no room.
+    Raises MachineError if it cannot be made, and OSError if there is no room.
     """
     key = folder.name.partition(".tmp-")[0]
     log, downloads = folder.with_name(f"{key}.log"), folder / "downloads"
@@ -61,7 +61,8 @@ def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], Non
 
 
 def _commands(folder: Path, lock: Path, wheels: Path | None) -> Iterator[list[str]]:
-    """What makes the environment, with the pip of the wheels, of ensurepip or of this Python."""
+    """Return the commands that install it, with the pip of the wheels, of ensurepip or of this
+    Python."""
     base = os.path.realpath(sys.executable)  # /usr/bin/python3 is another Python after an upgrade
     python = str(folder / "bin/python")
     packed = _pip_among(wheels, lock) if wheels else None
@@ -77,8 +78,7 @@ def _commands(folder: Path, lock: Path, wheels: Path | None) -> Iterator[list[st
 
 
 def _pip_among(wheels: Path, lock: Path) -> Path | None:
-    """The wheel of the locked pip, None if there is none; it runs, so its hash must be that of the
-    lock."""
+    """Return the wheel of the locked pip, or None. It will run, so its hash must be the lock's."""
     text = lock.read_text(encoding="utf-8")
     for path in wheels.glob("pip-*.whl"):
         if f"--hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}" in text:
@@ -87,7 +87,7 @@ def _pip_among(wheels: Path, lock: Path) -> Path | None:
 
 
 def _pip_of(base: str) -> list[str]:
-    """The pip that was installed for this Python."""
+    """Return the pip that is installed for this Python."""
     argv = [base, "-I", "-m", "pip"]
     if subprocess.run([*argv, "--version"], stdin=subprocess.DEVNULL, capture_output=True).returncode:
         raise MachineError(
@@ -98,7 +98,7 @@ def _pip_of(base: str) -> list[str]:
 
 
 def _sentence(log: Path) -> str:
-    """Why it could not be made, in the last words that were printed."""
+    """Return why it could not be made, from the last printed lines."""
     said = log.read_text(encoding="utf-8", errors="replace")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     last = f" ({lines[-1]})" if lines else ""
@@ -106,7 +106,7 @@ def _sentence(log: Path) -> str:
 
 
 def _logged(argv: Sequence[str], output: TextIO, lock: int, downloads: Path) -> int:
-    """Run it, holding the lock, with its output in the log; its exit code."""
+    """Run a command, holding the lock, with its output in the log; return its exit code."""
     with subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
@@ -126,7 +126,7 @@ def _logged(argv: Sequence[str], output: TextIO, lock: int, downloads: Path) -> 
 
 
 def _show(line: str) -> None:
-    """One line of another program, in place, for whoever watches."""
+    """Show one line of another program's output in place."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns - 4
         print(

@@ -1,10 +1,10 @@
-"""The `qjump-mn` command of this machine: start the checkout that the current folder is in, else
-the one that it was installed from.
+"""Start the checkout that contains the current folder, else the one this command was installed
+from.
 
-bootstrap copies this file into the system's path, with the checkout and the Python to use written
-in front of its last lines. It decides whose code runs, as root too, so it imports nothing of a
-checkout before it has checked who may write there. Standard library only, in syntax that older
-Pythons can read.
+This is the `qjump-mn` command of a machine. bootstrap copies it into the system's path, and writes
+the checkout and the Python to use before its last lines. It decides whose code runs, as root too,
+so it imports nothing from a checkout before it has checked who may write there. It uses the
+standard library only, and syntax of old Pythons.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ docstrings and assertions; bootstrap unsets the same."""
 
 
 def checkout_of(folder: str) -> str:
-    """The checkout that ``folder`` is in; "" if it is in none."""
+    """Return the checkout that contains ``folder``; "" if there is none."""
     while True:
         if all(os.path.isfile(os.path.join(folder, name)) for name in ("bootstrap", "qjump_mn/run.py")):
             return folder
@@ -37,14 +37,13 @@ def checkout_of(folder: str) -> str:
 
 
 def trusted_users() -> set[int]:
-    """Whose code this process may run: root's, its own user's and, under sudo, that of the user who
-    called it."""
+    """Return the users whose code this process may run: root, its own user and sudo's caller."""
     caller = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {0, os.geteuid(), *([int(caller)] if caller.isdigit() else [])}
 
 
 def distrust(checkout: str) -> str:
-    """Which file lets somebody else change what the checkout runs, and why; "" if none does."""
+    """Return which file lets another user change what the checkout runs, and why; "" if none does."""
     checkout = os.path.realpath(checkout)
     names = ("bootstrap", "requirements.lock", *CODE)
     paths = [checkout, *(os.path.join(checkout, name) for name in names)]
@@ -57,11 +56,10 @@ def distrust(checkout: str) -> str:
 
 
 def distrust_path(path: str, *, deep: bool = False, skip: tuple[str, ...] = ()) -> str:
-    """Which file lets somebody else change ``path``, and why; "" if none does. ``deep``: the folder
-    ``path`` with all that lies in it, except in folders named in ``skip``.
+    """Return which file lets another user change ``path``, and why; "" if none does.
 
-    The owner and the mode of the folders above count, too: who may write there may replace what
-    lies below.
+    The folders above count too, because whoever may write there may replace what is below. ``deep``
+    also checks everything in the folder ``path``, except folders named in ``skip``.
     """
     path = os.path.realpath(path)
     above = path
@@ -75,7 +73,7 @@ def distrust_path(path: str, *, deep: bool = False, skip: tuple[str, ...] = ()) 
 
 
 def _below(path: str, skip: tuple[str, ...]) -> Iterator[str]:
-    """The folder and all that lies in it."""
+    """Yield the folder and everything in it."""
     yield path
     for folder, folders, files in os.walk(path):
         folders[:] = [name for name in folders if name not in skip]
@@ -83,7 +81,7 @@ def _below(path: str, skip: tuple[str, ...]) -> Iterator[str]:
 
 
 def _distrust(path: str, *, sticky_is_safe: bool = False) -> str:
-    """Why another user may change this one file or folder; "" if none may."""
+    """Return why another user may change this one file or folder; "" if none may."""
     if os.path.islink(path):
         if os.path.isdir(path):
             return f"{path} is a link to a folder"
@@ -104,8 +102,7 @@ def _distrust(path: str, *, sticky_is_safe: bool = False) -> str:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether the group is root's, or the one that Debian and Ubuntu make for the owner alone, with
-    the owner's name."""
+    """Return whether the group is root's, or the owner's own group as Debian and Ubuntu make it."""
     import grp
     import pwd
 
@@ -119,8 +116,10 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def launch(installed_from: str, python: str) -> NoReturn:
-    """Start the command line of the right checkout in place of this process; end with exit code 3
-    where there is none, or one that may not be trusted."""
+    """Replace this process with the right checkout's command line.
+
+    If there is none, or it may not be trusted, end with exit code 3.
+    """
     try:
         here = checkout_of(os.getcwd())
     except FileNotFoundError:  # the current folder was removed

@@ -1,4 +1,4 @@
-"""Which checkout, and which commit of it, this code is."""
+"""Say which checkout and commit this code is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from qjump_mn.results.manifest import Git
 
 
 def git(folder: Path = environment.CHECKOUT) -> Git:
-    """The commit of the checkout, and whether its files differ from it; no commit for a copy
-    without git, also where that lies in somebody's repository."""
+    """Return the checkout's commit, and whether its files differ from it.
+
+    A copy without git has no commit, even inside somebody's repository.
+    """
     # As root in a user's checkout, git asks for this before it answers.
     base = ["git", "-c", f"safe.directory={folder}", "-C", str(folder)]
 
@@ -30,7 +32,7 @@ def git(folder: Path = environment.CHECKOUT) -> Git:
 
 
 def describe(state: Git, folder: Path = environment.CHECKOUT) -> str:
-    """Version, folder and commit in one line, for the first line of a run."""
+    """Return version, folder and commit in one line, for the first line of a run."""
     what = f"qjump-mn {qjump_mn.__version__}"
     if not (folder / "requirements.lock").is_file():
         return f"{what}, installed in {folder}"

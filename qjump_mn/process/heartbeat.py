@@ -13,9 +13,12 @@ INTERVAL_S = 20.0
 
 @contextmanager
 def heartbeat(say: Callable[[str], None], interval_s: float = INTERVAL_S) -> Iterator[Callable[[str], None]]:
-    """A function that passes lines on to ``say``, from any thread. Until the block ends, each
-    silence of ``interval_s`` is broken by the last line of every thread that is still alive, and
-    the time since then."""
+    """Give a function that passes lines on to ``say``, from any thread, and repeats them in
+    silence.
+
+    After each silence of ``interval_s``, the last line of every living thread is printed again,
+    with the time since then.
+    """
     lock, over = threading.Lock(), threading.Event()
     last: dict[threading.Thread, tuple[str, float]] = {}
     said_s = time.monotonic()

@@ -76,9 +76,7 @@ def raise_interrupted() -> None:
             raise Interrupted
 
     def swallowed(error: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised while it finalises an object or calls back for a weak
-        reference, such as one of importlib's: then it is raised again, a moment later and
-        elsewhere."""
+        """Raise an interrupt again that Python drops in finalisers and weak-reference callbacks."""
         nonlocal first_s
         if not isinstance(error.exc_value, Interrupted):
             sys.__unraisablehook__(error)

@@ -12,17 +12,21 @@ from typing import Any, NamedTuple
 
 
 class Used(NamedTuple):
-    """What a process used, with all of its own that it waited for: the processors' time, and the
-    most memory at a time, which Linux takes to be no less than what its parent had when it started
-    it."""
+    """The resources of an ended process and its waited-for children: CPU time and peak memory.
+
+    Linux counts at least the memory that the parent had when it started the process.
+    """
 
     cpu_s: float
     memory_mb: int
 
 
 def wait(process: subprocess.Popen[Any], timeout_s: float = math.inf) -> Used | None:
-    """Wait for the end of a child as ``Popen.wait`` does, and say what it used; None where another
-    thread was first. Raises :class:`subprocess.TimeoutExpired`."""
+    """Wait for a child as ``Popen.wait`` does, and return its resource use; None if another thread
+    was first.
+
+    Raises :class:`subprocess.TimeoutExpired`.
+    """
     until = time.monotonic() + timeout_s
     while process.returncode is None:
         try:
@@ -40,8 +44,8 @@ def wait(process: subprocess.Popen[Any], timeout_s: float = math.inf) -> Used | 
 
 
 def stat(pid: int) -> list[str]:
-    """The fields of a process or thread in /proc/PID/stat from its state on, see proc(5); none when
-    there is none."""
+    """Return the fields of /proc/PID/stat from the state on (see proc(5)); empty if there is no
+    such process."""
     try:
         # Its name, in brackets, may have brackets and spaces.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -50,20 +54,19 @@ def stat(pid: int) -> list[str]:
 
 
 def tag(pid: int) -> str:
-    """The process, as PID.START.NAMESPACE: when it started, in clock ticks, and its PID namespace's
-    number.
+    """Return PID.START.NAMESPACE: the start time in clock ticks, and the PID namespace's number.
 
-    Empty when there is none.
+    Empty if there is no such process.
     """
     fields = stat(pid)
     return f"{pid}.{fields[19]}.{_namespace()}" if fields else ""
 
 
 def is_alive(tagged: str) -> bool:
-    """Whether the process with this tag may still run.
+    """Return whether the process with this tag may still run.
 
-    One without a tag, of a place that has no /proc, may, and one of another PID namespace, such as
-    a container's: its pid says nothing here.
+    True without a tag (no /proc), and for another PID namespace such as a container's, where the
+    pid says nothing here.
     """
     if not tagged:
         return True
@@ -73,7 +76,7 @@ def is_alive(tagged: str) -> bool:
 
 
 def _namespace() -> str:
-    """The number of this process's PID namespace; 0 where that cannot be told."""
+    """Return the number of this process's PID namespace; 0 if unknown."""
     try:
         return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
     except OSError:

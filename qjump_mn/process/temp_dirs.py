@@ -16,8 +16,7 @@ from qjump_mn.process.processes import is_alive, tag
 
 
 def provide() -> None:
-    """Where neither /tmp nor another folder for temporary files can be written, have one in the
-    cache, for this process and those that it starts."""
+    """If no folder for temporary files is writable, use one in the cache, for children too."""
     named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if name in os.environ]
     # Python's last resort is the current folder, which is the user's.
     with suppress(FileNotFoundError):
@@ -30,8 +29,8 @@ def provide() -> None:
 
 
 def for_matplotlib(stack: ExitStack) -> dict[str, str]:
-    """Variables that give matplotlib a folder if it finds none that it can write in the home: in
-    the cache, or one that ``stack`` removes."""
+    """Return variables that give matplotlib a writable folder if the home has none: in the cache,
+    or one that ``stack`` removes."""
     if "MPLCONFIGDIR" in os.environ or os.access(variables.home(), os.W_OK):
         return {}
     try:
@@ -45,8 +44,7 @@ def _in_cache() -> Path:
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed with its `with` block. Raises MachineError where there is no room
-    for one."""
+    """Make a folder for the `with` block. Raises MachineError if there is no room."""
     try:
         return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
     except FileNotFoundError as error:  # Python raises it after trying every folder
@@ -57,7 +55,7 @@ def folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def remove_left() -> list[Path]:
-    """Remove this user's folders whose process is dead; return their paths."""
+    """Remove this user's folders of dead processes; return their paths."""
     removed = []
     for path in sorted(Path(tempfile.gettempdir()).glob("qjump-mn-*")):
         owner = re.match(r"qjump-mn-(\d+\.\d+\.\d+)-", path.name)

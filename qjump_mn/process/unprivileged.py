@@ -56,8 +56,10 @@ def without_rights(user: Caller) -> list[str]:
 
 
 def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
-    """The first of the paths that the user cannot read. Raises :class:`MachineError` where this
-    process cannot become that user."""
+    """Return the first path that the user cannot read.
+
+    Raises :class:`MachineError` if this process cannot become that user.
+    """
     argv = [*without_rights(user), "sh", "-c", _FIRST_UNREADABLE, "sh", *map(str, paths)]
     try:
         done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
@@ -81,9 +83,12 @@ def check_checkout(user: Caller) -> None:
 
 
 def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
-    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a
-    while; return its exit code. Raises :class:`MachineError` where the user cannot use the folder,
-    and :class:`LostError` where something has killed it."""
+    """Run ``qjump-mn`` with these words as the user, with ``folder`` as home, and return its exit
+    code.
+
+    Raises :class:`MachineError` if the user cannot use the folder, and :class:`LostError` if it was
+    killed.
+    """
     argv, environment = wrap_module("qjump_mn.run", *words)
     if first_unreadable(user, [folder]):
         raise MachineError(
@@ -112,7 +117,7 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
 
 def copy(source: Path, target: Path, most_bytes: int) -> None:
     """Copy the first ``most_bytes`` of a stranger's file; what is not a plain file becomes a
-    folder, which nobody takes for one."""
+    folder, which is refused later."""
     handle = os.open(source, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(

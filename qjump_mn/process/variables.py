@@ -37,8 +37,7 @@ def settle() -> None:
 
 
 def home() -> str:
-    """The user's home: $HOME if that is absolute, else that of the user database, else
-    ``NO_HOME``."""
+    """Return the user's home: an absolute $HOME, else the user database's, else ``NO_HOME``."""
     named = os.environ.get("HOME", "")
     if os.path.isabs(named):
         return named
@@ -52,7 +51,6 @@ def home() -> str:
 
 
 def user_cache() -> str:
-    """The folder for caches of this user: $XDG_CACHE_HOME if that is absolute, else .cache in the
-    home."""
+    """Return the user's cache folder: an absolute $XDG_CACHE_HOME, else .cache in the home."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return named if os.path.isabs(named) else os.path.join(home(), ".cache")
