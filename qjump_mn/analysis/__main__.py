@@ -1,4 +1,4 @@
-"""``python3 -m qjump_mn.analysis RUN_DIR``: analyse a run directory, and print its summary."""
+"""Analyse a run directory and print its summary (``python3 -m qjump_mn.analysis RUN_DIR``)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Does what programs say they moved fit what the links carried, and does a switch send what comes
-in?
+"""Compare what programs say they sent with what links and switches counted.
 
-Between the readings "before" and "after" all of a trial's programs run: what one received was
-carried by every link on its way, and what a link carried somebody has sent. Programs say what they
-know (:class:`~qjump_mn.programs.measures_api.Moved`); how far below the counters they may be is for
-them to say.
+All of a trial's programs run between the readings "before" and "after". So each link on the way has
+carried what a program received, and somebody has sent what a link carried. Programs report through
+:class:`~qjump_mn.programs.measures_api.Moved`, with their own tolerance below the counters.
 """
 
 from __future__ import annotations
@@ -40,9 +38,11 @@ start. Of 150 trials one had a frame that was counted at one port and not yet at
 
 
 class Account(NamedTuple):
-    """A link at a level (None for all): what it carried, and what programs say of it, each with the
-    name of the workload and what may have waited on the way there, in bytes. ``complete``: nobody
-    else uses it."""
+    """A link at a level (None for all): its counter, and what each workload says it sent there.
+
+    Each report has the bytes that may have waited on the way. ``complete``: nobody else uses the
+    link.
+    """
 
     link: Flow
     level: int | None
@@ -51,7 +51,7 @@ class Account(NamedTuple):
     complete: bool
 
     def problems(self) -> Iterator[str]:
-        """In what programs and counters contradict each other."""
+        """Return where programs and counters contradict each other."""
         where = f"{'>'.join(self.link)}{'' if self.level is None else f' at level {self.level}'}"
         who = " and ".join(dict.fromkeys(name for name, _, _ in self.moved))
         for what, said, counted in (
@@ -71,13 +71,13 @@ class Account(NamedTuple):
 
     @property
     def most_frames(self) -> int | None:
-        """What all programs there sent, or got where it is the last link; None where one does not
-        say."""
+        """Return the frames that all programs sent there, or received on the last link; None if one
+        does not say."""
         return self._sum([self._frames(moved) for _, _, moved in self.moved])
 
     @property
     def most_payload(self) -> int | None:
-        """The same in bytes behind the longest headers."""
+        """Return the same in bytes, with the longest headers."""
         return self._sum([self._payload(moved, waited) for _, waited, moved in self.moved])
 
     def _sum(self, parts: list[int | None]) -> int | None:
@@ -99,7 +99,7 @@ class Account(NamedTuple):
 
 
 def check(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
-    """Every link and level of every trial that has both readings."""
+    """Check every link and level of every trial that has both readings."""
     problems: list[str] = []
     accounts = bounded = 0
     for tables in data:
@@ -141,8 +141,8 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
 
 
 def _waited(network: Network, carried: Carried, flow: Flow) -> int:
-    """What may wait on a flow's way at a time: the most that ever did, or that a buffer holds where
-    nobody counts that."""
+    """Return how much may wait on a flow's way: the most ever counted, or a buffer's size if not
+    counted."""
     shapes, devices, waited = network.by_device(), network.interfaces(), 0
     for link in network.path(*flow):
         most = [count.most_bytes for count in carried[link].values()]
@@ -152,7 +152,7 @@ def _waited(network: Network, carried: Carried, flow: Flow) -> int:
 
 
 def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path) -> tuple[Moved, ...] | None:
-    """None of one that says nothing, or whose frames go elsewhere too."""
+    """Return what a workload moved; None if it does not say, or if its frames also go elsewhere."""
     moved = registry.measures(workload).moved
     if moved is None:
         return None
@@ -167,19 +167,19 @@ def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path) -> tuple[Move
 
 
 def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | None) -> bool:
-    """Whether frames of a workload may be at a link and level."""
+    """Return whether a workload's frames may be on a link at a level."""
     if level is not None and level not in workload.levels:
         return False
     return workload.copied or any(link in network.path(*flow) for flow, _ in ports.ways(workload, network))
 
 
 def switches(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
-    """What hosts and other switches sent into a switch, it has sent, dropped, or still has.
+    """Check that each switch has sent, dropped or still holds what entered it.
 
-    The switches are read all at once, the hosts after them, one after the other: what a switch had
-    until its reading is at least what hosts had sent until the reading before, and at most what
-    they had until theirs. Only the former holds where a switch makes several frames of one. The
-    switches' reading takes a moment too: each port may differ by what it carries meanwhile.
+    All switches are read at once, then the hosts one after another. So a switch had received at
+    least what hosts had sent at the reading before, and at most what they had sent at theirs. If a
+    switch makes several frames of one, only the lower limit holds. The switches' reading takes a
+    moment too, so each port may differ by what it carries meanwhile.
     """
     problems: list[str] = []
     frames = 0
@@ -207,7 +207,7 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
     shapes, devices = network.by_device(), network.interfaces()
 
     def meanwhile(link: Flow) -> float:
-        """The frames that a link carries during one reading, were it full of such as it had."""
+        """Return the frames that a full link carries during one reading."""
         each_bytes = last[link].mean_bytes or theory.MINIMUM_FRAME_BYTES
         return 1 + moment_ns * shapes[devices[link]].rate_bps / 8 / theory.NS_PER_S / each_bytes
 
@@ -230,7 +230,6 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
 
 
 def _process_ns(facts: TrialFacts) -> float | None:
-    """How long the machine takes for one short process, in ns: the readings after the measurement
-    are one each, one after the other."""
+    """Return how long a short process takes, in ns, from successive readings after the measurement."""
     times = sorted(ns for name, ns in (facts.read_ns or {}).items() if name.startswith("asbuilt/ended/"))
     return float(np.median(np.diff(times))) if len(times) > 1 else None

@@ -39,8 +39,10 @@ class Point(NamedTuple):
 
 
 class Formula:
-    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it
-    needs, and ``measures`` what it names of them, "arm.workload.measure"."""
+    """An expression over a plan, at a point of its sweep if it names a series.
+
+    ``arms`` are the arms that it needs, ``measures`` those that it names ("arm.workload.measure").
+    """
 
     def __init__(self, parsed: Expression, point: Point | None) -> None:
         self._expression, self._point = parsed, point
@@ -54,15 +56,16 @@ class Formula:
         return None if value is None else float(value)
 
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
-        """Whether the predicate is true for one seed."""
+        """Return whether it is true for one seed."""
         return bool(self._value(measured, constants))
 
     def is_defined(self, measured: Measured, constants: Mapping[str, float]) -> bool:
-        """Whether it has a value for one seed."""
+        """Return whether it has a value for one seed; a claim without one does not hold."""
         return self._value(measured, constants) is not None
 
     def is_knowable(self, measured: Measured, constants: Mapping[str, float]) -> bool:
-        """Whether it has a value for one seed, or only lacks a measure."""
+        """Return whether it has a value for one seed, or only lacks a measure; False if it divides
+        by zero."""
         try:
             self._evaluated(measured, constants)
         except UndefinedError as error:
@@ -89,7 +92,7 @@ class Formula:
 
 
 def parse(text: str, kind: Kind, plan: Plan, where: str) -> Formula:
-    """``text`` as a ``kind`` over single arms; raise :class:`UsageError` that begins with
+    """Parse ``text`` as a ``kind`` over single arms. Raises :class:`UsageError` that begins with
     ``where``."""
     return _formula(expression.parse(text, where), kind, plan, None)
 
@@ -104,8 +107,8 @@ def check(plan: Plan) -> None:
 
 
 class Size(NamedTuple):
-    """The range that was published of a number, and how far outside, by ``factor``, it still is
-    that size."""
+    """The published range of a number, and the ``factor`` outside it that still counts as the same
+    size."""
 
     least: float
     most: float
@@ -113,16 +116,16 @@ class Size(NamedTuple):
     because: str
 
     def is_met(self, value: float | None) -> bool:
-        """Whether a number is of the published size."""
+        """Return whether a number has the published size."""
         return value is not None and self.least / self.factor <= value <= self.most * self.factor
 
 
 class Claim:
-    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it
-    ``shows`` the largest is told, and compared with the published ``size`` if there is one.
+    """A claim that is ready to be judged: all its ``predicates`` must hold.
 
-    There is one of each, or one for each x of the series that the claim names. ``arms`` are those
-    it needs.
+    The largest of what it ``shows`` is reported, and compared with the published ``size`` if there
+    is one. There is one of each, or one for each x of the series that the claim names. ``arms`` are
+    those it needs.
     """
 
     def __init__(
@@ -133,8 +136,8 @@ class Claim:
 
     @classmethod
     def of(cls, plan: Plan, name: str) -> Claim:
-        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what
-        makes no sense."""
+        """Return the claim of ``plan`` called ``name``. Raises :class:`UsageError` with the place
+        of a mistake."""
         claim = plan.judged.claims[name]
         where = f"experiment {plan.shown.experiment!r}: claims.{name}"
         predicate = expression.parse(claim.predicate, f"{where}.predicate")
@@ -146,7 +149,7 @@ class Claim:
         return cls([_formula(predicate, "truth", plan, point) for point in points], shown, size)
 
     def lacks(self, plan: Plan) -> str:
-        """The measures of what it shows that were not published, in words; empty where all were."""
+        """Name the shown measures that were not published; empty if all were."""
         if not self._shows:
             return ", because it shows nothing (write shows = ...)"
         names = (name for shown in self._shows for name in shown.measures)
@@ -154,15 +157,16 @@ class Claim:
         return f", because there is no {', '.join(map(repr, missing))}" if missing else ""
 
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
-        """Whether it is true for one seed."""
+        """Return whether it is true for one seed."""
         return all(predicate.holds(measured, constants) for predicate in self._predicates)
 
     def is_defined(self, measured: Measured, constants: Mapping[str, float]) -> bool:
-        """Whether its predicates have a value for one seed; one that has none does not hold."""
+        """Return whether it has a value for one seed; a claim without one does not hold."""
         return all(predicate.is_defined(measured, constants) for predicate in self._predicates)
 
     def is_knowable(self, measured: Measured, constants: Mapping[str, float]) -> bool:
-        """Whether no predicate divides by zero for one seed."""
+        """Return whether it has a value for one seed, or only lacks a measure; False if it divides
+        by zero."""
         return all(predicate.is_knowable(measured, constants) for predicate in self._predicates)
 
     def shown(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
@@ -177,8 +181,7 @@ def measures_of(text: str) -> set[str]:
 
 
 def corners(published: Published) -> Iterator[Measured]:
-    """The published numbers as those of one seed; where some are ranges, once with each of their
-    ends."""
+    """Yield the published numbers as those of one seed; ranges once with each of their ends."""
     names = [name.split(".") for name in published]
     ends = [value if isinstance(value, tuple) else (value,) for value in published.values()]
     for values in itertools.product(*ends):
@@ -189,8 +192,7 @@ def corners(published: Published) -> Iterator[Measured]:
 
 
 def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
-    """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is
-    no size."""
+    """Return the published value of what a claim shows. Raises :class:`UsageError` if it has none."""
     if not spec.factor >= 1 or not spec.because:
         raise UsageError(f"{where}: set `factor` to 1 or more and explain it in `because`")
     if spec.published is not None:
@@ -225,15 +227,15 @@ def _check_published(name: str, plan: Plan) -> None:
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:
-    """The series that stand in an arm's place; a workload, measure or function of that name is
-    none."""
+    """Return the series that stand in an arm's place; not a workload, measure or function of that
+    name."""
     series = {arm.series for arm in plan.arms if arm.series}
     return {path[0] for parsed in expressions for path in parsed.names if len(path) > 1} & series
 
 
 def _points(plan: Plan, series: set[str], condition: Expression | None, where: str) -> Sequence[Point | None]:
-    """The values of the sweep that a claim over ``series`` is about; one None for a claim that
-    names none."""
+    """Return the values of the sweep for a claim over ``series``; one None for a claim without
+    series."""
     if not series:
         if condition:
             raise UsageError(f"{where}.where: the claim names no series, so there is no x: leave `where` out")
@@ -277,7 +279,7 @@ def _formula(parsed: Expression, kind: Kind, plan: Plan, point: Point | None) ->
 
 
 def _arm_name(path: Path, point: Point | None) -> str:
-    """The arm that the first part of ``path`` stands for."""
+    """Return the arm that the first part of ``path`` names."""
     return point.arms.get(path[0], path[0]) if point else path[0]
 
 

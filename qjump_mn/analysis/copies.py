@@ -39,7 +39,7 @@ def sentences(manifest: Manifest, data: Sequence[TrialTables]) -> list[str]:
 
 
 def _is_unique(manifest: Manifest, workload: WorkloadPlan) -> bool:
-    """Whether a workload's output has instants that the seed has drawn."""
+    """Return whether a workload's output contains instants that the seed has drawn."""
     if manifest.backend == "simulator":
         return registry.of(workload).name == _DRAWN
     return registry.measures(workload).tracks is not Measures.tracks

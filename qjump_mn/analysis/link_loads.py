@@ -1,4 +1,4 @@
-"""What each arm put on the links, over its seeds."""
+"""Summarise what each arm sent over the links, over its seeds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ Link = tuple[str, str]
 
 
 def summarise(data: Sequence[TrialTables]) -> dict[str, tuple[LinkLoad, ...]]:
-    """For each arm whose trials tell, what each level did to the links that matter in some arm; a
-    level that did nothing there is left out."""
+    """Return, for each arm with data, each level's load of the links that matter in some arm."""
     arms: dict[str, dict[tuple[str, str, int | None], list[dict[str, Any]]]] = {}
     shown: set[Link] = set()
     for trial in data:
@@ -43,7 +42,7 @@ def summarise(data: Sequence[TrialTables]) -> dict[str, tuple[LinkLoad, ...]]:
 
 
 def _load(rows: Sequence[dict[str, Any]]) -> LinkLoad:
-    """One link and level in all seeds."""
+    """Return one link and level over all seeds."""
     waited = [row["most_bytes"] for row in rows]
     return LinkLoad(
         source=rows[0]["source"],

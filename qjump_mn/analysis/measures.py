@@ -1,4 +1,4 @@
-"""One value for each measure of a workload, in each trial, and how these spread over the seeds."""
+"""Compute the measures of each workload and trial, and their spread over the seeds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from qjump_mn.results.tables import TrialFacts, TrialTables
 
 
 class TrialMeasures(msgspec.Struct, frozen=True):
-    """One trial: ``values[workload][measure]``, and ``flows[workload][flow]``, the bulk goodput of
-    each flow in Mb/s."""
+    """One trial: ``values[workload][measure]``, and ``flows[workload][flow]``, each flow's bulk
+    goodput in Mb/s."""
 
     arm: str
     seed: int
@@ -27,7 +27,7 @@ class TrialMeasures(msgspec.Struct, frozen=True):
 
 
 def measure(data: TrialTables) -> TrialMeasures:
-    """All measures of one trial."""
+    """Compute all measures of one trial."""
     measured, flows = {}, {}
     for workload in data.trial.arm.workloads:
         table = data.tables[workload.name]
@@ -39,7 +39,7 @@ def measure(data: TrialTables) -> TrialMeasures:
 
 
 def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Every measure of a workload that has a value, those that extensions add among them."""
+    """Return every measure of a workload that has a value, including those of extensions."""
     measured = registry.measures(workload).values(table, workload, trial, facts)
     for name, added in registry.added_measures(workload).items():
         value = added.value(table, workload, trial, facts)
@@ -49,9 +49,12 @@ def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFa
 
 
 def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
-    """The median of what a done trial's first workload in the foreground measured, in ``unit``, ms
-    or us, for the line that tells of its end: "ping: median 8.1 us". Empty where there are no
-    latencies, or nothing is left that can be read."""
+    """Return the median of the first foreground workload, such as "ping: median 8.1 us"; "" without
+    latencies.
+
+    ``unit`` is ms or us. It is for the line about the end of a trial, so unreadable output gives
+    "".
+    """
     for workload in trial.arm.workloads:
         if not workload.BACKGROUND and "p50_ms" in registry.headings(workload):
             try:
@@ -66,7 +69,7 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
 
 
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:
-    """Every arm of the plan with the spread of its measures over the seeds that have them."""
+    """Return every arm of the plan with the spread of its measures over the seeds that have them."""
     return tuple(
         _summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.run.arms
     )

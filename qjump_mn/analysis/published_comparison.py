@@ -57,7 +57,7 @@ class Side(NamedTuple):
 
     @property
     def frame_ms(self) -> float:
-        """How long a full-size frame keeps a link busy, in ms."""
+        """Return how long a full-size frame occupies a link, in ms."""
         return self.plan.judged.constants["frame_ms"]
 
     def value(self, text: str, where: str) -> float | None:

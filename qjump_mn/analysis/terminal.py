@@ -81,7 +81,7 @@ def _show_details(console: Console, plan: Plan, outcome: Outcome) -> None:
 
 
 def _failed(outcome: Outcome) -> Table:
-    """The claims that do not hold, or cannot be judged because the run is invalid."""
+    """Print the claims that do not hold, or cannot be judged because the run is invalid."""
     table = Table(pad_edge=False, box=None, show_header=False)
     table.add_column("verdict", no_wrap=True)
     table.add_column("value", no_wrap=True)
@@ -104,10 +104,12 @@ def _missing(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
 
 
 def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None) -> Iterator[Table]:
-    """A row for each arm, with the medians over its seeds; arms without a common column stand in
-    tables of their own, of which the first has a title. Columns that do not fit into ``width``
-    stand in tables below, each with the arms' names; rich would leave nothing of those names, to
-    make room for numbers."""
+    """Return tables with a row for each arm, with medians over its seeds.
+
+    Arms without a common column have tables of their own, of which the first has a title. Columns
+    that do not fit into ``width`` go into tables below, again with the arms' names; rich would
+    shorten the names instead.
+    """
     title = "Arms: medians of the replicates"
     for block in result_tables.blocks(plan, arms):
         labels, schemes = [arm.label for arm, _ in block.rows], [arm.scheme for arm, _ in block.rows]
@@ -143,7 +145,8 @@ class Column(NamedTuple):
         return max(map(cell_len, (*self.head.split("\n"), *self.cells)))
 
     def narrowed(self) -> Column:
-        """The column with a heading that is no wider than the numbers or its longest word."""
+        """Return the column with its heading wrapped to the width of its numbers or its longest
+        word."""
         width = max(map(cell_len, (*self.head.split(), *self.cells)))
         lines = [
             part
@@ -156,8 +159,8 @@ class Column(NamedTuple):
 def _parts(
     columns: list[Column], labels: list[str], schemes: list[str], width: int | None
 ) -> Iterator[tuple[list[Column], bool]]:
-    """The columns that stand in a table together, and whether the schemes stand in it, too; without
-    a width all do."""
+    """Split columns into tables that fit, and say whether the schemes fit too; without a width all
+    fit."""
     arm, scheme = _least("arm", labels), _least("scheme", schemes) + GAP
     room = math.inf if width is None else width - arm
     if scheme + _taken(columns) > room:
@@ -177,8 +180,7 @@ def _taken(columns: list[Column]) -> int:
 
 
 def _shared(names: Mapping[str, list[str]], room: int | None) -> list[int | None]:
-    """The widths of columns of names, of which the widest is narrowed first; without a limit as
-    they come."""
+    """Return the widths of columns of names: the widest is narrowed first."""
     if room is None:
         return [None] * len(names)
     widths = {head: max(map(cell_len, (head, *texts))) for head, texts in names.items()}
@@ -191,7 +193,7 @@ def _shared(names: Mapping[str, list[str]], room: int | None) -> list[int | None
 
 
 def _least(head: str, texts: list[str]) -> int:
-    """How narrow a column of names may be."""
+    """Return the narrowest width for a column of names."""
     return min(max(map(cell_len, (head, *texts))), LEAST[head])
 
 

@@ -1,4 +1,4 @@
-"""From claims and measures to verdicts, and from those to the exit code."""
+"""Judge claims from measures, and derive the exit code from the verdicts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
 
 
 def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) -> tuple[VerdictRow, ...]:
-    """A verdict on every claim of ``plan``, seed by seed.
+    """Return a verdict on every claim of ``plan``, seed by seed.
 
-    A claim that divides by zero is INVALID by itself. A failed check of fidelity, or a gate that
-    does not hold for every seed, makes every claim that could be checked INVALID; the values stay,
-    for they show what went wrong.
+    A claim that divides by zero is INVALID by itself. If a check of fidelity fails, or a gate does
+    not hold for every seed, every claim that could be checked is INVALID; its values stay, because
+    they show what went wrong.
     """
     rows = [_row(plan, name, _by_seed(trials)) for name in plan.judged.claims]
     reasons = [
@@ -37,10 +37,10 @@ def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) 
 
 
 def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Sequence[Check]) -> int:
-    """0 every claim that was checked holds, 1 one does not, 4 the run is invalid, 5 something was
-    lost.
+    """Return 0 if every checked claim holds, 1 if one does not, 4 for an invalid run, 5 if
+    something was lost.
 
-    What cannot be believed comes before what is missing, and that before what does not hold.
+    Invalid comes before lost, and lost before a claim that does not hold.
     """
     if any(row.verdict == "INVALID" for row in rows) or any(
         check.status == "fail" and not check.completeness for check in checks

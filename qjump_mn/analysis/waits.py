@@ -29,8 +29,7 @@ Waits = Mapping[Flow, Mapping[int, Wait]]
 
 
 class _Port(NamedTuple):
-    """A port on a way: what waited there at a level until the beginning of the measurement, and its
-    end."""
+    """A port on the way: what had waited there at a level before the measurement, and at its end."""
 
     port: Flow
     level: int
@@ -39,7 +38,7 @@ class _Port(NamedTuple):
 
 
 class _Longest(NamedTuple):
-    """The longest latency of a flow, what the wire takes of it, and the ports on its way."""
+    """The longest latency of a flow, the wire's part of it, and the ports on its way."""
 
     flow: str
     way: list[_Port]
@@ -48,9 +47,12 @@ class _Longest(NamedTuple):
 
 
 def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Check]:
-    """A latency is the wire's time and what its frames waited at ports: not more than the longest
-    waits there; and where no other frames had that level, one of its own waited the longest. None
-    where no workload's latencies are of lone frames."""
+    """Check that a latency is the wire's time plus waits at ports, and no more than the longest
+    waits there.
+
+    If no other frames had that level, one of its own waited the longest. None if no workload's
+    latencies are of lone frames.
+    """
     problems: list[str] = []
     compared = 0
     for tables in data:
@@ -98,7 +100,8 @@ def _of_workload(tables: TrialTables, workload: WorkloadPlan, began: Waits, ende
 
 
 def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
-    """None where a port does not count: a queue that a scheme has put there has the waits."""
+    """Return the ports on the way; None if one does not count, because a scheme's queue has the
+    waits."""
     try:
         return [_Port(port, level, began[port][level], ended[port][level]) for port, level in crossed]
     except KeyError:
@@ -106,8 +109,11 @@ def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
 
 
 def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
-    """Nobody counts how long a limiter holds a packet, nor what stands above the wire, nor what
-    hosts draw, nor a sender that is charged."""
+    """Return latencies above the longest waits.
+
+    Not counted: time in a limiter, in what is above the wire, in hosts' drawn times, or at a
+    charged sender.
+    """
     arm, network = tables.trial.arm, tables.trial.network
     limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in found.way)
     if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
@@ -122,8 +128,8 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
 
 
 def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> Iterator[str]:
-    """A wait that came while it was measured was one of its own frames', where no other has that
-    level."""
+    """Return waits counted during the measurement that no latency shows, where no other frames had
+    the level."""
     trial = tables.trial
     if len(workload.flows) > 1:
         return
@@ -139,7 +145,7 @@ def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> 
 
 
 def _alone(tables: TrialTables, workload: WorkloadPlan, there: _Port) -> bool:
-    """Whether every frame that left the port at that level while it was measured is one of the
+    """Return whether all frames that left the port at that level during the measurement are the
     workload's."""
     network = tables.trial.network
     if not workload.SENDS:  # it saw others' frames: perhaps all

@@ -27,7 +27,7 @@ Settings = dict[str, Any]
 
 
 class Step(NamedTuple):
-    """An arm, the one that it is compared with, what it has otherwise, and a measure there and here."""
+    """An arm, the arm it is compared with, what differs between them, and a measure in both."""
 
     arm: str
     beside: str
@@ -37,13 +37,13 @@ class Step(NamedTuple):
 
 
 def heads(plan: Plan) -> list[str]:
-    """The columns above :func:`steps`."""
+    """Return the column headings of :func:`steps`."""
     measure = result_tables.heads(plan)[0]
     return ["arm", "compared with", "what it has otherwise", f"{measure}: there", "here"]
 
 
 def steps(plan: Plan, outcome: Outcome) -> list[Step]:
-    """A step for every arm that was run but the first; the arms of a series are one."""
+    """Return a step for every arm that was run, but the first; the arms of a series count as one."""
     firsts: dict[str, ArmPlan] = {}
     values: dict[str, list[float]] = {}
     for arm in plan.run.arms:
@@ -69,13 +69,13 @@ def _label(arm: ArmPlan, values: list[float]) -> str:
 
 
 def _first(plan: Plan, outcome: Outcome, arm: ArmPlan) -> str:
-    """The first column of the table of arms; nothing for a series, which has many."""
+    """Return the first column of the table of arms; empty for a series, which has many."""
     measured = outcome.arm(arm.name)
     return formatting.NONE if arm.series or measured is None else result_tables.row(plan, measured)[0]
 
 
 def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
-    """What ``other`` has otherwise, in words."""
+    """Return in words how ``other`` differs."""
     if first.scheme != other.scheme:
         before, now = (plan.shown.schemes[arm.scheme.name].label for arm in (first, other))
         yield f"scheme '{now}' instead of '{before}'" if before != now else "settings of its scheme"
@@ -93,7 +93,7 @@ def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
 
 
 def _sides(first: ArmPlan, other: ArmPlan) -> Iterator[tuple[Settings, Settings]]:
-    """The links of hosts of both arms, and those between switches."""
+    """Return both arms' links of hosts, and those between switches."""
     for what in ("link", "trunk"):
         before, now = (msgspec.to_builtins(getattr(arm.network, what)) for arm in (first, other))
         yield before, now
@@ -139,7 +139,7 @@ def _fields(whose: str, first: Settings, other: Settings) -> Iterator[str]:
 
 
 def _shown(key: str, value: Any) -> str:
-    """A value as its name's ending asks for."""
+    """Format a value by the unit that its name ends with."""
     if value is None or value in ([], {}, ""):
         return "none"
     if isinstance(value, bool):

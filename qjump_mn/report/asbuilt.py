@@ -12,7 +12,7 @@ from qjump_mn.results.directory import RunDirectory
 
 
 class Port(NamedTuple):
-    """An interface: its name, state, MTU, transmit and receive queues, kind and address."""
+    """An interface: name, state, MTU, transmit and receive queues, kind and address."""
 
     name: str
     state: str
@@ -23,8 +23,8 @@ class Port(NamedTuple):
 
 
 class AsBuilt(NamedTuple):
-    """One trial's network. ``trees`` are (title, qdisc tree as text); ``folder``, below the run directory,
-    has all that was read."""
+    """The network of one trial: ``trees`` are (title, qdisc tree as text); all readings are in
+    ``folder``, below the run directory."""
 
     trial: str
     ports: tuple[Port, ...]
@@ -34,8 +34,8 @@ class AsBuilt(NamedTuple):
 
 
 def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
-    """The network of the trial that says most, one with a limiter if there is any; None if nothing was read
-    back."""
+    """Summarise the network of the most telling trial: one with a limiter, if any; None without
+    read-back."""
     trials = sorted(
         plan.unperturbed.trials(),
         key=lambda trial: (trial.arm.qjump is None, len(trial.arm.workloads) < 2),
@@ -64,7 +64,7 @@ def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
 
 
 def tree(qdiscs: list[dict[str, Any]], device: str) -> str:
-    """The qdiscs of ``device`` as an indented tree, a line each, as ``tc`` words them."""
+    """Return the qdiscs of ``device`` as an indented tree, a line each, in tc's words."""
     of_device = [qdisc for qdisc in qdiscs if qdisc.get("dev") == device]
     lines: list[str] = []
 
@@ -152,7 +152,8 @@ def _port_towards(network: Network, host: str) -> str:
 
 
 def _json(path: Path) -> list[dict[str, Any]]:
-    """A list of objects from a file, or nothing: the report is written whatever was read back."""
+    """Return a list of objects from a file; empty if it is not readable, because the report must be
+    written."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -16,15 +16,14 @@ MOST_TOLD = 8
 
 
 def told(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> list[str]:
-    """Sentences: when it was run, which trials failed or were broken off and what became of them, how long
-    trials waited for a processor, and which checks failed or could not be made."""
+    """Return sentences about lost and interrupted trials, waits for a processor, and failed checks."""
     events = list(_events(run))
     ended = [event for event in events if event["event"] == "trial"]
     return [*_times(manifest, ended), *_failures(events, ended), *_waits(ended), *_checks(outcome)]
 
 
 def _events(run: RunDirectory) -> Iterator[dict[str, Any]]:
-    """The log's lines that can be read; a machine that lost its power leaves half a line."""
+    """Yield the readable lines of the log; a power failure may leave half a line."""
     try:
         lines = (run.path / "log.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

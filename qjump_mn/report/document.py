@@ -70,7 +70,7 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
 
 
 def _pictures(run: RunDirectory, outcome: Outcome, network: Drawn) -> dict[str, str]:
-    """The pictures of the page, as elements of it, by the files that report.md shows."""
+    """Return the page's pictures as elements, by the files that report.md shows."""
     drawings = {
         one.files["png"]: _PICTURE.format(one.title, _svg(run.path / one.files["svg"], one.name))
         for one in outcome.drawings
@@ -81,7 +81,7 @@ def _pictures(run: RunDirectory, outcome: Outcome, network: Drawn) -> dict[str, 
 def context(
     run: RunDirectory, manifest: Manifest, outcome: Outcome, own: Written, network: Drawn
 ) -> dict[str, Any]:
-    """Everything that the template needs, already worded."""
+    """Return everything that the template needs, already formatted."""
     plan = manifest.plan
     return {
         "manifest": manifest,
@@ -111,7 +111,7 @@ def context(
 
 
 def _results(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
-    """What came out: figures, tables of arms, verdicts and checks."""
+    """Return the results: figures, tables of arms, verdicts and checks."""
     plan = manifest.plan
     found = {row.verdict for row in outcome.verdicts}
     return {
@@ -140,7 +140,7 @@ def _results(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[st
 
 
 def _parameters(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
-    """What was run: network, workloads, schemes, limits and equations, and what was built of them."""
+    """Return what was run: network, workloads, schemes, limits, equations, and what was built."""
     plan, by_simulator = manifest.plan, manifest.backend == "simulator"
     return {
         "equations": parameters.equations(plan, simulated=by_simulator),
@@ -164,7 +164,7 @@ def _named(arm: ArmSummary) -> markupsafe.Markup:
 
 
 def _verdict(row: VerdictRow) -> list[object]:
-    """A row of the table of verdicts."""
+    """Return a row of the table of verdicts."""
     statement = f"{row.statement}{' (gate)' if row.gate else ''}{f' ({row.note})' if row.note else ''}"
     value = _VALUE.format(templating.code(row.shows)) if row.shows else ""
     predicate = _FOLDED.format(row.claim, templating.lines([templating.code(row.predicate), value]))
@@ -176,7 +176,7 @@ def _verdict(row: VerdictRow) -> list[object]:
 
 
 def _made_of(manifest: Manifest, outcome: Outcome) -> list[tuple[str, object]]:
-    """Hashes and versions of what the run was made of."""
+    """Return hashes and versions of what the run was made with."""
     hashes = {"plan": manifest.plan_sha256, "results": outcome.results_sha256, **manifest.machine}
     return [
         *((name, templating.code(value)) for name, value in hashes.items()),
@@ -193,8 +193,8 @@ def _trial(name: str, record: TrialRecord) -> list[str]:
 
 
 def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
-    """Arm, workload, measure, the value of each seed, and the 95 % interval of the median where there are
-    seeds enough."""
+    """Return rows: arm, workload, measure, the value of each seed, and the median's 95 % interval
+    if there are enough seeds."""
     labels = {workload.name: registry.headings(workload) for arm in plan.arms for workload in arm.workloads}
     rows = []
     for arm in outcome.arms:
@@ -214,14 +214,14 @@ def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]
 
 
 def commands(run: RunDirectory, manifest: Manifest) -> list[str]:
-    """What to type to do it again, and to read this run again."""
+    """Return the command lines that repeat the run, and that read it again."""
     checkout = [f"git checkout {manifest.git.commit}"] if manifest.git.commit else []
     folder = _out(manifest.argv) / run.path.name
     return [*checkout, shlex.join(manifest.argv), shlex.join(["qjump-mn", "report", folder.as_posix()])]
 
 
 def _out(argv: Sequence[str]) -> Path:
-    """The folder in which a command line makes its run directory."""
+    """Return the folder in which a command line makes its run directory."""
     values = [value for option, value in pairwise(argv) if option == "--out"]
     values += [argument.removeprefix("--out=") for argument in argv if argument.startswith("--out=")]
     return Path(values[-1] if values else "results")
@@ -240,8 +240,8 @@ def _seeds(values: Spread) -> tuple[str, str]:
 
 
 def _svg(path: Path, prefix: str) -> markupsafe.Markup:
-    """An SVG file as part of an HTML page: without its prologue, its names made different from those of other
-    figures."""
+    """Return an SVG file for use inside HTML: without its prologue, and with names that no other
+    figure has."""
     text = path.read_text(encoding="utf-8")
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -14,8 +14,8 @@ ALL, MARKS = "all levels", "ECN marks"
 
 
 class Load(NamedTuple):
-    """An arm: what its busiest link carried, and for each link its name and the cells below :func:`heads`; no
-    rows if it is not known."""
+    """An arm: what its busiest link carried, and the name and cells of each link; no rows if
+    unknown."""
 
     label: str
     told: str
@@ -23,8 +23,8 @@ class Load(NamedTuple):
 
 
 def heads(outcome: Outcome) -> list[str]:
-    """The columns: link, a share for each level that any arm uses, drops, marks if there are any, and the
-    most full-size frames that waited."""
+    """Return the columns: link, a share for each level in use, drops, marks if any, and the longest
+    queue in full-size frames."""
     levels = {load.level for loads in outcome.links.values() for load in loads}
     named = [
         f"priority {level}"
@@ -42,7 +42,7 @@ def heads(outcome: Outcome) -> list[str]:
 
 
 def loads(plan: Plan, outcome: Outcome) -> list[Load]:
-    """Every arm that was run and has data; those without counters say so."""
+    """Return every arm that was run and has data; an arm without counters says so."""
     busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
     cables = dict.fromkeys(
         cable

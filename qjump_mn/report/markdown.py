@@ -28,17 +28,17 @@ _STATUS = re.compile(r"\*\*([A-Za-z ]+)\*\*")
 
 
 def place(number: int) -> markupsafe.Markup:
-    """Mark where section ``number`` of the notes stands in the Markdown."""
+    """Mark the place of section ``number`` of the notes in the Markdown."""
     return markupsafe.Markup("<!-- notes {} -->").format(number)
 
 
 def fill(text: str, sections: Sequence[str]) -> str:
-    """Put the sections of the notes, as Markdown, where :func:`place` marked it."""
+    """Insert the sections of the notes, as Markdown, at the marks of :func:`place`."""
     return re.sub(f"^{_NOTES.pattern}$", lambda mark: sections[int(mark[1])], text, flags=re.MULTILINE)
 
 
 def parser() -> MarkdownIt:
-    """CommonMark and tables, with HTML as tokens of its own."""
+    """Return a parser for CommonMark and tables, with HTML as separate tokens."""
     return MarkdownIt("commonmark").enable("table")
 
 
@@ -64,7 +64,7 @@ def render(text: str, pictures: Mapping[str, str], sections: Sequence[str]) -> m
 def _html(
     self: RendererProtocol, tokens: Sequence[Token], index: int, _options: Any, environment: Any
 ) -> str:
-    """Keep the template's own HTML, and put in the notes; escape anything else."""
+    """Keep the template's own HTML, insert the notes, and escape everything else."""
     content = tokens[index].content
     if mark := _NOTES.fullmatch(content.strip()):
         return f'<section class="own">\n{environment["sections"][int(mark[1])]}</section>\n'
@@ -88,7 +88,7 @@ def _text(self: RendererProtocol, tokens: Sequence[Token], index: int, *_: Any) 
 
 
 def _name_headings(tokens: Sequence[Token]) -> None:
-    """Give each heading the anchor that it has where report.md is shown on the web."""
+    """Give each heading the anchor that code hosts give it in report.md."""
     seen: set[str] = set()
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.tag != "h1":
@@ -120,7 +120,7 @@ def _make_figures(tokens: Sequence[Token]) -> None:
 
 
 def _mark_tables(tokens: list[Token]) -> None:
-    """Give each table a caption, and its cells what they need where the page is narrow."""
+    """Give each table a caption, and label its cells for narrow pages."""
     caption, place = "", 0
     while place < len(tokens):
         token = tokens[place]
@@ -150,7 +150,7 @@ def _table(tokens: Sequence[Token], caption: str) -> list[Token]:
 
 
 def _mark_cells(tokens: Sequence[Token], heads: Sequence[str]) -> None:
-    """Mark numbers, verdicts, and heads of columns and rows; label each cell with its head."""
+    """Mark numbers, verdicts and headings; label each cell with its heading."""
     columns: Iterator[int] = iter(())
     for token, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if token.type == "tr_open":

@@ -12,7 +12,7 @@ UNSWEPT = ("bars", "timeline")
 
 
 def why(plan: Plan, outcome: Outcome) -> str:
-    """A sentence for a run whose figure has nothing to draw."""
+    """Return a sentence for a run whose figure has nothing to draw."""
     return f"There is no figure: {_reason(plan, outcome)}."
 
 

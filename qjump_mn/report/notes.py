@@ -1,7 +1,7 @@
-"""``notes.md``: what whoever made a run writes about it, and how the report shows that.
+"""Read ``notes.md``, the text that people write about their run, and show it in the report.
 
-It is a text of somebody's own, or a stranger's from a bundle: nothing of it becomes HTML but what Markdown
-makes of it, and no file outside of the run directory is read for it.
+It may be a stranger's, from a bundle. So only Markdown becomes HTML, and no file outside the run
+directory is read for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_BYTES = 16 << 20
 
 
 def kind_of(picture: PurePath) -> str | None:
-    """The type of a picture by its name, as browsers call it; None for another file."""
+    """Return a picture's media type by its name; None for another file."""
     return PICTURES.get(picture.suffix.lower())
 
 
@@ -48,7 +48,7 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class Section(NamedTuple):
-    """What stands below a heading, as HTML and as Markdown without HTML in it."""
+    """The text below a heading, as HTML, and as Markdown without HTML."""
 
     title: str
     html: markupsafe.Markup
@@ -56,7 +56,7 @@ class Section(NamedTuple):
 
     @property
     def signed(self) -> tuple[str, str]:
-        """The Markdown and the HTML, each with whose words they are."""
+        """Return the Markdown and the HTML, each with its author."""
         link = f'<a href="{NAME}">{NAME}</a>'
         return (
             f"{self.markdown}\n\n*{_WHOSE} [{NAME}]({NAME})*",
@@ -68,24 +68,24 @@ NOTHING = Section("", markupsafe.Markup(), "")
 
 
 class Written(NamedTuple):
-    """The sections of a text that have a place, by their titles in :data:`SECTIONS`, those that have none,
-    and the titles that nothing is written below."""
+    """The sections with a place, by their titles in :data:`SECTIONS`; those without; and the empty
+    titles."""
 
     placed: Mapping[str, Section]
     others: Sequence[Section]
     empty: Sequence[str]
 
     def section(self, title: str) -> Section:
-        """What is written below a title; :data:`NOTHING` where that is nothing."""
+        """Return the text below a title; :data:`NOTHING` if there is none."""
         return self.placed.get(title, NOTHING)
 
     @property
     def sections(self) -> list[Section]:
-        """All sections, the placed ones first."""
+        """Return all sections, those with a place first."""
         return [*self.placed.values(), *self.others]
 
     def place(self, section: Section) -> markupsafe.Markup:
-        """Mark where a section stands in the report's Markdown."""
+        """Mark the place of a section in the report's Markdown."""
         return markdown.place(self.sections.index(section))
 
 
@@ -99,7 +99,7 @@ def begin(folder: Path) -> None:
 
 
 def read(folder: Path) -> Written:
-    """What is written in the run directory; raise :class:`UsageError` where that cannot be read."""
+    """Return the notes in the run directory. Raises :class:`UsageError` if they cannot be read."""
     path = folder / NAME
     try:
         text = path.read_text(encoding="utf-8")
@@ -125,7 +125,8 @@ def read(folder: Path) -> Written:
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
-    """The titles of the two upper levels, and what stands below each; "Notes" is what stands before them."""
+    """Return the titles of the two upper levels and the text below each; "Notes" is the text before
+    them."""
     lines = text.splitlines()
     title, first = "Notes", 0
     tokens = markdown.parser().parse(text)
@@ -137,7 +138,7 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(inline: Token) -> str:
-    """A title without its marks."""
+    """Return a title without Markdown marks."""
     found = "".join(child.content for child in inline.children or () if child.type != "html_inline")
     return " ".join(found.split()) or "Notes"
 
@@ -156,7 +157,7 @@ def _html(text: str, folder: Path) -> markupsafe.Markup:
 
 
 def _as_text(self: RendererProtocol, tokens: Sequence[Token], index: int, *_: Any) -> str:
-    """HTML as what it looks like, without comments."""
+    """Return HTML as visible text, without comments."""
     return html.escape(_COMMENT.sub("", tokens[index].content))
 
 
@@ -168,7 +169,7 @@ def _as_paragraph(self: RendererProtocol, tokens: Sequence[Token], index: int, *
 def _picture(
     self: RendererProtocol, tokens: Sequence[Token], index: int, _options: Any, environment: Any
 ) -> str:
-    """A picture of the run directory as a part of the page; a link to one that lies elsewhere in the net."""
+    """Return a picture of the run directory as part of the page, and a link for one on the web."""
     source = str(tokens[index].attrs.get("src", ""))
     about = html.escape(tokens[index].content)
     if re.match(r"https?://", source):
@@ -189,7 +190,7 @@ def _picture(
 
 
 def _without_html(text: str) -> str:
-    """Markdown of which no reader makes HTML of its own: tags are shown as text, comments are left out."""
+    """Return Markdown in which tags are shown as text, and comments are left out."""
     lines = text.splitlines()
     for token in reversed(markdown.parser().parse(text)):
         pieces = [child.content for child in token.children or () if child.type == "html_inline"]

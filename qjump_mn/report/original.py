@@ -24,7 +24,8 @@ class Original(NamedTuple):
 
 
 def original(plan: Plan, outcome: Outcome) -> Original:
-    """Every published number that this run has a value beside: of its figures, then of its claims."""
+    """Return every published number for which this run has a value: of its figures, then of its
+    claims."""
     pictures = _behind(plan)
     drawn = [picture for picture in pictures if picture is not None]
     rows = [*(_numbers(plan, outcome, drawn[0]) if drawn else []), *_claims(outcome)]
@@ -41,7 +42,7 @@ def original(plan: Plan, outcome: Outcome) -> Original:
 
 
 def lead(manifest: Manifest, drawing: Drawing) -> str:
-    """What a figure is, in 40 words at most; its caption says the rest."""
+    """Describe a figure in 40 words at most; its caption says the rest."""
     plan = manifest.plan
     how = "the simulator" if manifest.backend == "simulator" else f"real Linux on a {manifest.clock} clock"
     seeds = f"{len(plan.run.seeds)} seeds" if len(plan.run.seeds) > 1 else f"seed {plan.run.seeds[0]}"
@@ -52,7 +53,7 @@ def lead(manifest: Manifest, drawing: Drawing) -> str:
 
 
 def subset(plan: Plan, outcome: Outcome) -> str:
-    """How much of the experiment was run and judged."""
+    """Say how much of the experiment was run and judged."""
     many = len(plan.run.seeds)
     judged = sum(row.verdict != "NOT RUN" for row in outcome.verdicts)
     left_out = ", ".join(f"'{arm.label}'" for arm in plan.arms if arm not in plan.run.arms)
@@ -103,7 +104,7 @@ def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:
 
 
 def _behind(plan: Plan) -> list[Behind | None]:
-    """What is behind each picture of the figure that names something published."""
+    """Return what is drawn behind each panel of a figure that names published values."""
     return [behind.of(plan, picture) for picture in range(len(plan.shown.figure.published))]
 
 

@@ -20,8 +20,8 @@ MAX_FLOWS = 12
 
 
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
-    """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on
-    the wire that a scheme says."""
+    """Return predictions: name, formula with numbers, value. Simulated packets have the scheme's
+    wire bytes."""
     hosts, rate, mtu = (
         len(plan.shown.network.hosts),
         plan.shown.network.slowest_bps,
@@ -45,7 +45,7 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
 
 
 def _frames(mtu: int, rate: int) -> list[tuple[str, str, str]]:
-    """What a link of ``rate`` b/s carries of full-size frames."""
+    """Return the rate of full-size frames on a link of ``rate`` b/s."""
     before, after = theory.PREAMBLE_BYTES, theory.INTERFRAME_GAP_BYTES
     full, payload = theory.frame_bytes(mtu), mtu - theory.TCP_HEADERS_BYTES
     return [
@@ -63,7 +63,7 @@ def _frames(mtu: int, rate: int) -> list[tuple[str, str, str]]:
 
 
 def _programs(plan: Plan) -> list[tuple[str, str, str]]:
-    """The equations of each program's first workload: the formula is the same for the others."""
+    """Return the equations of each program's first workload; the others have the same formula."""
     firsts = {
         registry.of(workload).name: workload
         for arm in reversed(plan.arms)
@@ -77,7 +77,7 @@ def _programs(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
-    """The network and the times, as planned."""
+    """Return the planned network and times."""
     net = plan.shown.network
     seeds = (
         "replicates",
@@ -126,7 +126,7 @@ def _links(which: str, link: Link) -> list[tuple[str, str]]:
 
 
 def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
+    """Return each workload: name, flows, description, and its 802.1Q priority in arms with levels."""
     by_name: dict[str, WorkloadPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
     for arm in plan.run.arms:
@@ -146,8 +146,8 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
 
 
 def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, markupsafe.Markup]]:
-    """Each scheme of the arms that were run: label, what it is, and what it set; the simulator sets no such
-    thing."""
+    """Return each scheme that was run: label, description and settings; the simulator has no
+    settings."""
     arms = {arm.scheme.name: arm for arm in reversed(plan.run.arms)}
     return [
         (
@@ -160,7 +160,7 @@ def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, markupsafe.M
 
 
 def _set(arm: ArmPlan) -> list[str]:
-    """What an arm's scheme set, as a shell or a link has it."""
+    """Return an arm's scheme settings as shell or link settings."""
     done = [f"{key.removeprefix('net.ipv4.')} = {value}" for key, value in transport(arm).items()]
     done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
     done += [
@@ -178,8 +178,11 @@ def _set(arm: ArmPlan) -> list[str]:
 
 
 def limiters(plan: Plan) -> tuple[list[str], list[tuple[str, ...]], int] | None:
-    """The rate limits of the arms that have some as a table: heads, rows, and how many columns hold words.
-    Arms of a series that all have the same limits share a column. None if no arm has limits."""
+    """Return the rate limits as a table: heads, rows, and the number of columns with words; None
+    without limits.
+
+    Arms of a series with the same limits share a column.
+    """
     shown: dict[tuple[str, QJumpPlan], list[str]] = {}
     for arm in plan.run.arms:
         if arm.qjump:
@@ -195,8 +198,7 @@ def limiters(plan: Plan) -> tuple[list[str], list[tuple[str, ...]], int] | None:
 
 
 def limiter(plan: QJumpPlan) -> list[str]:
-    """An arm's epoch and mode, and its budgets from priority 7 to 0, each with the rate that it stands
-    for."""
+    """Return an arm's epoch, mode, and budgets from priority 7 to 0, each with its rate."""
     budgets = []
     for level in reversed(theory.LEVELS):
         rate = formatting.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)

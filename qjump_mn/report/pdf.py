@@ -28,7 +28,8 @@ TIMEOUT_S = 300
 
 
 def browser() -> str:
-    """The first of :data:`BROWSERS` that is here; raise :class:`MachineError` if there is none."""
+    """Return the first of :data:`BROWSERS` that is installed. Raises :class:`MachineError` if none
+    is."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         raise MachineError(
@@ -59,14 +60,14 @@ def write(run: Path) -> Path:
 
 
 def for_paper(page: str) -> str:
-    """The page with everything unfolded, and without links into the run directory: of these a PDF keeps
-    whole paths, of this machine."""
+    """Return the page unfolded and without links into the run directory, which would name paths of
+    this machine."""
     page = re.sub(r"<details(?: open)?>", "<details open>", page)
     return re.sub(r'(<a(?: class="[^"]*")?) href="(?!https?:|mailto:)[^"]*"', r"\1", page)
 
 
 def _print(program: str, profile: str, page: Path, printed: Path) -> str:
-    """Let the browser print; return the last line that it says."""
+    """Print with the browser, and return its last line."""
     argv = [
         program,
         "--headless",

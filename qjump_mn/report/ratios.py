@@ -11,7 +11,7 @@ from qjump_mn.results.outcome import ArmSummary, Outcome
 
 
 class Table(NamedTuple):
-    """Of one panel: what it shows, the lines of its figure, and their values for each value of the sweep."""
+    """A panel: its quantity, its lines, and their values for each value of the sweep."""
 
     title: str
     heads: tuple[str, ...]
@@ -19,7 +19,7 @@ class Table(NamedTuple):
 
 
 def tables(plan: Plan, outcome: Outcome) -> list[Table]:
-    """One for each panel of a sweep that shows ratios and has data."""
+    """Return a table for each panel with ratios and data."""
     arms = {arm.name: arm for arm in outcome.arms if arm.done}
     return [
         table

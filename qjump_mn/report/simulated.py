@@ -14,14 +14,15 @@ from qjump_mn.results.directory import RunDirectory
 
 
 class Packets(NamedTuple):
-    """A table: what its columns are, and a row for each arm that has data, medians of the replicates."""
+    """A table: columns, and a row of medians for each arm with data."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
-    """Label of each scheme that was simulated, and a line for each part of it as ``qjump_sim`` had it."""
+    """Return the label of each simulated scheme, with a line for each of its parts in
+    ``qjump_sim``."""
     parts_of: dict[str, list[str]] = {}
     for trial in plan.unperturbed.trials():
         path = run.asbuilt(trial.name) / "scenario.json"
@@ -34,8 +35,7 @@ def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
 
 
 def packets(run: RunDirectory, plan: Plan) -> Packets:
-    """How many packets each arm sent, and how many of what kind were lost for what reason; columns of zeros
-    are left out."""
+    """Count each arm's packets, sent and lost by kind and reason; columns of zeros are left out."""
     counted = {arm.name: found for arm in plan.run.arms if (found := _counters(run, plan, arm))}
     columns: dict[str, dict[str, float]] = {}
     for arm, trials in counted.items():

@@ -38,8 +38,8 @@ def draw(plan: Plan, outcome: Outcome) -> Drawn:
 
 
 def arm_drawn(plan: Plan, outcome: Outcome) -> ArmPlan:
-    """The one with the most workloads, and of these the one with the most flows; rather one whose counters
-    tell, and one with a limiter."""
+    """Return the arm to draw: with the most workloads, then flows; preferably with counters and a
+    limiter."""
     return max(
         plan.run.arms,
         key=lambda arm: (

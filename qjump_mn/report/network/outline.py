@@ -20,9 +20,12 @@ MIN_ALIKE = 3
 
 @dataclasses.dataclass(frozen=True)
 class Branch:
-    """A host or a switch: how busy the link above it was in each direction, and whether the way of what is
-    measured crosses it. It may be one that ``stands_for`` several, which ``more`` describes; its numbers are
-    then the greatest of theirs."""
+    """A host or a switch: how busy the link above it was in each direction, and whether a measured
+    way crosses it.
+
+    It may stand for several (``stands_for``), which ``more`` describes; its numbers are the
+    greatest of theirs.
+    """
 
     name: str
     is_switch: bool = False
@@ -36,26 +39,28 @@ class Branch:
 
     @property
     def lines(self) -> tuple[tuple[str, bool], ...]:
-        """What is written beside it, and whether the figure shows that."""
+        """Return the text beside it, and whether the figure shows that."""
         told = tuple((role.told, role.measured) for role in self.roles)
         return ((self.more, False),) if self.stands_for else told
 
     @property
     def rows(self) -> int:
-        """How many rows it takes."""
+        """Return its height in rows."""
         return sum(branch.rows for branch in self.below) or 1
 
     @property
     def hosts(self) -> int:
-        """How many hosts are in it."""
+        """Return the number of hosts in it."""
         return sum(branch.hosts for branch in self.below) if self.is_switch else 1
 
 
 def tree(
     network: Network, parts: Mapping[str, tuple[Role, ...]], used: Use, way: frozenset[frozenset[str]]
 ) -> Branch:
-    """The network below its topmost switch. All spines of a fabric are one, and so are all switches of a
-    graph that have no host."""
+    """Return the network below its topmost switch.
+
+    All spines of a fabric become one, and so do all switches of a graph without hosts.
+    """
     below, ends = _children(network), _ends(network)
 
     def branch(name: str, above: str) -> Branch:
@@ -79,7 +84,7 @@ def tree(
 
 
 def _children(network: Network) -> dict[str, Sequence[str]]:
-    """What is below each switch that has something below it."""
+    """Return what is below each switch."""
     if fabric := network.fabric:
         size = fabric.hosts_per_rack
         return {
@@ -92,7 +97,7 @@ def _children(network: Network) -> dict[str, Sequence[str]]:
 
 
 def _ends(network: Network) -> dict[str, set[str]]:
-    """The switches that a switch of a fabric or of a graph is joined to; nothing for a tree."""
+    """Return the switches joined to a switch of a fabric or a graph; empty for a tree."""
     if fabric := network.fabric:
         spines = {f"spine{number + 1}" for number in range(fabric.spines)}
         return {f"rack{rack + 1}": spines for rack in range(fabric.racks)}
@@ -104,7 +109,7 @@ def _ends(network: Network) -> dict[str, set[str]]:
 
 
 def outline(top: Branch, used: Use) -> Branch:
-    """``top``, where it has more than :data:`MAX_ROWS` rows with one for those that are alike."""
+    """Return ``top`` with similar rows merged if it has more than :data:`MAX_ROWS`."""
     return _shorter(top, used) if top.rows > MAX_ROWS else top
 
 
@@ -122,7 +127,7 @@ def _shorter(branch: Branch, used: Use) -> Branch:
 
 
 def _more(alike: Sequence[Branch]) -> Branch:
-    """All but the first of those that are alike."""
+    """Describe all similar branches but the first."""
     first, *others = alike
     what = "switches" if first.is_switch else "hosts"
     named = roles.ranges(one.name for one in others)
@@ -143,7 +148,7 @@ def _more(alike: Sequence[Branch]) -> Branch:
 
 
 def _looks(branch: Branch, used: Use) -> Hashable:
-    """The same for those that do the same, with whichever peers, over links as busy."""
+    """Return a key that is the same for branches with the same roles and equally busy links."""
     widths = tuple(round(used.width(amount) / 2) for amount in (branch.down, branch.up))
     parts = tuple((role.workload, role.way, role.level) for role in branch.roles)
     below = Counter(_looks(one, used) for one in branch.below)

@@ -28,8 +28,10 @@ _ARROWS: dict[Way, str] = {
 
 
 class Role(NamedTuple):
-    """A host's part in a workload: the way that its requests go, and with whom; no ``peers`` where it just
-    runs there. ``level`` is in words, "" where the arm uses none; ``measured`` if the figure is of it."""
+    """A host's part in a workload: direction and ``peers`` (none if it only runs there).
+
+    ``level`` is in words, "" if the arm uses none; ``measured`` if the figure shows the workload.
+    """
 
     workload: str
     way: Way
@@ -45,8 +47,8 @@ class Role(NamedTuple):
 
 
 def measured(arm: ArmPlan, shown: str) -> frozenset[str]:
-    """The workloads of an arm that the figure shows, which is of the workload ``shown``: those that it looks
-    at, where that sends nothing itself."""
+    """Return the workloads that the figure shows: ``shown``, or those that it observes if it sends
+    nothing."""
     looks = [flow for one in arm.workloads if one.name == shown and not one.SENDS for flow in one.flows]
     return frozenset(
         workload.name
@@ -56,8 +58,7 @@ def measured(arm: ArmPlan, shown: str) -> frozenset[str]:
 
 
 def roles(arm: ArmPlan, measured: frozenset[str]) -> dict[str, tuple[Role, ...]]:
-    """The roles of every host of an arm that has some, in the order of its workloads; those that are
-    ``measured`` are told apart."""
+    """Return the roles of every host of an arm, in the order of its workloads."""
     by_host: dict[str, list[Role]] = {}
     for workload in arm.workloads:
         if workload.SENDS:
@@ -68,7 +69,7 @@ def roles(arm: ArmPlan, measured: frozenset[str]) -> dict[str, tuple[Role, ...]]
 
 
 def level(arm: ArmPlan, workload: WorkloadPlan) -> str:
-    """The 802.1Q priorities of a workload's frames in an arm, in words; "" where it marks none."""
+    """Return the 802.1Q priorities of a workload's frames in words; "" if it marks none."""
     if not arm.uses_levels or not workload.SENDS:
         return ""
     if workload.LEVELS_BY_SIZE:
@@ -79,14 +80,13 @@ def level(arm: ArmPlan, workload: WorkloadPlan) -> str:
 
 
 def hosts(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Hosts in words, those that follow each other as a range: "h1–h6, h8"; their number if those are more
-    than ``most`` words."""
+    """Return hosts in words, with ranges: "h1–h6, h8"; only their number above ``most`` words."""
     pieces = ranges(names)
     return ", ".join(pieces) if len(pieces) <= most else f"{len(names)} hosts"
 
 
 def ranges(names: Iterable[str]) -> list[str]:
-    """Names in their order, three or more whose numbers follow each other as one: "h1–h6"."""
+    """Return names in order, with three or more consecutive ones as a range: "h1–h6"."""
     numbered = [(name, re.fullmatch(r"(.*?)([1-9]\d*)", name)) for name in names]
 
     def run(item: tuple[int, tuple[str, re.Match[str] | None]]) -> tuple[str, int]:
@@ -101,7 +101,7 @@ def ranges(names: Iterable[str]) -> list[str]:
 
 
 def flows(workload: WorkloadPlan, most: int = MOST_NAMED) -> str:
-    """The flows of a workload in words: each of them up to ``most``, else from whom to whom."""
+    """Return the flows of a workload in words: each of them up to ``most``, else who sends to whom."""
     if not workload.flows:
         named = getattr(workload, "hosts", ())
         return f"on {hosts(named)}" if named else "between all hosts"
@@ -115,7 +115,7 @@ def flows(workload: WorkloadPlan, most: int = MOST_NAMED) -> str:
 
 
 def _parts(arm: ArmPlan, workload: WorkloadPlan) -> list[tuple[str, Way, tuple[str, ...]]]:
-    """Host, way and peers, for all that take part."""
+    """Yield host, direction and peers for all that take part."""
     if not workload.flows:
         named = tuple(getattr(workload, "hosts", ()))  # only a command says on which hosts it runs
         if named:

@@ -45,7 +45,7 @@ STYLE = """
 
 
 class _Placed(NamedTuple):
-    """A branch in its place: left and middle of its box."""
+    """A branch with the left and the middle of its box."""
 
     branch: Branch
     lines: list[tuple[str, bool]]
@@ -56,7 +56,7 @@ class _Placed(NamedTuple):
 
 
 def draw(drawn: Branch, used: Use, network: Network, about: str) -> str:
-    """The SVG file; ``about`` is its alternative text."""
+    """Return the SVG file; ``about`` is its alternative text."""
     placed, height = _place(drawn, network)
     width = max(_right(one) for one in placed) + MARGIN
     links = [one for one in placed if one.above]
@@ -77,11 +77,11 @@ def draw(drawn: Branch, used: Use, network: Network, about: str) -> str:
 
 
 def _place(drawn: Branch, network: Network) -> tuple[list[_Placed], float]:
-    """Every branch with its place, and how high the picture is."""
+    """Return every branch with its place, and the height of the picture."""
     bottom = float(MARGIN)
 
     def put(branch: Branch, depth: int, rate: str) -> list[_Placed]:
-        """A branch and all below it, itself first."""
+        """Place a branch and all below it, itself first."""
         nonlocal bottom
         x = MARGIN + depth * COLUMN
         lines = _wrapped(branch.lines, max(LEAST_TEXT, MOST_WIDTH - MARGIN - x - BOX_WIDTH - 8))
@@ -102,7 +102,7 @@ def _place(drawn: Branch, network: Network) -> tuple[list[_Placed], float]:
 
 
 def _rates(network: Network, branch: Branch) -> list[str]:
-    """What stands above each link below a branch: the rate of each kind of link, once."""
+    """Return the text above each link below a branch: the rate of each kind of link, once."""
     told = [_rate(network, below) for below in branch.below]
     kinds = [below.is_switch for below in branch.below]
     return [
@@ -122,7 +122,7 @@ def _rate(network: Network, below: Branch) -> str:
 
 @functools.cache
 def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
-    """How wide a text is in DejaVu Sans, which comes with matplotlib, and than which few fonts are wider."""
+    """Return the width of a text in DejaVu Sans, which few fonts exceed."""
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
     # What begins with a blank is as wide as what ends with one, but for these the path has no extent.
     blanks = (len(text) - len(text.strip())) * 0.32 * size
@@ -145,7 +145,7 @@ def _wrapped(lines: tuple[tuple[str, bool], ...], width: float) -> list[tuple[st
 
 
 def _right(one: _Placed) -> float:
-    """Where a box and its lines end."""
+    """Return the right end of a box and its lines."""
     lines = (text_width(line, bold=bold) for line, bold in one.lines)
     return one.x + BOX_WIDTH + max((8 + width for width in lines), default=3)
 
@@ -180,7 +180,7 @@ def _box(one: _Placed) -> Iterator[str]:
 
 
 def _labels(one: _Placed, used: Use) -> Iterator[str]:
-    """Above a link its rate, below it how busy it was, with an arrow that way."""
+    """Return a link's labels: its rate above, and below it how busy it was, with an arrow."""
     assert one.above is not None
     left = one.above[0] + 20
     branch = one.branch

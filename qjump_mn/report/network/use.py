@@ -23,15 +23,15 @@ ON_THE_WAY = 50
 
 
 class Use(NamedTuple):
-    """``amounts`` of directed links: shares of the time if they were ``counted``, else flows, of which the
-    most-crossed link has ``most``."""
+    """The use of directed links: shares of the time if ``counted``, else flows; ``most`` is the
+    maximum."""
 
     amounts: Mapping[Direction, float]
     counted: bool
     most: float
 
     def width(self, amount: float) -> float:
-        """How thick a line is drawn for it."""
+        """Return the thickness of a link's line."""
         share = amount if self.counted else amount / self.most if self.most > 1 else 0.0
         return LEAST_WIDTH + (MOST_WIDTH - LEAST_WIDTH) * min(share, 1.0)
 
@@ -43,7 +43,7 @@ class Use(NamedTuple):
 
 
 def use(arm: ArmPlan, loads: Sequence[LinkLoad] | None) -> Use:
-    """The use of the arm's links; ``loads`` are None where its counters say nothing."""
+    """Return the use of the arm's links; ``loads`` are None if there are no counters."""
     if loads is not None:
         shares: dict[Direction, float] = {}
         for load in loads:
@@ -59,8 +59,7 @@ def use(arm: ArmPlan, loads: Sequence[LinkLoad] | None) -> Use:
 
 
 def on_the_way(arm: ArmPlan, measured: frozenset[str]) -> frozenset[frozenset[str]]:
-    """The links that the measured workloads' flows cross, where there are others too and few enough of
-    these."""
+    """Return the links that measured flows cross, if there are others and these are few."""
     sending = [workload for workload in arm.workloads if workload.SENDS]
     flows = [flow for workload in sending if workload.name in measured for flow in workload.flows]
     if len(sending) < 2 or len(flows) > ON_THE_WAY:
@@ -69,7 +68,7 @@ def on_the_way(arm: ArmPlan, measured: frozenset[str]) -> frozenset[frozenset[st
 
 
 def busiest(used: Use) -> str:
-    """The busiest direction of all links, in words; "" where none was busy."""
+    """Return the busiest direction of all links in words; "" if none was busy."""
     link = max(used.amounts, key=lambda link: used.amounts[link], default=None)
     told = used.told(used.amounts[link]) if link else ""
     return f"{formatting.flow(link)}, {told}{'' if used.counted else ' flows'}" if link and told else ""

@@ -17,8 +17,8 @@ MAX_POINTS = 1 << 20
 
 
 def kept(values: Floats, most: int = MAX_POINTS) -> Rows:
-    """Which rows to keep of ``values``: all, or, where there are more than ``most``, the least and the
-    greatest of each of ``most`` / 2 chunks; in their order."""
+    """Return the rows of ``values`` to keep: all, or the least and greatest of each of ``most`` / 2
+    chunks."""
     if len(values) <= most:
         return np.arange(len(values))
     size = -(-len(values) // (most // 2))
@@ -29,19 +29,19 @@ def kept(values: Floats, most: int = MAX_POINTS) -> Rows:
 
 
 class Store:
-    """Arrays of 32-bit words, one behind the other, as text for a page."""
+    """Arrays of 32-bit words, one after another, as text for a page."""
 
     def __init__(self) -> None:
         self._words: list[bytes] = []
         self._size = 0
 
     def add(self, words: Words) -> tuple[int, int]:
-        """Put an array at the end; return its place there and its length, in words."""
+        """Append an array; return its offset and its length, in words."""
         place = (self._size, words.size)
         self._words.append(words.astype(words.dtype.newbyteorder("<")).tobytes())
         self._size += words.size
         return place
 
     def text(self) -> str:
-        """Everything, compressed (zlib) and in base64."""
+        """Return everything, compressed (zlib) and in base64."""
         return base64.b64encode(zlib.compress(b"".join(self._words), 6)).decode()

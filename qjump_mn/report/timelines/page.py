@@ -31,7 +31,7 @@ _MOST_TICKS = (1 << 31) - 1
 
 
 class Link(NamedTuple):
-    """A trial's page: the arm's label, the seed, and where it is below the run directory."""
+    """A trial's page: the arm's label, the seed, and its path below the run directory."""
 
     label: str
     seed: int
@@ -39,7 +39,7 @@ class Link(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Lines with one axis of values: a heading, their unit and the tracks."""
+    """Lines with one value axis: heading, unit and tracks."""
 
     title: str
     unit: str
@@ -58,7 +58,7 @@ def write(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) ->
 
 
 def links(run: RunDirectory, plan: Plan) -> list[Link]:
-    """The pages that are there, in the plan's order."""
+    """Return the existing pages, in the plan's order."""
     pages = [_link(trial) for trial in plan.unperturbed.trials()]
     return [page for page in pages if (run.path / page.path).is_file()]
 
@@ -97,7 +97,7 @@ def _context(
 
 
 class Asset(NamedTuple):
-    """Text of ours that stands in a page, and its hash as a Content-Security-Policy has it."""
+    """A text of ours in a page, with its hash for the Content-Security-Policy."""
 
     text: markupsafe.Markup
     hash: str
@@ -110,7 +110,7 @@ def _asset(names: Sequence[str]) -> Asset:
 
 
 def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
-    """What the ports said; nothing where it was not read, or is damaged: a page is written all the same."""
+    """Return the ports' readings; empty if missing or damaged, because the page must be written."""
     if tables.facts.read_ns is None:
         return []
     trial = tables.trial
@@ -121,7 +121,7 @@ def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
 
 
 def _series(run: RunDirectory, tables: TrialTables) -> Series | None:
-    """A simulated trial's samples; none where it has none, or they are damaged."""
+    """Return a simulated trial's samples; empty if missing or damaged."""
     try:
         return series.read(run.trial(tables.trial.name))
     except (OSError, msgspec.DecodeError):
@@ -131,7 +131,7 @@ def _series(run: RunDirectory, tables: TrialTables) -> Series | None:
 def _lanes(
     plan: Plan, tables: TrialTables, read: Sequence[Reading], samples: Series | None
 ) -> Iterator[Lane]:
-    """What is measured, first, then the load, then the ports."""
+    """Return the lanes: measured workloads first, then load, then ports."""
     trial, facts = tables.trial, tables.facts
     workloads = sorted(
         trial.arm.workloads,
@@ -156,7 +156,7 @@ def _by_axis(plan: Plan, before: str, tracks: Iterator[Track]) -> Iterator[Lane]
 
 
 def _epoch(tables: TrialTables) -> str:
-    """What there is to say of epochs; "" where there are none."""
+    """Return a sentence about epochs; "" if there are none."""
     limiter = tables.trial.arm.qjump
     if limiter is None:
         return ""
@@ -177,7 +177,7 @@ def _unrecorded(
     read: Sequence[Reading],
     samples: Series | None,
 ) -> Iterator[str]:
-    """What a reader may look for in vain, a sentence each."""
+    """Return a sentence for each quantity that was not recorded."""
     if manifest.backend == "simulator":
         if samples is None:
             yield (
@@ -211,7 +211,7 @@ def _unrecorded(
 def _drawn(
     tables: TrialTables, lanes: Sequence[Lane], read: Sequence[Reading]
 ) -> tuple[markupsafe.Markup, str]:
-    """What the script draws, as JSON that can stand in a page, and the numbers that it points to."""
+    """Return what the script draws, as JSON that is safe in a page, and the numbers it refers to."""
     start_s, end_s = tables.facts.window_s
     window_ns = (end_s - start_s) * 1e9
     ends = [
@@ -249,7 +249,7 @@ def _drawn(
 
 
 def _shown_ns(tables: TrialTables, read: Sequence[Reading], window_ns: float) -> tuple[float, float]:
-    """What a page shows first: the measurement with the readings at its ends, and a little more."""
+    """Return the first view: the measurement with the readings at its ends, and a margin."""
     began_ns = tables.facts.began_ns
     first = min([0.0, *(reading.at_ns - began_ns for reading in read if reading.when == "began")])
     last = max([window_ns, *(reading.at_ns - began_ns for reading in read if reading.when == "ended")])
@@ -266,13 +266,13 @@ class _Axis(NamedTuple):
         return round((at_ns - self.first_ns) / self.tick_ns)
 
     def deltas(self, at_ns: Any) -> Any:
-        """How many ticks each time is after the one before, shape (rows,)."""
+        """Return the ticks between successive times, shape (rows,)."""
         ticks = np.rint((np.asarray(at_ns, dtype=np.float64) - self.first_ns) / self.tick_ns)
         return np.diff(ticks, prepend=0).astype(np.int32)
 
 
 def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]:
-    """Store a track for the page: what came, and the times of what did not."""
+    """Store a track: what arrived, and the times of what did not."""
     came = np.flatnonzero(~np.isnan(track.values))
     rows = came[packing.kept(track.values[came])]
     scale = 1e3 if lane.unit == "us" and track.unit == "ms" else 1.0
@@ -290,7 +290,7 @@ def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]
 
 
 def _json(content: Any) -> markupsafe.Markup:
-    """JSON in which nothing can end the element that it stands in."""
+    """Return JSON that cannot end the element it is in."""
     text = msgspec.json.encode(content).decode()
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

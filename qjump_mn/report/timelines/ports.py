@@ -29,26 +29,26 @@ HEADS = (
 
 
 class _Line(NamedTuple):
-    """One port and level in each reading that there is."""
+    """One port and level in each reading."""
 
     name: str
     level: int | None
     readings: Sequence[Reading]
 
     def most(self) -> list[float]:
-        """The most bytes that have waited until each reading; nan where nobody counts."""
+        """Return the longest queue until each reading, in bytes; nan if not counted."""
         return [_or_nan(reading.counts[self.level].most_bytes) for reading in self.readings]
 
     def waiting(self) -> list[float]:
         return [float(reading.waiting[self.level]) for reading in self.readings]
 
     def drops(self) -> list[float]:
-        """Between each reading and the next."""
+        """Return the drops between each reading and the next."""
         counts = [reading.counts[self.level].drops for reading in self.readings]
         return [float(last - first) for first, last in pairwise(counts)]
 
     def paused_ms(self) -> list[float]:
-        """Between each reading and the next; nan where links have no flow control."""
+        """Return the paused time between each reading and the next; nan without flow control."""
         times = [_or_nan(reading.paused_ns) / 1e6 for reading in self.readings]
         return [last - first for first, last in pairwise(times)]
 
@@ -73,8 +73,8 @@ def _level(level: int | None) -> str:
 
 
 def tracks(readings: Sequence[Reading], began_ns: int) -> Iterator[Track]:
-    """What waited at each reading, the most that had waited by then, and what was dropped and how long ports
-    were paused from one reading to the next; those ports and levels that have most of it."""
+    """Return queue lengths at each reading, their maxima so far, drops and pauses of the most
+    affected ports."""
     lines = _lines(readings)
     yield from _drawn(
         "bytes that wait at a port", "B", "instant", [(x, x.waiting()) for x in lines], began_ns
@@ -113,8 +113,8 @@ def _drawn(
 
 
 def rows(readings: Sequence[Reading]) -> list[Row]:
-    """The ports and levels of which there is anything to tell, below :data:`HEADS`; empty if not every
-    reading was kept."""
+    """Return ports and levels with anything to report, below :data:`HEADS`; empty if a reading is
+    missing."""
     table = []
     for line in _lines(readings):
         if len(line.readings) != len(WHENS):

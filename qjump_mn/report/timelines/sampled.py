@@ -12,8 +12,8 @@ from qjump_mn.results.series import Port, Series
 
 
 def tracks(series: Series, began_ns: int) -> Iterator[Track]:
-    """What waited at the ports that it has, and the whole network's drops, marks, timeouts and data sent
-    again from one instant to the next, of those that there were."""
+    """Return queue lengths of the recorded ports, and the network's drops, marks, timeouts and
+    retransmissions."""
     at_ns = np.array(series.at_ps, dtype=np.float64) / 1e3 - began_ns
     others = f" {series.others} ports with shorter queues are left out." if series.others else ""
     note = f"Sampled at {len(at_ns)} instants.{others}"
@@ -42,7 +42,7 @@ def tracks(series: Series, began_ns: int) -> Iterator[Track]:
 
 
 def _by_level(port: Port, at_ns: Floats) -> Iterator[Track]:
-    """A line for each level of a port at which several waited."""
+    """Return a line for each level of a port at which several waited."""
     if sum(level.isdecimal() for level in port.levels) < 2:
         return
     what = f"bytes that wait at {formatting.flow(port.link)}, by level"
