@@ -1,5 +1,5 @@
-"""The simulator backend: every trial is a run of ``qjump_sim``, in a process of its own, as many at a time as
-there are cores."""
+"""The simulator backend: each trial runs in a process of its own, as many at a time as there are
+cores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qjump_mn.toolbox import machines
 
 
 class Said(msgspec.Struct, frozen=True):
-    """How the simulator's process ended: its exit code and its last words."""
+    """How the simulator's process ended: exit code and last output."""
 
     exit_code: int
     message: str
@@ -50,7 +50,8 @@ class SimulatorBackend:
         self.stop()
 
     def check(self, plan: Plan, progress: Progress) -> None:
-        """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
+        """Compile the simulator if necessary. Raises :class:`UsageError` for a trial that it cannot
+        run."""
         self.package = machines.simulator_package(progress)
         said, _ = self.process(msgspec.json.encode(plan), progress)
         if said.exit_code == UsageError.exit_code:
@@ -59,12 +60,13 @@ class SimulatorBackend:
             raise LostError(f"the simulator ended with exit code {said.exit_code}: {said.message}")
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """What identifies the simulator: the hash of its sources, without their prose."""
+        """Return what identifies the simulator: the hash of its sources, without their prose."""
         identities = {"image": machines.simulator_identity(), LOCKED_IMAGE: machines.locked_simulator()}
         return {**identities, "simulator": self.package.parent.name, "processor": platform.machine()}
 
     def cost(self, trial: Trial) -> float:
-        """Packets, of which a run's time is a multiple, as far as the plan tells."""
+        """Return the trial's packets as far as the plan tells; a run's time is proportional to
+        them."""
         packets = sum(workload.packets(trial) for workload in trial.arm.workloads)
         return packets * (1 + trial.arm.uses_levels)
 
@@ -87,7 +89,7 @@ class SimulatorBackend:
         )
 
     def stop(self) -> None:
-        """End the runs of this process."""
+        """End the processes of this backend."""
         with self._lock:
             self._stopped = True
             running = list(self._running)

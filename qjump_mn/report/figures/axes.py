@@ -24,15 +24,17 @@ DECADES = 1e4
 
 
 def ends(panel: Panel, *, times: bool) -> Range:
-    """The published axis in the units of ours: ``times`` are in ms."""
+    """Return the published axis in our units: ``times`` are in ms."""
     return (panel.y[0] / TIMES, panel.y[1] / TIMES) if times else panel.y
 
 
 def apply(
     axis: matplotlib.axes.Axes, panel: Panel, lines: Iterable[Floats], name: str, *, times: bool
 ) -> tuple[Range, str]:
-    """Give ``axis`` the published one of ``panel``, widened where ``lines`` ask for it; from where to where
-    it goes, and a sentence about it, by its ``name``, where it is not the published one."""
+    """Give ``axis`` the published limits of ``panel``, widened if ``lines`` need it.
+
+    Returns the limits, and a sentence about the axis ``name`` if they are not the published ones.
+    """
     published, per_unit = ends(panel, times=times), TIMES if times else 1
     low, high = behind.limits(published, lines)
     if panel.step:
@@ -52,8 +54,11 @@ def as_published(
     *,
     times: bool,
 ) -> str:
-    """Give a sweep's panel its published axes, after its ``lines``, label and points, were drawn; what they
-    leave out is told in it, and how they differ from the published ones in the sentences returned."""
+    """Give a sweep's panel its published axes, after its ``lines``, label and points were drawn.
+
+    The panel says what the axes leave out; the returned sentences say how they differ from the
+    published ones.
+    """
     sentences = _across(axis, [x for _, points in lines for x, _ in points], published)
     panel = published.panel(index)
     if panel is None:
@@ -77,7 +82,8 @@ def as_published(
 
 
 def _across(axis: matplotlib.axes.Axes, xs: Sequence[float], published: Behind) -> str:
-    """Give a sweep's panel the published axis of its parameter, long enough for all that was run."""
+    """Give a sweep's panel the published axis of its parameter, extended to everything that was
+    run."""
     if not published.x.parts:
         return ""
     low, high = published.x.parts[0]
@@ -90,7 +96,8 @@ def _across(axis: matplotlib.axes.Axes, xs: Sequence[float], published: Behind) 
 
 
 def draw_bands(axis: matplotlib.axes.Axes, bands: Iterable[Band], *, times: bool) -> None:
-    """Bands and lines behind the data in grey, each with its label; those along x have it above the panel."""
+    """Draw grey bands and lines behind the data, each with its label; along x the label is above
+    the panel."""
     grey = style.sheet().grey
     line: dict[str, Any] = {"color": grey, "linewidth": 1.1, "linestyle": (0, (1, 1.2)), "zorder": 1}
     area: dict[str, Any] = {"color": grey, "alpha": 0.13, "linewidth": 0, "zorder": 0}
@@ -114,8 +121,11 @@ def tell_outside(
     per_unit: float,
     top: float = 0.985,
 ) -> None:
-    """At each x, what has a value outside ``drawn``, the panel's axis, at its lower end or from ``top``, in
-    heights of the panel, on: ``points`` are x, name and value, which is told ``per_unit`` times as large."""
+    """Write at each x which values are outside ``drawn``, the limits of the panel's axis.
+
+    ``points`` are x, name and value, which is shown multiplied by ``per_unit``. The text stands at
+    the axis's lower end, or from ``top`` on, in heights of the panel.
+    """
     above: dict[float, list[str]] = {}
     below: dict[float, list[str]] = {}
     for x, name, value in points:
@@ -145,8 +155,8 @@ def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str])
 
 
 def extreme(x: Floats, y: Floats, drawn: Range) -> list[tuple[float, str, float]]:
-    """Of a line, the point farthest above ``drawn`` and the one farthest below, with how many are there, as
-    :func:`tell_outside` takes them."""
+    """Return a line's points farthest above and below ``drawn`` with their counts, for
+    :func:`tell_outside`."""
     found = []
     for outside, farthest in ((y > drawn[1], np.nanargmax), (y < drawn[0], np.nanargmin)):
         many = int(np.count_nonzero(outside))

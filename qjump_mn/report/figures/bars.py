@@ -36,8 +36,7 @@ SHADES = (1.0, 0.55, 0.3)
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment; nothing where there is no data, as of ratios to arms that were not
-    run."""
+    """Draw the experiment's figure; nothing without data, such as ratios to arms that were not run."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms}
     shown = [by_name[name] for name in plan.shown.figure.arms if name in by_name and by_name[name].done]
@@ -78,7 +77,8 @@ def _drawn(
     all_arms: Mapping[str, ArmSummary],
     published: Behind | None,
 ) -> tuple[matplotlib.figure.Figure, str]:
-    """The figure without its footer, and sentences about how its axes differ from the published ones."""
+    """Return the figure without footer, and sentences on how its axes differ from the published
+    ones."""
     labels, longer = [arm.label for arm in arms], ""
     # Labels that would touch each other are tilted, and stand below the last panel only.
     tilted = max(map(len, labels)) * len(labels) > ACROSS
@@ -106,7 +106,7 @@ def _drawn(
 def _values(
     plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], all_arms: Mapping[str, ArmSummary]
 ) -> dict[tuple[str, str], Spread | None]:
-    """What a panel shows, by arm and "workload.measure"."""
+    """Return a panel's values, by arm and "workload.measure"."""
     return {
         (arm.name, entry): panels.value(plan, panel, entry, arm.name, all_arms)
         for entry in panel.measures
@@ -159,7 +159,7 @@ def _bars(
     per_unit: float,
     top: float,
 ) -> None:
-    """The bars of a panel, those of an arm's measures beside each other."""
+    """Draw a panel's bars; those of an arm's measures stand together."""
     looks, width = style.looks(plan), 0.8 / len(panel.measures)
     names = list(dict.fromkeys(name for name, _ in bars))
     for shade, entry in enumerate(panel.measures):
@@ -179,8 +179,8 @@ def _bar(
     top: float,
     known: tuple[float, ...],
 ) -> None:
-    """A bar with its number, also where it goes beyond the ``top`` of the axis; and the ``known`` published
-    ones."""
+    """Draw a bar with its number, also above the ``top`` of the axis, and ``known`` published
+    values."""
     if spread is None:
         look = {"ha": "center", "fontsize": 6.6, "rotation": 90, "color": style.sheet().grey}
         axis.annotate("no value", (x, 0.02), xycoords=("data", "axes fraction"), **look)
@@ -209,7 +209,7 @@ def _bar(
 def _legend(
     axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, more: Sequence[matplotlib.artist.Artist]
 ) -> None:
-    """What the shades of a panel with several measures are, and ``more``."""
+    """Add a legend for the shades of a panel with several measures, and ``more``."""
     if len(panel.measures) > 1:
         shades = [
             matplotlib.patches.Patch(facecolor="#333333", alpha=shade, label=_heading(plan, entry))
@@ -228,19 +228,19 @@ def _legend(
 
 
 def _published(published: Behind, arms: Sequence[ArmSummary]) -> str:
-    """The caption's sentences about what was published."""
+    """Return the caption's sentences about published values."""
     entries = [entry for panel in published.plan.shown.figure.panels for entry in panel.measures]
     series = {arm.label: [f"{arm.name}.{entry}" for entry in entries] for arm in arms}
     return published.told(series, "Hollow dots")
 
 
 def _number(value: float) -> str:
-    """Three digits, or all of those in front of the point."""
+    """Format with three digits, or with all digits before the point."""
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def _heading(plan: Plan, entry: str) -> str:
-    """A measure by its name, and by its workload's where the figure has several."""
+    """Return a measure's name, with its workload's if the figure has several."""
     several = (
         len({other.partition(".")[0] for panel in plan.shown.figure.panels for other in panel.measures}) > 1
     )

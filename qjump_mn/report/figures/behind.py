@@ -19,11 +19,11 @@ TIMES = 1e3
 
 @dataclass(frozen=True)
 class Behind:
-    """A published ``figure``, for a plan whose links are so many times slower as ``scale`` says: then times
-    are stretched, and the axes are the plan's own.
+    """A published ``figure`` for a plan whose links are ``scale`` times slower, so times are
+    stretched.
 
-    ``values`` are the published numbers, or ranges, by "arm.workload.measure", without those that stand for
-    words.
+    Its axes are then the plan's own. ``values`` are the published numbers or ranges, by
+    "arm.workload.measure", without those that stand for words.
     """
 
     figure: Published
@@ -33,29 +33,32 @@ class Behind:
 
     @property
     def x(self) -> Across:
-        """The axis of all panels."""
+        """Return the axis of all panels."""
         return self.figure.x if self.scale == 1 else Across()
 
     @property
     def shows(self) -> bool:
-        """Whether there is anything behind the data, and not axes alone."""
+        """Return whether there is anything behind the data but axes."""
         return bool(self.values) or any(panel.bands for panel in self.figure.panels)
 
     def panel(self, index: int) -> Panel | None:
-        """The published panel in the place of ours; None where ours was not published."""
+        """Return the published panel in the place of ours; None if ours was not published."""
         return self.figure.panels[index] if self.scale == 1 and index < len(self.figure.panels) else None
 
     def place(self, x: float) -> float:
-        """Where the value ``x`` of a sweep is on its axis."""
+        """Return the position of the value ``x`` of a sweep on its axis."""
         return published.position(self.figure, x) if self.scale == 1 else x
 
     def title(self, index: int) -> str:
-        """What stands above a panel of ours that was not published, where others were."""
+        """Return the title for a panel that was not published, if others were."""
         return "(not published)" if self.scale == 1 and 0 < len(self.figure.panels) <= index else ""
 
     def told(self, series: Mapping[str, Collection[str]], marks: str) -> str:
-        """Sentences for the caption: which numbers ``marks`` show, what was said in words, and for which of
-        the ``series``, labels with the names of their numbers, nothing was published."""
+        """Return caption sentences: what ``marks`` show, what was published in words, and what was
+        not published.
+
+        ``series`` are labels with the names of their numbers.
+        """
         numbers, words, missing = [], [], []
         for label, entries in series.items():
             known = [self._number(entry) for entry in entries if entry in self.values]
@@ -88,8 +91,8 @@ class Behind:
 
 
 def of(plan: Plan, picture: int = 0) -> Behind | None:
-    """What was published of a plan's ``picture``; None where the figure names nothing for it, or nothing
-    that could be drawn at the plan's rate."""
+    """Return what was published for a plan's ``picture``; None if nothing can be drawn at the
+    plan's rate."""
     if picture >= len(plan.shown.figure.published):
         return None
     figure = published.read(plan.shown.figure.published[picture])
@@ -106,8 +109,7 @@ def of(plan: Plan, picture: int = 0) -> Behind | None:
 
 
 def limits(ends: Range, lines: Iterable[Floats]) -> Range:
-    """A published axis, widened so that it hides of no line half or more; what is still outside is told where
-    it leaves the axis."""
+    """Return a published axis, widened so that it hides less than half of each line."""
     low, high = ends
     for line in lines:
         values = line[np.isfinite(line)]
@@ -117,7 +119,7 @@ def limits(ends: Range, lines: Iterable[Floats]) -> Range:
 
 
 def widened(what: str, ends: Range, drawn: Range) -> str:
-    """A sentence about an axis that is longer than the published one; "" where it is not."""
+    """Return a sentence about an axis that is longer than the published one; "" if it is not."""
     if ends == drawn:
         return ""
     ours, theirs = (

@@ -25,9 +25,10 @@ EDGE = 0.03
 
 
 class Curve(NamedTuple):
-    """One arm: the latencies in ms of each seed that sent requests, and how many that seed sent; of the
-    figure's workload or the arm's own. It may be that no seed sent any. ``unit`` is that in which times are
-    told."""
+    """One arm: each seed's latencies in ms, and how many requests it sent (maybe none).
+
+    They are of the figure's workload or the arm's own. ``unit`` is the unit of printed times.
+    """
 
     arm: ArmPlan
     workload: WorkloadPlan
@@ -39,17 +40,18 @@ class Curve(NamedTuple):
 
     @property
     def pooled(self) -> Floats:
-        """All seeds' latencies, ascending."""
+        """Return all seeds' latencies, ascending."""
         return np.sort(np.concatenate([np.empty(0), *self.values]))
 
     @property
     def loss(self) -> float:
-        """Fraction of all requests without a reply."""
+        """Return the fraction of requests without a reply."""
         return 1 - len(self.pooled) / sum(self.sent)
 
     @property
     def label(self) -> str:
-        """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
+        """Return the arm's legend entry, with median (of the seeds, as in the table of arms) and
+        loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
         median = (
             f"median {formatting.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
@@ -58,7 +60,7 @@ class Curve(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Where the reference lines are, in ms; ``unit`` is that in which times are told."""
+    """The positions of the reference lines, in ms; ``unit`` is the unit of printed times."""
 
     idle: float
     bound: float
@@ -67,7 +69,7 @@ class Lines(NamedTuple):
 
 
 def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
-    """The curve of an arm; None where nothing was measured in it."""
+    """Return an arm's curve; None if nothing was measured."""
     workload = min(
         (one for one in arm.workloads if not one.BACKGROUND),
         key=lambda one: one.name != plan.shown.figure.workload,
@@ -92,14 +94,14 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
 
 
 def reference_lines(plan: Plan) -> Lines:
-    """The round trip of an idle network, and the most that frames in transmission on its way add."""
+    """Return the idle round trip, and the most that frames in transmission add."""
     idle = plan.judged.constants.get(f"{plan.shown.figure.workload}_analytic_ms", 0.0)
     wait = plan.judged.constants.get("wait_ms", 0.0)
     return Lines(idle, idle and idle + wait, wait / plan.judged.constants["frame_ms"], formatting.unit(plan))
 
 
 def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
-    """The arm's distribution function over the panel's axis, as the ``index``-th of several."""
+    """Draw the arm's distribution function on the panel's axis, as the ``index``-th of several."""
     look = curve.look
     x, y = style.cdf(curve.pooled, sum(curve.sent))
     if not len(x):
@@ -130,8 +132,10 @@ def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
 
 
 def drawn(curves: Sequence[Curve]) -> Numbers:
-    """The points of the curves, replicates together: which fraction of the requests was answered within which
-    time. The whole table of each trial is in its data/."""
+    """Return the curves' points over all replicates: the fraction answered within each time.
+
+    Each trial's whole table is in its data/.
+    """
     rows: list[tuple[str, str, float, float]] = []
     for curve in curves:
         x, y = style.cdf(curve.pooled, sum(curve.sent))
@@ -141,7 +145,7 @@ def drawn(curves: Sequence[Curve]) -> Numbers:
 
 
 def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
-    """Between the least and the greatest round trip that the seeds have at each fraction."""
+    """Return the least and the greatest round trip of the seeds at each fraction."""
     least = min(len(values) / sent for values, sent in zip(curve.values, curve.sent, strict=True))
     if not least:
         return
@@ -158,7 +162,8 @@ def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
 
 
 def draw_tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> None:
-    """The fraction of requests that took longer, on a logarithmic scale, upside down: up is "all of them"."""
+    """Draw the fraction of slower requests on a logarithmic scale, upside down, so that up is
+    "all"."""
     for curve in curves:
         look = curve.look
         for values, sent in zip(curve.values, curve.sent, strict=True):
@@ -190,8 +195,11 @@ def draw_tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) ->
 
 
 def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
-    """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
-    the panel: to the right of the bound, for what is below it comes near to it."""
+    """Draw upright lines with their names along them, centred at ``height`` (a fraction of the
+    panel).
+
+    Names stand right of the bound, because values below it come close to it.
+    """
     for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {_frames(lines.frames)}")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue

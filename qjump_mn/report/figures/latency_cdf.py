@@ -43,8 +43,10 @@ STRETCHED = "Panel b stretches the upper end, one line a replicate."
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment and, if there are other arms with the workload, one of those; nothing
-    where there is no data. Arms that sent no requests are only named."""
+    """Draw the experiment's figure, and one of other arms with the workload; nothing without data.
+
+    Arms that sent no requests are only named.
+    """
     plan = manifest.plan
     every = {arm.name: curve for arm in plan.arms if (curve := of_arm(run, plan, arm)) is not None}
     curves = {name: curve for name, curve in every.items() if curve.seeds}
@@ -64,10 +66,9 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
 
 
 def _names(plan: Plan) -> list[str]:
-    """The arms of the figure, those of a series in the plan's order.
+    """Return the figure's arms, those of a series in the plan's order.
 
-    A figure that names every arm outside the sweeps, as one does of which the experiment's file says nothing,
-    has those of the sweeps too.
+    A figure that names every arm outside the sweeps, as by default, also has those of the sweeps.
     """
     asked = list(plan.shown.figure.arms)
     if all(arm.series or arm.name in asked for arm in plan.arms):
@@ -80,7 +81,7 @@ def _names(plan: Plan) -> list[str]:
 def _main(
     manifest: Manifest, curves: list[Curve], detail: list[Curve], silent: list[str], *, alone: bool
 ) -> Figure:
-    """The figure's own arms; ``alone`` if no other was measured."""
+    """Draw the figure's own arms; ``alone`` if no other was measured."""
     plan, published = manifest.plan, behind.of(manifest.plan)
     lines = reference_lines(plan)
     handles = [
@@ -92,8 +93,10 @@ def _main(
     inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, rows - LEGEND_ROWS) - cut
 
     def height(share: float) -> float:
-        """Where in this figure is what lies so high in one of MAIN_INCHES: a longer legend makes the figure
-        taller, not the panels smaller."""
+        """Return where a height of a figure of MAIN_INCHES is in this one.
+
+        A longer legend makes the figure taller, not its panels smaller.
+        """
         return (share * MAIN_INCHES - cut) / inches
 
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
@@ -121,7 +124,7 @@ def _main(
 def _axes(
     figure: matplotlib.figure.Figure, count: int, top: float, bottom: float
 ) -> list[matplotlib.axes.Axes]:
-    """The axes of one panel: two beside each other if its axis is broken."""
+    """Return the axes of a panel: two side by side if its axis is broken."""
     grid = figure.add_gridspec(
         1, 2, left=LEFT, right=RIGHT, top=top, bottom=bottom, wspace=0.05, width_ratios=[1.25, 1.0]
     )
@@ -158,15 +161,15 @@ def _draw(
 
 
 def _name_tail(panel: matplotlib.axes.Axes, plan: Plan, published: Behind | None, *, is_part: bool) -> None:
-    """Give the panel of the tail its title, which says if it has only some of the curves, and name its
-    axis."""
+    """Give the tail's panel its title, which says if it has only some of the curves, and an axis
+    name."""
     name = f"b  The tail{', without the contended arms' if is_part else ''}"
     panel.set_title(f"{name} {published.title(1)}".rstrip() if published else name)
     panel.set_xlabel(f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)}")
 
 
 def _more(published: Behind | None, curves: list[Curve], parts: tuple[Range, ...], *, has_tail: bool) -> str:
-    """The caption's sentences about the tail and about what was published."""
+    """Return the caption's sentences about the tail and published values."""
     zoomed = published and published.panel(1)
     tail = ["Panel b is the upper end of panel a." if zoomed else STRETCHED] if has_tail else []
     return " ".join([*tail, *([_published(published, curves, parts)] if published else [])])
@@ -175,7 +178,7 @@ def _more(published: Behind | None, curves: list[Curve], parts: tuple[Range, ...
 def _tail(
     panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines, published: Behind | None, xs: Range
 ) -> None:
-    """The upper end of the curves: as published, a part of the axis of fractions; or on a logarithmic one."""
+    """Draw the upper end of the curves: as published, or on a logarithmic axis."""
     zoomed = published.panel(1) if published else None
     if published is None or zoomed is None:
         draw_tail(panel, curves, lines)
@@ -189,7 +192,7 @@ def _tail(
 
 
 def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...]) -> str:
-    """The caption's sentences about what was published."""
+    """Return the caption's sentences about published values."""
     workload = published.plan.shown.figure.workload
     told = published.told(
         {
@@ -245,8 +248,8 @@ def _percents(panel: matplotlib.axes.Axes) -> None:
 
 
 def _parts(curves: Sequence[Curve], lines: Lines, published: Behind | None) -> tuple[Range, ...]:
-    """From where to where the axis goes, in ms, in two parts if it is broken: as published, or where the
-    curves fall in two groups."""
+    """Return the axis's limits in ms, in two parts if it is broken: as published, or if curves form
+    two groups."""
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
     if published and published.x.parts:
         *before, last = ((low / TIMES, high / TIMES) for low, high in published.x.parts)
@@ -275,7 +278,7 @@ def _handles(curves: list[Curve]) -> list[matplotlib.lines.Line2D]:
 
 
 def _columns(handles: list[matplotlib.lines.Line2D]) -> int:
-    """How many columns of the legend the figure is wide enough for."""
+    """Return how many legend columns fit."""
     return style.columns([str(handle.get_label()) for handle in handles], 2, LEGEND_LEFT, **LEGEND)
 
 
@@ -294,7 +297,8 @@ def _scale(manifest: Manifest, curves: list[Curve]) -> str:
 
 
 def _replicates(curves: list[Curve], silent: list[str]) -> str:
-    """How many replicates and requests there are, and which arms are not drawn as they sent none."""
+    """Say how many replicates and requests there are, and which arms are missing because they sent
+    none."""
     seeds = {seed for curve in curves for seed in curve.seeds}
     sent = sorted({sent for curve in curves for sent in curve.sent})
     many = f"{sent[0]} to {sent[-1]}" if len(sent) > 3 else " or ".join(str(count) for count in sent)
@@ -323,7 +327,7 @@ def _caption(manifest: Manifest, curves: list[Curve], silent: list[str], lines: 
 
 
 def _told(plan: Plan, lines: Lines) -> str:
-    """What the dashed lines are."""
+    """Say what the dashed lines are."""
     if not lines.idle:
         return ""
     idle, bound = (formatting.duration(time, lines.unit) for time in (lines.idle, lines.bound))

@@ -26,8 +26,11 @@ REACH = 0.3
 
 
 def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curves: Sequence[Curve]) -> None:
-    """The published quantiles of the figure's workload as hollow dots, on the one of ``panels`` where each
-    falls, and as bands behind the ``curves``, in the colours of their arms; all share a vertical axis."""
+    """Draw published quantiles as hollow dots, and as bands behind the ``curves``, in their arms'
+    colours.
+
+    A dot is on the one of ``panels`` that contains it; all share a vertical axis.
+    """
     looks = style.looks(behind.plan)
     functions = [style.cdf(curve.pooled, sum(curve.sent)) for curve in curves]
     name = "published" if behind.scale == 1 else "published, scaled"
@@ -51,7 +54,7 @@ def _quantile(
     name: str,
     unit: str,
 ) -> None:
-    """``drawn``: where the curves are at this height, which the name keeps clear of if it can."""
+    """Draw one quantile; ``drawn`` is where the curves are at this height, which the name avoids."""
     bottom, top = panels[0].get_ylim()
     if not bottom <= share <= top:
         return
@@ -105,7 +108,7 @@ def _name(
 
 
 def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
-    """The legend's entry for published quantiles, if there are any."""
+    """Return the legend's entry for published quantiles, if there are any."""
     workload = behind.plan.shown.figure.workload
     there = {entry.split(".")[2] for entry in behind.values if entry.split(".")[1] == workload}
     headings = [
@@ -119,7 +122,7 @@ def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
 def draw_outside(
     panel: matplotlib.axes.Axes, parts: Sequence[Range], curves: Sequence[Curve], unit: str
 ) -> None:
-    """For each curve that an axis of ``parts`` does not show whole: how much of it, and up to where."""
+    """Write for each curve how much of it is outside an axis of ``parts``, and up to which value."""
     per_ms = 1e3 if unit == "us" else 1
     row = 0
     for curve in curves:
@@ -146,7 +149,7 @@ def draw_outside(
 
 
 def draw_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None:
-    """The two strokes between the parts of a broken axis."""
+    """Draw the two strokes between the parts of a broken axis."""
     look: dict[str, Any] = {
         "marker": [(-0.6, -1), (0.6, 1)],
         "markersize": 8,

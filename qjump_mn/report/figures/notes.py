@@ -26,8 +26,8 @@ MOST_EPOCHS = 2
 
 
 def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
-    """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios
-    to a full-size frame's time."""
+    """Describe clock, link rate, topology and epochs of ``arms``, and their ratios to a full-size
+    frame's time."""
     plan = manifest.plan
     unit, per_ms = ("us", 1e3) if formatting.fine(plan) else ("ms", 1)
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
@@ -60,19 +60,19 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
 
 
 def _buffers(plan: Plan, arms: Sequence[ArmPlan]) -> str:
-    """The buffers of ``arms`` in full-size frames: the least and the greatest where they differ."""
+    """Return the buffers of ``arms`` in full-size frames; a range if they differ."""
     networks = [arm.network for arm in arms] or [plan.shown.network]
     found = sorted({one.link.buffer_bytes / theory.frame_bytes(one.mtu_bytes) for one in networks})
     return " to ".join(dict.fromkeys(f"{frames:.4g}" for frames in (found[0], found[-1])))
 
 
 def _clock(manifest: Manifest) -> str:
-    """What an emulation was timed by."""
+    """Name the clock of an emulation."""
     return "virtual clock (code takes no time)" if manifest.clock == "virtual" else "real clock"
 
 
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
-    """What a measure, "workload.measure", is called, without its unit; behind its workload's name if
+    """Return the name of a measure ("workload.measure") without unit, after its workload's name if
     ``named``."""
     workload, measure = entry.split(".")
     title = next(
@@ -82,14 +82,14 @@ def heading(plan: Plan, entry: str, *, named: bool) -> str:
 
 
 def against(plan: Plan, panel: PanelSpec) -> str:
-    """What a panel's values are divided by."""
+    """Name the divisor of a panel's values."""
     labels = formatting.series_labels(plan)
     bases = [f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()]
     return f" ({', '.join(bases)})" if bases else ""
 
 
 def seeds(arms: Iterable[ArmSummary]) -> set[int]:
-    """Those that anything was measured with."""
+    """Return the seeds with data."""
     return {
         seed
         for arm in arms
@@ -100,7 +100,7 @@ def seeds(arms: Iterable[ArmSummary]) -> set[int]:
 
 
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
-    """How many replicates there are; ``short`` are the arms that have fewer."""
+    """Say how many replicates there are; ``short`` are the arms with fewer."""
     missing = f" (fewer for {', '.join(short)})" if short else ""
     numbers = formatting.seeds(seeds).replace(", ", ",\N{NO-BREAK SPACE}")
     plural = "s" if len(seeds) > 1 else ""
@@ -108,8 +108,7 @@ def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
 
 
 def spans(what: str, seeds: Collection[int]) -> str:
-    """A sentence about the marks around the median of the replicates, :attr:`Spread.span`; "" for one
-    replicate."""
+    """Explain the marks around the median (:attr:`Spread.span`); "" for one replicate."""
     many = len(seeds)
     if many < 2:
         return ""
@@ -120,12 +119,12 @@ def spans(what: str, seeds: Collection[int]) -> str:
 
 
 def _three(value: float) -> str:
-    """Three digits that count; all before the point."""
+    """Format with three significant digits, or with all digits before the point."""
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _two(frames: float) -> str:
-    """Two digits that count, all before the point."""
+    """Format with two significant digits, or with all digits before the point."""
     return f"{frames:.2g}" if frames < 100 else f"{frames:.0f}"
 
 
@@ -137,8 +136,10 @@ LINE_INCHES = 0.145
 
 
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:
-    """What must not be lost when the picture travels without its caption. Three lines have room; the picture
-    is cut below what is more (:func:`~qjump_mn.report.figures.style.save`)."""
+    """Return what a picture must say without its caption, in three lines at most.
+
+    :func:`~qjump_mn.report.figures.style.save` cuts the picture below them.
+    """
     shown = manifest.plan.shown
     plan = f"{shown.experiment}, preset {shown.preset}, plan {manifest.plan_sha256[:12]}"
     text = textwrap.fill(f"{scale_text}. {plan}.", 129, break_on_hyphens=False)

@@ -19,14 +19,14 @@ Cell = str | float | None
 
 
 class Numbers(NamedTuple):
-    """Names of columns, each with its unit, and rows; None, or nan, is a value that there is not."""
+    """Column names with units, and rows; None or nan is a missing value."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
 
 class Excerpt(NamedTuple):
-    """Some rows of a file, evenly spread over it, and how many it has."""
+    """Some rows of a file, evenly spread over it, and their total number."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -34,7 +34,7 @@ class Excerpt(NamedTuple):
 
 
 def of_panels(plan: Plan, arms: Sequence[ArmSummary]) -> Numbers:
-    """What the panels of a figure show: each measure of each arm, or its ratio to another's, over the
+    """Return a figure's values: each measure of each arm, or its ratio to another's, over the
     replicates."""
     by_name = {arm.name: arm for arm in arms}
     rows: list[tuple[Cell, ...]] = []
@@ -67,7 +67,7 @@ def _text(cell: Cell) -> str:
 
 
 def read(path: Path, most: int = MOST_ROWS) -> Excerpt:
-    """The rows of a file that :func:`write` made, or ``most`` of them, the first and the last among them."""
+    """Read the rows of a file of :func:`write`, or ``most`` of them with the first and the last."""
     with path.open(encoding="utf-8", newline="") as file:
         heads, *rows = csv.reader(file)
     shown = rows

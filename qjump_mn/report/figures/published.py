@@ -20,10 +20,10 @@ Range = tuple[float, float]
 
 
 class Across(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The axis of all panels: from where to where it goes, in two ``parts`` if it was broken; without any it
-    is as long as the data.
+    """The axis of all panels: its limits, in two ``parts`` if it was broken; as long as the data by
+    default.
 
-    In a sweep it has ``of``, an expression of the sweep's value ``x``, with ``label`` for its name.
+    In a sweep it has ``of``, an expression of the sweep's value ``x``, and ``label``, its name.
     """
 
     parts: tuple[Range, ...] = ()
@@ -33,8 +33,10 @@ class Across(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Band(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A range on the axis ``x`` or ``y`` with its ``label``; a line where its ends are one value. In a
-    timeline it is of one ``arm`` and ``workload``."""
+    """A range on the axis ``x`` or ``y`` with its ``label``; a line if both ends are equal.
+
+    In a timeline it belongs to one ``arm`` and ``workload``.
+    """
 
     label: str
     x: Range | None = None
@@ -44,8 +46,8 @@ class Band(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A panel's own axis, with a tick each ``step`` from its least, what lies behind its lines, and the
-    measures that are ``crosses`` instead of a line."""
+    """A panel's own axis with a tick each ``step``, what is behind its lines, and measures drawn as
+    ``crosses``."""
 
     y: Range
     log: bool = False
@@ -55,14 +57,15 @@ class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A file of plots/published/, yours in a folder of that name where you start from, is a published figure,
-    with links of ``rate``: ``source`` says where its numbers are from and how they
-    were read, ``measured`` between what. A run at another rate has nothing of it, unless it ``stretches``,
-    for the network alone decides its times: then these are stretched by the ratio of the rates.
+    """A published figure: a file of plots/published/, ours or in your own folder of that name.
 
-    Axes of times are in us, others in what they show. ``panels`` are in the order in which ours has them;
-    those of ours that are left over were not published. ``words`` are what was said in the place of a number
-    of the experiment's table [published], by its name there.
+    Its links have ``rate``; ``source`` says where its numbers are from and how they were read,
+    ``measured`` between what. A run at another rate shows nothing of it, unless it ``stretches``
+    because the network alone decides its times: then times are stretched by the ratio of the rates.
+
+    Axes of times are in us, others in what they show. ``panels`` are in the order of ours;
+    left-over panels of ours were not published. ``words`` replace a number of the experiment's
+    table [published], by its name there.
     """
 
     title: str
@@ -76,7 +79,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 def read(name: str) -> Published:
-    """The published figure called ``name``; raise :class:`UsageError` if there is none that fits."""
+    """Read the published figure ``name``. Raises :class:`UsageError` if none fits."""
     where = f"published figure {name!r}"
     figure = convert(loading.read(KIND, name), Published, where)
     if len(figure.x.parts) > 2:
@@ -98,7 +101,7 @@ def read(name: str) -> Published:
 
 
 def position(figure: Published, x: float, where: str = "") -> float:
-    """Where the value ``x`` of a sweep is on the figure's axis."""
+    """Return the position of the value ``x`` of a sweep on the figure's axis."""
     found = expression.parse(figure.x.of, f"{where}: x.of")
     found.check("number", _known)
     return float(found.value(lambda _: x))

@@ -1,7 +1,8 @@
-"""The figures there are: ours, and those that other distributions add; to list them imports none.
+"""Find figures by name: ours, and those of other distributions, without importing them.
 
-A figure is a function ``draw(run, manifest, arms) -> list[style.Figure]``, ``arms`` being the arms' measures.
-Other distributions add theirs as entry points of the group ``qjump_mn.figures`` (``qjump_mn.extensions``).
+A figure is a function ``draw(run, manifest, arms) -> list[style.Figure]``, where ``arms`` are the
+arms' measures. Other distributions add theirs as entry points of the group ``qjump_mn.figures``
+(``qjump_mn.extensions``).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Draw = Callable[[RunDirectory, Manifest, Sequence[ArmSummary]], "list[Figure]"]
 
 
 def names() -> list[str]:
-    """The figures there are, sorted; raise :class:`UsageError` where two have one name."""
+    """Return the figures' names, sorted. Raises :class:`UsageError` if two have the same name."""
     return sorted([*OURS, *extensions.entries(GROUP, OURS)])
 
 
@@ -41,7 +42,8 @@ def check(figure: FigureSpec) -> None:
 
 
 def find(name: str) -> Draw:
-    """The function that draws the figure ``name``; raise :class:`UsageError` if there is none that works."""
+    """Return the function that draws the figure ``name``. Raises :class:`UsageError` if there is
+    none."""
     _check_name(name)
     if name in OURS:
         ours: Draw = importlib.import_module(f"{__package__}.{name}").draw

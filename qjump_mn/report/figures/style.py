@@ -40,7 +40,7 @@ WIDTH_INCHES = 7.2
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """plots/style.toml: what figures share. A colour of ``palette`` goes with the marker at its place."""
+    """The settings of plots/style.toml. Each colour of ``palette`` has the marker with its index."""
 
     grey: str
     dpi: float
@@ -51,7 +51,7 @@ class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def sheet() -> Sheet:
-    """The style sheet, read once; raise :class:`UsageError` where it does not fit."""
+    """Return the style sheet, read once. Raises :class:`UsageError` if it is not valid."""
     path = "plots/style.toml"
     read = convert(loading.read("plots", "style"), Sheet, path)
     if not read.palette or len(read.palette) != len(read.markers):
@@ -64,8 +64,8 @@ def sheet() -> Sheet:
 
 
 class Look(NamedTuple):
-    """How an arm is drawn, on every figure: told apart by its colour, and without colours by dashes and
-    marker."""
+    """The look of an arm on every figure: colour, and dashes and marker for readers without
+    colours."""
 
     colour: str
     dashes: Dashes
@@ -99,8 +99,8 @@ HOLLOW: dict[str, Any] = {
 
 
 class Figure(NamedTuple):
-    """A figure before it is saved; ``caption`` is plain text and stands alone, ``numbers`` are what is
-    drawn."""
+    """A figure before it is saved; ``caption`` is plain text that stands alone, ``numbers`` its
+    data."""
 
     name: str
     title: str
@@ -110,18 +110,20 @@ class Figure(NamedTuple):
 
 
 def letter(index: int) -> str:
-    """What a panel is called; numbers behind z."""
+    """Return a panel's letter; numbers after z."""
     return string.ascii_lowercase[index] if index < len(string.ascii_lowercase) else str(index + 1)
 
 
 def published_handle(label: str) -> matplotlib.lines.Line2D:
-    """The legend's entry for published numbers."""
+    """Return the legend's entry for published numbers."""
     return matplotlib.lines.Line2D([], [], linestyle="none", color=sheet().grey, label=label, **HOLLOW)
 
 
 def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int:
-    """How many columns, at most ``most``, a legend has room for between ``left``, a share of the figure's
-    width, and its right edge; ``legend`` is how it is set."""
+    """Return how many legend columns, ``most`` at most, fit between ``left`` and the right edge.
+
+    ``left`` is a share of the figure's width; ``legend`` are the legend's settings.
+    """
     handles = [matplotlib.lines.Line2D([], [], label=label) for label in labels]
     for count in range(min(most, len(labels)), 1, -1):
         trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
@@ -133,10 +135,12 @@ def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int
 
 
 def looks(plan: Plan) -> dict[str, Look]:
-    """A look for each arm of ``plan``, or series, no two the same but for those of one scheme and label.
+    """Return a look for each arm or series of ``plan``; only arms of the same scheme and label
+    share one.
 
-    A scheme's goes to its first arm, so that the scheme looks alike on every figure, and to those that are
-    called like it, for they are in another panel; other arms of it have what is left, in the plan's order.
+    A scheme's look goes to its first arm, so that it is the same on every figure, and to arms with
+    the same label, which are in another panel. Other arms get the remaining looks in the plan's
+    order.
     """
     schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
     labels = formatting.series_labels(plan)
@@ -152,8 +156,10 @@ def looks(plan: Plan) -> dict[str, Look]:
 
 
 def arm_looks(plan: Plan) -> dict[str, Look]:
-    """A look for each arm of ``plan`` by its name: the arms of a series have that of the series, each with
-    dashes of its own and lighter than the one before."""
+    """Return a look for each arm of ``plan``, by name.
+
+    The arms of a series have its look, each with other dashes and lighter than the one before.
+    """
     found = {}
     for series, look in looks(plan).items():
         arms = [arm.name for arm in plan.arms if series == (arm.series or arm.name)]
@@ -165,14 +171,14 @@ def arm_looks(plan: Plan) -> dict[str, Look]:
 
 
 def _lighter(colour: str, share: float) -> str:
-    """``colour`` with a ``share`` of white in it."""
+    """Mix ``colour`` with a ``share`` of white."""
     red, green, blue = (part + (1 - part) * share for part in matplotlib.colors.to_rgb(colour))
     return matplotlib.colors.to_hex((red, green, blue))
 
 
 def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
-    """A look for each of ``names``, no two the same, whose colours are not ``taken`` as long as there are
-    others."""
+    """Return different looks for ``names``, with colours that are not ``taken`` as long as there
+    are any."""
     colours = {look.colour for look in taken}
     pairs = list(zip(sheet().palette, sheet().markers, strict=True))
     others = [
@@ -190,8 +196,7 @@ def _of_scheme(look: scheme.Look) -> Look:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """The style sheet's rc parameters, while a figure is drawn or saved; matplotlib's warnings, which tell a
-    user nothing of the run, are not shown."""
+    """Apply the style sheet's rc parameters in the block, and hide matplotlib's warnings."""
     # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of
     # the style's business.
     with mpl.rc_context(), warnings.catch_warnings():
@@ -223,8 +228,7 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
 
 
 def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
-    """Plain numbers at the powers of ten of a logarithmic axis, and at their multiples ``subs``; no small
-    ticks."""
+    """Label a logarithmic axis with plain numbers at powers of ten and their multiples ``subs``."""
     if subs:
         axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs))
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
@@ -232,22 +236,23 @@ def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
 
 
 def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
-    """The unit in which the times along an axis are told, whose numbers are in ms."""
+    """Return the unit for an axis of times, whose numbers are in ms."""
     if formatting.fine(plan):
         axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}"))
     return formatting.unit(plan)
 
 
 def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:
-    """The distribution function of ``sent`` requests of which ``values`` came back: x ascending and y, which
-    ends at 1 - loss."""
+    """Return the distribution function of ``sent`` requests with the latencies ``values``.
+
+    It is x ascending, and y, which ends at 1 - loss.
+    """
     x = np.sort(np.asarray(values, dtype=np.float64))
     return x, np.arange(1, len(x) + 1, dtype=np.float64) / sent
 
 
 def thinned(count: int, most: int = 400) -> npt.NDArray[np.intp]:
-    """Which of ``count`` ordered points to draw: the ends, where every point is seen, whole; ``most`` of the
-    rest."""
+    """Return which of ``count`` ordered points to draw: all near the ends, ``most`` of the rest."""
     ends = np.concatenate([np.arange(min(50, count)), np.arange(max(0, count - 200), count)])
     return np.unique(
         np.concatenate([ends, np.linspace(0, count - 1, min(most, count)).round().astype(np.intp)])

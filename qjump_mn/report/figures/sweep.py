@@ -34,7 +34,7 @@ HEADROOM = 0.03
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment; nothing where there is no data."""
+    """Draw the experiment's figure; nothing without data."""
     plan, published = manifest.plan, behind.of(manifest.plan)
     panels = [
         (panel, lines)
@@ -56,7 +56,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
 def _drawn(
     plan: Plan, panels: Panels, arms: Sequence[ArmSummary], published: Behind | None
 ) -> tuple[matplotlib.figure.Figure, str]:
-    """The figure without its footer, and what is to be said of axes that are longer than as published."""
+    """Return the figure without footer, and sentences on axes that are longer than published."""
     columns = _columns(panels)
     # One legend for all panels, above them: among many lines there is no room for it.
     labels = [line.label for line in panels[0][1]]
@@ -106,7 +106,7 @@ def _whole_panel(
 
 
 def _grid(columns: list[list[int]], margin: float, *, titled: bool) -> tuple[matplotlib.figure.Figure, Any]:
-    """A figure with as much room above, in inches, and its axes by row and column."""
+    """Return a figure with constant room above, in inches, and its axes by row and column."""
     rows = max(map(len, columns))
     inches = PANEL_INCHES * rows + 0.8 + margin
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
@@ -140,7 +140,7 @@ def _enough(axes: Sequence[matplotlib.axes.Axes], knee: float) -> None:
 
 
 def _columns(panels: Panels) -> list[list[int]]:
-    """Which panels stand in each column, from top to bottom."""
+    """Return the panels of each column, from top to bottom."""
     by_column: dict[int, list[int]] = {}
     for index, (panel, _) in enumerate(panels):
         by_column.setdefault(panel.column, []).append(index)
@@ -153,7 +153,7 @@ def _title(panel: PanelSpec, index: int, panels: int, published: str) -> str:
 
 
 def _axis(plan: Plan, published: Behind | None = None) -> str:
-    """What is varied, or what was published for it; sweeps of one parameter say so once."""
+    """Name the varied parameter, or the published one; once for sweeps of the same parameter."""
     if published and published.x.label:
         return published.x.label
     return "; ".join(dict.fromkeys(plan.shown.axes.values()))
@@ -208,7 +208,7 @@ def _draw(axis: matplotlib.axes.Axes, line: Line, stroke: dict[str, Any]) -> Non
 
 
 def _room(most: float) -> float:
-    """Where an axis from 0 ends that shows the marker at ``most`` whole."""
+    """Return the end of an axis from 0 that shows the whole marker at ``most``."""
     return most * (1 + HEADROOM)
 
 
@@ -219,7 +219,7 @@ def _stroke(look: style.Look, dashes: style.Dashes, *, crosses: bool) -> dict[st
 
 
 def _published(published: Behind, panels: Panels) -> str:
-    """The caption's sentences about what was published."""
+    """Return the caption's sentences about published values."""
     labels = {line.label: () for _, lines in panels for line in lines}
     bands = dict.fromkeys(band.label for here in published.figure.panels for band in here.bands)
     grey = f" Grey, as published: {', '.join(bands)}." if bands else ""
@@ -227,7 +227,7 @@ def _published(published: Behind, panels: Panels) -> str:
 
 
 def _has_times(panel: PanelSpec) -> bool:
-    """Whether the panel's values are times; those are in ms."""
+    """Return whether the panel's values are times, in ms."""
     return panel.label.endswith(" ms")
 
 
@@ -238,7 +238,7 @@ def _bound(
     arms: Sequence[ArmSummary],
     published: Behind | None,
 ) -> None:
-    """What the panel's values must not exceed: a constant across it, or a measure of a series, by x."""
+    """Return the limit of the panel's values: a constant, or a measure of a series, by x."""
     if not panel.bound:
         return
     grey, dashes = style.sheet().grey, (0, (2, 2))
@@ -274,7 +274,7 @@ def _bound(
 
 
 def _legend(axis: matplotlib.axes.Axes, lines: int) -> None:
-    """A panel's own."""
+    """Add a panel's own legend."""
     axis.legend(
         loc="best",
         fontsize=7,

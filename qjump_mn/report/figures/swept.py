@@ -19,8 +19,11 @@ GAIN = 0.05
 
 
 class Line(NamedTuple):
-    """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is
-    drawn level, from end to end. It is broken at ``gaps``, where arms that ran have no such measure."""
+    """A measure of a series: its spread over the seeds at each x, ascending.
+
+    An arm outside series is drawn level. The line is broken at ``gaps``, where arms ran without
+    such a measure.
+    """
 
     series: str
     measure: str
@@ -36,7 +39,7 @@ Panels = list[tuple[PanelSpec, list[Line]]]
 def lines_of(
     plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], published: Behind | None
 ) -> list[Line]:
-    """The lines of a panel, series by series; none of a series without data."""
+    """Return a panel's lines, series by series; a series without data has none."""
     by_name = {arm.name: arm for arm in arms}
     lines = []
     for series in panel.arms or plan.shown.figure.arms:
@@ -54,7 +57,7 @@ def lines_of(
 def _gaps(
     ran: list[ArmPlan], points: Sequence[tuple[float, Spread]], published: Behind | None
 ) -> tuple[float, ...]:
-    """Where arms of a series ran that have no point."""
+    """Return where arms of a series ran but have no point."""
     placed = {published.place(arm.x) if published else arm.x for arm in ran if arm.x is not None}
     return tuple(sorted(placed - {x for x, _ in points}))
 
@@ -67,7 +70,7 @@ def points_of(
     entry: str,
     published: Behind | None,
 ) -> tuple[tuple[float, Spread], ...]:
-    """The measure ``entry`` of a series, by x; of an arm that is none at every x of the others."""
+    """Return the measure ``entry`` of a series, by x; of a single arm at every x of the others."""
     points = []
     for arm in members:
         spread = values.value(plan, panel, entry, arm.name, by_name)
@@ -82,7 +85,7 @@ def points_of(
 
 
 def label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
-    """What tells a line from the others of its panel: the series, the measure, or both."""
+    """Return what distinguishes a line in its panel: the series, the measure, or both."""
     series = formatting.series_label(arm) or arm.series or arm.name
     alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
     if alone and len(_measures(panel)) == 1:
@@ -92,20 +95,20 @@ def label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpe
 
 
 def _measures(panel: PanelSpec) -> set[str]:
-    """What the panel shows, whichever workload's it is."""
+    """Name a panel's measures, without workloads."""
     return {entry.split(".")[1] for entry in panel.measures}
 
 
 def knee(panels: Panels) -> float | None:
-    """The least value at which the first line of the panel that saturates is within ``GAIN`` of its most;
-    None where no panel does."""
+    """Return the least x at which the first saturating line is within ``GAIN`` of its maximum; None
+    if none is."""
     points = next((lines[0].points for panel, lines in panels if panel.saturates), ())
     most = max((spread.median for _, spread in points), default=0.0)
     return next((x for x, spread in points if spread.median >= (1 - GAIN) * most), None)
 
 
 def seeds(panels: Panels) -> set[int]:
-    """The seeds that any point has."""
+    """Return the seeds of all points."""
     return {
         seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds
     }

@@ -37,14 +37,14 @@ BELOW_SAID = 0.8
 
 
 class Line(NamedTuple):
-    """A workload, and what its program draws of it."""
+    """A workload, and what its program draws."""
 
     workload: WorkloadPlan
     drawn: Timeline
 
 
 class Panel(NamedTuple):
-    """An arm with what is drawn of it, from its first replicate."""
+    """An arm with its lines, from its first replicate."""
 
     arm: ArmSummary
     seed: int
@@ -52,8 +52,8 @@ class Panel(NamedTuple):
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment, one of the arms in ``detail`` on an axis that suits them, and one of
-    PTP's offsets; those with data."""
+    """Draw the experiment's figure, one of the arms in ``detail`` on a fitting axis, and one of PTP
+    offsets."""
     plan = manifest.plan
     panels = {
         panel.arm.name: panel
@@ -163,7 +163,7 @@ def _legend(
 
 
 def _caption(plan: Plan, panels: list[Panel], labels: list[str], scale: str) -> str:
-    """What the lines are, of which arms, and what their gaps are."""
+    """Describe the lines, their arms, and their gaps."""
     lines = [line for panel in panels for line in panel.lines]
     what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for line in lines))
     arms = ", ".join(panel.arm.label for panel in panels)
@@ -202,7 +202,7 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Beh
 
 
 def _numbers(lines: Iterable[tuple[Panel, Timeline]]) -> Numbers:
-    """The points of every line, and where a line has a gap."""
+    """Return the points of every line, and its gaps."""
     rows = tuple(
         (panel.arm.label, panel.arm.name, f"{panel.seed}", line.label, float(x), float(y))
         for panel, line in lines
@@ -212,7 +212,7 @@ def _numbers(lines: Iterable[tuple[Panel, Timeline]]) -> Numbers:
 
 
 def _time_axis(published: Behind | None) -> str:
-    """The name of the axis of time, of which ours shows less than was published."""
+    """Name the time axis, of which ours shows less than was published."""
     name = "time since the measurement began, s"
     parts = published.x.parts if published else ()
     return f"{name} (an excerpt: published {parts[0][0]:g} to {parts[0][1]:g} s)" if parts else name
@@ -221,8 +221,11 @@ def _time_axis(published: Behind | None) -> str:
 def _as_published(
     axes: Sequence[matplotlib.axes.Axes], lines: list[list[Timeline]], published: Behind | None
 ) -> str:
-    """Give the panels, which share it, the published axis of values; what it leaves out of each panel's lines
-    is told there, and how it differs from the published one in the sentence returned."""
+    """Give the panels the published axis of values, which they share.
+
+    Each panel says what the axis leaves out; the returned sentence says how it differs from the
+    published one.
+    """
     panel = published.panel(0) if published else None
     if panel is None:
         return ""
@@ -235,7 +238,7 @@ def _as_published(
 
 
 def _ranges(axis: matplotlib.axes.Axes, panel: Panel, published: Behind) -> None:
-    """The published ranges of an arm's lines, behind them in their colours."""
+    """Draw the published ranges of an arm's lines behind them, in their colours."""
     here = published.panel(0)
     for band in here.bands if here else ():
         for line in panel.lines:
@@ -245,7 +248,7 @@ def _ranges(axis: matplotlib.axes.Axes, panel: Panel, published: Behind) -> None
 
 
 def _range_handles(published: Behind | None) -> list[matplotlib.patches.Patch]:
-    """The legend's entries for published ranges, one for each label."""
+    """Return the legend's entries for published ranges, one for each label."""
     here = published.panel(0) if published else None
     grey = style.sheet().grey
     return [
@@ -255,7 +258,7 @@ def _range_handles(published: Behind | None) -> list[matplotlib.patches.Patch]:
 
 
 def _told(published: Behind, panels: list[Panel]) -> str:
-    """The caption's sentences about what was published."""
+    """Return the caption's sentences about published values."""
     series = {
         panel.arm.label: [
             f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}" for line in panel.lines
@@ -276,7 +279,7 @@ def _plot(
 
 
 def _said(panel: Panel, published: Behind | None, unit: str) -> str:
-    """The numbers of a panel, in a line, each with the published one if there is one."""
+    """Return a panel's numbers in a line, each with the published one if there is one."""
     texts = []
     for line in panel.lines:
         spread = panel.arm.measures.get(line.workload.name, {}).get(line.drawn.measure)

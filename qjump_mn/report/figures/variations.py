@@ -26,7 +26,7 @@ LEFT = 0.25
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment; nothing where there is no data."""
+    """Draw the experiment's figure; nothing without data."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms if arm.done}
     names = {arm.x: values.point(arm) for arm in plan.run.arms if arm.x is not None and arm.name in by_name}
@@ -57,7 +57,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
 def _drawn(
     plan: Plan, arms: Mapping[str, ArmSummary], rows: Mapping[float, int], names: Sequence[str]
 ) -> tuple[matplotlib.figure.Figure, list[str]]:
-    """The figure without its footer, and the labels of its lines."""
+    """Return the figure without footer, and its lines' labels."""
     inches = ROW_INCHES * len(rows) + 1.65
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     ends = {"top": 1 - 0.5 / inches, "bottom": 0.9 / inches}
