@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks, reference
+from qjump_mn.model.plan import Plan
 from qjump_mn.results import links
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
@@ -79,7 +80,7 @@ def page() -> Iterator[str]:
     yield "|---|---|"
     yield from (f"| `{field.name}` | {field.type} |" for field in links.SCHEMA)
     yield ""
-    told: set[type] = set()
+    told: set[type] = {Plan}  # internals, which `explain --json` prints
     for name, spec in JSON.items():
         yield from reference.section(2, f"`{name}`", spec, told)
 
