@@ -17,7 +17,7 @@ import pytest
 from qjump_mn.guest import Image, Job, Setup, run
 
 pytestmark = pytest.mark.guest
-SOURCE = Path(__file__).parents[1] / "app_util/programs/bare.c"
+SOURCE = Path(__file__).parents[1] / "native/app_util/programs/bare.c"
 
 
 def static_program(folder: Path) -> str:
