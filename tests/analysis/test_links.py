@@ -284,5 +284,5 @@ def test_no_workload_may_take_the_name_of_the_table(tmp_path: Path, monkeypatch:
     workload = "\n".join(["[workloads.links]", *lines, "\n"])
     (tmp_path / "experiments/mine.toml").write_text(text.replace("[presets", f"{workload}[presets", 1))
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    with pytest.raises(UsageError, match=r"workloads\.links: a trial's table of that name"):
+    with pytest.raises(UsageError, match=r"workloads\.links: this name is taken by a trial's table"):
         resolve.plan("mine", "smoke", [])

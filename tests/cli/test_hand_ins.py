@@ -315,7 +315,7 @@ def test_judge_that_is_killed_is_one_line(
     out = Console(file=text, width=80)
     assert hand_ins.check(tmp_path / "class", out, rerun=checking.NO_RERUN) == 1
     assert [line.split() for line in text.getvalue().splitlines()[-2:]] == [
-        ["a.zip", "lost", "its", "judge", "ended", "with", "SIGKILL,", "and", "said", "nothing"],
+        ["a.zip", "lost", "its", "judge", "ended", "with", "SIGKILL,", "without", "findings"],
         ["b.zip", "nothing", "found"],
     ]
 

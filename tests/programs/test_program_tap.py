@@ -115,6 +115,6 @@ def test_arm_with_port_queues_has_no_tap() -> None:
 def test_arm_with_only_a_tap_is_refused_with_port_queues() -> None:
     settings = ["arms.contended.scheme=cake", 'arms.contended.workloads=["tap"]']
     with pytest.raises(
-        UsageError, match=r"arms\.contended: scheme 'cake' has queues at switch ports: a tap sees"
+        UsageError, match=r"arms\.contended: scheme 'cake' has its own queues at switch ports"
     ):
         plan("fig3a", "paper", settings)

@@ -323,7 +323,7 @@ def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> 
     [
         ('"axes.grid" = true', '"axes.grids" = true', "plots/style.toml: rc: .*axes.grids"),
         ('"font.size" = 8.5', '"font.size" = "tall"', "plots/style.toml: rc: .*font.size.*tall"),
-        ("dpi = 200", 'dpi = "fine"', "plots/style.toml: dpi: must be a number (got a text)"),
+        ("dpi = 200", 'dpi = "fine"', "plots/style.toml: dpi: must be a number \\(got a text\\)"),
         ('"#56B4E9", ', "", "plots/style.toml: give palette and markers one entry each"),
     ],
 )

@@ -87,5 +87,6 @@ def afresh() -> Iterator[None]:
 def key_of(tree: Tree, recipe: Recipe) -> str:
     """The hash of compiler, sources and script, and of the modules that bring them together."""
     return cache.hash_of(
-        build.key_of(tree, recipe), *(Path(str(module.__file__)).read_bytes() for module in (build, crates))
+        build.key_of(tree, recipe),
+        *(cache.hash_of_code(Path(str(module.__file__))) for module in (build, crates)),
     )
