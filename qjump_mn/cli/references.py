@@ -11,7 +11,7 @@ from qjump_mn.model import loading
 from qjump_mn.process import temp_dirs
 from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import reference
-from qjump_mn.results.reference import NAMED, Reference
+from qjump_mn.results.reference import Reference
 
 _VALID_EXIT_CODES = (0, 1)
 """Exit codes of a run that can be a reference: a claim that does not hold is a result, too."""
@@ -60,8 +60,7 @@ def _difference(old: Reference, new: Reference) -> str:
         return "the plan changed: rewritten"
     names = [name for name, trial in new.trials.items() if old.trials.get(name) != trial]
     if names:
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        return f"results changed in {', '.join(names[:NAMED])}{more}: rewritten"
+        return f"results changed in {reference.first_names(names)}: rewritten"
     return "values of measures changed: rewritten" if old != new else ""
 
 

@@ -147,10 +147,10 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
         plan = "same plan" if whole else "another plan"
         images = _other_images(manifest)
         image = f"another machine {images}" if images else "same machine"
-        location = f"in {len(differing)} of {both}{counts}, {_first(differing)}"
+        location = f"in {len(differing)} of {both}{counts}, {first_names(differing)}"
         return Compared(
             f"the results differ from the reference run's {location}: {plan}, {image}; {digest}",
-            f"differs from the reference run in {len(differing)} of {both} ({_first(differing)}), "
+            f"differs from the reference run in {len(differing)} of {both} ({first_names(differing)}), "
             f"with {'another' if images else 'the same'} machine",
         )
     if whole:
@@ -175,7 +175,8 @@ def _other_images(manifest: Manifest) -> str:
     return f"(ours {ours[:12] or 'none'}, the reference machine {expected[:12] or 'none'}{packages})"
 
 
-def _first(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
+    """Join the first names, and count the others: "a, b, c and 2 more"."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"
 
