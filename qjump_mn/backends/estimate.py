@@ -81,11 +81,12 @@ def run(plan: Plan, backend: Backend, trials: Sequence[Trial] | None = None) -> 
         trials = plan.trials()
     if not trials:
         return Estimate(0.0, None)
-    seconds = each_trial(plan, backend, trials)
+    measured = _read()
+    seconds = _each_trial(measured, plan, backend, trials)
     ends = [0.0] * max(1, min(backend.parallel, len(trials)))
     for trial in sorted(trials, key=backend.cost, reverse=True):  # in the order in which they run
         heapq.heapreplace(ends, ends[0] + seconds[trial.name])
-    memory_mb = _trial_memory_mb(plan, backend)
+    memory_mb = _trial_memory_mb(measured, plan, backend)
     if memory_mb is not None:
         memory_mb = HARNESS_MB + max(memory_mb * len(ends), JUDGE_MB)
     return Estimate(max(ends) + JUDGE_S, memory_mb)
@@ -93,7 +94,12 @@ def run(plan: Plan, backend: Backend, trials: Sequence[Trial] | None = None) -> 
 
 def each_trial(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, float]:
     """Estimate each trial's seconds, by its name."""
-    measured = _read()
+    return _each_trial(_read(), plan, backend, trials)
+
+
+def _each_trial(
+    measured: Mapping[str, Measured], plan: Plan, backend: Backend, trials: Iterable[Trial]
+) -> dict[str, float]:
     usual_factor = _usual_factor(measured, plan, backend)
     seconds = {}
     for trial in trials:
@@ -174,8 +180,8 @@ def _usual_factor(measured: Mapping[str, Measured], plan: Plan, backend: Backend
     return outer.SLOWER if kind == OUTER else 1.0
 
 
-def _trial_memory_mb(plan: Plan, backend: Backend) -> int | None:
+def _trial_memory_mb(measured: Mapping[str, Measured], plan: Plan, backend: Backend) -> int | None:
     """Return the peak memory of a trial of this preset, or else the backend's usual."""
     prefix = _key(plan, backend)
-    recorded = (arm.memory_mb or 0 for key, arm in _read().items() if key.startswith(prefix))
+    recorded = (arm.memory_mb or 0 for key, arm in measured.items() if key.startswith(prefix))
     return max(recorded, default=0) or TRIAL_MB.get(_kind(backend))
