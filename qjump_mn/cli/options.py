@@ -42,22 +42,17 @@ def _find_option(key: str, command: Any) -> Any:
     return None
 
 
-Experiment = Annotated[
-    str,
-    typer.Argument(
-        help="name of the experiment, such as fig3a (see list)",
+def _experiment(more: str = "") -> Any:
+    """Return the argument that names an experiment; ``more`` continues its help."""
+    return typer.Argument(
+        help=f"name of the experiment, such as fig3a (see list){more}",
         show_default=False,
         autocompletion=completion.experiments,
-    ),
-]
-ExperimentOrAll = Annotated[
-    str,
-    typer.Argument(
-        help="name of the experiment, such as fig3a (see list); or all, for every one with the preset",
-        show_default=False,
-        autocompletion=completion.experiments,
-    ),
-]
+    )
+
+
+Experiment = Annotated[str, _experiment()]
+ExperimentOrAll = Annotated[str, _experiment("; or all, for every one with the preset")]
 Preset = Annotated[
     str,
     typer.Option(
