@@ -1,5 +1,5 @@
-"""A run as its experiment's file judges and words it today. Its raw files stay what they are: only a plan
-that runs the same is laid over them."""
+"""A run as its experiment's file judges and words it today. Its raw files stay what they are: only
+a plan that runs the same is laid over them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from qjump_mn.results.manifest import Manifest
 
 
 def judged_today(path: Path, scratch: Path) -> Path:
-    """The run itself where nothing has changed, or where its experiment runs something else today; else a
-    copy in `scratch`, judged and drawn anew."""
+    """The run itself where nothing has changed, or where its experiment runs something else today;
+    else a copy in `scratch`, judged and drawn anew."""
     before = directory.existing(path).manifest
     plan = today(before)
     if plan is None or (plan.judged, plan.shown) == (before.plan.judged, before.plan.shown):
@@ -35,7 +35,9 @@ def judged_today(path: Path, scratch: Path) -> Path:
 def today(before: Manifest) -> Plan | None:
     """What the run's own command line makes today; None of what runs something else."""
     try:
-        plan = command_lines.plan(before.plan.shown.experiment, before.plan.shown.preset, before.argv)
+        plan = command_lines.plan(
+            before.plan.shown.experiment, before.plan.shown.preset, before.argv
+        )
     except UsageError:  # an arm or a scheme that there is no more
         return None
     return plan if plan.hash == before.plan_sha256 else None

@@ -1,5 +1,5 @@
-"""Runs one arm of Figure 3a's smoke preset in plain chroots, as tests/install/test_anywhere.py does. Prints a
-Markdown table.
+"""Runs one arm of Figure 3a's smoke preset in plain chroots, as tests/install/test_anywhere.py
+does. Prints a Markdown table.
 
     python bench/anywhere.py [--write] MACHINE_FILE
 
@@ -40,9 +40,9 @@ def main() -> None:
 def result(system: chroots.System, machine: Path, *, is_container: bool = False) -> str:
     """What the run says of the reference run, or why there is none."""
     try:
-        return chroots.tried(system, machine, ["idle"], is_container=is_container).reference.partition(" (")[
-            0
-        ]
+        return chroots.tried(
+            system, machine, ["idle"], is_container=is_container
+        ).reference.partition(" (")[0]
     except AssertionError as error:
         return f"no: {str(error).strip().splitlines()[-1]}"
     except pytest.skip.Exception as skipped:

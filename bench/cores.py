@@ -1,15 +1,15 @@
-"""What several cores gain for one run of the simulator in parts: measured on two, and at most, counted from
-traces. Prints two Markdown tables.
+"""What several cores gain for one run of the simulator in parts: measured on two, and at most,
+counted from traces. Prints two Markdown tables.
 
     python bench/cores.py [--write]
 
-Measured are elapsed seconds of a run in one part, in two parts on one core and in two on two, in turn; the
-least of three rounds. They need two cores with nothing else to do.
+Measured are elapsed seconds of a run in one part, in two parts on one core and in two on two, in
+turn; the least of three rounds. They need two cores with nothing else to do.
 
-A run in parts goes on by windows of the least delay of a cable between two of them; then parts wait for each
-other. In each such window all wait for the core with most to do, so that a run is at most as many times as
-fast as all packet-hops are those of the busiest cores. `--write` replaces the tables between the two marks in
-docs/simulator-speed.md. Takes two minutes and 3 GB.
+A run in parts goes on by windows of the least delay of a cable between two of them; then parts wait
+for each other. In each such window all wait for the core with most to do, so that a run is at most
+as many times as fast as all packet-hops are those of the busiest cores. `--write` replaces the
+tables between the two marks in docs/simulator-speed.md. Takes two minutes and 3 GB.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from qjump_sim import LeafSpine, Outcome, Watch
 
 FABRICS = ((9, 16, 4, 20_000), (42, 24, 6, 8_000), (250, 40, 10, 2_000))
-"""Racks, hosts of each, spines, and microseconds of the trace: the first half, in which the network fills, is
-left out."""
+"""Racks, hosts of each, spines, and microseconds of the trace: the first half, in which the network
+fills, is left out."""
 CORES = (2, 4, 8)
 LOAD = 0.6
 ROUNDS, LONGER = 3, 3
@@ -43,8 +43,9 @@ ROUNDS, LONGER = 3, 3
 
 
 class Hops(NamedTuple):
-    """Packet-hops of a trace, in the order of happening: when each came to its link's end, in ps, and the
-    rack whose switch or host is there, or the spine, counted after the racks; both of shape (hops,)."""
+    """Packet-hops of a trace, in the order of happening: when each came to its link's end, in ps,
+    and the rack whose switch or host is there, or the spine, counted after the racks; both of shape
+    (hops,)."""
 
     at: NDArray[np.int64]
     node: NDArray[np.int64]
@@ -56,7 +57,8 @@ def main() -> None:
     if len(os.sched_getaffinity(0)) < 2:
         raise SystemExit("there is one core: two are needed")
     fabrics = [
-        (fabric_of(racks, hosts, spines), microseconds) for racks, hosts, spines, microseconds in FABRICS
+        (fabric_of(racks, hosts, spines), microseconds)
+        for racks, hosts, spines, microseconds in FABRICS
     ]
     seconds = [measured(fabric, LONGER * microseconds) for fabric, microseconds in fabrics]
     rows = [row(fabric, traced(fabric, microseconds)) for fabric, microseconds in fabrics]
@@ -84,8 +86,8 @@ class Seconds(NamedTuple):
 
 
 def measured(fabric: LeafSpine, microseconds: int) -> Seconds:
-    """Of a run of so long: web search at load 0.6 with DCTCP; the least of all rounds. On one core and on two
-    the outcome has to be the same."""
+    """Of a run of so long: web search at load 0.6 with DCTCP; the least of all rounds. On one core
+    and on two the outcome has to be the same."""
     allowed = os.sched_getaffinity(0)
     cores = sorted(allowed)[:2]
     plan = ((1, cores[:1]), (2, cores[:1]), (2, cores))
@@ -109,8 +111,12 @@ def ran(fabric: LeafSpine, microseconds: int, parts: int, watch: Watch | None = 
     from qjump_sim import Poisson, Scenario, run, us
 
     hosts = fabric.racks * fabric.hosts_per_rack
-    flows = Poisson("search", load=LOAD, count=hosts * microseconds // 2000)  # a host begins one in 2.3 ms
-    return run(Scenario(fabric, "dctcp", flows, seed=1, stop=us(microseconds), parts=parts), watch=watch)
+    flows = Poisson(
+        "search", load=LOAD, count=hosts * microseconds // 2000
+    )  # a host begins one in 2.3 ms
+    return run(
+        Scenario(fabric, "dctcp", flows, seed=1, stop=us(microseconds), parts=parts), watch=watch
+    )
 
 
 def traced(fabric: LeafSpine, microseconds: int) -> Hops:
@@ -126,14 +132,15 @@ def traced(fabric: LeafSpine, microseconds: int) -> Hops:
 
 
 def node(fabric: LeafSpine, end: tuple[str, int]) -> int:
-    """The rack of a host or of a rack's switch; the number of a spine, which are numbered after the racks."""
+    """The rack of a host or of a rack's switch; the number of a spine, which are numbered after the
+    racks."""
     kind, number = end
     return number // fabric.hosts_per_rack if kind == "host" else number
 
 
 def busiest(hops: Hops, window: int, core: NDArray[np.int64]) -> int:
-    """How many packet-hops are those of their window's busiest core; ``core`` has each node's, shape
-    (nodes,)."""
+    """How many packet-hops are those of their window's busiest core; ``core`` has each node's,
+    shape (nodes,)."""
     windows = hops.at // window
     cores = int(core.max()) + 1
     counts = np.bincount((windows - windows.min()) * cores + core[hops.node])
@@ -148,8 +155,8 @@ def shared(fabric: LeafSpine, cores: int) -> NDArray[np.int64]:
 
 
 def row(fabric: LeafSpine, hops: Hops) -> str:
-    """Of one fabric: how many packet-hops a window has, and for each number of cores what the table says of
-    it."""
+    """Of one fabric: how many packet-hops a window has, and for each number of cores what the table
+    says of it."""
     window, total = fabric.uplink.delay, len(hops.at)
     windows = (int(hops.at.max()) - int(hops.at.min())) / window
     cells = [f"{fabric.racks * fabric.hosts_per_rack:,}", f"{total / windows:,.0f}"]
@@ -181,8 +188,8 @@ def table(rows: list[str]) -> str:
     heads = " | ".join(f"{cores} cores" for cores in CORES)
     return "\n".join(
         [
-            "The largest possible speedup. In brackets: how many packet-hops waiting at the end of a window "
-            "may cost before nothing is gained:",
+            "The largest possible speedup. In brackets: how many packet-hops waiting at the end "
+            "of a window may cost before nothing is gained:",
             "",
             f"| hosts | packet-hops per window | {heads} |",
             "|---|---|" + "---|" * len(CORES),

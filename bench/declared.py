@@ -1,11 +1,12 @@
-"""What declared tolerances and times do: Figure 3a's contended arm at 10 Gb/s for longer than the preset, run
-by run.
+"""What declared tolerances and times do: Figure 3a's contended arm at 10 Gb/s for longer than the
+preset, run by run.
 
     python3 bench/declared.py RUN... [--write]
 
 Each RUN is the directory of a run of fig3a with the arm `contended`, with several seeds:
 
-    qjump-mn run fig3a --preset paper --arms contended --replicates 8 -s duration=1s -s link.tolerance=0ppm
+    qjump-mn run fig3a --preset paper --arms contended --replicates 8 -s duration=1s -s
+    link.tolerance=0ppm
 
 Without `--write` the table goes to standard output, with it to docs/emulation.md.
 """
@@ -41,7 +42,8 @@ COLUMNS = (
 
 
 class Seed(NamedTuple):
-    """Of a trial: the median round trip in us, and the share of all bulk data that each host sent."""
+    """Of a trial: the median round trip in us, and the share of all bulk data that each host
+    sent."""
 
     median_us: float
     shares: tuple[float, ...]
@@ -68,8 +70,8 @@ def table(runs: list[Path]) -> list[str]:
         hosts = [share * len(one.shares) for one in seeds for share in one.shares]
         out = sum(share < LOCKED_OUT for share in hosts)
         rows.append(
-            f"| {' | '.join(declared(manifest))} | {len(seeds)} | {medians[0]:.0f} to {medians[-1]:.0f} "
-            f"| {least[0]:.3f} to {least[-1]:.3f} | {out} of {len(hosts)} |"
+            f"| {' | '.join(declared(manifest))} | {len(seeds)} | {medians[0]:.0f} to "
+            f"{medians[-1]:.0f} | {least[0]:.3f} to {least[-1]:.3f} | {out} of {len(hosts)} |"
         )
     return rows
 

@@ -1,12 +1,12 @@
-"""What a frame costs in the guest, beside this machine's own kernel in real time: Figure 3a's network and its
-bulk flows on both, in turn.
+"""What a frame costs in the guest, beside this machine's own kernel in real time: Figure 3a's
+network and its bulk flows on both, in turn.
 
     python3 bench/engine.py [--write]
 
-Needs root, two idle cores and a kernel with namespaces, veth, bridges and tbf. On the host each link is a
-veth with tbf at both ends, each switch a bridge, at the guest's rate; iperf3 is the guest's. A hop is a frame
-on one link. Without `--write` the table goes to standard output, with it to docs/emulation.md. Takes two
-minutes.
+Needs root, two idle cores and a kernel with namespaces, veth, bridges and tbf. On the host each
+link is a veth with tbf at both ends, each switch a bridge, at the guest's rate; iperf3 is the
+guest's. A hop is a frame on one link. Without `--write` the table goes to standard output, with it
+to docs/emulation.md. Takes two minutes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def table(guests: list[Cost], hosts: list[Cost]) -> str:
 
 
 def in_guest() -> tuple[Trial, Cost]:
-    """The contended arm's hops while it is measured and before, and what it took more than the idle arm."""
+    """The contended arm's hops while it is measured and before, and what it took more than the idle
+    arm."""
     with tempfile.TemporaryDirectory() as folder:
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", *PRESET, "--out", folder]
         subprocess.run(
@@ -111,7 +112,9 @@ def on_host(trial: Trial) -> Cost:
         for command in up(network):
             subprocess.run(command.split(), check=True)
             if command.startswith("ip netns add "):
-                stack.callback(subprocess.run, f"ip netns del {command.split()[-1]}".split(), check=False)
+                stack.callback(
+                    subprocess.run, f"ip netns del {command.split()[-1]}".split(), check=False
+                )
         servers = [
             subprocess.Popen(
                 inside(to, [*iperf3, "-s"]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -125,7 +128,10 @@ def on_host(trial: Trial) -> Cost:
         before = hops(network), busy_s()
         clients = [
             subprocess.Popen(
-                inside(one, [*iperf3, "-c", network.addresses[to], "-P", str(STREAMS), "-t", str(SECONDS)]),
+                inside(
+                    one,
+                    [*iperf3, "-c", network.addresses[to], "-P", str(STREAMS), "-t", str(SECONDS)],
+                ),
                 stdout=subprocess.DEVNULL,
             )
             for one, to in flows

@@ -1,11 +1,12 @@
-"""What large networks cost the simulator: fat-trees, which have three tiers of switches, of up to 101,306
-hosts at load 0.6. Prints a Markdown table.
+"""What large networks cost the simulator: fat-trees, which have three tiers of switches, of up to
+101,306 hosts at load 0.6. Prints a Markdown table.
 
     python bench/fat_tree.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-speed.md. It ends with 1 if the largest
-takes more than 16 GB. CPU seconds are the whole program's; a run of no time tells what building the network
-and its routes takes of them. Takes some minutes; needs `cargo`, or says so and exits with 3.
+`--write` replaces the table between the two marks in docs/simulator-speed.md. It ends with 1 if the
+largest takes more than 16 GB. CPU seconds are the whole program's; a run of no time tells what
+building the network and its routes takes of them. Takes some minutes; needs `cargo`, or says so and
+exits with 3.
 """
 
 from __future__ import annotations
@@ -49,18 +50,21 @@ def table(runs: list[tuple[Run, Run]]) -> str:
     """A row a network."""
     rows = []
     for (_, built), (said, cpu) in runs:
-        hosts, flows, finished, hops = (int(said[name]) for name in ("hosts", "flows", "finished", "hops"))
+        hosts, flows, finished, hops = (
+            int(said[name]) for name in ("hosts", "flows", "finished", "hops")
+        )
         rows.append(
-            f"| {hosts:,} | {flows:,} | {finished:,} | {hops / 1e6:.1f} M | {int(said['in_flight']):,} "
-            f"| {built:.1f} s | {cpu:.1f} s | {(cpu - built) * 1e9 / hops:.0f} ns | {said['max_rss_MB']} MB |"
+            f"| {hosts:,} | {flows:,} | {finished:,} | {hops / 1e6:.1f} M | "
+            f"{int(said['in_flight']):,} | {built:.1f} s | {cpu:.1f} s | "
+            f"{(cpu - built) * 1e9 / hops:.0f} ns | {said['max_rss_MB']} MB |"
         )
     return "\n".join(
         [
-            f"{machine.told()}; the first {MICROSECONDS / 1000:g} ms of web search at load 0.6 with DCTCP, "
-            "all links at 10 Gb/s:",
+            f"{machine.told()}; the first {MICROSECONDS / 1000:g} ms of web search at load 0.6 "
+            "with DCTCP, all links at 10 Gb/s:",
             "",
-            "| hosts | flows started | finished | packet-hops | packets in flight at the end | CPU to build "
-            "| total CPU | per packet-hop | memory |",
+            "| hosts | flows started | finished | packet-hops | packets in flight at the end | "
+            "CPU to build | total CPU | per packet-hop | memory |",
             "|---|---|---|---|---|---|---|---|---|",
             *rows,
         ]

@@ -1,5 +1,6 @@
-"""The data behind sections of docs/figures.md: docs/figures/SECTION.csv, with a row for each measure of each
-arm of the run, and a column for each seed. A test judges them anew and compares the page."""
+"""The data behind sections of docs/figures.md: docs/figures/SECTION.csv, with a row for each
+measure of each arm of the run, and a column for each seed. A test judges them anew and compares the
+page."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ DIGITS = 9
 
 
 def write(run: Path, path: Path) -> None:
-    """What was measured in ``run``, into ``path``; a cell is empty where a seed has no such number."""
+    """What was measured in ``run``, into ``path``; a cell is empty where a seed has no such
+    number."""
     seeds = directory.existing(run).manifest.plan.run.seeds
     with path.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -28,7 +30,9 @@ def write(run: Path, path: Path) -> None:
             for workload, found in arm.measures.items():
                 for measure, spread in found.items():
                     by_seed = dict(zip(spread.seeds, spread.values, strict=True))
-                    values = [f"{by_seed[seed]:.{DIGITS}g}" if seed in by_seed else "" for seed in seeds]
+                    values = [
+                        f"{by_seed[seed]:.{DIGITS}g}" if seed in by_seed else "" for seed in seeds
+                    ]
                     rows.writerow([arm.name, workload, measure, *values])
 
 
@@ -40,7 +44,9 @@ def read(path: Path) -> list[TrialMeasures]:
             arm, workload, measure = (row.pop(key) for key in KEYS)
             for seed, value in row.items():
                 if value:
-                    found.setdefault((arm, int(seed)), {}).setdefault(workload, {})[measure] = float(value)
+                    found.setdefault((arm, int(seed)), {}).setdefault(workload, {})[measure] = (
+                        float(value)
+                    )
     no_flows: defaultdict[str, dict[str, float]] = defaultdict(dict)
     return [TrialMeasures(arm, seed, values, no_flows) for (arm, seed), values in found.items()]
 

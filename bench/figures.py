@@ -1,14 +1,14 @@
-"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command, the
-verdicts and the picture.
+"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command,
+the verdicts and the picture.
 
     python bench/figures.py [--preset PRESET] [--out FOLDER] [EXPERIMENT ...] [--write]
     python bench/figures.py --from FOLDER [EXPERIMENT ...] [--write]
 
-Without `--preset` each runs its usual one. Without `--write` they go to standard output. Where experiments
-are named, the others' sections and pictures stay as they are. `--out` is where the run directories stay.
-`--from` runs nothing: it takes the newest complete run of each experiment in a folder, such as `qjump-mn run
-all --out FOLDER` leaves them, and judges it by today's claims; the section of an experiment without one stays
-as it is.
+Without `--preset` each runs its usual one. Without `--write` they go to standard output. Where
+experiments are named, the others' sections and pictures stay as they are. `--out` is where the run
+directories stay. `--from` runs nothing: it takes the newest complete run of each experiment in a
+folder, such as `qjump-mn run all --out FOLDER` leaves them, and judges it by today's claims; the
+section of an experiment without one stays as it is.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from qjump_mn.results.outcome import ArmSummary, VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
-"""Options with a value that say where a run was and where it went, not what it was; and the preset, which is
-told first."""
+"""Options with a value that say where a run was and where it went, not what it was; and the preset,
+which is told first."""
 
 
 DATA = "\nWhat was measured in every arm and seed: [{key}.csv](figures/{key}.csv)."
@@ -49,8 +49,9 @@ SECTIONS = {
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig7": ("fig7", "fig7-10g"),
 }
-"""The sections of an experiment that has not just one of its name. A preset's own says what a course would
-have seen with one thing changed, or what the simulator has; its arms are told one by one."""
+"""The sections of an experiment that has not just one of its name. A preset's own says what a
+course would have seen with one thing changed, or what the simulator has; its arms are told one by
+one."""
 
 
 def main() -> None:
@@ -74,7 +75,9 @@ def main() -> None:
             elif path := complete(asked.folder, name):
                 sections[name] = told(anew.judged_today(path, Path(scratch)), keep=asked.write)
             else:
-                print(f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr)
+                print(
+                    f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr
+                )
     kept = [sections[name] for name in known if name in sections]
     text = "\n\n".join([summary(kept), *kept])
     if asked.write:
@@ -94,7 +97,9 @@ def which(key: str, preset: str) -> tuple[str, str]:
 def written() -> list[tuple[str, str]]:
     """The sections that the page has, by their experiments."""
     return re.findall(
-        r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL
+        r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)",
+        marks.read(PAGE, "figures"),
+        re.MULTILINE | re.DOTALL,
     )
 
 
@@ -139,8 +144,8 @@ def complete(folder: Path, key: str) -> Path | None:
 
 
 def command(manifest: Manifest) -> str:
-    """What to type for a run: with the options that it had, for without them it may be another one, and with
-    its preset, for the usual one may become another."""
+    """What to type for a run: with the options that it had, for without them it may be another one,
+    and with its preset, for the usual one may become another."""
     words = iter(manifest.argv[2 if manifest.argv[1:2] == ("run",) else 1 :])
     options = []
     for word in words:
@@ -150,12 +155,14 @@ def command(manifest: Manifest) -> str:
             options.append(word)
     plan = manifest.plan
     options = [word for word in options if loading.experiment_called(word) != plan.shown.experiment]
-    return shlex.join(["qjump-mn", "run", plan.shown.experiment, "--preset", plan.shown.preset, *options])
+    return shlex.join(
+        ["qjump-mn", "run", plan.shown.experiment, "--preset", plan.shown.preset, *options]
+    )
 
 
 def size(manifest: Manifest) -> str:
-    """How many trials a run has, and what they took of a processor together; of a run without that record, on
-    the clock, each on one core."""
+    """How many trials a run has, and what they took of a processor together; of a run without that
+    record, on the clock, each on one core."""
     plan = manifest.plan
     minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
     shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
@@ -175,7 +182,8 @@ def told(path: Path, *, keep: bool) -> str:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         details = (
-            f"<details><summary>What is drawn, and from what</summary>\n\n{drawing.caption}\n\n</details>"
+            "<details><summary>What is drawn, and from "
+            f"what</summary>\n\n{drawing.caption}\n\n</details>"
         )
         lead = original.lead(manifest, drawing)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")

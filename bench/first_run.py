@@ -3,8 +3,8 @@ bench/first_run.json and the sentences of README.
 
     python3 bench/first_run.py [--write]
 
-Without `--write` the sentences of the last measurement go to standard output, and nothing is measured. It
-needs root, some minutes, and a machine that does nothing else.
+Without `--write` the sentences of the last measurement go to standard output, and nothing is
+measured. It needs root, some minutes, and a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ NUMBERS = ROOT / "bench/first_run.json"
 
 
 class FirstRun(NamedTuple):
-    """How many ``cores`` there were; seconds to install and build everything; bytes of disk that the cache
-    takes then."""
+    """How many ``cores`` there were; seconds to install and build everything; bytes of disk that
+    the cache takes then."""
 
     cores: int
     build_s: float
@@ -51,7 +51,8 @@ def read() -> FirstRun:
 
 
 def measure() -> FirstRun:
-    """Do what README says, in a clone of this checkout's commit. Raises CalledProcessError where it fails."""
+    """Do what README says, in a clone of this checkout's commit. Raises CalledProcessError where it
+    fails."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         clone, cache = Path(folder, "qjump-mn"), Path(folder, "cache")
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
@@ -67,8 +68,8 @@ def sentences(run: FirstRun) -> str:
     """What README says of time and disk."""
     time = estimate.time_in_words(run.build_s)
     return (
-        f"The first time, installing and building everything took about {time} on {run.cores} cores\n"
-        f"and {run.disk_bytes / 1e9:.1f} GB of disk."
+        f"The first time, installing and building everything took about {time} on {run.cores} "
+        f"cores\nand {run.disk_bytes / 1e9:.1f} GB of disk."
     )
 
 

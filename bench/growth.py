@@ -1,17 +1,17 @@
-"""How the simulator's cost of a packet-hop grows with the network: leaf-spine networks of 144, 1,008 and
-10,000 hosts with Figure 9's cables, every scheme. Prints a Markdown table.
+"""How the simulator's cost of a packet-hop grows with the network: leaf-spine networks of 144,
+1,008 and 10,000 hosts with Figure 9's cables, every scheme. Prints a Markdown table.
 
     python bench/growth.py [--write]
 
-A run ends once the network carries a steady load, another some milliseconds later. What the second takes
-more is divided by the packet-hops that it has more. Each counts with the least of several rounds of all
-schemes and networks, not with its partner's round: else a slow first run would make the difference small.
-`--write` replaces the table between the two marks in docs/simulator-speed.md. Takes twenty minutes of
-a quiet machine.
+A run ends once the network carries a steady load, another some milliseconds later. What the second
+takes more is divided by the packet-hops that it has more. Each counts with the least of several
+rounds of all schemes and networks, not with its partner's round: else a slow first run would make
+the difference small. `--write` replaces the table between the two marks in docs/simulator-speed.md.
+Takes twenty minutes of a quiet machine.
 
-A large network lies in the caches that processors have in common, so that growth is this machine's in this
-hour as well: neighbours take caches away, for seconds or hours. The last row tells how far, by reads of
-memory alone.
+A large network lies in the caches that processors have in common, so that growth is this machine's
+in this hour as well: neighbours take caches away, for seconds or hours. The last row tells how far,
+by reads of memory alone.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ SCHEMES = {
 }
 LOAD, ROUNDS = 0.5, 6
 READS, MEGABYTES = 1_000_000, (0.1, 16, 48)
-"""How many reads are timed, and of how much memory: what a processor's own cache holds, what a shared one
-does, and what 10,000 hosts take."""
+"""How many reads are timed, and of how much memory: what a processor's own cache holds, what a
+shared one does, and what 10,000 hosts take."""
 
 
 @dataclass

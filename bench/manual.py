@@ -1,5 +1,5 @@
-"""Writes the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's own words, and the tables of
-verdicts and exit codes in docs/cli.md.
+"""Writes the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's own words, and the
+tables of verdicts and exit codes in docs/cli.md.
 
     python3 bench/manual.py [--write]
 
@@ -46,7 +46,9 @@ VARIABLES = {
     "QJUMP_MN_CACHE": "The folder for everything that is built.",
     "QJUMP_MN_MACHINE": "A machine file to use instead of packages.",
     "QJUMP_MN_MIRROR": "The mirrors to ask for packages first.",
-    "QJUMP_MN_PATH": "Folders with experiments, schemes, topologies and programs, separated by colons.",
+    "QJUMP_MN_PATH": (
+        "Folders with experiments, schemes, topologies and programs, separated by colons."
+    ),
     "QJUMP_MN_OUTER": "If set, run the guest inside qemu-system-x86_64, as on arm64.",
 }
 
@@ -83,7 +85,14 @@ def page() -> Iterator[str]:
     yield from (".Cm run", "it. The commands are these.")
     for name, command in app.commands.items():
         yield from _command(name, command)
-    yield from (".Sh ENVIRONMENT", "Each option may be a variable:", ".Fl -preset", "of", ".Cm run", "is")
+    yield from (
+        ".Sh ENVIRONMENT",
+        "Each option may be a variable:",
+        ".Fl -preset",
+        "of",
+        ".Cm run",
+        "is",
+    )
     yield from (".Ev QJUMP_MN_RUN_PRESET .", "Others are:")
     yield from _list(f".It Ev {name}\n{_text(about)}" for name, about in VARIABLES.items())
     yield ".Sh FILES"

@@ -1,4 +1,5 @@
-"""Write docs/measures.md from the registry of programs: measures, table columns, and constants for claims.
+"""Write docs/measures.md from the registry of programs: measures, table columns, and constants for
+claims.
 
     python3 bench/measures.py [--write]
 
@@ -26,8 +27,11 @@ CONSTANTS = {
     "frame_ms": "how long a full-size frame occupies the slowest link",
     "buffer_ms": "how long a host's link takes to send a full port buffer",
     "link_goodput_mbps": "the most TCP payload that a host's link carries, in Mb/s",
-    "processor_ms": "the processor's allowance on an urgent packet's way; 0 where code takes no time",
-    "busy_ports, WORKLOAD_busy_ports": "ports where an urgent packet may find bulk data in transmission",
+    "processor_ms": (
+        "the processor's allowance on an urgent packet's way; 0 where code takes no time"
+    ),
+    "busy_ports, "
+    "WORKLOAD_busy_ports": "ports where an urgent packet may find bulk data in transmission",
     "ack_ports, WORKLOAD_ack_ports": "ports where it may find an acknowledgement in transmission",
     "wait_ms, WORKLOAD_wait_ms": "how long all of these frames occupy their links",
     "WORKLOAD_analytic_ms": "how long the workload's messages take in an idle network",
@@ -58,8 +62,8 @@ def page() -> Iterator[str]:
         yield from _program(registry.program(name))
     yield "## Constants\n"
     yield (
-        "These are known before a plan runs. Without a workload's name, they belong to the workload that "
-        "the figure shows.\n"
+        "These are known before a plan runs. Without a workload's name, they belong to the "
+        "workload that the figure shows.\n"
     )
     yield "| name | meaning |"
     yield "|---|---|"
@@ -89,14 +93,19 @@ def _program(program: Program) -> Iterator[str]:
     if own:
         yield from _measures(own)
     if not plan.MEASURES:
-        yield "Its measures are the numbers that the experiment's file names: [programs](programs.md).\n"
+        yield (
+            "Its measures are the numbers that the experiment's file names: "
+            "[programs](programs.md).\n"
+        )
 
 
 def _where(program: Program) -> str:
     if program.plan.ONLY_SIMULATED:
         return "in the simulator only"
     return (
-        "in the guest, on a host and in the simulator" if program.simulated else "in the guest and on a host"
+        "in the guest, on a host and in the simulator"
+        if program.simulated
+        else "in the guest and on a host"
     )
 
 

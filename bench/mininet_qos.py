@@ -1,10 +1,11 @@
-"""What the links of mininet-qos do to pings and senders, in Figure 3a's network. Prints a Markdown table.
+"""What the links of mininet-qos do to pings and senders, in Figure 3a's network. Prints a Markdown
+table.
 
     python bench/mininet_qos.py [--write]
 
 `--write` replaces the table between the two marks in mininet-qos/README.md, against which
-tests/guest/test_mininet_networks.py compares. The jobs are those of tests/guest/mininet_jobs; they run in the
-guest, with Debian's Mininet and Open vSwitch, and the package as pip would install it.
+tests/guest/test_mininet_networks.py compares. The jobs are those of tests/guest/mininet_jobs; they
+run in the guest, with Debian's Mininet and Open vSwitch, and the package as pip would install it.
 """
 
 from __future__ import annotations
@@ -71,14 +72,16 @@ def wheel(folder: Path) -> Path:
     """The package's wheel, built in ``folder`` without a network."""
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(folder))
-    subprocess.run([*pip, "wheel", *options, str(PACKAGE)], check=True, capture_output=True, text=True)
+    subprocess.run(
+        [*pip, "wheel", *options, str(PACKAGE)], check=True, capture_output=True, text=True
+    )
     (built,) = folder.glob("*.whl")
     return built
 
 
 def modules(built: Path) -> dict[str, str]:
-    """What a wheel puts beside other packages, by path. Its description of itself is left out: that has this
-    table, which would be another for it."""
+    """What a wheel puts beside other packages, by path. Its description of itself is left out: that
+    has this table, which would be another for it."""
     with zipfile.ZipFile(built) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
         return {name: archive.read(name).decode() for name in names}
@@ -105,7 +108,10 @@ def table(results: Results) -> str:
             max(shows["urgent"]),
             statistics.median(shows["other"]),
         ]
-        cells = [*(f"{ms:.2f} ms" for ms in times), ", ".join(f"{mbps:.1f}" for mbps in shows["offered"])]
+        cells = [
+            *(f"{ms:.2f} ms" for ms in times),
+            ", ".join(f"{mbps:.1f}" for mbps in shows["offered"]),
+        ]
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return "\n".join(rows)
 

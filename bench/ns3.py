@@ -1,11 +1,11 @@
-"""Whether the simulator and ns-3 agree on one bottleneck: throughput, waiting, losses, marks and completion
-times. Prints a Markdown table.
+"""Whether the simulator and ns-3 agree on one bottleneck: throughput, waiting, losses, marks and
+completion times. Prints a Markdown table.
 
     python bench/ns3.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-ns3.md. What differs by more than its
-tolerance makes it exit with 1. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`, 3.37); without them
-it says so and exits with 3.
+`--write` replaces the table between the two marks in docs/simulator-ns3.md. What differs by more
+than its tolerance makes it exit with 1. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`,
+3.37); without them it says so and exits with 3.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SIZES = (2, 5, 10, 20, 50, 200, 600)
 
 @dataclass(frozen=True)
 class Case:
-    """One experiment. `queue`: packets that may wait; `mark`: packets that wait from which on it marks, 0 for
-    never. `tolerances`: of each quantity that is compared, as a share of ns-3's."""
+    """One experiment. `queue`: packets that may wait; `mark`: packets that wait from which on it
+    marks, 0 for never. `tolerances`: of each quantity that is compared, as a share of ns-3's."""
 
     title: str
     traces: Sequence[str]
@@ -101,10 +101,16 @@ def cases() -> list[Case]:
             "reno",
             {**steady, "dropped": 0.05, "retransmitted": 0.05},
         ),
-        Case("four DCTCP flows, marks from 20", [four], 1000, 20, "dctcp", {**steady, "marked": 0.05}),
-        Case("four TCP-ECN flows, marks from 20", [four], 1000, 20, "ecn", {**steady, "marked": 0.15}),
+        Case(
+            "four DCTCP flows, marks from 20", [four], 1000, 20, "dctcp", {**steady, "marked": 0.05}
+        ),
+        Case(
+            "four TCP-ECN flows, marks from 20", [four], 1000, 20, "ecn", {**steady, "marked": 0.15}
+        ),
         Case("short flows, queue of 5,000", short, 5000, 0, "reno", times),
-        Case("short flows, DCTCP, marks from 20", short, 1000, 20, "dctcp", dict.fromkeys(times, 0.1)),
+        Case(
+            "short flows, DCTCP, marks from 20", short, 1000, 20, "dctcp", dict.fromkeys(times, 0.1)
+        ),
         Case(
             "short flows, drop tail of 100, no SACK",
             short,
@@ -114,7 +120,9 @@ def cases() -> list[Case]:
             dict.fromkeys(times, 0.1),
             sack=False,
         ),
-        Case("short flows, drop tail of 100, SACK", short, 100, 0, "reno", dict.fromkeys(times, 0.2)),
+        Case(
+            "short flows, drop tail of 100, SACK", short, 100, 0, "reno", dict.fromkeys(times, 0.2)
+        ),
     ]
 
 
@@ -145,13 +153,22 @@ def compiled(folder: Path) -> Path:
     """The program for ns-3."""
     compiler = needed("g++", "g++ is not installed: apt install g++")
     if subprocess.run(
-        [compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"], capture_output=True
+        [compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"],
+        capture_output=True,
     ).returncode:
         print("ns-3 is not installed: apt install libns3-dev", file=sys.stderr)
         raise SystemExit(3)
     program = folder / "bottleneck"
     subprocess.run(
-        [compiler, "-O2", "-std=c++17", "-o", program, SOURCE, *(f"-lns3-{name}" for name in LIBRARIES)],
+        [
+            compiler,
+            "-O2",
+            "-std=c++17",
+            "-o",
+            program,
+            SOURCE,
+            *(f"-lns3-{name}" for name in LIBRARIES),
+        ],
         check=True,
     )
     return program
@@ -164,8 +181,18 @@ def by_ns3(program: Path, case: Case, trace: Path) -> Seen:
         "ecn": ("TcpLinuxReno", "On"),
         "dctcp": ("TcpDctcp", "On"),
     }[case.transport]
-    command = [str(program), str(trace), str(case.queue), str(case.mark), socket, ecn, str(int(case.sack))]
-    *times, last = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    command = [
+        str(program),
+        str(trace),
+        str(case.queue),
+        str(case.mark),
+        socket,
+        ecn,
+        str(int(case.sack)),
+    ]
+    *times, last = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.splitlines()
     said = dict(word.split("=") for word in last.split())
     fct = np.array([int(time) for time in times]) / 1e9
     if (fct < 0).any():
@@ -211,8 +238,8 @@ def star(flows: Flows) -> Tree:
 
 
 def scheme(case: Case, network: Tree) -> Scheme:
-    """What bottleneck.cc sets in ns-3. There the packet being sent does not count among those that wait, nor,
-    under a queueing discipline, another one in the device."""
+    """What bottleneck.cc sets in ns-3. There the packet being sent does not count among those that
+    wait, nor, under a queueing discipline, another one in the device."""
     from qjump_sim import MS, Dctcp, DropTail, Ecn, Marking, Reno, Scheme, Transport
 
     known: dict[str, Congestion] = {"reno": Reno(), "ecn": Ecn(), "dctcp": Dctcp()}
@@ -229,7 +256,9 @@ def scheme(case: Case, network: Tree) -> Scheme:
         delayed_ack=None,
         sack=case.sack,
     )
-    return replace(Scheme.named("tcp", network), routing="per-flow", queue=queue, transport=transport)
+    return replace(
+        Scheme.named("tcp", network), routing="per-flow", queue=queue, transport=transport
+    )
 
 
 def quantities(case: Case, seen: Sequence[Seen], packets: int) -> dict[str, float]:
@@ -243,7 +272,12 @@ def quantities(case: Case, seen: Sequence[Seen], packets: int) -> dict[str, floa
             "99 %": np.quantile(fct, 0.99),
         }
     values = {"throughput": packets * PACKET * 8 / fct.max() / 1e6, "wait": seen[0].wait}
-    return {**values, "dropped": seen[0].dropped, "retransmitted": seen[0].again, "marked": seen[0].marked}
+    return {
+        **values,
+        "dropped": seen[0].dropped,
+        "retransmitted": seen[0].again,
+        "marked": seen[0].marked,
+    }
 
 
 def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
@@ -262,8 +296,8 @@ def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
         for name, tolerance in case.tolerances.items():
             off = here[name] / there[name] - 1
             rows.append(
-                f"| {case.title} | {name} | {shown(name, there[name])} | {shown(name, here[name])} | "
-                f"{off:+.2%} | {tolerance:.1%} |"
+                f"| {case.title} | {name} | {shown(name, there[name])} | {shown(name, here[name])} "
+                f"| {off:+.2%} | {tolerance:.1%} |"
             )
             if abs(off) > tolerance:
                 wrong.append(f"{case.title}, {name}")
@@ -276,7 +310,11 @@ def shown(name: str, value: float) -> str:
         return f"{value:.2f} Mb/s"
     if name == "wait":
         return f"{value:.2f} us"
-    return f"{value:.0f}" if name in ("dropped", "retransmitted", "marked") else f"{value * 1e3:.3f} ms"
+    return (
+        f"{value:.0f}"
+        if name in ("dropped", "retransmitted", "marked")
+        else f"{value * 1e3:.3f} ms"
+    )
 
 
 if __name__ == "__main__":

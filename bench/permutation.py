@@ -1,11 +1,12 @@
-"""What a permutation costs the simulator, as htsim's experiments with it are: every host of a fat-tree sends
-2 MB to another one, and gets as much from a third, all from the beginning on. Prints a Markdown table.
+"""What a permutation costs the simulator, as htsim's experiments with it are: every host of a
+fat-tree sends 2 MB to another one, and gets as much from a third, all from the beginning on. Prints
+a Markdown table.
 
     python bench/permutation.py [--write]
 
-htsim's own has 8,192 hosts, links of 100 Gb/s, packets of 4,000 bytes, queues of 1,000 packets and windows
-that begin with 50. CPU seconds are those of the run, with building the network. `--write` replaces the table
-between the two marks in docs/simulator-speed.md. Takes some minutes.
+htsim's own has 8,192 hosts, links of 100 Gb/s, packets of 4,000 bytes, queues of 1,000 packets and
+windows that begin with 50. CPU seconds are those of the run, with building the network. `--write`
+replaces the table between the two marks in docs/simulator-speed.md. Takes some minutes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ RATE, MICROSECOND = 100_000_000_000, 1_000_000
 SIZE, PACKET, WINDOW, LIMIT, SMALL = 2_000_000, 4_000, 50, 1_000, 24
 """Bytes of a flow and of a packet; packets of the first window, of a queue, and of pFabric's."""
 THRESHOLD = WINDOW
-"""Packets from which DCTCP's are marked: those of a first window, some more than a round trip holds."""
+"""Packets from which DCTCP's are marked: those of a first window, some more than a round trip
+holds."""
 SCHEMES = {"dctcp": "DCTCP", "pfabric": "pFabric", "homa": "Homa"}
 
 
@@ -74,7 +76,8 @@ def measured(ports: int, name: str) -> Run:
 
 
 def scheme(topology: Graph, name: str) -> Scheme:
-    """That of this name, with htsim's packets, windows and queues; pFabric's are small on purpose."""
+    """That of this name, with htsim's packets, windows and queues; pFabric's are small on
+    purpose."""
     from qjump_sim import Bytes, Marking, PFabric, Priority, Scheme
 
     queues: dict[str, Queue] = {
@@ -84,14 +87,16 @@ def scheme(topology: Graph, name: str) -> Scheme:
     }
     named = Scheme.named(name, topology)
     transport = replace(named.transport, data_bytes=PACKET, initial_window=WINDOW, max_window=LIMIT)
-    return replace(named, queue=queues[name], host_queue=None, trunk_queue=None, transport=transport)
+    return replace(
+        named, queue=queues[name], host_queue=None, trunk_queue=None, transport=transport
+    )
 
 
 def row(name: str, run: Run) -> str:
     """A run's."""
     return (
-        f"| {SCHEMES[name]} | {run.hosts:,} | {run.last:.3f} ms | {run.hops / 1e6:.1f} M | {run.cpu:.2f} s "
-        f"| {run.hops / run.cpu / 1e6:.1f} M |"
+        f"| {SCHEMES[name]} | {run.hosts:,} | {run.last:.3f} ms | {run.hops / 1e6:.1f} M | "
+        f"{run.cpu:.2f} s | {run.hops / run.cpu / 1e6:.1f} M |"
     )
 
 

@@ -1,5 +1,5 @@
-"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests, and what
-limits a level. Prints Markdown tables.
+"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests, and
+what limits a level. Prints Markdown tables.
 
     python bench/qdisc.py [--write]
 
@@ -25,7 +25,11 @@ from tests.guest.checks import COMPARED, COST, KERNELS, measured
 from tests.guest.departures import measured as edt_measured
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
+DOCUMENT, COMPARISON, FIGURES = (
+    ROOT / "docs/qdisc-cost.md",
+    ROOT / "docs/qdisc.md",
+    ROOT / "bench/qdisc.json",
+)
 TITLES = {
     "qdiscs": "a packet that leaves at once",
     "paths": "a packet that does not leave",
@@ -43,7 +47,10 @@ def main() -> None:
     edt = edt_table(departures())
     text = "\n\n".join(
         [
-            ", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures),
+            ", ".join(
+                f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}"
+                for k in figures
+            ),
             *tables(figures),
         ]
     )
@@ -80,7 +87,8 @@ def departures() -> dict[str, Any]:
 
 
 def comparison() -> str:
-    """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the newest."""
+    """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the
+    newest."""
     rows = [
         "| what limits level 4 | most in any T: as root | below a busy HTB | lost | "
         "a budget of one frame, in quarters | a message of a budget takes | "
@@ -92,8 +100,14 @@ def comparison() -> str:
             values = measured(kernel, [check], Path(scratch)).values("qdisc_compare")
         for name, case in values["cases"].items():
             own = ", own rate" if "refused" in case else ""
-            below = "all lost" if case["lost_below"] == case["sent"] else f"{case['below_htb']:g} B{own}"
-            message = f"{case['message_ns'] / 1e6:.3g} ms" if case["message_ns"] > 0 else "not all arrive"
+            below = (
+                "all lost"
+                if case["lost_below"] == case["sent"]
+                else f"{case['below_htb']:g} B{own}"
+            )
+            message = (
+                f"{case['message_ns'] / 1e6:.3g} ms" if case["message_ns"] > 0 else "not all arrive"
+            )
             shares = " | ".join(share_of(case, frames) for frames in ("4", "16"))
             wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames{own}"
             rows.append(
@@ -104,7 +118,8 @@ def comparison() -> str:
 
 
 def share_of(case: dict[str, Any], frames: str) -> str:
-    """What TCP gets of a budget of so many frames: alone, with packets of one frame, and by two flows."""
+    """What TCP gets of a budget of so many frames: alone, with packets of one frame, and by two
+    flows."""
     if frames not in case["tcp"]:
         return "–"
     notes = [
@@ -118,7 +133,8 @@ def share_of(case: dict[str, Any], frames: str) -> str:
 def slack_table(cases: list[dict[str, Any]]) -> str:
     """A row for each epoch: without a slack, and with one of 25 us."""
     rows = [
-        "| T | slack | most in an exact T | behind a burst of another level | that is too much by | share |",
+        "| T | slack | most in an exact T | behind a burst of another level | that is too much by "
+        "| share |",
         "|---|---|---|---|---|---|",
     ]
     for case in cases:
@@ -139,8 +155,12 @@ def parents_table(cases: dict[str, dict[str, Any]]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, case in cases.items():
-        beside = f"{case['beside']['passed']} | {case['blocked']:.1f} T" if "beside" in case else "– | –"
-        rows.append(f"| {name} | {case['late']['most']:g} B | {case['alone']['passed']} | {beside} |")
+        beside = (
+            f"{case['beside']['passed']} | {case['blocked']:.1f} T" if "beside" in case else "– | –"
+        )
+        rows.append(
+            f"| {name} | {case['late']['most']:g} B | {case['alone']['passed']} | {beside} |"
+        )
     return "\n".join(rows)
 
 
@@ -162,20 +182,24 @@ def edt_table(values: dict[str, Any]) -> str:
     ]
     for name, (limiter, place) in EDT.items():
         case = values["cases"][name]
-        most = [f"{case[level][window]:.3g} B" for window in ("exact", "less") for level in ("7", "4")]
+        most = [
+            f"{case[level][window]:.3g} B" for window in ("exact", "less") for level in ("7", "4")
+        ]
         wait = f"{case['wait_ns'] / values['frame_ns']:.2f} frames" if "wait_ns" in case else "–"
         rows.append(f"| {limiter} | {place} | {' | '.join(most)} | {wait} |")
     return "\n".join(rows)
 
 
 def tables(figures: Figures) -> list[str]:
-    """A table for each group: instructions above noqueue on each kernel, and by what they exceed pfifo's of
-    the same group."""
+    """A table for each group: instructions above noqueue on each kernel, and by what they exceed
+    pfifo's of the same group."""
     blocks = []
     for group, title in TITLES.items():
         names = list(dict.fromkeys(name for kernel in figures for name in figures[kernel][group]))
         times = "pfifo" in names
-        heads = [head for kernel in figures for head in ([kernel, "x pfifo"] if times else [kernel])]
+        heads = [
+            head for kernel in figures for head in ([kernel, "x pfifo"] if times else [kernel])
+        ]
         rows = [f"| {title} | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
         for name in names:
             cells: list[str] = []

@@ -1,10 +1,10 @@
-"""Writes what README and docs/cli.md show of Figure 3a: numbers of the committed reference run, the network,
-and what a run prints at its end.
+"""Writes what README and docs/cli.md show of Figure 3a: numbers of the committed reference run, the
+network, and what a run prints at its end.
 
     python3 bench/readme.py [--write] [RUN_DIRECTORY]
 
-Without `--write` the tables go to standard output. With a run directory, that of the reference run, its
-figure becomes docs/fig3a.png.
+Without `--write` the tables go to standard output. With a run directory, that of the reference run,
+its figure becomes docs/fig3a.png.
 """
 
 from __future__ import annotations
@@ -60,11 +60,16 @@ def numbers() -> str:
         "| ping at 10 Gb/s, real Linux | alone | beside bulk traffic | with QJump |",
         "|---|---|---|---|",
     ]
-    for what, workload in (("median round trip", "ping"), ("median one way through one switch", "tap")):
+    for what, workload in (
+        ("median round trip", "ping"),
+        ("median one way through one switch", "tap"),
+    ):
         cells = [_microseconds(values[arm][workload]["p50_ms"]) for arm in ARMS]
         rows.append(f"| {what} | {' | '.join(cells)} |")
     cells = [str(published[f"{arm}.ping.p50_ms"]).replace("us", " µs") for arm in ARMS[1:]]
-    rows.append(f"| the same, published (NSDI'15, Figure 3a) | {formatting.NONE} | {' | '.join(cells)} |")
+    rows.append(
+        f"| the same, published (NSDI'15, Figure 3a) | {formatting.NONE} | {' | '.join(cells)} |"
+    )
     return "\n".join(rows)
 
 
@@ -95,12 +100,16 @@ def run_table() -> str:
     plan = resolve.plan(EXPERIMENT, preset, [])
     arms = summaries(plan, reference_values(EXPERIMENT, preset))
     page = io.StringIO()
-    Console(file=page, width=WIDTH, highlight=False, markup=False).print(*terminal.arms_tables(plan, arms))
+    Console(file=page, width=WIDTH, highlight=False, markup=False).print(
+        *terminal.arms_tables(plan, arms)
+    )
     lines = [line.rstrip() for line in page.getvalue().splitlines()]
     return "\n".join(["```", *lines[1:], "```"])  # without the title
 
 
-def summaries(plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[ArmSummary]:
+def summaries(
+    plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]]
+) -> list[ArmSummary]:
     """The arms of a plan with the medians of a reference run, as of one seed."""
     return [
         ArmSummary(
@@ -120,14 +129,16 @@ def summaries(plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]
 
 
 def links_table() -> str:
-    """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference run of
-    `links`."""
+    """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference
+    run of `links`."""
     plan, values = resolve.plan("links", "smoke", []), reference_values("links", "smoke")
     idle_ms, wait_ms = (plan.judged.constants[name] for name in ("ping_analytic_ms", "wait_ms"))
     rows = [
-        "| 10 Mb/s, `--preset smoke` | idle median | urgent ping under load: median, p99, slowest |",
+        "| 10 Mb/s, `--preset smoke` | idle median | urgent ping under load: median, p99, slowest "
+        "|",
         "|---|---|---|",
-        f"| arithmetic | {formatting.time(idle_ms)} ms | at most {formatting.time(idle_ms + wait_ms)} ms |",
+        f"| arithmetic | {formatting.time(idle_ms)} ms | at most "
+        f"{formatting.time(idle_ms + wait_ms)} ms |",
     ]
     for model, idle_arm in (("wire", "idle"), ("tbf", "tbf_idle"), ("htb", "htb_idle")):
         idle, loaded = values[idle_arm]["ping"], values[model]["ping"]

@@ -1,9 +1,10 @@
-"""Write every key of experiments, schemes, topologies and published figures into docs/experiment-file.md.
+"""Write every key of experiments, schemes, topologies and published figures into
+docs/experiment-file.md.
 
     python3 bench/reference.py [--write]
 
-The types that read the files are the source. Without `--write`, print it. `bench/schema.py` writes the same
-for editors.
+The types that read the files are the source. Without `--write`, print it. `bench/schema.py` writes
+the same for editors.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ from qjump_mn.report.figures.published import Published
 
 PAGE = ROOT / "docs/experiment-file.md"
 
-WORDS: dict[object, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+WORDS: dict[object, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
 FILES = {
     "An experiment": ExperimentSpec,
     "A scheme": SchemeSpec,
@@ -65,7 +71,8 @@ def page() -> Iterator[str]:
 
 
 def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
-    """A type's words and its keys, and then the types that these are of, unless they are ``told``."""
+    """A type's words and its keys, and then the types that these are of, unless they are
+    ``told``."""
     if spec in told:
         return
     told.add(spec)
@@ -116,7 +123,11 @@ def _kind(hint: Any) -> str:
         return " and ".join(_kind(one) for one in arguments)
     if origin is dict:
         kind = _kind(arguments[1])
-        return f"tables with names, {kind.partition(', ')[2]}" if "below" in kind else f"with names: {kind}"
+        return (
+            f"tables with names, {kind.partition(', ')[2]}"
+            if "below" in kind
+            else f"with names: {kind}"
+        )
     if isinstance(hint, type) and issubclass(hint, Quantity):
         return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
     if hint is registry.AnySpec:

@@ -1,4 +1,5 @@
-"""Write docs/run-directory.md from the types that write a run: its files, and every key of the JSON files.
+"""Write docs/run-directory.md from the types that write a run: its files, and every key of the JSON
+files.
 
     python3 bench/run_directory.py [--write]
 
@@ -31,8 +32,12 @@ JSON = {
     "verdicts.json": Outcome,
 }
 OF_RUN = {
-    "manifest.json": "the plan, where and with what it ran, how trials ended, the SHA-256 of every file",
-    "verdicts.json": "the results: measures, verdicts, fidelity; the report is written from this file",
+    "manifest.json": (
+        "the plan, where and with what it ran, how trials ended, the SHA-256 of every file"
+    ),
+    "verdicts.json": (
+        "the results: measures, verdicts, fidelity; the report is written from this file"
+    ),
     "report.html, report.md": "the report; the HTML is one file that needs no network",
     "fig/NAME.png, fig/NAME.svg, fig/NAME.pdf": "each figure in three formats",
     "fig/NAME.csv": "the figure's numbers, if it provides them",
@@ -40,7 +45,9 @@ OF_RUN = {
     "timeline/*": "a zoomable time line for each trial",
     "report.pdf": "with `--pdf`: the report, printed by a browser",
     "notes.md, *.png, *.jpg, *.svg": "your own text about the run, and its pictures",
-    "own/*": "your experiment, topologies, schemes, programs and extensions, as they were at the run",
+    "own/*": (
+        "your experiment, topologies, schemes, programs and extensions, as they were at the run"
+    ),
     "log.jsonl": "the events of the run: one JSON object per line, with `utc` and `event`",
 }
 OF_TRIAL = {
@@ -51,7 +58,8 @@ OF_TRIAL = {
     "data/WORKLOAD.parquet": "the same as a table: [measures](measures.md)",
     "data/links.parquet": "the load of each link, level by level; not in the simulator",
     "asbuilt/before/*": "the network read back after it was built: `tc`, `ip`, `ethtool`, flows",
-    "asbuilt/began/*, asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
+    "asbuilt/began/*, "
+    "asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
     "asbuilt/after/*": "counters after all programs had ended",
     "series.json": "in the simulator: queue lengths, drops and marks over time",
     "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
@@ -72,7 +80,9 @@ def page() -> Iterator[str]:
     """Yield the lines of the page."""
     yield "## Files\n"
     yield from _table(OF_RUN)
-    yield "Each trial has a folder `trials/ARM/SEED/` (`trials/ARM/perturbedN/` with `--perturb`):\n"
+    yield (
+        "Each trial has a folder `trials/ARM/SEED/` (`trials/ARM/perturbedN/` with `--perturb`):\n"
+    )
     yield from _table(OF_TRIAL)
     yield "## `data/links.parquet`\n"
     yield "It has one row for each directed link and level.\n"
@@ -108,7 +118,9 @@ def _narrowest(entries: Iterable[str]) -> list[str]:
 
 def _fits(names: str, name: str) -> bool:
     patterns = (re.escape(one).replace(r"\*", ".+") for one in names.split(", "))
-    return any(re.fullmatch(re.sub("WORKLOAD|NAME", "[^/]+", pattern), name) for pattern in patterns)
+    return any(
+        re.fullmatch(re.sub("WORKLOAD|NAME", "[^/]+", pattern), name) for pattern in patterns
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the hash of its
-result.
+"""Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the
+hash of its result.
 
     python3 bench/same_bits.py [--kernel NAME=PATH]... [--qemu] [--write]
 
-The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's kernel, such
-as by another compiler. With `--qemu` it is also run in a machine that QEMU translates
-(qjump_mn/guest/outer_machine.py), which takes some minutes. Without `--write` the table goes to standard
-output, with it to docs/emulation.md. Needs root, for other users.
+The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's
+kernel, such as by another compiler. With `--qemu` it is also run in a machine that QEMU translates
+(qjump_mn/guest/outer_machine.py), which takes some minutes. Without `--write` the table goes to
+standard output, with it to docs/emulation.md. Needs root, for other users.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ WAYS = {
     "beside two busy loops per core": Way(loops=2 * len(os.sched_getaffinity(0))),
     "with random host addresses (ASLR)": Way(first=RANDOM_ADDRESSES),
     "another user, locale, time zone, folder and environment": Way(
-        user=NOBODY, environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "MALLOC_PERTURB_": "85"}
+        user=NOBODY,
+        environment={"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu", "MALLOC_PERTURB_": "85"},
     ),
 }
 
@@ -115,14 +116,18 @@ def table(ran: dict[str, str]) -> str:
     first = next(iter(ran.values()))
     rows = [f"{machine.told()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
     for name, digest in ran.items():
-        rows.append(f"| {name} | `{digest[:16]}` | {'the same' if digest == first else '**differs**'} |")
+        rows.append(
+            f"| {name} | `{digest[:16]}` | {'the same' if digest == first else '**differs**'} |"
+        )
     return "\n".join(rows)
 
 
 def one(image: guest.Image, way: Way) -> str:
     """The hash of what the arm left."""
     (trial,) = plan("fig3a", "paper", LOADED, only=["contended"], replicates=1).trials()
-    job = guest.Job(entry=RUN_TRIAL, args={"steps": msgspec.to_builtins(trial_steps(trial))}, seed=trial.seed)
+    job = guest.Job(
+        entry=RUN_TRIAL, args={"steps": msgspec.to_builtins(trial_steps(trial))}, seed=trial.seed
+    )
     with tempfile.TemporaryDirectory() as folder, busy_host(way.loops):
         if way.user is not None:
             os.chown(folder, way.user, way.user)

@@ -1,10 +1,10 @@
-"""Writes docs/schema/: a JSON Schema of each kind of file, for editors that complete and check TOML, from the
-types that read them.
+"""Writes docs/schema/: a JSON Schema of each kind of file, for editors that complete and check
+TOML, from the types that read them.
 
     python3 bench/schema.py
 
-What it cannot say is for `qjump-mn explain` to check: whether names fit each other, and the ranges of
-numbers.
+What it cannot say is for `qjump-mn explain` to check: whether names fit each other, and the ranges
+of numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ FILLED: dict[type, tuple[str, ...]] = {
     FigureSpec: ("plot", "workload", "arms"),
     SweepSpec: ("sets", "values"),
 }
-"""What a file may leave out though the type has no default: qjump_mn/model/defaults.py fills it in."""
+"""What a file may leave out though the type has no default: qjump_mn/model/defaults.py fills it
+in."""
 PROGRAMS = tuple(registry.spec_type(name) for name in registry.OURS)
 OF_OTHERS = {
     "description": "a program that an installed package brings",
@@ -59,8 +60,8 @@ Schema = dict[str, Any]
 
 
 class Generator:
-    """The schema of one kind of file; ``definitions`` are the tables that it has met, by name: whole ones,
-    and those that are laid over others, which need have nothing."""
+    """The schema of one kind of file; ``definitions`` are the tables that it has met, by name:
+    whole ones, and those that are laid over others, which need have nothing."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {}
@@ -81,7 +82,12 @@ class Generator:
             return {"type": "array", "items": self.of(arguments[0], whole)}
         if origin is tuple:
             items = [self.of(one, whole) for one in arguments]
-            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+            return {
+                "type": "array",
+                "prefixItems": items,
+                "minItems": len(items),
+                "maxItems": len(items),
+            }
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             return self._table(hint, whole)
         return _quantity(hint) or {"type": PLAIN[hint]}
@@ -99,7 +105,9 @@ class Generator:
         if tag := spec.__struct_config__.tag_field:
             properties[tag] = {"const": spec.__struct_config__.tag}
             required.append(tag)
-        optional = {name for kind, names in FILLED.items() if issubclass(spec, kind) for name in names}
+        optional = {
+            name for kind, names in FILLED.items() if issubclass(spec, kind) for name in names
+        }
         for field in msgspec.structs.fields(spec):
             found = self.of(hints[field.name], whole and (spec, field.name) not in OVERLAID)
             properties[field.encode_name] = {**found, **_default(field)}
@@ -125,12 +133,18 @@ def schemas() -> dict[str, Schema]:
         if spec is ExperimentSpec:
             _add_what_loading_takes(generator)
         definitions = dict(sorted(generator.definitions.items()))
-        found[kind] = {"$schema": DIALECT, "title": f"qjump-mn: {kind}", **top, "$defs": definitions}
+        found[kind] = {
+            "$schema": DIALECT,
+            "title": f"qjump-mn: {kind}",
+            **top,
+            "$defs": definitions,
+        }
     return found
 
 
 def _add_what_loading_takes(generator: Generator) -> None:
-    """The keys of an experiment's file that are no part of the experiment: qjump_mn/model/loading.py."""
+    """The keys of an experiment's file that are no part of the experiment:
+    qjump_mn/model/loading.py."""
     generator.of(ExperimentSpec, whole=False)
     known = generator.definitions
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
@@ -143,15 +157,26 @@ def _add_what_loading_takes(generator: Generator) -> None:
         "also": {**texts, "description": "second names"},
         "usual_preset": {**text, "default": defaults.PRESET},
         "beside": generator.of(BesideSpec),
-        "presets": {"type": "object", "additionalProperties": {"$ref": "#/$defs/ExperimentSpecChange"}},
+        "presets": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/ExperimentSpecChange"},
+        },
     }
-    known["SchemeSpecChange"]["properties"]["base"] = {**text, "description": "the scheme that it changes"}
+    known["SchemeSpecChange"]["properties"]["base"] = {
+        **text,
+        "description": "the scheme that it changes",
+    }
     value = {"anyOf": [{"type": [*dict.fromkeys(PLAIN.values())]}, texts]}
-    points = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": value}}
+    points = {
+        "type": "object",
+        "additionalProperties": {"type": "object", "additionalProperties": value},
+    }
     for name in ("SweepSpec", "SweepSpecChange"):
         known[name]["properties"]["points"] = {
             **points,
-            "description": "values with names, in the place of sets and values: the settings of each",
+            "description": (
+                "values with names, in the place of sets and values: the settings of each"
+            ),
         }
 
 

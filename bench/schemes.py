@@ -1,11 +1,11 @@
-"""Keeps what schemes measured on Figures 3a, 5 and 7 in bench/schemes.json, and writes from it the tables of
-docs/schemes.md and docs/figures/schemes.png.
+"""Keeps what schemes measured on Figures 3a, 5 and 7 in bench/schemes.json, and writes from it the
+tables of docs/schemes.md and docs/figures/schemes.png.
 
     python3 bench/schemes.py [--write] [RUN_DIRECTORY | EXPERIMENT/PRESET ...]
 
-A run directory is one of this machine, an experiment's preset its committed reference run. Each arm is kept
-with its kernel and commit; of one that is there twice the last counts. Without `--write` the tables go to
-standard output.
+A run directory is one of this machine, an experiment's preset its committed reference run. Each arm
+is kept with its kernel and commit; of one that is there twice the last counts. Without `--write`
+the tables go to standard output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ TIMES = ("p50_ms", "p99_ms", "max_ms")
 
 
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An arm: its scheme, what measured it, and medians over its seeds, ``values[workload][measure]``."""
+    """An arm: its scheme, what measured it, and medians over its seeds,
+    ``values[workload][measure]``."""
 
     scheme: str
     seeds: int
@@ -71,7 +72,8 @@ COLUMNS = (
 )
 
 REFUSED = {("10 Gb/s, simulated", "window", "fig7"): "no windows"}
-"""What cannot be run, by scale, scheme and figure: the simulator's jobs have no windows of their own."""
+"""What cannot be run, by scale, scheme and figure: the simulator's jobs have no windows of their
+own."""
 
 STALLED = "job stalled"
 """The job, which is to disturb, completed no round: nothing is said of what the others met."""
@@ -86,7 +88,9 @@ def main(arguments: list[str]) -> None:
     if "--write" not in arguments:
         print(table(), everywhere(found), sep="\n\n")
         return
-    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n")
+    FILE.write_bytes(
+        msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n"
+    )
     found = kept()  # in the file's order, which the tables then have
     marks.write(PAGE, "schemes", table())
     marks.write(PAGE, "everywhere", everywhere(found))
@@ -102,7 +106,9 @@ def renewed(before: Kept, sources: Sequence[str]) -> Kept:
     """What is kept, with the arms of runs and reference runs."""
     found = {name: dict(arms) for name, arms in before.items()}
     for source in sources:
-        name, arms = _of_run(Path(source)) if Path(source).is_dir() else (source, _of_reference(source))
+        name, arms = (
+            _of_run(Path(source)) if Path(source).is_dir() else (source, _of_reference(source))
+        )
         found.setdefault(name, {}).update(arms)
     return found
 
@@ -120,7 +126,11 @@ def _of_run(folder: Path) -> tuple[str, dict[str, Measured]]:
     )
     arms = {
         arm.name: Measured(
-            scheme=arm.scheme.name, seeds=done[arm.name], linux=linux, commit=commit, values=values[arm.name]
+            scheme=arm.scheme.name,
+            seeds=done[arm.name],
+            linux=linux,
+            commit=commit,
+            values=values[arm.name],
         )
         for arm in plan.run.arms
         if done[arm.name]
@@ -135,20 +145,26 @@ def _of_reference(name: str) -> dict[str, Measured]:
     plan = resolve.plan(experiment, preset, [])
     # The commit that brought these results.
     last = ("git", "log", "-1", "--format=%h", "--abbrev=8", "--", str(path))
-    commit = subprocess.run(last, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    commit = subprocess.run(
+        last, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
     values, seeds = reference.read(path).values, len({trial.seed for trial in plan.trials()})
     release = "" if "simulator" in plan.shown.backends else linux()
     return {
         arm.name: Measured(
-            scheme=arm.scheme.name, seeds=seeds, linux=release, commit=commit, values=values[arm.name]
+            scheme=arm.scheme.name,
+            seeds=seeds,
+            linux=release,
+            commit=commit,
+            values=values[arm.name],
         )
         for arm in plan.run.arms
     }
 
 
 def table() -> str:
-    """Figure 3a's network at 10 Mb/s, a row for each arm: the ping's round trip and its loss, and the bulk
-    traffic."""
+    """Figure 3a's network at 10 Mb/s, a row for each arm: the ping's round trip and its loss, and
+    the bulk traffic."""
     plan, values = resolve.plan(EXPERIMENT, PRESET, []), reference_values(EXPERIMENT, PRESET)
     rows = [
         "| scheme | levels | ping: median | p99 | slowest, ms | lost | iperf3, Mb/s |",
@@ -204,7 +220,12 @@ def _scale(plan: Plan) -> tuple[bool, int, str]:
 
 def _rows_of(scale: str, figures: dict[str, dict[str, Measured]]) -> Iterator[Row]:
     alone = {column.alone for column in COLUMNS}
-    names = {arm.scheme: None for arms in figures.values() for name, arm in arms.items() if name not in alone}
+    names = {
+        arm.scheme: None
+        for arms in figures.values()
+        for name, arm in arms.items()
+        if name not in alone
+    }
     for scheme in names:
         of = {
             figure: next((arm for arm in arms.values() if arm.scheme == scheme), None)
@@ -237,18 +258,23 @@ def _cell(
 @functools.cache
 def _scales_of(figure: str) -> frozenset[str]:
     """At which a figure can be run."""
-    return frozenset(_scale(resolve.plan(figure, preset, []))[-1] for preset in loading.presets(figure))
+    return frozenset(
+        _scale(resolve.plan(figure, preset, []))[-1] for preset in loading.presets(figure)
+    )
 
 
 def everywhere(found: Kept) -> str:
-    """A row for each scheme and scale: how many times what it is alone each measure is, and what measured
-    it."""
+    """A row for each scheme and scale: how many times what it is alone each measure is, and what
+    measured it."""
     heads = ["links", "scheme", *(column.head for column in COLUMNS), "seeds", "Linux", "commit"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in rows(found):
         cells = [row.scale, f"{row.label} (`{row.scheme}`)"]
         cells += [cell if isinstance(cell, str) else f"{cell:.3g}" for cell in row.cells]
-        cells += [_each(str(arm.seeds) for arm in row.measured), _each(arm.linux for arm in row.measured)]
+        cells += [
+            _each(str(arm.seeds) for arm in row.measured),
+            _each(arm.linux for arm in row.measured),
+        ]
         lines.append(f"| {' | '.join([*cells, _each(arm.commit for arm in row.measured)])} |")
     return "\n".join(lines)
 
@@ -267,7 +293,8 @@ def digest(found: Kept) -> str:
 
 
 def draw(found: Kept) -> None:
-    """A panel for each column: schemes by how many times what it is alone, each scale with a marker."""
+    """A panel for each column: schemes by how many times what it is alone, each scale with a
+    marker."""
     import matplotlib.pyplot as plt
 
     drawn = rows(found)
@@ -275,9 +302,13 @@ def draw(found: Kept) -> None:
     scales = list(dict.fromkeys(row.scale for row in drawn))
     with style.applied():
         size = (12, 0.28 * len(labels) + 1.3)
-        figure, panels = plt.subplots(1, len(COLUMNS), sharey=True, figsize=size, layout="constrained")
+        figure, panels = plt.subplots(
+            1, len(COLUMNS), sharey=True, figsize=size, layout="constrained"
+        )
         for number, (column, panel) in enumerate(zip(COLUMNS, panels, strict=True)):
-            for scale, colour, marker in zip(scales, style.sheet().palette[2:], "osD^", strict=False):
+            for scale, colour, marker in zip(
+                scales, style.sheet().palette[2:], "osD^", strict=False
+            ):
                 points = [
                     (cell, labels.index(row.label))
                     for row in drawn
@@ -287,12 +318,18 @@ def draw(found: Kept) -> None:
                 panel.plot(xs, ys, marker, color=colour, label=scale)
             panel.set(title=column.head, xscale="log")
             known = [cell for row in drawn if not isinstance(cell := row.cells[number], str)]
-            style.logarithmic(panel.xaxis, *((1.0,) if max(known) > 10 * min(known) else (1.0, 2.0, 5.0)))
+            style.logarithmic(
+                panel.xaxis, *((1.0,) if max(known) > 10 * min(known) else (1.0, 2.0, 5.0))
+            )
             panel.axvline(1, color=style.sheet().grey, linewidth=0.8)
         panels[0].set_yticks(range(len(labels)), labels)
         figure.supxlabel("times what it is alone", fontsize="medium")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(scales))
-        figure.savefig(FIGURE, dpi=style.sheet().dpi, metadata={"Software": "", "Source": digest(found)})
+        figure.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(scales)
+        )
+        figure.savefig(
+            FIGURE, dpi=style.sheet().dpi, metadata={"Software": "", "Source": digest(found)}
+        )
         plt.close(figure)
 
 

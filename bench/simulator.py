@@ -1,13 +1,13 @@
-"""How fast the simulator is beside ns-2.35, run in turn on one trace: packet-hops per CPU second and memory.
-Prints a Markdown table.
+"""How fast the simulator is beside ns-2.35, run in turn on one trace: packet-hops per CPU second
+and memory. Prints a Markdown table.
 
     python bench/simulator.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-speed.md. It ends with 1 if DCTCP is less
-than 15 times as fast as ns-2. A packet-hop is one packet that
-has crossed one link. CPU seconds are those of the whole program, user's and system's, with reading the trace
-and setting the network up; the least of three rounds. Needs `cargo` and `ns` (`apt install ns2`); without
-them it says so and exits with 3.
+`--write` replaces the table between the two marks in docs/simulator-speed.md. It ends with 1 if
+DCTCP is less than 15 times as fast as ns-2. A packet-hop is one packet that has crossed one link.
+CPU seconds are those of the whole program, user's and system's, with reading the trace and setting
+the network up; the least of three rounds. Needs `cargo` and `ns` (`apt install ns2`); without them
+it says so and exits with 3.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ DOCUMENT, SCRIPT = ROOT / "docs/simulator-speed.md", ROOT / "bench/ns2/leafspine
 ROUNDS, FLOWS, LOAD, SEED = 3, 2000, 0.6, 1
 HOSTS, RACK, RATE = 144, 16, 10e9
 DATA, PAYLOAD, MEAN = 1500, 1460, 1_661_480
-"""Bytes of a data packet on the wire and in it, and of the mean web-search flow as QJump's scripts have
-it."""
+"""Bytes of a data packet on the wire and in it, and of the mean web-search flow as QJump's scripts
+have it."""
 SIZES = (
     (6, 0),
     (6, 0.15),
@@ -81,7 +81,8 @@ def main() -> None:
             )
         )
         commands = {
-            title: [simulator, "bench-flows", str(path), "--scheme", name] for name, title in SCHEMES.items()
+            title: [simulator, "bench-flows", str(path), "--scheme", name]
+            for name, title in SCHEMES.items()
         }
         commands[NS2] = [ns2, str(SCRIPT), str(path), "time"]
         runs: dict[str, list[Run]] = {title: [] for title in commands}
@@ -96,8 +97,8 @@ def main() -> None:
     times = times_ns2(runs, counted)
     if times < LEAST:
         raise SystemExit(
-            f"DCTCP is {times:.1f} times as fast as ns-2, and was 19 times: below {LEAST} something has cost "
-            "it its speed"
+            f"DCTCP is {times:.1f} times as fast as ns-2, and was 19 times: below {LEAST} "
+            "something has cost it its speed"
         )
 
 
@@ -109,7 +110,8 @@ def times_ns2(runs: dict[str, list[Run]], counted: dict[str, str]) -> float:
 
 
 def trace(count: int, load: float, seed: int) -> list[Flow]:
-    """Flows between hosts drawn at random, sizes as in web search; all of them are one Poisson process."""
+    """Flows between hosts drawn at random, sizes as in web search; all of them are one Poisson
+    process."""
     draw = random.Random(seed)
     each_second = HOSTS * RATE * load / (MEAN * 8 * DATA / PAYLOAD)
     flows, now = [], 0.0
@@ -121,7 +123,8 @@ def trace(count: int, load: float, seed: int) -> list[Flow]:
 
 
 def size(share: float) -> int:
-    """Packets of the flow at this place of the distribution: linear between the points, rounded up."""
+    """Packets of the flow at this place of the distribution: linear between the points, rounded
+    up."""
     for (smaller, below), (larger, above) in itertools.pairwise(SIZES):
         if share <= above and above > below:
             return math.ceil(smaller + (larger - smaller) * (share - below) / (above - below))
@@ -129,8 +132,8 @@ def size(share: float) -> int:
 
 
 def useful(flows: Sequence[Flow]) -> int:
-    """Packet-hops that no transport can do without: each packet and its ACK, over two links in a rack and
-    four between racks."""
+    """Packet-hops that no transport can do without: each packet and its ACK, over two links in a
+    rack and four between racks."""
     return sum(
         2 * packets * (2 if source // RACK == destination // RACK else 4)
         for _, source, destination, packets in flows
@@ -148,13 +151,17 @@ def needed(name: str, sentence: str) -> str:
 
 def program() -> str:
     """The simulator's, compiled if it is not."""
-    built: list[str] = [path for line in compiled(ROOT / "simulator") if (path := line.get("executable"))]
+    built: list[str] = [
+        path for line in compiled(ROOT / "simulator") if (path := line.get("executable"))
+    ]
     return built[-1]
 
 
 def compiled(crate: Path) -> list[dict[str, Any]]:
     """Compile a crate; what cargo says of each of its parts."""
-    cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
+    cargo = needed(
+        "cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later"
+    )
     manifest = str(crate / "Cargo.toml")
     command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", manifest]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -187,29 +194,29 @@ def events_a_hop(said: dict[str, str]) -> str:
 
 
 def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
-    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that
-    counted."""
+    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the
+    run that counted."""
     rows = []
     slowest = int(counted["hops"]) / min(cpu for _, cpu in runs[NS2])
     for title, taken in runs.items():
-        # A small program's ru_maxrss is what this process had when it made it, so each says itself what it
-        # had at most.
+        # A small program's ru_maxrss is what this process had when it made it, so each says itself
+        # what it had at most.
         said = counted if title == NS2 else taken[0][0]
         memory = max(int(values["max_rss_MB"]) for values, _ in taken)
         hops, cpu = int(said["hops"]), [cpu for _, cpu in taken]
         rate = hops / min(cpu)
         rows.append(
-            f"| {title} | {hops / 1e6:.2f} M | {events_a_hop(said)} | {said['dropped']} | {min(cpu):.2f} s "
-            f"({', '.join(f'{s:.2f}' for s in cpu)}) "
-            f"| {rate / 1e6:.1f} M | {rate / slowest:.1f} | {memory} MB |"
+            f"| {title} | {hops / 1e6:.2f} M | {events_a_hop(said)} | {said['dropped']} | "
+            f"{min(cpu):.2f} s ({', '.join(f'{s:.2f}' for s in cpu)}) | {rate / 1e6:.1f} M | "
+            f"{rate / slowest:.1f} | {memory} MB |"
         )
     return "\n".join(
         [
             f"{machine.told()}; {FLOWS:,} web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without retransmissions:",
             "",
-            "| | packet-hops | events per hop | dropped | CPU, least (all) | packet-hops per CPU second "
-            "| x ns-2 | memory |",
+            "| | packet-hops | events per hop | dropped | CPU, least (all) | packet-hops per CPU "
+            "second | x ns-2 | memory |",
             "|---|---|---|---|---|---|---|---|",
             *rows,
         ]

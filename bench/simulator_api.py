@@ -80,7 +80,11 @@ def _with_text_below(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
 def _name(node: ast.AST) -> str:
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         return node.name
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+    if (
+        isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+    ):
         return node.targets[0].id
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         return node.target.id
@@ -89,7 +93,12 @@ def _name(node: ast.AST) -> str:
 
 def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef):
-        yield from (f"### `{name}{_signature(node)}`", "", _plain(ast.get_docstring(node) or ""), "")
+        yield from (
+            f"### `{name}{_signature(node)}`",
+            "",
+            _plain(ast.get_docstring(node) or ""),
+            "",
+        )
     elif isinstance(node, ast.ClassDef):
         is_dict = any(ast.unparse(base) == "TypedDict" for base in node.bases)
         about = ("A dict. " if is_dict else "") + _plain(ast.get_docstring(node) or "")
@@ -125,8 +134,8 @@ def _signature(node: ast.FunctionDef) -> str:
     if arguments.args and arguments.args[0].arg in ("self", "cls"):
         arguments = ast.arguments(
             posonlyargs=arguments.posonlyargs, args=arguments.args[1:], vararg=arguments.vararg,
-            kwonlyargs=arguments.kwonlyargs, kw_defaults=arguments.kw_defaults, kwarg=arguments.kwarg,
-            defaults=arguments.defaults,
+            kwonlyargs=arguments.kwonlyargs, kw_defaults=arguments.kw_defaults,
+            kwarg=arguments.kwarg, defaults=arguments.defaults,
         )  # fmt: skip
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"({ast.unparse(arguments)}){returns}"

@@ -1,9 +1,11 @@
-"""Builds the documentation as a site: the Markdown of the repository, and the tutorial, which is run.
+"""Builds the documentation as a site: the Markdown of the repository, and the tutorial, which is
+run.
 
     python3 bench/site.py FOLDER
 
-docs/conf.py says how. A warning is an error: the exit code is 1, and 3 where this machine cannot have what
-docs/requirements.lock names. That lies in the cache, apart from the environment of qjump-mn.
+docs/conf.py says how. A warning is an error: the exit code is 1, and 3 where this machine cannot
+have what docs/requirements.lock names. That lies in the cache, apart from the environment of
+qjump-mn.
 """
 
 from __future__ import annotations
@@ -51,8 +53,8 @@ def build(folder: Path) -> int:
 
 
 def python() -> Path:
-    """The Python that has what the lock names, installed now if it is not there. Raises MachineError where
-    there is neither an index nor a cache that has it."""
+    """The Python that has what the lock names, installed now if it is not there. Raises
+    MachineError where there is neither an index nor a cache that has it."""
     key = cache.hash_of(LOCK.read_bytes(), f"3.{sys.version_info[1]}", os.uname().machine)
     made = cache.artefact(
         KIND,
@@ -67,7 +69,9 @@ def python() -> Path:
 
 def variables() -> dict[str, str]:
     """The environment of what runs in it: this checkout, and no folders of the caller's."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("QJUMP_MN_RUN_")}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("QJUMP_MN_RUN_")
+    }
     return {**kept, "PYTHONPATH": str(ROOT), "QJUMP_MN_PATH": ""}
 
 

@@ -1,11 +1,11 @@
-"""Writes into docs/debug-kernel.md what the debug kernel said (tests/guest/test_kernels.py) and what torture
-left (test_torture.py), of which each kernel has a row.
+"""Writes into docs/debug-kernel.md what the debug kernel said (tests/guest/test_kernels.py) and
+what torture left (test_torture.py), of which each kernel has a row.
 
     pytest tests/guest/test_kernels.py tests/guest/test_torture.py -m slow --basetemp FOLDER
     python bench/torture.py FOLDER [FOLDER ...] [--write]
 
-A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock is the
-host's, so that nobody gets the same counts twice. What has no results stays as it is.
+A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock
+is the host's, so that nobody gets the same counts twice. What has no results stays as it is.
 """
 
 from __future__ import annotations
@@ -56,13 +56,15 @@ def found(folders: Iterable[Path], check: str) -> list[Path]:
 
 
 def said(guests: Iterable[Path], before: str) -> str:
-    """Kernel, log and health of the guest that ran all checks, as it printed them; without one, `before`."""
+    """Kernel, log and health of the guest that ran all checks, as it printed them; without one,
+    `before`."""
     for folder in guests:
         results = json.loads((folder / "results.json").read_text())
         if ALWAYS not in results["checks"]:  # broken.c, or torture
             continue
         lines = [
-            f"{line}{f'    ({times} times)' * (times > 1)}" for line, times in Counter(results["log"]).items()
+            f"{line}{f'    ({times} times)' * (times > 1)}"
+            for line, times in Counter(results["log"]).items()
         ]
         health = json.loads((folder / "kernel_health.json").read_text())
         rows = [f"kernel        {results['release']}, {len(results['checks']) - 1} checks"]
@@ -72,8 +74,8 @@ def said(guests: Iterable[Path], before: str) -> str:
 
 
 def table(guests: Iterable[Path], before: str) -> str:
-    """A row for each kernel, in the order of their names, from the folders that guests have left; those of
-    others as the table before has them."""
+    """A row for each kernel, in the order of their names, from the folders that guests have left;
+    those of others as the table before has them."""
     rows = {line.split("|")[1].strip(): line for line in before.splitlines()[2:]}
     longest: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for folder in guests:
@@ -89,13 +91,17 @@ def table(guests: Iterable[Path], before: str) -> str:
 def row(release: str, values: dict[str, Any], log: list[str]) -> str:
     """What one guest did; the log is clean if nothing but what always stands there is in it."""
     done = values["operations"]
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1]))
+    kinds = ", ".join(
+        f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1])
+    )
     reported = races(log)
     rest = [line for line in of_note(reported.rest) if line not in EXPECTED_LOG]
     bad = len(rest) + len(reported.ours)
     verdict = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
     if reported.others:
-        verdict += f"; {len(reported.others)} race{'s' * (len(reported.others) > 1)} of the kernel's own"
+        verdict += (
+            f"; {len(reported.others)} race{'s' * (len(reported.others) > 1)} of the kernel's own"
+        )
     if watched := values["kcsan"].get("setup_watchpoints"):
         verdict += f"; {watched:,} accesses watched"
     stuck = ", ".join(map(str, values["stuck"])) or "nothing"

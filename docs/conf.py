@@ -1,7 +1,8 @@
 """How Sphinx makes a site of the repository's Markdown; `bench/site.py` runs it.
 
-Pages are the files as they are, with the links that a code host shows too. README.md of this folder lists
-them: its headings are the parts of the site's contents, and a page that it leaves out is a warning.
+Pages are the files as they are, with the links that a code host shows too. README.md of this folder
+lists them: its headings are the parts of the site's contents, and a page that it leaves out is a
+warning.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def contents(text: str) -> str:
         links = re.findall(r"\[([^]]+)\]\(([^)]+)\.(?:md|ipynb)\)", part)
         pages = [f"{words} </docs/{page}>" for words, page in links]
         title = part.splitlines()[0]
-        lists.append("\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```"]))
+        lists.append(
+            "\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```"])
+        )
     return "\n\n".join(lists)
 
 

@@ -9,7 +9,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``Run`` and ``run`` from :mod:`qjump_mn.api` on first use, so that commands start fast.
+    """Import ``Run`` and ``run`` from :mod:`qjump_mn.api` on first use, so that commands start
+    fast.
 
     If the module ``qjump_mn.run`` was imported before, ``run`` is that module; only the command
     line imports it.

@@ -47,8 +47,8 @@ def run(
 ) -> Run:
     """Run an experiment with the options of ``qjump-mn run``, and return the judged run.
 
-    Raises :class:`~qjump_mn.errors.QJumpError`, with the same sentence, where the command line would
-    fail. A claim that does not hold is not an error.
+    Raises :class:`~qjump_mn.errors.QJumpError`, with the same sentence, where the command line
+    would fail. A claim that does not hold is not an error.
     """
     typed_settings = _settings(settings or {})
     name = loading.experiment_called(_text("experiment", experiment))
@@ -73,7 +73,8 @@ def run(
 
 
 def _settings(settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Return settings in the form of ``-s``; raise :class:`UsageError` for an argument of :func:`run`."""
+    """Return settings in the form of ``-s``; raise :class:`UsageError` for an argument of
+    :func:`run`."""
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings: {settings!r} is not a dict: write {{'duration': '20ms'}}")
     for key, value in settings.items():
@@ -98,7 +99,9 @@ def _toml(key: str, value: object) -> str:
         return f"[{', '.join(_toml(key, item) for item in value)}]"
     if isinstance(value, int | float):
         return str(value)
-    raise UsageError(f"settings: {key!r} cannot be {value!r}: use a string, a number, True, False or a list")
+    raise UsageError(
+        f"settings: {key!r} cannot be {value!r}: use a string, a number, True, False or a list"
+    )
 
 
 def _integer(name: str, value: object) -> int:
@@ -182,7 +185,9 @@ class Run:
         trial_tables = list(self._trial_tables(workload))
         if not trial_tables:
             names = sorted({plan.name for arm in self.plan.arms for plan in arm.workloads})
-            raise UsageError(f"{self.path} has no table {workload!r}: {suggestions.nearest(workload, names)}")
+            raise UsageError(
+                f"{self.path} has no table {workload!r}: {suggestions.nearest(workload, names)}"
+            )
         return pa.concat_tables(trial_tables)
 
     def df(self, workload: str) -> Any:
@@ -197,9 +202,9 @@ class Run:
             if path.is_file() and run_directory.is_done(trial.name):
                 data = pq.read_table(path)
                 rows = data.num_rows
-                yield data.add_column(0, "arm", pa.array([trial.arm.name] * rows, pa.string())).add_column(
-                    1, "seed", pa.array([trial.seed] * rows, pa.int64())
-                )
+                yield data.add_column(
+                    0, "arm", pa.array([trial.arm.name] * rows, pa.string())
+                ).add_column(1, "seed", pa.array([trial.seed] * rows, pa.int64()))
 
     @property
     def figures(self) -> list[Picture]:
@@ -211,11 +216,13 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            markupsafe.Markup("<tr><td>{}</td><td>{}</td><td style='text-align:left'>{}</td></tr>").format(
-                row.verdict, formatting.value(row), row.statement
-            )
+            markupsafe.Markup(
+                "<tr><td>{}</td><td>{}</td><td style='text-align:left'>{}</td></tr>"
+            ).format(row.verdict, formatting.value(row), row.statement)
             for row in self.outcome.verdicts
         )
-        title = markupsafe.Markup("<h4>{}</h4><p>{}</p>").format(self.plan.shown.title, str(self.path))
+        title = markupsafe.Markup("<h4>{}</h4><p>{}</p>").format(
+            self.plan.shown.title, str(self.path)
+        )
         pictures = "".join(picture.svg for picture in self.figures[:1])
         return f"{title}{pictures}<table>{rows}</table>"

@@ -20,7 +20,9 @@ class Output(Console):
 
     def __init__(self, **options: Any) -> None:
         color_system = None if os.environ.get("NO_COLOR") else "auto"
-        super().__init__(**{"highlight": False, "emoji": False, "color_system": color_system, **options})
+        super().__init__(
+            **{"highlight": False, "emoji": False, "color_system": color_system, **options}
+        )
 
 
 class Table(rich.table.Table):
@@ -41,7 +43,8 @@ MAX_COLUMNS = 1000
 
 
 def unfolded_width(console: Console, table: rich.table.Table) -> int:
-    """Return the width of the table in columns if no cell is folded, whatever the terminal's width."""
+    """Return the width of the table in columns if no cell is folded, whatever the terminal's
+    width."""
     return console.measure(table, options=console.options.update_width(MAX_COLUMNS)).maximum
 
 

@@ -125,5 +125,7 @@ def last_words(error: BaseException) -> tuple[str, int]:
         advice = "check the path and its permissions"
         sentence = f"{error.filename} cannot be used ({reason_of(error)}): {advice}"
         return sentence, UsageError.exit_code
-    sentence = f"internal error: {type(error).__name__}: {error}; run again with --debug to see where"
+    sentence = (
+        f"internal error: {type(error).__name__}: {error}; run again with --debug to see where"
+    )
     return sentence, LostError.exit_code

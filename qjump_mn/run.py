@@ -38,7 +38,8 @@ def _check_first_word(words: list[str]) -> None:
         names = [*commands.VERBS, *experiments]
         hint = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
         raise UsageError(
-            f"there is no command or experiment {first!r}: {suggestions.nearest(first, names, hint)}"
+            f"there is no command or experiment {first!r}: "
+            f"{suggestions.nearest(first, names, hint)}"
         )
 
 

@@ -97,7 +97,8 @@ def print_script(request: Request, out: Console) -> int:
     backend = registry.make(backend_name(plan, request.backend))
     if backend.name == "simulator":
         raise UsageError(
-            "--dry-run prints shell commands, and the simulator runs none: use  explain --json  instead"
+            "--dry-run prints shell commands, and the simulator runs none: use  explain --json  "
+            "instead"
         )
     try:
         emulated.check(plan)
@@ -142,7 +143,8 @@ def create_run(plan: Plan, backend: Backend, request: Request, out: Console) -> 
     build_time = ""
     if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
         build_time = (
-            f", after about {building.BUILD_MINUTES} min to build the virtual machine and the simulator, once"
+            f", after about {building.BUILD_MINUTES} min to build the virtual machine and "
+            "the simulator, once"
         )
     git_state = provenance.git()
     out.print(provenance.describe(git_state), markup=False)
@@ -200,15 +202,16 @@ def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -
     plan = manifest.plan
     if plan.hash != manifest.plan_sha256:
         raise UsageError(
-            f"{run_directory.path}: its plan is not the one that was run, or another version made it: run "
-            "the experiment anew"
+            f"{run_directory.path}: its plan is not the one that was run, or another version made "
+            "it: run the experiment anew"
         )
     name = backend_name(plan, manifest.backend)
     local_backend = registry.make(name)
     if manifest.clock != clock_of(local_backend):
         raise UsageError(
-            f"{run_directory.path}: its manifest says clock {manifest.clock}, and the backend {name} has the "
-            f"{clock_of(local_backend)} clock: the manifest was edited; run the experiment anew"
+            f"{run_directory.path}: its manifest says clock {manifest.clock}, and the backend "
+            f"{name} has the {clock_of(local_backend)} clock: the manifest was edited; run the "
+            "experiment anew"
         )
     backend = _remote(local_backend, scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
@@ -237,16 +240,24 @@ def _check_ownership(run_directory: RunDirectory) -> None:
         reason = "it is an unpacked bundle"
     if reason:
         raise UsageError(
-            f"{path}: only your own run can be resumed with the backend {backend}, and {reason}: run the "
-            "experiment anew"
+            f"{path}: only your own run can be resumed with the backend {backend}, and {reason}: "
+            "run the experiment anew"
         )
 
 
 def run_and_judge(
-    backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console, *, verbose: bool = False
+    backend: Backend,
+    run_directory: RunDirectory,
+    plan: Plan,
+    out: Console,
+    *,
+    verbose: bool = False,
 ) -> int:
     """Run every trial that is not done, then judge the run; return the exit code."""
-    with interrupts.resumable(run_directory.path), Judge(run_directory.path, verbose=verbose) as judge:
+    with (
+        interrupts.resumable(run_directory.path),
+        Judge(run_directory.path, verbose=verbose) as judge,
+    ):
         try:
             with run_directory.held(), backend:
                 trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
@@ -257,7 +268,9 @@ def run_and_judge(
             directory.hand_over(run_directory.path, directory.owner_of(run_directory.path))
         exit_code = judge.judge()
         took_s = round(time.monotonic() - start, 1)
-        run_directory.log("took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s)
+        run_directory.log(
+            "took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s
+        )
         return exit_code
 
 
@@ -317,8 +330,8 @@ def _check_image(run_directory: RunDirectory, machine: Mapping[str, str]) -> Non
     if image is not None and image != machine.get("image"):
         present = machine.get("image", "none")
         raise UsageError(
-            f"{run_directory.path}: its trials were done with image {image[:12]}, and this machine has "
-            f"{present[:12]}: run the experiment anew"
+            f"{run_directory.path}: its trials were done with image {image[:12]}, and this machine "
+            f"has {present[:12]}: run the experiment anew"
         )
 
 
@@ -335,9 +348,9 @@ def _check_length(plan: Plan, backend: Backend) -> None:
     if seconds > MAX_RUN_S:
         shorter_s = (plan.run.warmup_ns + plan.run.duration_ns) / 1e9 * MAX_RUN_S / seconds
         raise UsageError(
-            f"experiment {plan.shown.experiment!r}: it would take about {seconds / 3600:.0f} hours: use a "
-            f"warmup and a duration of at most {shorter_s:.2g} s together, or fewer arms, "
-            "replicates or perturbed runs"
+            f"experiment {plan.shown.experiment!r}: it would take about {seconds / 3600:.0f} "
+            f"hours: use a warmup and a duration of at most {shorter_s:.2g} s together, or fewer "
+            "arms, replicates or perturbed runs"
         )
 
 
@@ -380,8 +393,8 @@ def _remote(backend: Backend, scheduler: str) -> Backend:
         return backend
     if not backend.repeats_anywhere:
         raise UsageError(
-            f"--engine dask needs trials that repeat on any machine, and --backend {backend.name} has none: "
-            "use another backend or leave out --engine"
+            f"--engine dask needs trials that repeat on any machine, and --backend {backend.name} "
+            "has none: use another backend or leave out --engine"
         )
     from qjump_mn.backends.remote import RemoteBackend
 

@@ -1,8 +1,8 @@
 """Reduce source files to what they do: their tokens, without comments, docstrings and formatting.
 
 Identities of machines and simulators are hashes of the reduced text (cache.hash_of_code), so prose
-does not change them. If in doubt, text is kept: an unnecessary difference costs a build, but never a
-result. This module uses the standard library only, because the cache imports it.
+does not change them. If in doubt, text is kept: an unnecessary difference costs a build, but never
+a result. This module uses the standard library only, because the cache imports it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PARSING = threading.Lock()
-"""Held during `ast.parse`: in Python 3.11, two threads that parse at once may get a SystemError when
-garbage is collected meanwhile (CPython issue 106905)."""
+"""Held during `ast.parse`: in Python 3.11, two threads that parse at once may get a SystemError
+when garbage is collected meanwhile (CPython issue 106905)."""
 
 _LATER_FIELDS = ("type_params", "is_lazy")
 """Fields of syntax trees that Python 3.12 and 3.15 have added."""
@@ -38,9 +38,11 @@ _HUNK = re.compile(r"^@@ .*\n", re.MULTILINE)
 
 
 def reduced(path: Path) -> str:
-    """Reduce the file at ``path`` by the language that its name shows; return unknown kinds unchanged.
+    """Reduce the file at ``path`` by the language that its name shows; return unknown kinds
+    unchanged.
 
-    Manual pages are prose and reduce to "". Raises SyntaxError for Python and TOML that do not parse.
+    Manual pages are prose and reduce to "". Raises SyntaxError for Python and TOML that do not
+    parse.
     """
     kind = _KINDS.get(path.suffix) or _KINDS.get(path.name, str)
     return kind(path.read_text())
@@ -59,7 +61,8 @@ def python(source: str | bytes) -> str:
 def _dump(node: object) -> str:
     """Dump a node as `ast.dump` of Python 3.11 does, without docstrings.
 
-    Later versions leave out empty fields, and have fields that are empty for programs that 3.11 reads.
+    Later versions leave out empty fields, and have fields that are empty for programs that 3.11
+    reads.
     """
     if isinstance(node, list):
         return f"[{', '.join(_dump(child) for child in node if not _is_docstring(child))}]"
@@ -75,7 +78,8 @@ def _dump(node: object) -> str:
 
 
 def _is_docstring(node: object) -> bool:
-    """Whether a statement is only a string: the docstring of a module, class, function or variable."""
+    """Whether a statement is only a string: the docstring of a module, class, function or
+    variable."""
     is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_constant and isinstance(node.value.value, str)  # type: ignore[attr-defined]
 
@@ -87,7 +91,9 @@ def c(source: str) -> str:
 
 def rust(source: str) -> str:
     """Return the tokens of a Rust file, without the trailing commas that rustfmt adds."""
-    return re.sub(r" , \n (?=[])}])", " ", " ".join(_tokens(source, nested=True))).replace(" \n", "")
+    return re.sub(r" , \n (?=[])}])", " ", " ".join(_tokens(source, nested=True))).replace(
+        " \n", ""
+    )
 
 
 def _tokens(source: str, *, nested: bool = False) -> Iterator[str]:
@@ -112,7 +118,8 @@ def _tokens(source: str, *, nested: bool = False) -> Iterator[str]:
 
 
 def _after_comment(source: str, position: int, *, nested: bool) -> int:
-    """Return the end of the block comment around ``position``; without one, the end of the source."""
+    """Return the end of the block comment around ``position``; without one, the end of the
+    source."""
     depth = 1
     for delimiter in _BLOCK.finditer(source, position):
         depth += (1 if nested else 0) if delimiter[0] == "/*" else -1
@@ -122,10 +129,11 @@ def _after_comment(source: str, position: int, *, nested: bool) -> int:
 
 
 def lines(source: str) -> str:
-    """Return a shell script, makefile or kernel configuration without comment lines and indentation.
+    """Return a shell script, makefile or kernel configuration without comment lines and
+    indentation.
 
-    `# CONFIG_X is not set` counts as code. Indentation is kept inside a string, and if it starts with
-    a tab.
+    `# CONFIG_X is not set` counts as code. Indentation is kept inside a string, and if it starts
+    with a tab.
     """
     kept, quotes = [], 0
     has_heredoc = "<<" in source
@@ -177,8 +185,8 @@ def patch(source: str) -> str:
 
 
 def _side(hunk: str, sign: str) -> str:
-    """Return a hunk's text before (``-``) or after (``+``) the change, without a comment that starts
-    above the hunk."""
+    """Return a hunk's text before (``-``) or after (``+``) the change, without a comment that
+    starts above the hunk."""
     text = "".join(line[1:] for line in hunk.splitlines(keepends=True) if line[:1] in (" ", sign))
     comment, end, code = text.partition("*/")
     return code if end and "/*" not in comment else text

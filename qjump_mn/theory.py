@@ -60,7 +60,9 @@ def _ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def worst_case_delay_ns(hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0) -> int:
+def worst_case_delay_ns(
+    hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0
+) -> int:
     """Eq. 1: n·P/R + ε, a packet's longest delay when each of n hosts sends one of P bytes."""
     return _ceil_div(hosts * packet_bytes * 8 * NS_PER_S, rate_bps) + processing_ns
 
@@ -72,7 +74,9 @@ def network_epoch_ns(
 
     The factor 2 covers hosts whose epochs have the same length but unknown phases.
     """
-    return _ceil_div(2 * hosts * packet_bytes * 8 * NS_PER_S, int(rate_bps * factor)) + processing_ns
+    return (
+        _ceil_div(2 * hosts * packet_bytes * 8 * NS_PER_S, int(rate_bps * factor)) + processing_ns
+    )
 
 
 def host_rate_bps(packet_bytes: int, epoch_ns: int) -> int:

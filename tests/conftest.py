@@ -1,7 +1,8 @@
-"""A test session: what it takes from earlier ones, which tests go to which worker, what it says at its end.
+"""A test session: what it takes from earlier ones, which tests go to which worker, what it says at
+its end.
 
-Results of guests and simulated trials (result_store.py) and facts (facts.py) are kept in the project's cache,
-in tests/results. `--all` takes none of them.
+Results of guests and simulated trials (result_store.py) and facts (facts.py) are kept in the
+project's cache, in tests/results. `--all` takes none of them.
 """
 
 from __future__ import annotations
@@ -125,21 +126,27 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes hours is for those who ask for it. For workers: the longest first, so that none is left with
-    one at the end."""
+    """What takes hours is for those who ask for it. For workers: the longest first, so that none is
+    left with one at the end."""
     if not config.getoption("--nightly"):
         for item in items:
             if item.get_closest_marker("nightly"):
-                item.add_marker(pytest.mark.skip(reason="it takes long: ./bootstrap test --nightly"))
+                item.add_marker(
+                    pytest.mark.skip(reason="it takes long: ./bootstrap test --nightly")
+                )
     if hasattr(config, "workerinput"):
         items.sort(
-            key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest"))
+            key=lambda item: (
+                not item.get_closest_marker("smoke"),
+                not item.get_closest_marker("guest"),
+            )
         )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Which tests go to a worker together: see `group`. xdist's marker does nothing in pytest 9.2."""
+    """Which tests go to a worker together: see `group`. xdist's marker does nothing in pytest
+    9.2."""
     from xdist.scheduler import LoadScopeScheduling
 
     scheduler = LoadScopeScheduling(config, log)
@@ -148,7 +155,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def group(nodeid: str) -> str:
-    """The tests of a module share its fixtures, those of a kernel its boot; the smoke runs share nothing."""
+    """The tests of a module share its fixtures, those of a kernel its boot; the smoke runs share
+    nothing."""
     module, _, name = nodeid.partition("::")
     if module.endswith("test_smoke.py"):
         return nodeid
@@ -156,7 +164,9 @@ def group(nodeid: str) -> str:
     return f"{module} {kernel}"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     counts = Counter(
         line for log in config.stash[_FOLDER].glob("*/log") for line in log.read_text().splitlines()
     )
@@ -166,7 +176,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         from_store = f"{taken + compared} from the store, {compared} of them run again and equal"
         terminalreporter.write_line(f"{SUMMARY.get(kind, kind)}: {run} run, {from_store}")
     skipped = Counter(reason for _, reason in skips(config))
-    terminalreporter.write_line(f"skipped: {sum(skipped.values())}{', by reason:' if skipped else ''}")
+    terminalreporter.write_line(
+        f"skipped: {sum(skipped.values())}{', by reason:' if skipped else ''}"
+    )
     for reason, count in skipped.most_common():
         terminalreporter.write_line(f"{count:5}  {reason}")
     for test, reason in forbidden_skips(config):
@@ -187,7 +199,8 @@ def skips(config: pytest.Config) -> list[tuple[str, str]]:
 
 
 def forbidden_skips(config: pytest.Config) -> list[tuple[str, str]]:
-    """Those of `skips` whose reason is not in the file of allowed ones; none without such a file."""
+    """Those of `skips` whose reason is not in the file of allowed ones; none without such a
+    file."""
     path = config.getoption("--allowed-skips")
     if path is None:
         return []

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Show that with `-icount shift=0,sleep=off` a halted vCPU may wake late: run a guest that measures it, with
-a monitor that is asked for the machine's status all the time.
+"""Show that with `-icount shift=0,sleep=off` a halted vCPU may wake late: run a guest that measures
+it, with a monitor that is asked for the machine's status all the time.
 
     reproduce.py [--runs 10] [--wakes 40000] [--busy 0] [--write README.md] NAME=COMMAND...
 
-Each COMMAND starts a qemu-system-x86_64; it is run without and with rr=record, in turn. NAME is what the
-table calls it. `--busy` is the number of loops that compete with QEMU for the host's processors. `--write`
-replaces the table between the two marks in that file. Needs as and ld for x86. It ends with 1 where a wake
-was late.
+Each COMMAND starts a qemu-system-x86_64; it is run without and with rr=record, in turn. NAME is
+what the table calls it. `--busy` is the number of loops that compete with QEMU for the host's
+processors. `--write` replaces the table between the two marks in that file. Needs as and ld for
+x86. It ends with 1 where a wake was late.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).with_name("warp.s")
 SPINS, OWN = 16384, 5
-"""Between its timer and its halt, wake n of the guest executes 2 * (n % SPINS + 1) + OWN instructions."""
+"""Between its timer and its halt, wake n of the guest executes 2 * (n % SPINS + 1) + OWN
+instructions."""
 
 RECORD = ",rr=record,rrfile=/dev/null"
 EXIT_STATUS = 1
@@ -87,13 +88,18 @@ HEAD = [
 def main() -> None:
     """Run all ways in turn, print the table, and end with 1 where a wake was late."""
     options = arguments()
-    ways = [Way(name, command, record) for name, command in options.qemus for record in (False, True)]
+    ways = [
+        Way(name, command, record) for name, command in options.qemus for record in (False, True)
+    ]
     with tempfile.TemporaryDirectory() as scratch, busy(options.busy):
         firmware = assemble(Path(scratch), options.wakes)
         for number in range(options.runs):
             for way in ways:
                 late = once(way, firmware)
-                print(f"run {number + 1}, {way.name}{RECORD * way.record}: {len(late)} late", flush=True)
+                print(
+                    f"run {number + 1}, {way.name}{RECORD * way.record}: {len(late)} late",
+                    flush=True,
+                )
     text = table(ways, options.wakes)
     print(text)
     if options.write:
@@ -105,7 +111,9 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="show that a halted vCPU may wake late")
     parser.add_argument("qemus", nargs="+", metavar="NAME=COMMAND", help="a qemu-system-x86_64")
-    parser.add_argument("--runs", type=int, default=10, help="of each QEMU, with and without rr=record")
+    parser.add_argument(
+        "--runs", type=int, default=10, help="of each QEMU, with and without rr=record"
+    )
     parser.add_argument("--wakes", type=int, default=40000, help="of a run")
     parser.add_argument("--busy", type=int, default=0, help="loops that compete with QEMU")
     parser.add_argument("--write", type=Path, help="a file with the marks of the table")
@@ -132,7 +140,8 @@ def assemble(folder: Path, wakes: int) -> Path:
     whole, firmware = folder / "warp.o", folder / "warp.bin"
     subprocess.run(["as", "--32", "--defsym", f"WAKES={wakes}", "-o", whole, SOURCE], check=True)
     subprocess.run(
-        ["ld", "-m", "elf_i386", "-Ttext=0xf0000", "--oformat=binary", "-o", firmware, whole], check=True
+        ["ld", "-m", "elf_i386", "-Ttext=0xf0000", "--oformat=binary", "-o", firmware, whole],
+        check=True,
     )
     return firmware
 
@@ -155,7 +164,9 @@ def once(way: Way, firmware: Path) -> dict[int, int]:
     if qemu.returncode != EXIT_STATUS:
         sys.exit(f"{way.name} ended with {qemu.returncode} before its guest did")
     way.seconds.append(busy_s() - before)
-    first, *others = ([int(word, 16) for word in line.split()] for line in console.read_text().splitlines())
+    first, *others = (
+        [int(word, 16) for word in line.split()] for line in console.read_text().splitlines()
+    )
     way.late.append({wake: ns - first[1] for wake, ns in others})
     return way.late[-1]
 

@@ -34,20 +34,26 @@ def letter(documents: Path, module: str) -> str:
             kernels.index(_OF_BPF if name.startswith("bpf_qdisc") else _KERNEL)
         ]
     for name in ("prio", "ets"):
-        own, whole = (found.get(f"{one}, instructions") for one in ("qjump_priorities", f"{name}8_level0"))
+        own, whole = (
+            found.get(f"{one}, instructions") for one in ("qjump_priorities", f"{name}8_level0")
+        )
         if own and whole:
             found[f"of {name}"] = f"{int(own) / int(whole):.0%}"
 
     def figure(match: re.Match[str]) -> str:
         if match[1] not in found:
-            raise single.TextError(f"cover.txt refers to {match[1]!r}, which is in no table of the documents")
+            raise single.TextError(
+                f"cover.txt refers to {match[1]!r}, which is in no table of the documents"
+            )
         return found[match[1]]
 
     # Wrap again: figures are longer or shorter than their placeholders.
     paragraphs = re.sub(
         r"\{([^{}]+)\}", figure, single.read(TEXT).replace("\n", " ").replace("  ", "\n\n")
     ).split("\n\n")
-    return "\n\n".join(textwrap.fill(one, _WIDTH, break_on_hyphens=False) for one in paragraphs) + "\n"
+    return (
+        "\n\n".join(textwrap.fill(one, _WIDTH, break_on_hyphens=False) for one in paragraphs) + "\n"
+    )
 
 
 def heads(text: str, first: str) -> list[str]:
@@ -62,6 +68,8 @@ def rows(text: str, first: str) -> dict[str, list[str]]:
     """Return the other cells of each row of that table, by the cell in the first column."""
     lines = text[text.index(f"| {first} |") :].partition("\n\n")[0].splitlines()[2:]
     split = (
-        [cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")
+        [cell.strip(" `") for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith("|")
     )
     return {name: cells for name, *cells in split}

@@ -31,7 +31,11 @@ def maintainers(text: str, title: str, lines: str) -> str:
         raise TextError(f"MAINTAINERS does not begin with 3C59X NETWORK DRIVER: {ANOTHER_TREE}")
     parts = (start.lstrip("\n") + sections).split("\n\n")
     place = next(
-        (i for i, part in enumerate(parts) if part.partition("\n")[0].casefold() > title.casefold()),
+        (
+            i
+            for i, part in enumerate(parts)
+            if part.partition("\n")[0].casefold() > title.casefold()
+        ),
         len(parts) - 1,
     )
     parts.insert(place, f"{title}\n{lines.rstrip()}")

@@ -33,7 +33,8 @@ def series(tree: Path, sources: Path, author: str) -> Series:
     makefile = single.read(tree / "tc/Makefile")
     patches = [
         _patch(
-            "tc-uapi", {kernel.UAPI: insert.before(header, "#endif.*", kernel.uapi(sources), kernel.UAPI)}
+            "tc-uapi",
+            {kernel.UAPI: insert.before(header, "#endif.*", kernel.uapi(sources), kernel.UAPI)},
         ),
         _patch(
             "tc-plugin",
@@ -54,7 +55,10 @@ def plugin(tree: Path, sources: Path) -> str:
     merged = single.merged(sources / "tc/q_qjump.c", absent=_DECLARED)
     own = "".join(f'#include "{name}"\n' for name in _HEADERS)
     text = single.replaced(
-        merged.main, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c"
+        merged.main,
+        r"^ \*/\n+",
+        f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n",
+        "q_qjump.c",
     )
     # Before 6.8 the parameter is not const.
     if "const struct qdisc_util *qu" not in single.read(tree / "tc/tc_util.h"):
@@ -79,7 +83,8 @@ def page(sources: Path) -> str:
         text = single.replaced(text, pattern, by, "tc-qjump.8")
     if re.search(r"tc-(wire|qjump2015)", text):
         raise single.TextError(
-            "tc-qjump.8 names a qdisc that is not in the series where this program does not know of it"
+            "tc-qjump.8 names a qdisc that is not in the series where this program does not know "
+            "of it"
         )
     return text
 

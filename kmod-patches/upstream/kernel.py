@@ -63,7 +63,9 @@ def module(sources: Path) -> str:
     """Return the text of net/sched/sch_qjump.c."""
     merged = single.merged(sources / "sch_qjump.c", defined=_HAS, absent=["pkt_sched_qjump.h"])
     name, text = "sch_qjump.c", merged.main
-    text = single.replaced(text, r"^ \*/\n\n+(?=#define QJUMP_MAX)", f" */\n\n{merged.includes}\n", name)
+    text = single.replaced(
+        text, r"^ \*/\n\n+(?=#define QJUMP_MAX)", f" */\n\n{merged.includes}\n", name
+    )
     # Put the helpers from headers after constants and types, before the functions that call them.
     first = re.search(r"^static [^\n=;]+\(", text, re.M)
     if not first:
@@ -97,7 +99,9 @@ class _Maker:
         files = "".join(f"F:\t{name}\n" for name in sorted(names))
         section = f"M:\t{self.author}\nL:\tnetdev@vger.kernel.org\nS:\tMaintained\n{files}"
         return {
-            "MAINTAINERS": insert.maintainers(self.now("MAINTAINERS"), "QJUMP QUEUEING DISCIPLINE", section)
+            "MAINTAINERS": insert.maintainers(
+                self.now("MAINTAINERS"), "QJUMP QUEUEING DISCIPLINE", section
+            )
         }
 
     def after(self, name: str, line: str, new: str) -> dict[str, str]:
@@ -110,7 +114,11 @@ class _Maker:
             "qdisc",
             self.maintainers(MODULE)
             | {UAPI: insert.before(self.now(UAPI), "#endif.*", uapi(self.sources), UAPI)}
-            | {kconfig: insert.before(self.now(kconfig), "menuconfig NET_SCH_DEFAULT", option, kconfig)}
+            | {
+                kconfig: insert.before(
+                    self.now(kconfig), "menuconfig NET_SCH_DEFAULT", option, kconfig
+                )
+            }
             | self.after(
                 "net/sched/Makefile",
                 r"obj-\$\(CONFIG_NET_SCH_DUALPI2\).*",
@@ -124,8 +132,12 @@ class _Maker:
         return _patch("spec", {SPEC: spec.written(self.now(SPEC), header)})
 
     def tdc(self) -> Patch:
-        config = self.after(f"{TC_TESTING}/config", "CONFIG_NET_SCH_QFQ=m", "CONFIG_NET_SCH_QJUMP=m\n")
-        return _patch("tdc", self.maintainers(MODULE, CASES) | config | {CASES: cases(self.sources)})
+        config = self.after(
+            f"{TC_TESTING}/config", "CONFIG_NET_SCH_QFQ=m", "CONFIG_NET_SCH_QJUMP=m\n"
+        )
+        return _patch(
+            "tdc", self.maintainers(MODULE, CASES) | config | {CASES: cases(self.sources)}
+        )
 
     def selftest(self) -> Patch:
         folder = Path(SELFTEST).parent

@@ -41,8 +41,8 @@ def author_of(words: str) -> tuple[str, str]:
     match = re.fullmatch(r"\s*([^<>]+?)\s*<([^<>\s]+@[^<>\s]+)>\s*", words)
     if not match:
         raise TextError(
-            f"{words!r} is not a valid author: give one as 'NAME <ADDRESS>', or set git's user.name "
-            "and user.email"
+            f"{words!r} is not a valid author: give one as 'NAME <ADDRESS>', or set git's "
+            "user.name and user.email"
         )
     return match[1], match[2]
 
@@ -50,7 +50,9 @@ def author_of(words: str) -> tuple[str, str]:
 def configured_author() -> str:
     """Return the author in git's configuration; ` <>` if there is none."""
     words = [
-        subprocess.run(["git", "config", f"user.{key}"], capture_output=True, text=True).stdout.strip()
+        subprocess.run(
+            ["git", "config", f"user.{key}"], capture_output=True, text=True
+        ).stdout.strip()
         for key in ("name", "email")
     ]
     return f"{words[0]} <{words[1]}>"
@@ -64,17 +66,27 @@ def written(series: Series, tree: Path, folder: Path, author: str) -> list[Path]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         git = _Git(Path(scratch), name, address)
-        touched = {path for patch in series.patches for path in patch.files if (tree / path).exists()}
+        touched = {
+            path for patch in series.patches for path in patch.files if (tree / path).exists()
+        }
         git.commit("before", {path: (tree / path).read_text() for path in touched})
         for patch in series.patches:
-            git.commit(f"{patch.message.strip()}\n\nSigned-off-by: {name} <{address}>\n", patch.files)
+            git.commit(
+                f"{patch.message.strip()}\n\nSigned-off-by: {name} <{address}>\n", patch.files
+            )
         options = [
             "--zero-commit",
             "--no-signature",
             f"--subject-prefix={series.prefix}",
             f"--output-directory={folder.resolve()}",
         ]
-        git.run("format-patch", "--quiet", "--cover-letter", *options, "HEAD~" + str(len(series.patches)))
+        git.run(
+            "format-patch",
+            "--quiet",
+            "--cover-letter",
+            *options,
+            "HEAD~" + str(len(series.patches)),
+        )
     (cover,) = folder.glob("0000-*.patch")
     subject, _, text = series.letter.strip().partition("\n\n")
     filled = cover.read_text().replace("*** SUBJECT HERE ***", subject)

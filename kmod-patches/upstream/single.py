@@ -13,7 +13,9 @@ from pathlib import Path
 
 _LOCAL = re.compile(r'^#include "(.+)"\n', re.M)
 _SYSTEM = re.compile(r"^#include <(.+)>\n", re.M)
-_NAME = re.compile(r"#define (\w+)|(?:struct|enum) (\w+) \{|\w.*?(\w+)(?:\[.*?\])* = |\w[^(]*?(\w+)\(")
+_NAME = re.compile(
+    r"#define (\w+)|(?:struct|enum) (\w+) \{|\w.*?(\w+)(?:\[.*?\])* = |\w[^(]*?(\w+)\("
+)
 
 
 ANOTHER_TREE = "the series is for another version of this tree"
@@ -36,7 +38,8 @@ def replaced(text: str, pattern: str, by: str, where: str) -> str:
     found = len(re.findall(pattern, text, re.M | re.S))
     if found != 1:
         raise TextError(
-            f"{where}: {found} places match {pattern!r}, and one must: change the series with its source"
+            f"{where}: {found} places match {pattern!r}, and one must: change the series with its "
+            "source"
         )
     return re.sub(pattern, lambda _: by, text, count=1, flags=re.M | re.S)
 
@@ -81,7 +84,13 @@ def definitions(text: str) -> list[tuple[set[str], str]]:
         if line or sum(one.count("{") - one.count("}") for one in chunk) > 0:
             chunk.append(line)
         elif chunk:
-            names = {name for one in chunk if (match := _NAME.match(one)) for name in match.groups() if name}
+            names = {
+                name
+                for one in chunk
+                if (match := _NAME.match(one))
+                for name in match.groups()
+                if name
+            }
             if names and (any("{" in one for one in chunk) or chunk[-1].startswith("#")):
                 found.append((names, "\n".join(chunk)))
             chunk = []
@@ -144,6 +153,11 @@ def merged(path: Path, *, defined: Iterable[str] = (), absent: Iterable[str]) ->
 
     read(path.name)
     main = texts.pop(path.name)
-    parts = [part for text in texts.values() for part in definitions(body(text)) if not part[0] & left_out]
+    parts = [
+        part
+        for text in texts.values()
+        for part in definitions(body(text))
+        if not part[0] & left_out
+    ]
     helpers = "\n\n".join(outlined(text) for _, text in used(parts, main))
     return Merged(main, helpers, sorted(system))

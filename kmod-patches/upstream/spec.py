@@ -47,7 +47,10 @@ def _entries(start: str, header: str) -> list[tuple[str, str]]:
 
 
 def _attributes(prefix: str, name: str, header: str) -> str:
-    lines = [f"  -\n    name: {name}\n    name-prefix: {prefix.lower().replace('_', '-')}\n    attributes:\n"]
+    lines = [
+        f"  -\n    name: {name}\n    name-prefix: {prefix.lower().replace('_', '-')}\n    "
+        "attributes:\n"
+    ]
     for attribute, comment in _entries(rf"enum {{\n\t{prefix}UNSPEC,", header):
         if attribute.startswith("__"):
             continue

@@ -18,8 +18,8 @@ class Interfaces(unittest.TestCase):
         words = commands.veth(End("h1-eth0", "02:00:00:00:00:01", "4711"), End("s1-eth1"), 8)
         self.assertEqual(
             " ".join(words),
-            "ip link add name h1-eth0 address 02:00:00:00:00:01 numtxqueues 8 numrxqueues 8 netns 4711 "
-            "type veth peer name s1-eth1 numtxqueues 8 numrxqueues 8",
+            "ip link add name h1-eth0 address 02:00:00:00:00:01 numtxqueues 8 numrxqueues 8 netns "
+            "4711 type veth peer name s1-eth1 numtxqueues 8 numrxqueues 8",
         )
 
     def test_a_vlan_maps_every_priority_to_the_level_of_its_number(self) -> None:
@@ -44,20 +44,23 @@ class Links(unittest.TestCase):
         self.assertEqual(
             shaping.tc,
             (
-                "qdisc add dev s1-eth1 root handle 5: wire rate 10000000bit limit 152200 classify pcp "
-                "delay 1000000ns",
+                "qdisc add dev s1-eth1 root handle 5: wire rate 10000000bit limit 152200 classify "
+                "pcp delay 1000000ns",
             ),
         )
         self.assertEqual(
-            (shaping.ip, shaping.undo_tc, shaping.undo_ip), ((), ("qdisc del dev s1-eth1 root",), ())
+            (shaping.ip, shaping.undo_tc, shaping.undo_ip),
+            ((), ("qdisc del dev s1-eth1 root",), ()),
         )
 
-    def test_tbf_lets_a_frame_go_when_the_wire_is_free_and_delivers_it_when_its_bits_are_there(self) -> None:
+    def test_tbf_sends_a_frame_when_the_wire_is_free_and_delivers_its_last_bit(
+        self,
+    ) -> None:
         shaping = commands.tbf("s1-eth1", 10_000_000, 152_200, 1_000_000)
         self.assertEqual(
             shaping.tc[0],
-            "qdisc add dev s1-eth1 root handle 5: tbf rate 10000000bit burst 1530 limit 1217600 overhead 28 "
-            "mpu 84",
+            "qdisc add dev s1-eth1 root handle 5: tbf rate 10000000bit burst 1530 limit 1217600 "
+            "overhead 28 mpu 84",
         )
         self.assertEqual(list(shaping.tc[1:-3]), commands.priorities("s1-eth1", "5:1", 152_200))
         self.assertEqual(
@@ -65,11 +68,14 @@ class Links(unittest.TestCase):
             (
                 "qdisc add dev i-s1-eth1 root netem rate 10000000bit 16 limit 1000 delay 1000000ns",
                 "qdisc add dev s1-eth1 ingress",
-                "filter add dev s1-eth1 parent ffff: matchall action mirred egress redirect dev i-s1-eth1",
+                "filter add dev s1-eth1 parent ffff: matchall action mirred egress redirect dev "
+                "i-s1-eth1",
             ),
         )
         self.assertEqual(shaping.ip, ("link add name i-s1-eth1 type ifb", "link set i-s1-eth1 up"))
-        self.assertEqual(shaping.undo_tc, ("qdisc del dev s1-eth1 root", "qdisc del dev s1-eth1 ingress"))
+        self.assertEqual(
+            shaping.undo_tc, ("qdisc del dev s1-eth1 root", "qdisc del dev s1-eth1 ingress")
+        )
         self.assertEqual(shaping.undo_ip, ("link del i-s1-eth1",))
 
     def test_a_long_and_fast_link_holds_all_that_is_on_its_way(self) -> None:
@@ -77,7 +83,8 @@ class Links(unittest.TestCase):
         # 50 ms of frames of 84 bytes at 1 Gb/s are 74,404.
         self.assertEqual(
             shaping.tc[-3],
-            "qdisc add dev i-s1-eth1 root netem rate 1000000000bit 16 limit 148809 delay 50000000ns",
+            "qdisc add dev i-s1-eth1 root netem rate 1000000000bit 16 limit 148809 delay "
+            "50000000ns",
         )
 
     def test_a_tag_becomes_the_priority_of_what_leaves(self) -> None:
@@ -98,9 +105,11 @@ class Links(unittest.TestCase):
             lines[1:3] + lines[-2:],
             [
                 "qdisc add dev s1-eth1 parent 20:8 handle 21: bfifo limit 15220",
-                "filter add dev s1-eth1 parent 20: protocol 802.1q prio 1 flower vlan_prio 0 classid 20:8",
+                "filter add dev s1-eth1 parent 20: protocol 802.1q prio 1 flower vlan_prio 0 "
+                "classid 20:8",
                 "qdisc add dev s1-eth1 parent 20:1 handle 28: bfifo limit 15220",
-                "filter add dev s1-eth1 parent 20: protocol 802.1q prio 8 flower vlan_prio 7 classid 20:1",
+                "filter add dev s1-eth1 parent 20: protocol 802.1q prio 8 flower vlan_prio 7 "
+                "classid 20:1",
             ],
         )
         self.assertEqual(len(lines), 17)
@@ -150,7 +159,8 @@ class OpenVSwitch(unittest.TestCase):
         find = "ovs-vsctl --bare --columns=_uuid find queue external_ids:owner=mininet-qos"
         self.assertEqual(" ".join(commands.ovs_rows("queue", commands.owned())), find)
         self.assertEqual(
-            " ".join(commands.ovs_rows("queue", commands.owned("s1"))), f"{find} external_ids:switch=s1"
+            " ".join(commands.ovs_rows("queue", commands.owned("s1"))),
+            f"{find} external_ids:switch=s1",
         )
         destroy = commands.ovs_destroy({"qos": ["a"], "queue": ["b", "c"]})
         self.assertEqual(
@@ -168,7 +178,10 @@ class Mistakes(unittest.TestCase):
         for number in (0, 4095, "2", 2.0):
             with self.subTest(number):
                 self.refused(
-                    f"vlan={number!r}: a VLAN's number is from 1 to 4094", commands.vlan, "h1-eth0", number
+                    f"vlan={number!r}: a VLAN's number is from 1 to 4094",
+                    commands.vlan,
+                    "h1-eth0",
+                    number,
                 )
 
     def test_a_level_that_there_is_not(self) -> None:
@@ -185,15 +198,15 @@ class Mistakes(unittest.TestCase):
     def test_a_name_that_is_too_long_for_linux(self) -> None:
         self.assertEqual(commands.ifb("s10000-eth10"), "i-s10000-eth10")
         self.refused(
-            "i-switch01-eth10 is longer than the 15 characters of an interface's name: give the node a "
-            "shorter name",
+            "i-switch01-eth10 is longer than the 15 characters of an interface's name: give the "
+            "node a shorter name",
             commands.ifb,
             "switch01-eth10",
         )
         self.assertEqual(commands.vlan_name("host01-eth10", 10), "host01-eth10.10")
         self.refused(
-            "host01-eth10.100 is longer than the 15 characters of an interface's name: give the host a "
-            "shorter name, or its VLAN a shorter number",
+            "host01-eth10.100 is longer than the 15 characters of an interface's name: give the "
+            "host a shorter name, or its VLAN a shorter number",
             commands.vlan_name,
             "host01-eth10",
             100,
@@ -213,8 +226,8 @@ class Package(unittest.TestCase):
         ).stdout.decode()
         self.assertEqual(
             text.strip(),
-            "mininet_qos.WireLink needs Mininet, which pip does not have: apt install mininet, and use a "
-            "Python that sees it (python3 -m venv --system-site-packages)",
+            "mininet_qos.WireLink needs Mininet, which pip does not have: apt install mininet, "
+            "and use a Python that sees it (python3 -m venv --system-site-packages)",
         )
 
 

@@ -1,1 +1,2 @@
-"""Analyse a run directory: measures, fidelity, claims (``python3 -m qjump_mn.analysis RUN_DIR``)."""
+"""Analyse a run directory: measures, fidelity, claims (``python3 -m qjump_mn.analysis
+RUN_DIR``)."""

@@ -55,18 +55,24 @@ class Account(NamedTuple):
         where = f"{'>'.join(self.link)}{'' if self.level is None else f' at level {self.level}'}"
         who = " and ".join(dict.fromkeys(name for name, _, _ in self.moved))
         for what, said, counted in (
-            ("frames", sum(moved.arrived_frames for _, _, moved in self.moved), self.carried.frames),
+            (
+                "frames",
+                sum(moved.arrived_frames for _, _, moved in self.moved),
+                self.carried.frames,
+            ),
             ("B", sum(moved.arrived_bytes for _, _, moved in self.moved), self.carried.bytes),
         ):
             if said > counted:
                 yield f"{who} received {said} {what}, and {where} carried {counted}"
         if self.most_frames is not None and self.carried.frames > self.most_frames + STRAY_FRAMES:
-            yield f"{where} carried {self.carried.frames} frames, and {self.most_frames} are of {who}"
+            yield (
+                f"{where} carried {self.carried.frames} frames, and {self.most_frames} are of {who}"
+            )
         least = self.carried.bytes - HEADERS_BYTES * self.carried.frames
         if self.most_payload is not None and least > self.most_payload:
             yield (
-                f"{who} moved {self.most_payload} B at most, with what was sent again or waited, and {where} "
-                f"carried {least} B at least without headers"
+                f"{who} moved {self.most_payload} B at most, with what was sent again or waited, "
+                f"and {where} carried {least} B at least without headers"
             )
 
     @property
@@ -114,7 +120,9 @@ def check(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
         except (LostError, OSError) as error:
             problems.append(f"{name}: {error}")
     if not problems and not accounts:
-        return Check(name="carried", status="unknown", text="no trial has the counters of its links")
+        return Check(
+            name="carried", status="unknown", text="no trial has the counters of its links"
+        )
     good = f"what programs received is in what {accounts} links carried, at their levels" + (
         f"; {bounded} of them carried no more than programs sent" if bounded else ""
     )
@@ -170,7 +178,9 @@ def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | 
     """Return whether a workload's frames may be on a link at a level."""
     if level is not None and level not in workload.levels:
         return False
-    return workload.copied or any(link in network.path(*flow) for flow, _ in ports.ways(workload, network))
+    return workload.copied or any(
+        link in network.path(*flow) for flow, _ in ports.ways(workload, network)
+    )
 
 
 def switches(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
@@ -193,8 +203,13 @@ def switches(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
         frames += counted
         problems += (f"{tables.trial.name}: {problem}" for problem in found)
     if not problems and not frames:
-        return Check(name="switches", status="unknown", text="no trial has the counters of its switches")
-    good = f"all {frames} frames that came into a switch were sent on, dropped there, or waited at the end"
+        return Check(
+            name="switches", status="unknown", text="no trial has the counters of its switches"
+        )
+    good = (
+        f"all {frames} frames that came into a switch were sent on, dropped there, or waited at "
+        "the end"
+    )
     return Check.of("switches", problems, good)
 
 
@@ -220,16 +235,23 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
         most = between + sum(last[link].sent for link in hosts)
         frames += least
         apart = sum(
-            map(meanwhile, (link for link in last if switch in link and set(link) <= set(network.switches)))
+            map(
+                meanwhile,
+                (link for link in last if switch in link and set(link) <= set(network.switches)),
+            )
         )
         if out < least - apart or (out > most + apart and not copies):
             problems.append(
-                f"{least} to {most} frames came into {switch}, and {out} were sent on, dropped, or waited"
+                f"{least} to {most} frames came into {switch}, and {out} were sent on, dropped, or "
+                "waited"
             )
     return frames, problems
 
 
 def _process_ns(facts: TrialFacts) -> float | None:
-    """Return how long a short process takes, in ns, from successive readings after the measurement."""
-    times = sorted(ns for name, ns in (facts.read_ns or {}).items() if name.startswith("asbuilt/ended/"))
+    """Return how long a short process takes, in ns, from successive readings after the
+    measurement."""
+    times = sorted(
+        ns for name, ns in (facts.read_ns or {}).items() if name.startswith("asbuilt/ended/")
+    )
     return float(np.median(np.diff(times))) if len(times) > 1 else None

@@ -21,7 +21,9 @@ def _check_bounds(plan: Plan) -> None:
     """Raise :class:`UsageError` for a panel's bound that is neither a constant nor a measure of
     arms."""
     bounds = [
-        panel.bound for panel in plan.shown.figure.panels if panel.bound not in ("", *plan.judged.constants)
+        panel.bound
+        for panel in plan.shown.figure.panels
+        if panel.bound not in ("", *plan.judged.constants)
     ]
     if not bounds:
         return
@@ -32,5 +34,6 @@ def _check_bounds(plan: Plan) -> None:
         if bound not in measures:
             nearest = suggestions.nearest(bound, [*plan.judged.constants, *measures])
             raise UsageError(
-                f"experiment {plan.shown.experiment!r}: figure: there is no bound {bound!r}: {nearest}"
+                f"experiment {plan.shown.experiment!r}: figure: there is no bound {bound!r}: "
+                f"{nearest}"
             )

@@ -21,7 +21,14 @@ from typing import NamedTuple
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression
 from qjump_mn.model.experiment import Published, SizeSpec
-from qjump_mn.model.expression import FUNCTIONS, Expression, Kind, Path, UndefinedError, UnknownNameError
+from qjump_mn.model.expression import (
+    FUNCTIONS,
+    Expression,
+    Kind,
+    Path,
+    UndefinedError,
+    UnknownNameError,
+)
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.suggestions import nearest
 from qjump_mn.programs import registry
@@ -132,7 +139,9 @@ class Claim:
         self, predicates: Sequence[Formula], shows: Sequence[Formula], size: Size | None = None
     ) -> None:
         self._predicates, self._shows, self.size = predicates, shows, size
-        self.arms = tuple(dict.fromkeys(arm for formula in (*predicates, *shows) for arm in formula.arms))
+        self.arms = tuple(
+            dict.fromkeys(arm for formula in (*predicates, *shows) for arm in formula.arms)
+        )
 
     @classmethod
     def of(cls, plan: Plan, name: str) -> Claim:
@@ -143,7 +152,9 @@ class Claim:
         predicate = expression.parse(claim.predicate, f"{where}.predicate")
         shows = expression.parse(claim.shows, f"{where}.shows") if claim.shows else None
         condition = expression.parse(claim.where, f"{where}.where") if claim.where else None
-        points = _points(plan, _series(plan, [predicate, *([shows] if shows else [])]), condition, where)
+        points = _points(
+            plan, _series(plan, [predicate, *([shows] if shows else [])]), condition, where
+        )
         shown = [_formula(shows, "number", plan, point) for point in points] if shows else []
         size = _size(claim.size, cls([], shown), plan, f"{where}.size") if claim.size else None
         return cls([_formula(predicate, "truth", plan, point) for point in points], shown, size)
@@ -192,7 +203,8 @@ def corners(published: Published) -> Iterator[Measured]:
 
 
 def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
-    """Return the published value of what a claim shows. Raises :class:`UsageError` if it has none."""
+    """Return the published value of what a claim shows. Raises :class:`UsageError` if it has
+    none."""
     if not spec.factor >= 1 or not spec.because:
         raise UsageError(f"{where}: set `factor` to 1 or more and explain it in `because`")
     if spec.published is not None:
@@ -208,9 +220,9 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
     sizes = [value for value in values if value is not None and value > 0]
     if len(sizes) < len(values):
         raise UsageError(
-            f"{where}: the published numbers make no number above 0 of what the claim shows"
-            f"{shown.lacks(plan)}: add to the table [published] what is missing, or to the size what was "
-            "published of it"
+            f"{where}: the published numbers make no number above 0 of what the claim "
+            f"shows{shown.lacks(plan)}: add to the table [published] what is missing, or to the "
+            "size what was published of it"
         )
     return Size(min(sizes), max(sizes), spec.factor, spec.because)
 
@@ -223,7 +235,9 @@ def _check_published(name: str, plan: Plan) -> None:
         if len(path) != 3 or path[0] in {arm.name for arm in plan.arms}:
             _check_measure(path, plan, None)
     except UnknownNameError as error:
-        raise UsageError(f"experiment {plan.shown.experiment!r}: published.{name}: {error}") from None
+        raise UsageError(
+            f"experiment {plan.shown.experiment!r}: published.{name}: {error}"
+        ) from None
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:
@@ -233,12 +247,16 @@ def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:
     return {path[0] for parsed in expressions for path in parsed.names if len(path) > 1} & series
 
 
-def _points(plan: Plan, series: set[str], condition: Expression | None, where: str) -> Sequence[Point | None]:
+def _points(
+    plan: Plan, series: set[str], condition: Expression | None, where: str
+) -> Sequence[Point | None]:
     """Return the values of the sweep for a claim over ``series``; one None for a claim without
     series."""
     if not series:
         if condition:
-            raise UsageError(f"{where}.where: the claim names no series, so there is no x: leave `where` out")
+            raise UsageError(
+                f"{where}.where: the claim names no series, so there is no x: leave `where` out"
+            )
         return [None]
     by_x: dict[float, dict[str, str]] = {}
     for arm in plan.arms:
@@ -247,7 +265,9 @@ def _points(plan: Plan, series: set[str], condition: Expression | None, where: s
     points = [Point(x, arms) for x, arms in by_x.items() if len(arms) == len(series)]
     if condition:
         points = [
-            point for point in points if _condition(condition, plan, point).holds({}, plan.judged.constants)
+            point
+            for point in points
+            if _condition(condition, plan, point).holds({}, plan.judged.constants)
         ]
     if not points:
         raise UsageError(f"{where}: no value of the sweep is left that it would be about")
@@ -259,7 +279,9 @@ def _condition(condition: Expression, plan: Plan, point: Point) -> Formula:
 
     def kind_of(path: Path) -> Kind:
         if len(path) > 1:
-            raise UnknownNameError("is a measure, which is not known before the run: use x and constants")
+            raise UnknownNameError(
+                "is a measure, which is not known before the run: use x and constants"
+            )
         return _kind(path, plan, point)
 
     condition.check("truth", kind_of)
@@ -311,11 +333,14 @@ def _check_measure(path: Path, plan: Plan, point: Point | None) -> None:
     arms = {arm.name: arm for arm in plan.arms}
     arm = arms.get(_arm_name(path, point))
     if arm is None:
-        raise UnknownNameError(f"names no arm: there is no {path[0]!r}, {nearest(path[0], list(arms))}")
+        raise UnknownNameError(
+            f"names no arm: there is no {path[0]!r}, {nearest(path[0], list(arms))}"
+        )
     measures = {workload.name: registry.headings(workload) for workload in arm.workloads}
     if workload not in measures:
         raise UnknownNameError(
-            f"names no workload of that arm: there is no {workload!r}, {nearest(workload, list(measures))}"
+            f"names no workload of that arm: there is no {workload!r}, "
+            f"{nearest(workload, list(measures))}"
         )
     if measure not in measures[workload]:
         wrong = f"there is no {measure!r}, {nearest(measure, list(measures[workload]))}"

@@ -47,12 +47,18 @@ def checks(
     )
 
 
-def of_trials(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> tuple[Check, ...]:
+def of_trials(
+    run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]
+) -> tuple[Check, ...]:
     """Return the checks that need only ``data``."""
     if manifest.backend == "simulator":
         wire = _wire(manifest, data)
         return (_conserved(run, data), *([wire] if wire.status != "unknown" else []))
-    ran = {registry.of(workload).name: workload for tables in data for workload in tables.trial.arm.workloads}
+    ran = {
+        registry.of(workload).name: workload
+        for tables in data
+        for workload in tables.trial.arm.workloads
+    }
     return (
         _as_built(run, manifest, data),
         _cpu(manifest, data),
@@ -158,8 +164,8 @@ def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
         lates_us.append(late_us)
         if late_us >= LATEST_US:
             problems.append(
-                f"{tables.trial.name}: one wake-up of a hundred is {late_us / 1e3:.3g} ms late or more, "
-                f"{LATEST_US / 1e3:g} ms is the most"
+                f"{tables.trial.name}: one wake-up of a hundred is {late_us / 1e3:.3g} ms late or "
+                f"more, {LATEST_US / 1e3:g} ms is the most"
             )
     if problems:
         problems[0] += ": lower link.rate or the load"
@@ -179,7 +185,9 @@ def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
 def apart(one: float, other: float) -> tuple[str, str]:
     """Format two numbers with as many digits as show that they differ: ("6.799", "6.800")."""
     pairs = ((f"{one:.{digits}f}", f"{other:.{digits}f}") for digits in range(1, 16))
-    return next(((first, second) for first, second in pairs if first != second), (repr(one), repr(other)))
+    return next(
+        ((first, second) for first, second in pairs if first != second), (repr(one), repr(other))
+    )
 
 
 def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
@@ -208,7 +216,9 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
     if not compared:
         text = "no latency over links of model wire of which the least is known"
         return Check(name="wire", status="unknown", text=text)
-    return Check.of("wire", problems, f"none of {compared} latencies is shorter than what the wire takes")
+    return Check.of(
+        "wire", problems, f"none of {compared} latencies is shorter than what the wire takes"
+    )
 
 
 class _LevelWait(NamedTuple):
@@ -239,7 +249,9 @@ def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
             problems.append(f"{trial.name}: {error}")
             continue
         crossed = {key: counted[key[0]].get(key[1]) for key in (*bounds.waits_ns, *bounds.unknown)}
-        unknown += [why for key, why in bounds.unknown.items() if (wait := crossed[key]) and wait.frames]
+        unknown += [
+            why for key, why in bounds.unknown.items() if (wait := crossed[key]) and wait.frames
+        ]
         for level in _level_waits(trial, bounds, crossed):
             frames += level.frames
             if level.longest_ns > level.most_ns:
@@ -274,8 +286,8 @@ def _level_waits(
         if wait is None or not wait.frames:
             continue
         text = (
-            f"{trial.name}: level {level} at {'>'.join(port)} waited {wait.longest_ns / 1e3:.5g} us, "
-            f"{most_ns / 1e3:.5g} is the most, {allowed_ns / 1e3:.5g} of it for what came late, by "
-            f"{late_ns / 1e3:.5g} us at most"
+            f"{trial.name}: level {level} at {'>'.join(port)} waited {wait.longest_ns / 1e3:.5g} "
+            f"us, {most_ns / 1e3:.5g} is the most, {allowed_ns / 1e3:.5g} of it for what came "
+            f"late, by {late_ns / 1e3:.5g} us at most"
         )
         yield _LevelWait(wait.frames, wait.longest_ns, most_ns, text)

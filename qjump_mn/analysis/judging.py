@@ -39,7 +39,9 @@ class Judge:
 
     def __init__(self, run: Path, *, pdf: bool = False, verbose: bool = False) -> None:
         self._run = run
-        self._words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
+        self._words = (
+            ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
+        )
         self._exits = ExitStack()
         self._waits: subprocess.Popen[bytes] | None = None
 
@@ -95,16 +97,16 @@ def _ended(
     sys.stderr.write(errors[: last.start()] if last else errors)
     if status < 0:
         raise LostError(
-            f"{run}: its analysis was ended by {signal.Signals(-status).name}, perhaps for want of memory: "
-            f"run  {command('report', run)}"
+            f"{run}: its analysis was ended by {signal.Signals(-status).name}, perhaps for want of "
+            f"memory: run  {command('report', run)}"
         )
     if last:
         raise error_of(status)(last[1].strip())
     # A library may end the process by itself: OpenBLAS does, with 1, if it gets no memory.
     if _written(run) == before or outcome.read(run).exit_code != status:
         raise LostError(
-            f"{run}: its analysis ended with exit status {status} and without a verdict, perhaps for want of "
-            f"memory: run  {command('report', run)}"
+            f"{run}: its analysis ended with exit status {status} and without a verdict, perhaps "
+            f"for want of memory: run  {command('report', run)}"
         )
     return status
 

@@ -73,7 +73,9 @@ def add_margins(
             if is_valid or name in gates:
                 holds[name][run.number] = held
     whats = {run.number: run.what for run in runs}
-    return tuple(msgspec.structs.replace(row, perturbed=_perturbed(holds[row.claim], whats)) for row in rows)
+    return tuple(
+        msgspec.structs.replace(row, perturbed=_perturbed(holds[row.claim], whats)) for row in rows
+    )
 
 
 def _perturbed(holds: Mapping[int, bool], whats: Mapping[int, str]) -> Perturbed:

@@ -38,7 +38,9 @@ def measure(data: TrialTables) -> TrialMeasures:
     return TrialMeasures(data.trial.arm.name, data.trial.seed, measured, flows)
 
 
-def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+def values(
+    workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFacts
+) -> dict[str, float]:
     """Return every measure of a workload that has a value, including those of extensions."""
     measured = registry.measures(workload).values(table, workload, trial, facts)
     for name, added in registry.added_measures(workload).items():
@@ -63,15 +65,19 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
             except Exception:  # the analysis says it, with its place; the other trials go on
                 return ""
             return (
-                "" if median_ms is None else f"{workload.name}: median {formatting.duration(median_ms, unit)}"
+                ""
+                if median_ms is None
+                else f"{workload.name}: median {formatting.duration(median_ms, unit)}"
             )
     return ""
 
 
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:
-    """Return every arm of the plan with the spread of its measures over the seeds that have them."""
+    """Return every arm of the plan with the spread of its measures over the seeds that have
+    them."""
     return tuple(
-        _summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.run.arms
+        _summary(plan, arm, [trial for trial in trials if trial.arm == arm.name])
+        for arm in plan.run.arms
     )
 
 
@@ -84,13 +90,15 @@ def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummar
         done=len(trials),
         measures={
             workload.name: _spreads(
-                {trial.seed: trial.values[workload.name] for trial in trials}, registry.headings(workload)
+                {trial.seed: trial.values[workload.name] for trial in trials},
+                registry.headings(workload),
             )
             for workload in arm.workloads
         },
         flows={
             workload.name: _spreads(
-                {trial.seed: trial.flows[workload.name] for trial in trials}, map(">".join, workload.flows)
+                {trial.seed: trial.flows[workload.name] for trial in trials},
+                map(">".join, workload.flows),
             )
             for workload in arm.workloads
             if registry.measures(workload).flow_goodput
@@ -99,5 +107,8 @@ def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummar
 
 
 def _spreads(by_seed: Mapping[int, Mapping[str, float]], keys: Iterable[str]) -> dict[str, Spread]:
-    by_key = {key: {seed: values[key] for seed, values in by_seed.items() if key in values} for key in keys}
+    by_key = {
+        key: {seed: values[key] for seed, values in by_seed.items() if key in values}
+        for key in keys
+    }
     return {key: Spread.of(values) for key, values in by_key.items() if values}

@@ -107,12 +107,16 @@ def _judge(
     )
 
 
-def read_trials(run: RunDirectory, manifest: Manifest) -> tuple[list[tables.TrialTables], dict[str, str]]:
+def read_trials(
+    run: RunDirectory, manifest: Manifest
+) -> tuple[list[tables.TrialTables], dict[str, str]]:
     """Return the tables of every trial that is done, and the reason for each other trial."""
     return _read(run, manifest, manifest.plan.unperturbed.trials())
 
 
-def _perturbed(run: RunDirectory, manifest: Manifest) -> tuple[list[margins.PerturbedRun], dict[str, str]]:
+def _perturbed(
+    run: RunDirectory, manifest: Manifest
+) -> tuple[list[margins.PerturbedRun], dict[str, str]]:
     """Return each perturbed run's measures, and the reason for each trial without tables.
 
     The runs are read one by one: all their tables may not fit into memory.
@@ -141,7 +145,9 @@ def _read(
     for trial in trials:
         record = manifest.trials.get(trial.name)
         if record is not None and record.status != "done":
-            missing[trial.name] = f"{record.status}: {record.message or f'exit code {record.exit_code}'}"
+            missing[trial.name] = (
+                f"{record.status}: {record.message or f'exit code {record.exit_code}'}"
+            )
         elif not run.is_done(trial.name):
             missing[trial.name] = "not run"
         else:

@@ -104,11 +104,16 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
     if manifest.backend == "simulator":
         emulated, simulated = _reference_side(plan.shown.experiment, comparison_spec.emulation), own
     else:
-        emulated, simulated = own, _reference_side(plan.shown.experiment, comparison_spec.simulation)
+        emulated, simulated = (
+            own,
+            _reference_side(plan.shown.experiment, comparison_spec.simulation),
+        )
     return _comparison(plan, comparison_spec, emulated, simulated)
 
 
-def _comparison(plan: Plan, comparison_spec: BesideSpec, emulated: Side, simulated: Side) -> Comparison:
+def _comparison(
+    plan: Plan, comparison_spec: BesideSpec, emulated: Side, simulated: Side
+) -> Comparison:
     frame_bytes = theory.frame_bytes(plan.shown.network.mtu_bytes)
     published_ms = theory.occupancy_ns(frame_bytes, int(comparison_spec.published_rate)) / 1e6
     heads = [
@@ -126,7 +131,12 @@ def _comparison(plan: Plan, comparison_spec: BesideSpec, emulated: Side, simulat
             published_ms,
         ),
         rows=tuple(
-            _row(row, emulated, simulated, f"experiment {plan.shown.experiment!r}: beside: {row.what}")
+            _row(
+                row,
+                emulated,
+                simulated,
+                f"experiment {plan.shown.experiment!r}: beside: {row.what}",
+            )
             for row in comparison_spec.rows
         ),
         source=comparison_spec.source,

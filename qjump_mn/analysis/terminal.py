@@ -42,7 +42,9 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.shown.title, style="bold"))
     if any(arm.done for arm in outcome.arms):
-        for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
+        for table in arms_tables(
+            plan, outcome.arms, console.width if console.is_terminal else None
+        ):
             _print_unfolded(console, table)
     if verbose:
         _show_details(console, plan, outcome)
@@ -50,10 +52,14 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
     if not verbose and outcome.exit_code:
         _print_unfolded(console, _failed(outcome))
     if outcome.missing:
-        console.print(Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold"))
+        console.print(
+            Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold")
+        )
         for line in _missing(outcome, verbose=verbose):
             console.print(Text(line), soft_wrap=not console.is_terminal)
-        console.print(Text(f"Run what is missing:  {command('resume', analysed.run.path)}"), soft_wrap=True)
+        console.print(
+            Text(f"Run what is missing:  {command('resume', analysed.run.path)}"), soft_wrap=True
+        )
     for what, path in _paths(analysed):
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
 
@@ -103,7 +109,9 @@ def _missing(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
         yield f"  {why}" if verbose else f"  {', '.join(names[:MAX_NAMED])}{more}: {why}"
 
 
-def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None) -> Iterator[Table]:
+def arms_tables(
+    plan: Plan, arms: Iterable[ArmSummary], width: int | None = None
+) -> Iterator[Table]:
     """Return tables with a row for each arm, with medians over its seeds.
 
     Arms without a common column have tables of their own, of which the first has a title. Columns
@@ -112,9 +120,15 @@ def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None
     """
     title = "Arms: medians of the replicates"
     for block in result_tables.blocks(plan, arms):
-        labels, schemes = [arm.label for arm, _ in block.rows], [arm.scheme for arm, _ in block.rows]
+        labels, schemes = (
+            [arm.label for arm, _ in block.rows],
+            [arm.scheme for arm, _ in block.rows],
+        )
         columns = [
-            Column(head.replace(": ", ":\n").replace(", ", ",\n"), [cells[place] for _, cells in block.rows])
+            Column(
+                head.replace(": ", ":\n").replace(", ", ",\n"),
+                [cells[place] for _, cells in block.rows],
+            )
             for place, head in enumerate(block.heads)
         ]
         columns.append(Column("n", [formatting.replicates(arm) for arm, _ in block.rows]))

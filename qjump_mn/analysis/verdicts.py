@@ -14,7 +14,9 @@ from qjump_mn.results.outcome import Check, Spread, Verdict, VerdictRow
 HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
 
 
-def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) -> tuple[VerdictRow, ...]:
+def judge(
+    plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]
+) -> tuple[VerdictRow, ...]:
     """Return a verdict on every claim of ``plan``, seed by seed.
 
     A claim that divides by zero is INVALID by itself. If a check of fidelity fails, or a gate does
@@ -23,7 +25,9 @@ def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) 
     """
     rows = [_row(plan, name, _by_seed(trials)) for name in plan.judged.claims]
     reasons = [
-        f"fidelity: {check.name}" for check in checks if check.status == "fail" and not check.completeness
+        f"fidelity: {check.name}"
+        for check in checks
+        if check.status == "fail" and not check.completeness
     ]
     reasons += [f"gate: {row.claim}" for row in rows if row.fails_gate]
     if not reasons:
@@ -36,7 +40,9 @@ def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) 
     )
 
 
-def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Sequence[Check]) -> int:
+def exit_code(
+    rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Sequence[Check]
+) -> int:
     """Return 0 if every checked claim holds, 1 if one does not, 4 for an invalid run, 5 if
     something was lost.
 
@@ -51,7 +57,9 @@ def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Se
     return FAILS if any(row.verdict in ("PARTLY", "NOT REPRODUCED") for row in rows) else HOLDS
 
 
-def _by_seed(trials: Sequence[TrialMeasures]) -> dict[int, dict[str, Mapping[str, Mapping[str, float]]]]:
+def _by_seed(
+    trials: Sequence[TrialMeasures],
+) -> dict[int, dict[str, Mapping[str, Mapping[str, float]]]]:
     by_seed: dict[int, dict[str, Mapping[str, Mapping[str, float]]]] = {}
     for trial in trials:
         by_seed.setdefault(trial.seed, {})[trial.arm] = trial.values
@@ -62,7 +70,9 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
     claim = plan.judged.claims[name]
     judged = claims.Claim.of(plan, name)
     needed = set(judged.arms)
-    checked = tuple(seed for seed in plan.run.seeds if seed in by_seed and needed <= set(by_seed[seed]))
+    checked = tuple(
+        seed for seed in plan.run.seeds if seed in by_seed and needed <= set(by_seed[seed])
+    )
     held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.judged.constants))
     defines = [judged.is_defined(by_seed[seed], plan.judged.constants) for seed in checked]
     is_known = all(judged.is_knowable(by_seed[seed], plan.judged.constants) for seed in checked)
@@ -110,7 +120,11 @@ def _note(
             if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())
         ]
         return f"no data of {', '.join(absent)}" if absent else "no seed has all of its arms"
-    return f"{len(checked)} of {len(plan.run.seeds)} seeds" if len(checked) < len(plan.run.seeds) else ""
+    return (
+        f"{len(checked)} of {len(plan.run.seeds)} seeds"
+        if len(checked) < len(plan.run.seeds)
+        else ""
+    )
 
 
 def _with(row: VerdictRow, verdict: Verdict, note: str) -> VerdictRow:

@@ -29,7 +29,8 @@ Waits = Mapping[Flow, Mapping[int, Wait]]
 
 
 class _Port(NamedTuple):
-    """A port on the way: what had waited there at a level before the measurement, and at its end."""
+    """A port on the way: what had waited there at a level before the measurement, and at its
+    end."""
 
     port: Flow
     level: int
@@ -57,7 +58,11 @@ def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Ch
     compared = 0
     for tables in data:
         network = tables.trial.network
-        if clock != "virtual" or tables.facts.read_ns is None or not link_models.of(network.model).exact:
+        if (
+            clock != "virtual"
+            or tables.facts.read_ns is None
+            or not link_models.of(network.model).exact
+        ):
             continue
         try:
             folder = run.trial(tables.trial.name)
@@ -69,14 +74,18 @@ def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Ch
             if registry.measures(workload).crossed is not None:
                 compared += tables.tables[workload.name].num_rows
                 found = _of_workload(tables, workload, began, ended)
-                problems += (f"{tables.trial.name}: {workload.name}: {problem}" for problem in found)
+                problems += (
+                    f"{tables.trial.name}: {workload.name}: {problem}" for problem in found
+                )
     if not problems and not compared:
         return []
     good = f"{compared} latencies fit the longest waits that ports have counted"
     return [Check.of("waits", problems, good)]
 
 
-def _of_workload(tables: TrialTables, workload: WorkloadPlan, began: Waits, ended: Waits) -> Iterator[str]:
+def _of_workload(
+    tables: TrialTables, workload: WorkloadPlan, began: Waits, ended: Waits
+) -> Iterator[str]:
     trial, found = tables.trial, registry.measures(workload)
     if found.crossed is None or found.wire is None:
         return
@@ -103,7 +112,9 @@ def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
     """Return the ports on the way; None if one does not count, because a scheme's queue has the
     waits."""
     try:
-        return [_Port(port, level, began[port][level], ended[port][level]) for port, level in crossed]
+        return [
+            _Port(port, level, began[port][level], ended[port][level]) for port, level in crossed
+        ]
     except KeyError:
         return None
 
@@ -122,8 +133,8 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
     most_us = (found.wire_us + waited_us + hundredth_us(network)) * (1 + ROUNDED)
     if found.longest_us > most_us:
         yield (
-            f"{found.flow} took {found.longest_us:.6g} us, where the wire takes {found.wire_us:.5g} us and "
-            f"ports counted waits of {waited_us:.6g} us"
+            f"{found.flow} took {found.longest_us:.6g} us, where the wire takes "
+            f"{found.wire_us:.5g} us and ports counted waits of {waited_us:.6g} us"
         )
 
 
@@ -139,8 +150,9 @@ def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> 
         least_us = found.wire_us + one.ended.longest_ns / 1e3
         if found.longest_us < least_us - CLOCK_US / trial.arm.time_scale:
             yield (
-                f"{found.flow} took {found.longest_us:.6g} us at most, and one of its frames waited "
-                f"{one.ended.longest_ns / 1e3:.6g} us at {'>'.join(one.port)}: at least {least_us:.6g} us"
+                f"{found.flow} took {found.longest_us:.6g} us at most, and one of its frames "
+                f"waited {one.ended.longest_ns / 1e3:.6g} us at {'>'.join(one.port)}: at least "
+                f"{least_us:.6g} us"
             )
 
 
@@ -153,7 +165,10 @@ def _alone(tables: TrialTables, workload: WorkloadPlan, there: _Port) -> bool:
         return there.ended.frames - there.began.frames == seen
     return not any(
         there.level in other.levels
-        and (other.copied or any(there.port in network.path(*pair) for pair, _ in ports.ways(other, network)))
+        and (
+            other.copied
+            or any(there.port in network.path(*pair) for pair, _ in ports.ways(other, network))
+        )
         for other in tables.trial.arm.workloads
         if other.SENDS and other.name != workload.name
     )

@@ -131,7 +131,9 @@ def note(plan: Plan, backend: Backend, records: Mapping[str, TrialRecord]) -> No
     for trial in plan.trials():
         record = records.get(trial.name)
         if record is not None and record.status == "done" and record.cpu_s is not None:
-            by_arm.setdefault(trial.arm.name, []).append((trial, record.cpu_s, record.memory_mb or 0))
+            by_arm.setdefault(trial.arm.name, []).append(
+                (trial, record.cpu_s, record.memory_mb or 0)
+            )
     for arm, costs in by_arm.items():
         expected_s = sum(by_programs(trial, backend) for trial, _, _ in costs)
         factor = sum(cpu_s for _, cpu_s, _ in costs) / expected_s

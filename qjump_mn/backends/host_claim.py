@@ -44,7 +44,9 @@ class Claim:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise MachineError(f"{holder(self._path)}: wait for its end, or use --backend guest") from None
+            raise MachineError(
+                f"{holder(self._path)}: wait for its end, or use --backend guest"
+            ) from None
         if (journal := read(self._path)) is not None:
             self._progress(f"removing what {journal.whose()} left when it was killed")
             host_leftovers.take_back(journal)
@@ -123,7 +125,9 @@ def clean(progress: Progress, folder: Path = FOLDER) -> None:
     if not path.exists():
         return
     if os.geteuid():
-        progress("a killed run of the host backend may have left its network: run qjump-mn clean as root")
+        progress(
+            "a killed run of the host backend may have left its network: run qjump-mn clean as root"
+        )
         return
     with (folder / LOCK).open("a+") as file:
         try:

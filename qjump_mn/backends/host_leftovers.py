@@ -120,7 +120,9 @@ def _end_processes(mark: str) -> Iterator[str]:
 
 
 def _pids() -> list[int]:
-    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if int(path.name) != os.getpid()]
+    return [
+        int(path.name) for path in Path("/proc").glob("[0-9]*") if int(path.name) != os.getpid()
+    ]
 
 
 def _environment(pid: int) -> list[bytes]:
@@ -181,7 +183,9 @@ def _unload(before: set[str]) -> Iterator[str]:
     """Unload the modules that the run loaded, and those that came with them, unless in use."""
     new = modules().keys() - before
     # A run killed while it unloads may leave a dependency whose dependent module is gone.
-    ours = {name for name in new if name in NAMED or name.startswith(KINDS)} | (new & _needed(NAMED))
+    ours = {name for name in new if name in NAMED or name.startswith(KINDS)} | (
+        new & _needed(NAMED)
+    )
     # The kernel dismantles a namespace later, and until then its contents use modules.
     deadline = time.monotonic() + SETTLE_S
     while loaded := {name: uses for name, uses in modules().items() if name in ours}:

@@ -87,17 +87,25 @@ def check(plan: Plan) -> None:
         advice = f"{_install_commands(lacking)}, or use --backend guest"
         raise MachineError(f"this machine lacks {_listed(lacking)}: {advice}")
     if lacking := missing_modules(_modules(plan)):
-        raise MachineError(f"this machine lacks {_listed(lacking)}: {_module_advice(lacking, plan)}")
+        raise MachineError(
+            f"this machine lacks {_listed(lacking)}: {_module_advice(lacking, plan)}"
+        )
 
 
 def missing(programs: Iterable[str]) -> list[str]:
     """Return the programs that are not installed, and the libraries (paths) that do not exist."""
-    return [name for name in programs if not (Path(name).exists() if name[0] == "/" else shutil.which(name))]
+    return [
+        name
+        for name in programs
+        if not (Path(name).exists() if name[0] == "/" else shutil.which(name))
+    ]
 
 
 def missing_modules(names: Iterable[str]) -> list[str]:
     """Return phrases for modules that cannot be loaded, and for missing tc plugins of ours."""
-    lacking = [f"the kernel module {name}" for name in names if not _succeeds("modprobe", "-nq", name)]
+    lacking = [
+        f"the kernel module {name}" for name in names if not _succeeds("modprobe", "-nq", name)
+    ]
     for qdisc in (name.removeprefix("sch_") for name in names if name in OURS):
         if "Unknown qdisc" in _stderr("tc", "qdisc", "add", qdisc, "help"):
             lacking.append(f"tc's plugin for {qdisc}")
@@ -152,7 +160,9 @@ def _install_commands(names: Sequence[str]) -> str:
     folders = {name: folder for name in names if (folder := _folder(name))}
     packages = sorted({PACKAGES.get(name, name) for name in names if name not in folders})
     commands = [f"apt-get install {' '.join(packages)}"] if packages else []
-    commands += [f"make -C {folder} install PREFIX=/usr" for folder in dict.fromkeys(folders.values())]
+    commands += [
+        f"make -C {folder} install PREFIX=/usr" for folder in dict.fromkeys(folders.values())
+    ]
     return "; ".join(commands)
 
 
@@ -180,7 +190,9 @@ def _module_advice(lacking: Sequence[str], plan: Plan) -> str:
 
 def _stock_limiters(plan: Plan) -> list[str]:
     """Return the settings that make stock qdiscs limit the hosts."""
-    limited = (arm.scheme.name for arm in plan.run.arms if arm.qjump is not None and arm.qjump.qdisc)
+    limited = (
+        arm.scheme.name for arm in plan.run.arms if arm.qjump is not None and arm.qjump.qdisc
+    )
     return [f"schemes.{name}.limiter=tbf" for name in dict.fromkeys(limited)]
 
 

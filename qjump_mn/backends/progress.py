@@ -46,7 +46,12 @@ class Board:
     def __init__(
         self, out: Console, backend: Backend, trials: Sequence[Trial], alone_s: Mapping[str, float]
     ) -> None:
-        self._out, self._backend, self._all, self._alone_s = out, backend, len(trials), dict(alone_s)
+        self._out, self._backend, self._all, self._alone_s = (
+            out,
+            backend,
+            len(trials),
+            dict(alone_s),
+        )
         self._start_s = time.monotonic()
         self._rows: dict[str, Row] = {}
         self._done, self._actual_s, self._expected_s = 0, 0.0, 0.0
@@ -70,7 +75,10 @@ class Board:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._live:
             self._live.update("")

@@ -36,7 +36,9 @@ def check(backends: Iterable[str], where: str) -> None:
     valid = names()
     for name in backends:
         if name not in valid:
-            raise UsageError(f"{where}: there is no backend {name!r}: {suggestions.nearest(name, valid)}")
+            raise UsageError(
+                f"{where}: there is no backend {name!r}: {suggestions.nearest(name, valid)}"
+            )
 
 
 def make(name: str) -> Backend:

@@ -61,10 +61,14 @@ class RemoteBackend:
                 "Dask is not installed: install qjump-mn[sweep], or leave --engine out"
             ) from None
         try:
-            self._client = distributed.Client(self._scheduler, timeout=CONNECT_S, set_as_default=False)
+            self._client = distributed.Client(
+                self._scheduler, timeout=CONNECT_S, set_as_default=False
+            )
         except (OSError, ValueError) as error:
             reason = str(error) or type(error).__name__
-            raise MachineError(f"no Dask scheduler answers at {self._scheduler}: {reason}") from None
+            raise MachineError(
+                f"no Dask scheduler answers at {self._scheduler}: {reason}"
+            ) from None
         self.parallel = sum(self._client.nthreads().values())
         if not self.parallel:
             raise MachineError(
@@ -88,7 +92,9 @@ class RemoteBackend:
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial on any worker."""
         with self._lock:
-            future = self._client.submit(self._run, msgspec.json.encode(trial), key=f"{out}", pure=False)
+            future = self._client.submit(
+                self._run, msgspec.json.encode(trial), key=f"{out}", pure=False
+            )
             self._futures.add(future)
         try:
             ended, files = future.result()
@@ -133,10 +139,14 @@ def run_here(
     with temp_dirs.folder() as name:
         folder = Path(name)
         ended = ready.run(
-            msgspec.json.decode(trial, type=Trial, dec_hook=programs.decode), folder, lambda line: None
+            msgspec.json.decode(trial, type=Trial, dec_hook=programs.decode),
+            folder,
+            lambda line: None,
         )
         paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        return tuple(ended), {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+        return tuple(ended), {
+            path.relative_to(folder).as_posix(): path.read_bytes() for path in paths
+        }
 
 
 _preparing = threading.Lock()

@@ -61,8 +61,15 @@ class SimulatorBackend:
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Return what identifies the simulator: the hash of its sources, without their prose."""
-        identities = {"image": machines.simulator_identity(), LOCKED_IMAGE: machines.locked_simulator()}
-        return {**identities, "simulator": self.package.parent.name, "processor": platform.machine()}
+        identities = {
+            "image": machines.simulator_identity(),
+            LOCKED_IMAGE: machines.locked_simulator(),
+        }
+        return {
+            **identities,
+            "simulator": self.package.parent.name,
+            "processor": platform.machine(),
+        }
 
     def cost(self, trial: Trial) -> float:
         """Return the trial's packets as far as the plan tells; a run's time is proportional to
@@ -96,11 +103,16 @@ class SimulatorBackend:
         for process in running:
             process.kill()
 
-    def process(self, text: bytes, progress: Progress, out: Path | None = None) -> tuple[Said, Used | None]:
-        """Run the trial that ``text`` encodes in a process of its own, whose files come into ``out``; without
-        ``out``, check a plan. Return how the process ended and, unless it was not started, what it used."""
+    def process(
+        self, text: bytes, progress: Progress, out: Path | None = None
+    ) -> tuple[Said, Used | None]:
+        """Run the trial that ``text`` encodes in a process of its own, whose files come into
+        ``out``; without ``out``, check a plan. Return how the process ended and, unless it was not
+        started, what it used."""
         arguments = [] if out is None else [str(out)]
-        argv, environment = wrap_module("qjump_mn.simulation", *arguments, before=[str(self.package)])
+        argv, environment = wrap_module(
+            "qjump_mn.simulation", *arguments, before=[str(self.package)]
+        )
         environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
         with self._lock:
             if self._stopped:

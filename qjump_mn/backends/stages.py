@@ -22,7 +22,9 @@ class Stages:
     still have to end.
     """
 
-    def __init__(self, trial: Trial, progress: Progress, *, boots: bool = False, unit: str = "s") -> None:
+    def __init__(
+        self, trial: Trial, progress: Progress, *, boots: bool = False, unit: str = "s"
+    ) -> None:
         self._duration_s = trial.duration_ns / 1e9
         self._progress, self._stage = progress, "boots and sets up" if boots else "sets up"
         self._measuring, self._unit = False, unit

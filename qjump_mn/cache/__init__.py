@@ -53,7 +53,8 @@ class NotBuiltError(MachineError):
 
 @dataclass(frozen=True)
 class Entry:
-    """An artefact in a listing: `size_bytes` on disk, `used_s` when it was last used, in Unix time."""
+    """An artefact in a listing: `size_bytes` on disk, `used_s` when it was last used, in Unix
+    time."""
 
     kind: str
     hash: str
@@ -86,7 +87,8 @@ def writable_root() -> Path:
         else:
             reasons.append(f"{root} (not writable)")
     raise MachineError(
-        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
+        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you "
+        "may write"
     )
 
 
@@ -170,7 +172,9 @@ def read_only() -> Iterator[None]:
 
 def folders() -> list[Path]:
     """Return every artefact in every readable root."""
-    found = (path for root in roots() for path in sorted(root.glob("*/*")) if path.parent.name != SCRATCH)
+    found = (
+        path for root in roots() for path in sorted(root.glob("*/*")) if path.parent.name != SCRATCH
+    )
     return [path for path in found if path.is_dir() and ".tmp-" not in path.name]
 
 
@@ -233,7 +237,9 @@ def sentences() -> Iterator[None]:
     except OSError as error:
         if not any(_is_within(error.filename, root) for root in roots()):
             raise
-        raise MachineError(f"{error.filename} cannot be used ({reason_of(error)}): {VERIFY}") from error
+        raise MachineError(
+            f"{error.filename} cannot be used ({reason_of(error)}): {VERIFY}"
+        ) from error
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
@@ -241,7 +247,9 @@ def prune(kind: str, keep: int) -> list[Entry]:
 
     Artefacts in use, or of another user, stay.
     """
-    of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
+    of_kind = [
+        entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)
+    ]
     removed = []
     for entry in of_kind[: max(0, len(of_kind) - keep)]:
         with contextlib.suppress(MachineError):
@@ -349,5 +357,7 @@ def _size(folder: Path) -> int:
     for base, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(base, name)).st_blocks * 512  # memory images have holes
+                total += (
+                    os.lstat(os.path.join(base, name)).st_blocks * 512
+                )  # memory images have holes
     return total

@@ -37,7 +37,9 @@ def alone(path: Path) -> Iterator[None]:
     try:
         handle = _locked(path, fcntl.LOCK_EX)
     except BlockingIOError:
-        raise MachineError(f"{path} stays: a run uses it; remove it when the run has ended") from None
+        raise MachineError(
+            f"{path} stays: a run uses it; remove it when the run has ended"
+        ) from None
     try:
         yield
     finally:

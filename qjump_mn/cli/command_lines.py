@@ -32,7 +32,9 @@ def typed(manifest: Manifest) -> dict[str, str]:
     For example {"--seed": "--seed 3", "link.rate": "link.rate=1Gbit"}.
     """
     params = _options(manifest.argv)
-    options = {option: _text(option, params[name]) for name, option in OPTIONS.items() if params.get(name)}
+    options = {
+        option: _text(option, params[name]) for name, option in OPTIONS.items() if params.get(name)
+    }
     settings = [setting.partition("=") for setting in params.get("settings", ())]
     return options | {key.strip(): f"{key.strip()}={value.strip()}" for key, _, value in settings}
 
@@ -68,7 +70,11 @@ def plan(experiment: str, preset: str, argv: Sequence[str]) -> Plan:
         tuple(params.get("settings", ())),
         arms=names(params.get("arms")),
         schemes=names(params.get("schemes"), "--scheme"),
-        **{name: params[name] for name in ("seed", "replicates", "backend", "perturb") if name in params},
+        **{
+            name: params[name]
+            for name in ("seed", "replicates", "backend", "perturb")
+            if name in params
+        },
     ).plan()
 
 

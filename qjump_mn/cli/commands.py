@@ -74,9 +74,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
-    epilog="Each option may be an environment variable: QJUMP_MN_RUN_PRESET is --preset of run.\n\n"
-    "Exit codes: 0 every checked claim holds; 1 a claim does not hold; 2 wrong usage; 3 this machine lacks "
-    "something; 4 the run is invalid; 5 a trial was lost; 130 interrupted.",
+    epilog="Each option may be an environment variable: QJUMP_MN_RUN_PRESET is --preset of "
+    "run.\n\nExit codes: 0 every checked claim holds; 1 a claim does not hold; 2 wrong "
+    "usage; 3 this machine lacks something; 4 the run is invalid; 5 a trial was lost; 130 "
+    "interrupted.",
 )
 app.add_typer(machine.app, name="machine")
 
@@ -90,7 +91,8 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def main_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="print the version"),
     ] = False,
 ) -> None:
     """Take the options that stand before a command's name."""
@@ -191,7 +193,8 @@ def explain(
     preset: Preset = "",
     settings: Setting = NO_SETTINGS,
     everything: Annotated[
-        bool, typer.Option("--all", help="also show workloads, limits, predicates, remarks and settings")
+        bool,
+        typer.Option("--all", help="also show workloads, limits, predicates, remarks and settings"),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="print the plan as JSON: what is run, shown and judged")
@@ -256,10 +259,14 @@ def report(
 
 @app.command()
 def compare(
-    directories: Annotated[list[Path], typer.Argument(metavar="RUN", help="run directories, two or more")],
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="run directories, two or more")
+    ],
     figure: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="also draw their latencies into this .png, .svg or .pdf file"),
+        typer.Option(
+            metavar="FILE", help="also draw their latencies into this .png, .svg or .pdf file"
+        ),
     ] = None,
 ) -> None:
     """Compare runs: their plans and what they measured.
@@ -308,13 +315,16 @@ def bundle(
 
     path = writing.write(directory, output)
     out.print(
-        f"{path}: {path.stat().st_size / 2**20:.1f} MiB, SHA-256 {cache.hash_of_file(path)}", markup=False
+        f"{path}: {path.stat().st_size / 2**20:.1f} MiB, SHA-256 {cache.hash_of_file(path)}",
+        markup=False,
     )
 
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="a bundle, or a folder of bundles", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="a bundle, or a folder of bundles", show_default=False)
+    ],
     assignment: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file with the assignment", show_default=False),
@@ -344,8 +354,8 @@ def doctor(
 ) -> None:
     """Show what this machine can do and what is missing.
 
-    It ends within 20 s. The exit code is 3 if something is missing, else 0. If other programs keep this
-    machine too busy to try the guest, that is "unknown" and the exit code 0.
+    It ends within 20 s. The exit code is 3 if something is missing, else 0. If other programs keep
+    this machine too busy to try the guest, that is "unknown" and the exit code 0.
     """
     from qjump_mn.cli import doctor
     from qjump_mn.install import environment
@@ -357,12 +367,15 @@ def doctor(
 def clean(
     everything: Annotated[
         bool,
-        typer.Option("--all", help="also remove everything that was built; it is rebuilt when needed"),
+        typer.Option(
+            "--all", help="also remove everything that was built; it is rebuilt when needed"
+        ),
     ] = False,
 ) -> None:
     """Remove what killed runs and interrupted builds have left behind.
 
-    It ends guests whose parent process has died, and undoes what runs left on this machine's kernel.
+    It ends guests whose parent process has died, and undoes what runs left on this machine's
+    kernel.
     """
     from qjump_mn.cli import doctor
 
@@ -377,7 +390,8 @@ def parser() -> Any:
 
 
 def arguments(words: list[str]) -> list[str]:
-    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``); without words, ``--help``."""
+    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``); without words,
+    ``--help``."""
     if not words:
         return ["--help"]
     if not words[0].startswith("-") and words[0] not in VERBS:
@@ -391,5 +405,7 @@ def options_of(argv: Sequence[str]) -> dict[str, Any]:
     if words[:1] != ["run"]:
         return {}
     run_command = parser().commands["run"]
-    params: dict[str, Any] = run_command.make_context("run", words[1:], resilient_parsing=True).params
+    params: dict[str, Any] = run_command.make_context(
+        "run", words[1:], resilient_parsing=True
+    ).params
     return {key: value for key, value in params.items() if value is not None}

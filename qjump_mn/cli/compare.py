@@ -55,12 +55,14 @@ def read(paths: Sequence[Path]) -> list[Run]:
 def show(runs: Sequence[Run], out: Console) -> None:
     """Print the runs, how their plans differ from the first one's, and the measures of common arms.
 
-    A measure is its median, in brackets divided by the first run's. Raises :class:`UsageError` if no
-    arm is in all runs.
+    A measure is its median, in brackets divided by the first run's. Raises :class:`UsageError` if
+    no arm is in all runs.
     """
     rows = list(_rows(runs))
     if not rows:
-        experiments = " and ".join(dict.fromkeys(run.manifest.plan.shown.experiment for run in runs))
+        experiments = " and ".join(
+            dict.fromkeys(run.manifest.plan.shown.experiment for run in runs)
+        )
         raise UsageError(
             f"the runs (of {experiments}) cannot be compared: no arm was measured in all of them"
         )
@@ -81,8 +83,13 @@ def show(runs: Sequence[Run], out: Console) -> None:
     out.print(_table(runs, rows))
     fewest = min(len(run.manifest.plan.run.seeds) for run in runs)
     out.print(
-        f"In brackets: the value divided by {runs[0].letter}'s, as the median over the seeds of both runs"
-        + (", with its 95 % interval" if fewest >= 3 else "; with three seeds or more, also an interval")
+        f"In brackets: the value divided by {runs[0].letter}'s, as the median over the seeds of "
+        "both runs"
+        + (
+            ", with its 95 % interval"
+            if fewest >= 3
+            else "; with three seeds or more, also an interval"
+        )
     )
 
 
@@ -108,7 +115,8 @@ def _differences(first: Run, other: Run) -> Iterator[str]:
 
 
 def _typed_differences(first: Run, other: Run, *, settings: bool) -> Iterator[str]:
-    """Yield a line for each option, and with ``settings`` each setting, that was typed differently."""
+    """Yield a line for each option, and with ``settings`` each setting, that was typed
+    differently."""
     first_typed, other_typed = (command_lines.typed(run.manifest) for run in (first, other))
     for key in dict.fromkeys([*first_typed, *other_typed]):
         is_option = key.startswith("--")
@@ -129,7 +137,9 @@ def _is_explained(first: Run, other: Run) -> bool:
     plans = [manifest.plan for manifest in manifests]
     try:
         typed_plans = [
-            command_lines.plan(manifest.plan.shown.experiment, manifest.plan.shown.preset, manifest.argv)
+            command_lines.plan(
+                manifest.plan.shown.experiment, manifest.plan.shown.preset, manifest.argv
+            )
             for manifest in manifests
         ]
     except UsageError:
@@ -140,7 +150,8 @@ def _is_explained(first: Run, other: Run) -> bool:
 
 
 def _plan_differences(first: Run, other: Run, different: Sequence[Difference]) -> Iterator[str]:
-    """Yield a line for each different setting of the plans; a setting of several arms gets one line."""
+    """Yield a line for each different setting of the plans; a setting of several arms gets one
+    line."""
     paths_by_values: dict[tuple[str, str, str], list[str]] = {}
     for difference in different:
         pattern = re.sub(r"^arms\.[^.]+", "arms.*", difference.path)
@@ -176,7 +187,9 @@ def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
         for entry, head in zip(result_tables.entries(plan), result_tables.heads(plan), strict=True):
             spreads = [spread for column in columns if (spread := column.get(entry))]
             if len(spreads) == len(runs):
-                yield _Row(arm.label, head, entry.rpartition(".")[2], spreads, formatting.fine(plan))
+                yield _Row(
+                    arm.label, head, entry.rpartition(".")[2], spreads, formatting.fine(plan)
+                )
 
 
 def _spreads(run: Run, arm: ArmSummary) -> dict[str, Spread | None]:

@@ -26,11 +26,13 @@ DASHES: tuple[style.Dashes, ...] = ("-", (0, (4, 2)), (0, (1, 1.2)), (0, (6, 2, 
 def write(runs: Sequence[Run], path: Path) -> None:
     """Draw the latency distributions of the arms that are in all runs into the file ``path``.
 
-    Raises :class:`UsageError` for another ending than ``ENDINGS``, for runs without a common arm, and if
-    the file cannot be written.
+    Raises :class:`UsageError` for another ending than ``ENDINGS``, for runs without a common arm,
+    and if the file cannot be written.
     """
     if path.suffix not in ENDINGS:
-        raise UsageError(f"{path} does not end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: name a picture")
+        raise UsageError(
+            f"{path} does not end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: name a picture"
+        )
     with style.applied():
         figure = _draw(runs)
         try:
@@ -49,7 +51,9 @@ def _draw(runs: Sequence[Run]) -> matplotlib.figure.Figure:
             look = looks.get(arm.name)
             if curve is not None and look is not None and len(curve.pooled):
                 dashes = DASHES[number % len(DASHES)]
-                styled = curve._replace(look=look._replace(dashes=dashes), unit=formatting.unit(first))
+                styled = curve._replace(
+                    look=look._replace(dashes=dashes), unit=formatting.unit(first)
+                )
                 all_curves.append((arm.name, f"{run.letter}  {styled.label}", styled))
     counts = Counter(name for name, *_ in all_curves)
     common = [entry for entry in all_curves if counts[entry[0]] == len(runs)]
@@ -57,7 +61,9 @@ def _draw(runs: Sequence[Run]) -> matplotlib.figure.Figure:
         raise UsageError("the runs have no latencies of the same arm: there is nothing to draw")
     common.sort(key=lambda entry: list(looks).index(entry[0]))
     rows = len(common)
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.6 + 0.2 * rows), layout="constrained")
+    figure = matplotlib.figure.Figure(
+        figsize=(style.WIDTH_INCHES, 3.6 + 0.2 * rows), layout="constrained"
+    )
     panel = figure.subplots()
     panel.set_xscale("log")
     panel.set_xlim(
@@ -69,8 +75,12 @@ def _draw(runs: Sequence[Run]) -> matplotlib.figure.Figure:
     for index, (_, label, curve) in enumerate(common):
         curves.draw_curve(panel, curve, index)
         panel.plot([], [], color=curve.look.colour, linestyle=curve.look.dashes, label=label)
-    panel.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %"))
+    panel.yaxis.set_major_formatter(
+        matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %")
+    )
     panel.set_ylabel("fraction of requests")
-    panel.set_xlabel(f"{first.shown.figure.quantity}, {style.times(panel.xaxis, first)} (logarithmic)")
+    panel.set_xlabel(
+        f"{first.shown.figure.quantity}, {style.times(panel.xaxis, first)} (logarithmic)"
+    )
     figure.legend(loc="outside upper left", fontsize=7.5)
     return figure

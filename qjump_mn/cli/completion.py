@@ -26,14 +26,17 @@ def presets(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def arms(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the last arm in a list with commas, from those of the experiment on the command line."""
+    """Complete the last arm in a list with commas, from those of the experiment on the command
+    line."""
     experiment, (before, comma, last) = _experiment(ctx), incomplete.rpartition(",")
     if not experiment:
         return []
     try:
         from qjump_mn.model import resolve
 
-        plan = resolve.plan(experiment, ctx.params.get("preset") or loading.usual_preset(experiment), [])
+        plan = resolve.plan(
+            experiment, ctx.params.get("preset") or loading.usual_preset(experiment), []
+        )
     except UsageError:
         return []
     series = dict.fromkeys(arm.series or arm.name for arm in plan.arms)
@@ -73,7 +76,9 @@ def _experiment(ctx: typer.Context) -> str:
     experiments = loading.names("experiments")
     # After an option without a value, click does not say which argument a word is.
     words = (str(ctx.params.get("experiment") or ""), *ctx.args)
-    return next((name for word in words if (name := loading.experiment_called(word)) in experiments), "")
+    return next(
+        (name for word in words if (name := loading.experiment_called(word)) in experiments), ""
+    )
 
 
 def _matches(incomplete: str, names: list[str]) -> list[str]:

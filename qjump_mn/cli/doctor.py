@@ -1,4 +1,5 @@
-"""``doctor`` and ``clean``: check what this machine can do, and remove what dead runs left on it."""
+"""``doctor`` and ``clean``: check what this machine can do, and remove what dead runs left on
+it."""
 
 from __future__ import annotations
 
@@ -65,9 +66,9 @@ class Finding(NamedTuple):
 def report(out: Console, *, as_json: bool = False, began: float | None = None) -> int:
     """Print each finding as soon as it is known, or all as JSON.
 
-    This takes at most 20 s from ``began`` on, which is a time of ``time.monotonic()``, by default now.
-    Returns 3 if something required is missing, else 0: a machine too busy to tell lacks nothing. In
-    JSON, ``state`` is the worst of the required findings: "ok", "unknown" or "missing".
+    This takes at most 20 s from ``began`` on, which is a time of ``time.monotonic()``, by default
+    now. Returns 3 if something required is missing, else 0: a machine too busy to tell lacks
+    nothing. In JSON, ``state`` is the worst of the required findings: "ok", "unknown" or "missing".
     """
     deadline = (time.monotonic() if began is None else began) + GUEST_S
     findings = []
@@ -81,7 +82,9 @@ def report(out: Console, *, as_json: bool = False, began: float | None = None) -
         if as_json:
             continue
         is_extra = finding.state is State.MISSING and not finding.required
-        out.print(f"{'no' if is_extra else finding.state:7}  {finding.what}: {finding.says}", markup=False)
+        out.print(
+            f"{'no' if is_extra else finding.state:7}  {finding.what}: {finding.says}", markup=False
+        )
         if finding.state is State.MISSING and finding.remedy:
             detail(finding.remedy)
     required = {finding.state for finding in findings if finding.required}
@@ -89,11 +92,15 @@ def report(out: Console, *, as_json: bool = False, began: float | None = None) -
     backend, reason = _best_backend(findings)
     if as_json:
         fields = [
-            finding._replace(remedy=finding.remedy if finding.state is State.MISSING else "")._asdict()
+            finding._replace(
+                remedy=finding.remedy if finding.state is State.MISSING else ""
+            )._asdict()
             for finding in findings
         ]
         document = {"state": state, "backend": backend, "why": reason, "findings": fields}
-        out.print(msgspec.json.format(msgspec.json.encode(document), indent=1).decode(), markup=False)
+        out.print(
+            msgspec.json.format(msgspec.json.encode(document), indent=1).decode(), markup=False
+        )
     else:
         out.print(f"backend {backend}: {reason}", markup=False)
         out.print(_CONCLUSIONS[state], markup=False)
@@ -111,13 +118,13 @@ def _best_backend(findings: list[Finding]) -> tuple[str, str]:
     if by_name["host backend"].state is State.OK:
         return (
             "host",
-            "the guest does not run here; with --backend host, other programs on this machine influence the "
-            "results",
+            "the guest does not run here; with --backend host, other programs on this machine "
+            "influence the results",
         )
     return (
         "simulator",
-        "neither the guest nor the host backend runs here; fig9, the Hadoop experiments and the presets 10g "
-        "do",
+        "neither the guest nor the host backend runs here; fig9, the Hadoop experiments and the "
+        "presets 10g do",
     )
 
 
@@ -152,7 +159,9 @@ def _findings(detail: Callable[[str], None], deadline: float) -> Iterator[Findin
                 "make room: the first build takes 3 GiB",
             )
     if lacking := die_with_parent.missing():
-        yield Finding("util-linux", State.MISSING, f"no {', no '.join(lacking)}", "install util-linux")
+        yield Finding(
+            "util-linux", State.MISSING, f"no {', no '.join(lacking)}", "install util-linux"
+        )
     if not outer.is_wanted():
         detail(f"starting a guest, which takes {GUEST_S:.0f} s at most")
     yield from _guest(deadline)
@@ -169,7 +178,9 @@ def _guest(deadline: float) -> Iterator[Finding]:
         state, says = _boot(lambda line: None, deadline)
     except QJumpError as error:
         state, says = State.MISSING, str(error)
-    yield Finding("guest", state, says, make_tree.refusal() or "as root run  qjump-mn machine build")
+    yield Finding(
+        "guest", state, says, make_tree.refusal() or "as root run  qjump-mn machine build"
+    )
 
 
 def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]:
@@ -184,7 +195,10 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
             with cache.read_only():
                 guest.prepare(progress)
             slower = f"which takes about {outer.SLOWER} times as long"
-            return State.OK, f"is here, and runs in {outer.qemu()}, {slower}; not tried, it takes a minute"
+            return (
+                State.OK,
+                f"is here, and runs in {outer.qemu()}, {slower}; not tried, it takes a minute",
+            )
         with core(patience_s=CORE_S):  # fail early, before the guest is prepared
             pass
         with cache.read_only():
@@ -220,14 +234,17 @@ def _run_job(image: guest.Image, deadline: float) -> tuple[int, str]:
 
 
 def _host() -> Iterator[Finding]:
-    """Yield the finding about the host backend, which is optional: the guest needs nothing of it."""
+    """Yield the finding about the host backend, which is optional: the guest needs nothing of
+    it."""
     release = platform.release()
     says = ["no Mininet for this Python"] if host_needs.find_mininet() else []
     says += [] if shutil.which("ovs-vsctl") else ["no Open vSwitch"]
     modules = Path(f"/lib/modules/{release}").is_dir()
     says += [] if modules else [f"no modules for the kernel {release}"]
     without = modules and host_needs.missing_modules(host_needs.OURS)
-    possible = f"possible on kernel {release}{', without our modules: link.model=tbf' if without else ''}"
+    possible = (
+        f"possible on kernel {release}{', without our modules: link.model=tbf' if without else ''}"
+    )
     yield Finding(
         "host backend",
         _state(not says),

@@ -31,7 +31,8 @@ EXAMPLES = {
         ),
         Example(
             "qjump-mn run fig3a --preset smoke --scheme ecn",
-            "Run it at 10 Mb/s on real Linux in a virtual machine, with another arm for the scheme ecn.",
+            "Run it at 10 Mb/s on real Linux in a virtual machine, with another arm for the "
+            "scheme ecn.",
         ),
     ),
     "resume": (
@@ -53,8 +54,12 @@ EXAMPLES = {
         ),
     ),
     "new": (
-        Example("qjump-mn new experiment mine", "Write experiments/mine.toml, and print how to run it."),
-        Example("qjump-mn new topology mine", "Write topologies/mine.toml: another network for fig3a."),
+        Example(
+            "qjump-mn new experiment mine", "Write experiments/mine.toml, and print how to run it."
+        ),
+        Example(
+            "qjump-mn new topology mine", "Write topologies/mine.toml: another network for fig3a."
+        ),
     ),
     "report": (
         Example("qjump-mn report", "Write the report of the newest run again."),
@@ -105,7 +110,9 @@ EXAMPLES = {
         ),
     ),
     "machine export": (
-        Example("qjump-mn machine export qjump-mn-machine.tar.xz", "Write it for x86_64 computers."),
+        Example(
+            "qjump-mn machine export qjump-mn-machine.tar.xz", "Write it for x86_64 computers."
+        ),
         Example(
             "qjump-mn machine export --for arm64 qjump-mn-machine-arm64.tar.xz",
             "Write it for arm64 computers.",
@@ -131,7 +138,10 @@ EXAMPLES = {
     ),
     "machine debug-kernel": (
         Example("qjump-mn machine debug-kernel", "Build the machines, once."),
-        Example("QJUMP_MN_CACHE=/srv/cache qjump-mn machine debug-kernel", "Build them into another cache."),
+        Example(
+            "QJUMP_MN_CACHE=/srv/cache qjump-mn machine debug-kernel",
+            "Build them into another cache.",
+        ),
     ),
     "machine package": (
         Example("qjump-mn machine package", "Put the packages into this folder."),
@@ -147,7 +157,10 @@ def complete(command: Any, words: str = "") -> None:
         param.show_envvar = False
     lines = ["\b", "Examples:"]
     for line, does in EXAMPLES[words]:
-        lines += [f"  {line}", *textwrap.wrap(does, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)]
+        lines += [
+            f"  {line}",
+            *textwrap.wrap(does, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6),
+        ]
     command.epilog = "\n\n".join(filter(None, ("\n".join(lines), command.epilog)))
     for name, subcommand in getattr(command, "commands", {}).items():
         complete(subcommand, f"{words} {name}".strip())

@@ -32,7 +32,8 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         "claims:",
         *(f"  {name}: {claim.statement}" for name, claim in plan.judged.claims.items()),
         "",
-        f"qjump-mn explain {experiment} --all  shows workloads, limits, predicates, remarks and settings.",
+        f"qjump-mn explain {experiment} --all  shows workloads, limits, predicates, remarks and "
+        "settings.",
     ]
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -56,7 +57,8 @@ def explain_all(experiment: str, preset: str, settings: list[str], out: Console)
     ]
     for name, claim in plan.judged.claims.items():
         lines += [
-            f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
+            f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: "
+            f"{claim.statement}",
             f"    {claim.predicate}",
         ]
     spec, _ = loading.experiment(experiment, preset, settings)
@@ -74,7 +76,8 @@ def explain_json(experiment: str, preset: str, settings: list[str], out: Console
 
 
 def _plan(experiment: str, preset: str, settings: list[str]) -> Plan:
-    """Resolve the plan of a run; raise :class:`UsageError` for settings that make none, or several."""
+    """Resolve the plan of a run; raise :class:`UsageError` for settings that make none, or
+    several."""
     if len(sweep.combinations(experiment, preset, settings)) > 1:
         raise UsageError("explain describes one plan: give every -s one value")
     plan = resolve.plan(experiment, preset, settings)
@@ -88,7 +91,8 @@ def _network(plan: Plan) -> str:
     return (
         links
         if plan.shown.backends[0] == "simulator"
-        else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level and port"
+        else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level "
+        "and port"
     )
 
 

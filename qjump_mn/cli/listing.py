@@ -51,8 +51,8 @@ def _show_experiments(out: Console) -> None:
     for line in (*_lines([HEADS, *rows], out.width if out.is_terminal else None), *broken):
         out.print(line, markup=False)
     out.print(
-        "\nTime and memory are for the usual preset: as in its last run on this machine, else estimated. "
-        "qjump-mn explain NAME shows the other presets.",
+        "\nTime and memory are for the usual preset: as in its last run on this machine, else "
+        "estimated. qjump-mn explain NAME shows the other presets.",
         markup=False,
     )
 

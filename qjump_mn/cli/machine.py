@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from qjump_mn.toolbox.processors import Processor
 
 app = typer.Typer(
-    help="Show, build and renew the machine that experiments run in.\n\nIt is a kernel with programs.",
+    help="Show, build and renew the machine that experiments run in.\n\nIt is a kernel with "
+    "programs.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -53,18 +54,27 @@ def status(context: typer.Context) -> None:
         _say(f"reference  {file.sha256}, {file.size_bytes >> 20} MB, for {name} hosts")
     _say(f"           {len(packages.have)} packages of Debian {packages.suite}, of {packages.day}")
     changed = machines.differences(reference)
-    _list("checkout   its sources are the reference's", "checkout   its sources differ in:", changed)
+    _list(
+        "checkout   its sources are the reference's", "checkout   its sources differ in:", changed
+    )
     if folder := machines.found():
         _say(f"here       the reference, in {folder}")
         _say(f"           from {origins.told(folder)}")
         return
     tree = toolbox.found()
     if tree is None:
-        _say(f"here       nothing yet: {make_tree.refusal() or 'as root run  qjump-mn machine build'}")
+        _say(
+            "here       nothing yet: "
+            f"{make_tree.refusal() or 'as root run  qjump-mn machine build'}"
+        )
         return
     _say(f"here       built from packages, in {tree.root}")
     _say(f"           from {origins.told(tree.root.parent)}")
-    _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
+    _list(
+        "           the reference's packages",
+        "           other packages:",
+        toolbox.differences(tree),
+    )
 
 
 def _list(if_empty: str, heading: str, sentences: list[str]) -> None:
@@ -108,11 +118,15 @@ def export(
     file: Annotated[Path, typer.Argument(help="file to write", show_default=False)],
     processor: Annotated[
         str,
-        typer.Option("--for", metavar="PROCESSOR", help="processor of the other computer: x86_64 or arm64"),
+        typer.Option(
+            "--for", metavar="PROCESSOR", help="processor of the other computer: x86_64 or arm64"
+        ),
     ] = "x86_64",
     format_: Annotated[
         Format,
-        typer.Option("--format", help="machine: for any Linux; box: a complete computer for Vagrant or QEMU"),
+        typer.Option(
+            "--format", help="machine: for any Linux; box: a complete computer for Vagrant or QEMU"
+        ),
     ] = Format.MACHINE,
 ) -> None:
     """Write the machine into one file for another computer.
@@ -136,7 +150,9 @@ def export(
 
 @app.command("import")
 def import_(
-    place: Annotated[str, typer.Argument(metavar="FILE|URL", help="machine file", show_default=False)],
+    place: Annotated[
+        str, typer.Argument(metavar="FILE|URL", help="machine file", show_default=False)
+    ],
 ) -> None:
     """Import this checkout's machine from a file or an address."""
     from qjump_mn.toolbox import machines
@@ -157,7 +173,10 @@ def verify() -> None:
 
     counts = verification.verify(_say)
     if counts.unchecked:
-        _say(f"{counts.unchecked} artefacts were not checked: an older version built them without sums")
+        _say(
+            f"{counts.unchecked} artefacts were not checked: an older version built them without "
+            "sums"
+        )
         _say("  qjump-mn clean --all  as root removes all artefacts; new ones have sums")
     if counts.damaged:
         _say(f"{counts.damaged} of {counts.all} artefacts are damaged: see above")
@@ -189,7 +208,9 @@ def lock(
         if name not in (MACHINE, REFERENCES):
             packages = relock.renewed(name, _say)
             _say(f"{name}: {len(packages.have)} packages")
-    if not names or {MACHINE, toolbox.NAME, um.LOCK, arm64.COMPILER, outer_machine.LOCK} & set(names):
+    if not names or {MACHINE, toolbox.NAME, um.LOCK, arm64.COMPILER, outer_machine.LOCK} & set(
+        names
+    ):
         with tempfile.TemporaryDirectory() as folder:
             paths = {processor.name: Path(folder, processor.name) for processor in processors.ALL}
             for processor in processors.ALL:
@@ -215,7 +236,9 @@ def debug_kernel() -> None:
 
 
 @app.command()
-def package(folder: Annotated[Path, typer.Argument(help="folder for the packages")] = Path()) -> None:
+def package(
+    folder: Annotated[Path, typer.Argument(help="folder for the packages")] = Path(),
+) -> None:
     """Build Debian packages of the kernel modules; needs root.
 
     They also contain the plugins of tc for these modules.
@@ -225,7 +248,9 @@ def package(folder: Annotated[Path, typer.Argument(help="folder for the packages
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder} cannot be created ({reason_of(error)}): name another folder") from None
+        raise UsageError(
+            f"{folder} cannot be created ({reason_of(error)}): name another folder"
+        ) from None
     _check_folder(folder, "the packages")
     for path in debian.packages(_say):
         _say(str(shutil.copy(path, folder)))
@@ -242,7 +267,9 @@ def _export(file: Path, processor: Processor) -> None:
 
     tree = toolbox.made(toolbox.NAME, _say)
     image = guest.prepare(_say, of_packages=True)
-    module = (arm64.simulator_package if processor is processors.AARCH64 else simulator.package)(_say)
+    module = (arm64.simulator_package if processor is processors.AARCH64 else simulator.package)(
+        _say
+    )
     outer = outer_machine.machine(_say) if processor is processors.AARCH64 else None
     parts = machine_file.parts(image.kernel, image.initrd, module, outer)
     facts = machine_file.Facts(
@@ -266,7 +293,9 @@ def _check_target(file: Path) -> None:
 def _check_folder(folder: Path, content: str) -> None:
     """Raise :class:`UsageError` if ``content`` cannot be written into the folder."""
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"{content} cannot be written: {folder} is not a folder that you may write to")
+        raise UsageError(
+            f"{content} cannot be written: {folder} is not a folder that you may write to"
+        )
 
 
 @contextmanager

@@ -28,12 +28,15 @@ def check_settings(context: typer.Context, settings: list[str]) -> list[str]:
             usage = flag if option.is_flag or not value else f"{flag} {shlex.quote(value.strip())}"
             has_option = any(flag in param.opts for param in command.params)
             owner, prefix = ("", "") if has_option else (" of run", "qjump-mn run ")
-            raise UsageError(f"{key.strip()} is an option{owner}, not a setting: use {prefix}{usage}")
+            raise UsageError(
+                f"{key.strip()} is an option{owner}, not a setting: use {prefix}{usage}"
+            )
     return settings
 
 
 def _find_option(key: str, command: Any) -> Any:
-    """Return the command's option named ``key``, such as dry-run or dry_run; None if there is none."""
+    """Return the command's option named ``key``, such as dry-run or dry_run; None if there is
+    none."""
     for param in command.params:
         names = (param.name, *(word[2:].replace("-", "_") for word in param.opts))
         is_option = param.param_type_name == "option" and param.name != "settings"
@@ -68,7 +71,9 @@ Preset = Annotated[
 def _set(more_help: str = "") -> Any:
     """Return the option ``-s``, with ``more_help`` at the end of its help."""
     text = "change a setting, such as link.rate=100Mbit (explain --all lists them)"
-    return typer.Option("-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=text + more_help)
+    return typer.Option(
+        "-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=text + more_help
+    )
 
 
 Setting = Annotated[list[str], _set()]
@@ -97,14 +102,15 @@ Schemes = Annotated[
 Backend = Annotated[
     str,
     typer.Option(
-        help="guest: a virtual machine on a virtual clock; host: this machine's kernel; simulator: no "
-        "kernel; without it, the experiment's usual one",
+        help="guest: a virtual machine on a virtual clock; host: this machine's kernel; "
+        "simulator: no kernel; without it, the experiment's usual one",
         show_default=False,
         autocompletion=completion.backends,
     ),
 ]
 Run = Annotated[
-    Path, typer.Argument(help="run directory; without it, results/last, the newest", show_default=False)
+    Path,
+    typer.Argument(help="run directory; without it, results/last, the newest", show_default=False),
 ]
 Listed = Annotated[
     str,
@@ -126,8 +132,8 @@ Rerun = Annotated[
     bool | None,
     typer.Option(
         "--rerun/--no-rerun",
-        help="also repeat its trials here, which is the only proof; without either option, one short trial "
-        "is repeated if the machine is built",
+        help="also repeat its trials here, which is the only proof; without either option, one "
+        "short trial is repeated if the machine is built",
         show_default=False,
     ),
 ]
@@ -136,8 +142,8 @@ FindingsTable = Annotated[
     typer.Option(
         "--table",
         metavar="FILE",
-        help="also write the findings into this .csv or .json file; for one bundle, results.json has "
-        "Gradescope's format",
+        help="also write the findings into this .csv or .json file; for one bundle, results.json "
+        "has Gradescope's format",
         show_default=False,
     ),
 ]
@@ -154,7 +160,8 @@ Trust = Annotated[
     typer.Option(
         "--trust",
         callback=_trust,
-        help="import the experiment's own program from the current folder even as root: read it first",
+        help="import the experiment's own program from the current folder even as root: read it "
+        "first",
     ),
 ]
 Engine = Annotated[
@@ -184,13 +191,16 @@ def names(lists: Sequence[str] | None, option: str = "--arms") -> tuple[str, ...
     for text in lists or ():
         words = text.replace(",", " ").split()
         if not words:
-            raise UsageError(f"{option}: {text!r} has no name: write one or more, such as {option} one,two")
+            raise UsageError(
+                f"{option}: {text!r} has no name: write one or more, such as {option} one,two"
+            )
         unique |= dict.fromkeys(words)
     return tuple(unique)
 
 
 def check_added(schemes: tuple[str, ...], arms: tuple[str, ...]) -> None:
-    """Raise :class:`UsageError` if ``arms`` lacks the arms of an added scheme, which have its name."""
+    """Raise :class:`UsageError` if ``arms`` lacks the arms of an added scheme, which have its
+    name."""
     for scheme in schemes:
         pattern = re.compile(rf"(^|_){re.escape(scheme.replace('-', '_'))}(_|$)")
         if arms and not any(pattern.search(arm.replace("-", "_")) for arm in arms):
@@ -206,24 +216,29 @@ def folder(name: str | Path) -> Path:
     pathlib would take an empty name for the current folder.
     """
     if not str(name):
-        raise UsageError("--out: the name of the folder is empty; for the current folder write --out .")
+        raise UsageError(
+            "--out: the name of the folder is empty; for the current folder write --out ."
+        )
     return Path(name)
 
 
 def cluster(engine: str, scheduler: str) -> str:
     """Return the address of the Dask scheduler; "" for the local engine.
 
-    Raises :class:`UsageError` for an unknown engine, an invalid address, or one option without the other.
+    Raises :class:`UsageError` for an unknown engine, an invalid address, or one option without the
+    other.
     """
     if engine not in ("local", "dask"):
         raise UsageError(f"there is no engine {engine!r}: use local or dask")
     if (engine == "dask") != bool(scheduler):
         raise UsageError(
-            "--engine dask and --scheduler go together: give both, such as --engine dask --scheduler "
-            "tcp://10.0.0.1:8786"
+            "--engine dask and --scheduler go together: give both, such as --engine dask "
+            "--scheduler tcp://10.0.0.1:8786"
         )
     if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
-        raise UsageError(f"{scheduler!r} is not the address of a Dask scheduler: write tcp://HOST:PORT")
+        raise UsageError(
+            f"{scheduler!r} is not the address of a Dask scheduler: write tcp://HOST:PORT"
+        )
     return scheduler
 
 
@@ -240,8 +255,8 @@ Perturb = Annotated[
     int,
     typer.Option(
         metavar="N",
-        help="run each arm N more times, each time varying one thing that should not matter; verdicts then "
-        "say which changes overturn them",
+        help="run each arm N more times, each time varying one thing that should not matter; "
+        "verdicts then say which changes overturn them",
     ),
 ]
 Runs = Annotated[

@@ -20,9 +20,9 @@ _VALID_EXIT_CODES = (0, 1)
 def renew(folder: Path, progress: Callable[[str], None]) -> None:
     """Repeat every reference run in ``folder``, and rewrite the files whose runs have changed.
 
-    A change is one of the plan, a result or a value of a measure; ``progress`` gets a line for each run.
-    Raises :class:`LostError` at the end if runs were invalid or lost; their files are kept. All take ten
-    minutes on two cores.
+    A change is one of the plan, a result or a value of a measure; ``progress`` gets a line for each
+    run. Raises :class:`LostError` at the end if runs were invalid or lost; their files are kept.
+    All take ten minutes on two cores.
     """
     lost = []
     for path in sorted(folder.glob("*.json")):
@@ -70,4 +70,6 @@ def _call(module: str, *arguments: str) -> None:
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in _VALID_EXIT_CODES:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        raise LostError(f"{' '.join(arguments)} ended with exit code {done.returncode}: {''.join(last)}")
+        raise LostError(
+            f"{' '.join(arguments)} ended with exit code {done.returncode}: {''.join(last)}"
+        )

@@ -1,4 +1,5 @@
-"""Run several experiments one after another: ``run all``, or settings with several values (a sweep).
+"""Run several experiments one after another: ``run all``, or settings with several values (a
+sweep).
 
 The same command, given again, continues with the runs that are left.
 """
@@ -65,8 +66,8 @@ def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
     """Run every experiment that has the preset of ``request``; return the :func:`worst` exit code.
 
     Without a preset, every experiment runs with its usual one; ``request.experiment`` is not read.
-    All plans, and the folder, are checked before the first one runs. A complete run is found again, an
-    incomplete one is resumed. An error of one experiment does not stop the others. Raises
+    All plans, and the folder, are checked before the first one runs. A complete run is found again,
+    an incomplete one is resumed. An error of one experiment does not stop the others. Raises
     :class:`UsageError` for an option that makes sense with one experiment only.
     """
     _check_unused(
@@ -79,11 +80,14 @@ def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
         }
     )
     requests = [
-        request._replace(experiment=name, preset=preset) for name, preset in _presets(request.preset).items()
+        request._replace(experiment=name, preset=preset)
+        for name, preset in _presets(request.preset).items()
     ]
     presets = f"preset {request.preset}" if request.preset else "their usual presets"
     tasks = [_task(request, out) for request in requests]
-    return worst(result.exit_code for result in _run_tasks(tasks, f"experiments with {presets}", out))
+    return worst(
+        result.exit_code for result in _run_tasks(tasks, f"experiments with {presets}", out)
+    )
 
 
 def sweep(
@@ -99,7 +103,11 @@ def sweep(
     tasks = [_task(request._replace(settings=combination), out) for combination in settings]
     _check_distinct(tasks)
     results = _run_tasks(tasks, "runs with these settings", out)
-    judged = [result.run_directory.path for result in results if result.run_directory and _verdicts(result)]
+    judged = [
+        result.run_directory.path
+        for result in results
+        if result.run_directory and _verdicts(result)
+    ]
     if 1 < len(judged) <= compare.MAX_RUNS:
         out.print("")
         try:
@@ -110,16 +118,16 @@ def sweep(
 
 
 def _check_distinct(tasks: Sequence[Task]) -> None:
-    """Raise :class:`UsageError` for settings that make the same run twice, for example because a sweep of
-    the experiment sets them as well."""
+    """Raise :class:`UsageError` for settings that make the same run twice, for example because a
+    sweep of the experiment sets them as well."""
     by_hash: dict[str, Task] = {}
     for task in tasks:
         same = by_hash.setdefault(task.plan.hash, task)
         if same is not task:
             first, second = (" ".join(twin.request.settings) for twin in (same, task))
             raise UsageError(
-                f"-s {first} and -s {second} make the same run: an arm or a sweep of the experiment sets "
-                "that itself"
+                f"-s {first} and -s {second} make the same run: an arm or a sweep of the "
+                "experiment sets that itself"
             )
 
 
@@ -147,7 +155,8 @@ def _run_tasks(tasks: Sequence[Task], heading: str, out: Console) -> list[Result
 def worst(exit_codes: Iterable[int]) -> int:
     """Return the greatest exit code.
 
-    The order is 5 (lost), 4 (invalid), 3 (this machine cannot), 2 (usage), 1 (a claim does not hold), 0.
+    The order is 5 (lost), 4 (invalid), 3 (this machine cannot), 2 (usage), 1 (a claim does not
+    hold), 0.
     """
     return max(exit_codes)
 
@@ -156,11 +165,14 @@ def _check_unused(options: Mapping[str, object]) -> None:
     """Raise :class:`UsageError` if one of the options was given."""
     given = [option for option, value in options.items() if value]
     if given:
-        raise UsageError(f"{' and '.join(given)} cannot be used with run {ALL}: name one experiment")
+        raise UsageError(
+            f"{' and '.join(given)} cannot be used with run {ALL}: name one experiment"
+        )
 
 
 def _presets(preset: str) -> dict[str, str]:
-    """Return the experiments that have the preset, each with it; if it is empty, all with their usual one.
+    """Return the experiments that have the preset, each with it; if it is empty, all with their
+    usual one.
 
     Raises :class:`UsageError` if none has it.
     """
@@ -173,12 +185,15 @@ def _presets(preset: str) -> dict[str, str]:
     selected = {name: preset for name in names if preset in presets_of[name]}
     if not selected:
         candidates = sorted({candidate for presets in presets_of.values() for candidate in presets})
-        raise UsageError(f"no experiment has a preset {preset!r}: {suggestions.nearest(preset, candidates)}")
+        raise UsageError(
+            f"no experiment has a preset {preset!r}: {suggestions.nearest(preset, candidates)}"
+        )
     return selected
 
 
 def _task(request: Request, out: Console) -> Task:
-    """Make the task for the experiment of ``request``; raise :class:`UsageError` if it cannot be run."""
+    """Make the task for the experiment of ``request``; raise :class:`UsageError` if it cannot be
+    run."""
     plan = request.plan()
     backend_name = session.backend_name(plan, request.backend)
     before = next(
@@ -194,7 +209,9 @@ def _task(request: Request, out: Console) -> Task:
         expected_s = estimate.run(plan, backend).seconds
     if before is None:
         return Task(request, plan, None, None, expected_s)
-    return Task(request, plan, before, before.outcome, expected_s * before.left / len(plan.trials()))
+    return Task(
+        request, plan, before, before.outcome, expected_s * before.left / len(plan.trials())
+    )
 
 
 def _announce(tasks: Sequence[Task], heading: str, out: Console) -> None:
@@ -218,7 +235,9 @@ def _run_task(task: Task, out: Console) -> Result:
     start, message = time.monotonic(), ""
     try:
         if run_directory is not None:
-            code = session.resume(run_directory.path, out, request.scheduler, verbose=request.verbose)
+            code = session.resume(
+                run_directory.path, out, request.scheduler, verbose=request.verbose
+            )
         else:
             backend = session.checked_backend(plan, request, out)
             run_directory = session.create_run(plan, backend, request, out)
@@ -236,7 +255,15 @@ def _run_task(task: Task, out: Console) -> Result:
 def _table(results: Iterable[Result]) -> Table:
     """A row for each run."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("experiment", "preset", "action", "exit code", "time", "verdicts", "run directory"):
+    for heading in (
+        "experiment",
+        "preset",
+        "action",
+        "exit code",
+        "time",
+        "verdicts",
+        "run directory",
+    ):
         table.add_column(heading)
     for result in results:
         task, run_directory = result.task, result.run_directory
@@ -247,13 +274,18 @@ def _table(results: Iterable[Result]) -> Table:
             str(result.exit_code),
             estimate.time_in_words(result.wall_s) if result.wall_s else formatting.NONE,
             Text(_verdicts(result) or formatting.NONE),
-            Text(str(task.request.out / run_directory.path.name) if run_directory else formatting.NONE),
+            Text(
+                str(task.request.out / run_directory.path.name)
+                if run_directory
+                else formatting.NONE
+            ),
         )
     return table
 
 
 def _action(task: Task) -> str:
-    """Return what was done, and whether the verdicts are those of an earlier version of the claims."""
+    """Return what was done, and whether the verdicts are those of an earlier version of the
+    claims."""
     if task.before and task.before.manifest.judged_sha256 != identity.sha256(task.plan.judged):
         return f"{task.how}, judged by older claims"
     return task.how

@@ -33,17 +33,19 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     """Repeat the finished trials of the run at ``path``, and print which files differ.
 
     ``arms`` selects arms, and ``sample`` that many trials at random. Returns 0 if nothing differs,
-    :data:`DIFFERS` if a file does, and 5 if a trial was lost. Raises :class:`UsageError` for a run or
-    an arm that cannot be repeated, or that has no finished trial.
+    :data:`DIFFERS` if a file does, and 5 if a trial was lost. Raises :class:`UsageError` for a run
+    or an arm that cannot be repeated, or that has no finished trial.
     """
     run = directory.existing(path)
     manifest = run.manifest
     if manifest.clock == "real":
-        raise UsageError(f"{run.path}: no two runs on the real clock are alike, so none can be verified")
+        raise UsageError(
+            f"{run.path}: no two runs on the real clock are alike, so none can be verified"
+        )
     if manifest.backend not in session.CONFINED_BACKENDS:
         raise UsageError(
-            f"{run.path}: its manifest names the backend {manifest.backend!r}: a run is only verified in a "
-            "guest or the simulator, where its programs can do no harm"
+            f"{run.path}: its manifest names the backend {manifest.backend!r}: a run is only "
+            "verified in a guest or the simulator, where its programs can do no harm"
         )
     backend = session.backend_of(run, out)
     trials = _selected_trials(run, manifest, arms, sample)
@@ -51,8 +53,8 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     hours = estimate.run(plan, backend, trials).seconds / 3600
     if hours > session.MAX_RUN_S / 3600:
         raise UsageError(
-            f"{run.path}: to repeat {session.count(trials, 'trial')} would take about {hours:.0f} hours: "
-            "choose fewer with --arms or --sample"
+            f"{run.path}: to repeat {session.count(trials, 'trial')} would take about {hours:.0f} "
+            "hours: choose fewer with --arms or --sample"
         )
     out.print(
         f"{formatting.experiment(plan)}, preset {plan.shown.preset}: {len(trials)} of "
@@ -69,12 +71,18 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
         return _compare(run, repetition, trials, out)
 
 
-def _selected_trials(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: int) -> list[Trial]:
+def _selected_trials(
+    run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: int
+) -> list[Trial]:
     plan = manifest.plan
-    arm_names = list(dict.fromkeys(name for arm in plan.run.arms for name in (arm.series, arm.name) if name))
+    arm_names = list(
+        dict.fromkeys(name for arm in plan.run.arms for name in (arm.series, arm.name) if name)
+    )
     for name in arms:
         if name not in arm_names:
-            raise UsageError(f"--arms: the run has no arm {name!r}: {suggestions.nearest(name, arm_names)}")
+            raise UsageError(
+                f"--arms: the run has no arm {name!r}: {suggestions.nearest(name, arm_names)}"
+            )
     done = [
         trial
         for trial in plan.trials()
@@ -82,7 +90,9 @@ def _selected_trials(run: RunDirectory, manifest: Manifest, arms: Sequence[str],
     ]
     if not done:
         of_arms = f" of {', '.join(arms)}" if arms else ""
-        raise UsageError(f"{run.path}: no trial{of_arms} is done: run  {command('resume', run.path)}  first")
+        raise UsageError(
+            f"{run.path}: no trial{of_arms} is done: run  {command('resume', run.path)}  first"
+        )
     if not sample or sample >= len(done):
         return done
     # Whoever made the run must not be able to predict the sample.
@@ -105,19 +115,27 @@ def _create_repetition(folder: Path, manifest: Manifest) -> RunDirectory:
     )
 
 
-def _compare(run: RunDirectory, repetition: RunDirectory, trials: Sequence[Trial], out: Console) -> int:
+def _compare(
+    run: RunDirectory, repetition: RunDirectory, trials: Sequence[Trial], out: Console
+) -> int:
     """Print what differs between the trials of a run and its repetition; return the exit code."""
     if lost := repetition.lost():
         name, message = next(iter(lost.items()))
         out.print(
-            f"not verified: {len(lost)} of {len(trials)} trials did not end, {name}: {message}", markup=False
+            f"not verified: {len(lost)} of {len(trials)} trials did not end, {name}: {message}",
+            markup=False,
         )
         return LostError.exit_code
     files = differing = 0
     for trial in trials:
-        theirs, ours = contents.hashes(run.path, trial.name), contents.hashes(repetition.path, trial.name)
+        theirs, ours = (
+            contents.hashes(run.path, trial.name),
+            contents.hashes(repetition.path, trial.name),
+        )
         files += len(theirs)
-        different = [file for file in sorted({*theirs, *ours}) if theirs.get(file) != ours.get(file)]
+        different = [
+            file for file in sorted({*theirs, *ours}) if theirs.get(file) != ours.get(file)
+        ]
         if different:
             differing += 1
             # The output of programs explains more than the network read back, or the console.
@@ -125,13 +143,16 @@ def _compare(run: RunDirectory, repetition: RunDirectory, trials: Sequence[Trial
             text = difference(run.path / first, repetition.path / first)
             count = len({*theirs, *ours})
             out.print(
-                f"{trial.name} differs in {len(different)} of {count} files, first in {first}: {text}",
+                f"{trial.name} differs in {len(different)} of {count} files, first in {first}: "
+                f"{text}",
                 markup=False,
             )
     images = [either.manifest.machine.get("image", "") for either in (run, repetition)]
     if images[0] != images[1]:
         names = [image[:12] or "none" for image in images]
-        out.print(f"the run was made with image {names[0]}, and this machine has {names[1]}", markup=False)
+        out.print(
+            f"the run was made with image {names[0]}, and this machine has {names[1]}", markup=False
+        )
     if differing:
         out.print(f"not the same: {differing} of {len(trials)} trials differ", markup=False)
         return DIFFERS
@@ -164,7 +185,10 @@ def _shared_bytes(first: Path, second: Path) -> int:
     shared = 0
     with first.open("rb") as first_file, second.open("rb") as second_file:
         while True:
-            first_block, second_block = first_file.read(_BLOCK_BYTES), second_file.read(_BLOCK_BYTES)
+            first_block, second_block = (
+                first_file.read(_BLOCK_BYTES),
+                second_file.read(_BLOCK_BYTES),
+            )
             if first_block != second_block or not first_block:
                 pairs = enumerate(zip(first_block, second_block, strict=False))
                 length = min(len(first_block), len(second_block))

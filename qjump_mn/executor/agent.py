@@ -115,7 +115,9 @@ def _seed(seed: bytes) -> None:
     """
     entropy = hashlib.sha512(b"qjump-mn " + seed).digest()
     with open("/dev/urandom", "wb", buffering=0) as pool:
-        fcntl.ioctl(pool, _RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
+        fcntl.ioctl(
+            pool, _RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy
+        )
         fcntl.ioctl(pool, _RNDRESEEDCRNG)
     random.seed(entropy)
 

@@ -47,7 +47,9 @@ def build(step: Topology, shell: Shell, later: Callable[..., Any]) -> None:
 
     Raises MachineError if a name is taken or a command fails.
     """
-    ports = [end.device for cable in step.cables for end in cable.ends if end.node not in step.hosts]
+    ports = [
+        end.device for cable in step.cables for end in cable.ends if end.node not in step.hosts
+    ]
     _check_names(step, ports)
 
     def undo(argv: list[str], stdin: str = "") -> None:
@@ -60,7 +62,9 @@ def build(step: Topology, shell: Shell, later: Callable[..., Any]) -> None:
 
     setLogLevel("error")  # it would warn that nodes without a shell set no interface up
     Mininet.inited = True  # else it sets limits and never restores them; a step of ours does both
-    net = Mininet(topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False)
+    net = Mininet(
+        topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False
+    )
     for name in step.hosts:
         shell.make_namespace(name)
         undo(["ip", "netns", "delete", name])

@@ -81,7 +81,9 @@ class Program:
         """Return the last lines of standard error and output, joined into one."""
         texts = [path.read_text(errors="replace").strip() for path in self.files if path.exists()]
         joined = " | ".join(
-            " / ".join(" ".join(line.split()) for line in text.splitlines()[-3:]) for text in texts if text
+            " / ".join(" ".join(line.split()) for line in text.splitlines()[-3:])
+            for text in texts
+            if text
         )
         return joined[-400:] or "it printed nothing"
 
@@ -113,7 +115,9 @@ class Programs(ExitStack):
         program = self._programs[step.program] if step.program else None
         end_s, nap_s = time.monotonic() + step.deadline_s, FIRST_NAP_S
         folder = self._raw if self._raw.is_dir() else None
-        while self._shell.run(step.node, step.argv, folder=folder, deadline_s=step.deadline_s).returncode:
+        while self._shell.run(
+            step.node, step.argv, folder=folder, deadline_s=step.deadline_s
+        ).returncode:
             if program is not None and (status := program.process.poll()) is not None:
                 raise LostError(program.sentence(status, " before it was ready"))
             if time.monotonic() > end_s:
@@ -132,7 +136,9 @@ class Programs(ExitStack):
             program.finish(step.deadline_s, terminate=isinstance(step, Stop))
         except LostError:
             time.sleep(SETTLE_S)
-            failed = [other for other in self._programs.values() if other is not program and other.failure]
+            failed = [
+                other for other in self._programs.values() if other is not program and other.failure
+            ]
             cause = min([program, *failed], key=_rank)
             if cause is program:
                 raise

@@ -98,7 +98,9 @@ class Shell:
             output, errors = out.read(), err.read()
             return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
-    def start(self, node: str, argv: Sequence[str], *, stdout: Path, stderr: Path, folder: Path) -> Process:
+    def start(
+        self, node: str, argv: Sequence[str], *, stdout: Path, stderr: Path, folder: Path
+    ) -> Process:
         """Start a program in ``folder``, with two files for its output and an empty input."""
         with stdout.open("wb") as out, stderr.open("wb") as errors:
             return Process(

@@ -68,7 +68,9 @@ class Settings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag=
     restored: bool = False
 
 
-class ReadSettings(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="read_settings"):
+class ReadSettings(
+    Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="read_settings"
+):
     """Save a node's kernel settings in the file ``output``, as sysctl prints them."""
 
     keys: tuple[str, ...]

@@ -130,7 +130,9 @@ class Block:
                 except OSError as error:
                     if step.restored or not isinstance(error, FileNotFoundError):
                         location = step.node or "this machine"
-                        raise MachineError(f"{key} = {value} was refused on {location}: {error}") from None
+                        raise MachineError(
+                            f"{key} = {value} was refused on {location}: {error}"
+                        ) from None
                 else:
                     if step.restored:
                         restore = steps.Settings(node=step.node, values={key: before})
@@ -223,9 +225,13 @@ class Block:
         try:
             done = self._shell.run(node, argv, stdin=stdin, deadline_s=deadline_s)
         except subprocess.TimeoutExpired:
-            raise LostError(f"{command} did not end within {deadline_s:.0f} s on {location}") from None
+            raise LostError(
+                f"{command} did not end within {deadline_s:.0f} s on {location}"
+            ) from None
         except FileNotFoundError as error:
-            raise MachineError(refusal or f"{error.filename} is not installed on {location}") from None
+            raise MachineError(
+                refusal or f"{error.filename} is not installed on {location}"
+            ) from None
         if done.returncode:
             output = " ".join((done.stderr.strip() or done.stdout.strip())[:400].split())
             raise MachineError(f"{refusal or f'{command} failed on {location}'}: {output}")
@@ -244,7 +250,9 @@ class Block:
     def _undo(self, step: steps.Run, stdin: str) -> None:
         # A step that failed cannot be undone; the undo of the other steps must go on.
         with contextlib.suppress(FileNotFoundError, subprocess.TimeoutExpired):
-            self._shell.run(step.node, step.argv, stdin=step.stdin or stdin, deadline_s=step.deadline_s)
+            self._shell.run(
+                step.node, step.argv, stdin=step.stdin or stdin, deadline_s=step.deadline_s
+            )
 
 
 def bring_up(args: dict[str, Any]) -> Network:

@@ -30,7 +30,17 @@ from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Tick, encode
 from qjump_mn.guest.result import Trailer, unpack
 from qjump_mn.process import temp_dirs
 
-__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Stop", "check_processor", "prepare", "run"]
+__all__ = [
+    "Image",
+    "Job",
+    "Progress",
+    "Result",
+    "Setup",
+    "Stop",
+    "check_processor",
+    "prepare",
+    "run",
+]
 
 _MARK, _TICK = "qjump-mn: ", "qjump-mn-clock: "  # the executor's and the agent's constants
 _TICKS = re.compile(b"^%b.*\n" % _TICK.encode(), re.MULTILINE)
@@ -113,7 +123,11 @@ def _boot(boot: Callable[[Path], Outcome], out: Path) -> tuple[Outcome, Trailer]
             if trailer := unpack(outcome.out, out):
                 return outcome, trailer
             text = log.read_text(errors="replace")
-            problem = "overran its deadline in virtual time" if _OVERRAN in text else "ended without a result"
+            problem = (
+                "overran its deadline in virtual time"
+                if _OVERRAN in text
+                else "ended without a result"
+            )
             raise instance.lost(f"the guest {problem}", text)
         finally:
             if log.exists():

@@ -108,13 +108,17 @@ def _waiting_line(holders: Mapping[int, float], ahead: Iterable[int]) -> str:
     """Return a line such as "waits for a core: pid 12 since 18:02, 34 since 18:05; 2 ahead"."""
     times = {pid: time.strftime("%H:%M", time.localtime(at)) for pid, at in holders.items()}
     others = len(set(ahead).difference(thread.native_id for thread in threading.enumerate()))
-    parts = [f"pid {', '.join(f'{pid} since {at}' for pid, at in times.items())}"] if holders else []
+    parts = (
+        [f"pid {', '.join(f'{pid} since {at}' for pid, at in times.items())}"] if holders else []
+    )
     parts += [f"{others} ahead"] if others else []
     return ": ".join([WAITS, "; ".join(parts)] if parts else [WAITS])
 
 
 def _busy_sentence(holders: Collection[int]) -> str:
-    pids = f" (pid{'s' if len(holders) > 1 else ''} {', '.join(map(str, holders))})" if holders else ""
+    pids = (
+        f" (pid{'s' if len(holders) > 1 else ''} {', '.join(map(str, holders))})" if holders else ""
+    )
     return f"all cores are taken{pids}"
 
 

@@ -107,7 +107,9 @@ def _outer_machine(folder: Path | None, progress: Progress) -> Path | None:
 def _release(kernel: Path) -> str:
     """Return the kernel's version, such as 7.3.4, as it prints it."""
     try:
-        done = subprocess.run([kernel, "--version"], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(
+            [kernel, "--version"], capture_output=True, text=True, check=True, timeout=60
+        )
     except (OSError, subprocess.SubprocessError) as error:
         cache.check(kernel)
         raise MachineError(f"Linux as a program does not run here: {error}") from error

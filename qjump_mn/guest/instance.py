@@ -83,7 +83,9 @@ class Stop:
                 process.kill()
 
     @contextlib.contextmanager
-    def running(self, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
+    def running(
+        self, start: Callable[[], subprocess.Popen[bytes]]
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """Start a process, and kill it and its whole process group at the end of the block."""
         with self._lock:
             if self.event.is_set():
@@ -186,7 +188,8 @@ def start(
     environment: Mapping[str, str],
     descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program that dies with this process (process/die_with_parent.py), in a session of its own.
+    """Start a program that dies with this process (process/die_with_parent.py), in a session of its
+    own.
 
     It is pinned to ``core``, holds only ``descriptors`` besides the standard ones, has an empty
     standard input, and prints to ``output``.

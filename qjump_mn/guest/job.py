@@ -110,7 +110,9 @@ def encode_job(job: Job) -> bytes:
     if (job.entry is None) == (job.script is None):
         raise UsageError("a guest job needs either an entry or a script, and not both")
     if not job.virtual_deadline_s > 0:
-        raise UsageError(f"a guest job needs a virtual deadline above 0 s (got {job.virtual_deadline_s} s)")
+        raise UsageError(
+            f"a guest job needs a virtual deadline above 0 s (got {job.virtual_deadline_s} s)"
+        )
     return _encode(msgspec.to_builtins(job))
 
 

@@ -89,10 +89,14 @@ def run(
         _, used = instance.follow(begin, log, wall_deadline_s * SLOWER, line, stop)
     status = status_file.read_text().strip()
     if not status:
-        texts = (path.read_text(errors="replace") for path in (log, folder / "console", folder / "qemu"))
+        texts = (
+            path.read_text(errors="replace") for path in (log, folder / "console", folder / "qemu")
+        )
         raise instance.lost("the machine around the guest ended before the guest", "\n".join(texts))
     if status != "0":
-        raise instance.lost(f"the guest ended with status {status}", log.read_text(errors="replace"))
+        raise instance.lost(
+            f"the guest ended with status {status}", log.read_text(errors="replace")
+        )
     return Outcome(out, log, used)
 
 
@@ -110,7 +114,16 @@ def _argv(program: str, kernel: Path, folder: Path, memory_mb: int) -> list[str]
     port for each file that it writes.
     """
     ports: Mapping[int, str] = {OUTPUT: "out", LOG: "log", STATUS: "status"}
-    argv = [program, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc"]
+    argv = [
+        program,
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+        "-machine",
+        "pc",
+    ]
     argv += ["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", f"{memory_mb}M"]
     argv += ["-kernel", str(kernel), "-initrd", str(folder / "initrd"), "-append", _COMMAND_LINE]
     argv += ["-serial", f"file:{folder / 'console'}"]

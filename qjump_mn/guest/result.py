@@ -37,12 +37,16 @@ def unpack(stream: Path, out: Path) -> Trailer | None:
         return None
     payload = data[:-_TRAILER_BYTES]
     if len(payload) != trailer.bytes or hashlib.sha256(payload).hexdigest() != trailer.sha256:
-        raise LostError(f"the guest's result is damaged: got {len(payload)} of {trailer.bytes} bytes")
+        raise LostError(
+            f"the guest's result is damaged: got {len(payload)} of {trailer.bytes} bytes"
+        )
     with tarfile.open(fileobj=io.BytesIO(payload)) as archive:
         for member in archive:
             name = PurePosixPath(member.name)
             if name.is_absolute() or ".." in name.parts:
-                raise LostError(f"the guest's result holds a file outside its folder: {member.name}")
+                raise LostError(
+                    f"the guest's result holds a file outside its folder: {member.name}"
+                )
             path = out / name
             if member.isdir():
                 path.mkdir(parents=True, exist_ok=True)

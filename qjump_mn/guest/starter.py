@@ -95,7 +95,8 @@ def main(descriptors: list[int], argv: list[str]) -> None:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        # A change of user clears the parent-death signal (process/die_with_parent.py): set it again.
+        # A change of user clears the parent-death signal (process/die_with_parent.py): set it
+        # again.
         _checked(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
         if os.getppid() != parent:
             os._exit(1)
@@ -123,7 +124,10 @@ def _restrict_files(kernel: int) -> None:
         return
     rights = (1 << _FILES.get(version, 16)) - 1
     ruleset = struct.pack(
-        "=QQQ", rights, _TCP if version >= _NET_SINCE else 0, _SCOPES if version >= _SCOPES_SINCE else 0
+        "=QQQ",
+        rights,
+        _TCP if version >= _NET_SINCE else 0,
+        _SCOPES if version >= _SCOPES_SINCE else 0,
     )
     size = 24 if version >= _SCOPES_SINCE else 16 if version >= _NET_SINCE else 8
     handle = _checked(_LIBC.syscall(_CREATE_RULESET, ruleset, size, 0), "landlock_create_ruleset")
@@ -143,7 +147,9 @@ def _filter_system_calls() -> None:
     numbers = [number for calls in _CALLS.values() for number in calls.values()]
     program = [(_LOAD, 0, 0, _ARCHITECTURE), (_IF_EQUAL, 1, 0, _X86_64), (_RETURN, 0, 0, _KILL)]
     program.append((_LOAD, 0, 0, _NUMBER))
-    program += [(_IF_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]
+    program += [
+        (_IF_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)
+    ]
     program += [(_RETURN, 0, 0, _REFUSE), (_RETURN, 0, 0, _ALLOW)]
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     code = ctypes.create_string_buffer(packed)

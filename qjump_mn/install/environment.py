@@ -44,15 +44,18 @@ def ensure(module: str = "qjump_mn.run") -> None:
     """
     if sys.version_info < OLDEST:
         _end(
-            f"this is Python {sys.version.split()[0]}, qjump-mn needs 3.11 or newer: call that one, or "
-            "qjump-mn"
+            f"this is Python {sys.version.split()[0]}, qjump-mn needs 3.11 or newer: call that "
+            "one, or qjump-mn"
         )
     _give_up_pycache()
     entered = os.environ.pop(_ENTERED, None)
     if not LOCK.is_file():  # a package that pip installed, with what it needs
         missing = _missing_packages()
         if missing:
-            _end(f"{sys.executable} has no {', '.join(missing)}: install qjump-mn with its dependencies")
+            _end(
+                f"{sys.executable} has no {', '.join(missing)}: install qjump-mn with its "
+                "dependencies"
+            )
         return
     environment = find()
     if environment is None:
@@ -114,13 +117,16 @@ def _is_raised_in(folder: Path, error: BaseException) -> bool:
 
 
 def find() -> Path | None:
-    """Return the environment for this checkout's lock: this Python's, else one of another Python."""
+    """Return the environment for this checkout's lock: this Python's, else one of another
+    Python."""
     from qjump_mn import cache
 
     minors = [sys.version_info[1], *range(OLDEST[1], _NEWEST_MINOR)]
     for minor in minors:
         environment = cache.find("environment", _key(minor))
-        if environment and os.access(_python(environment), os.X_OK):  # false when its Python was uninstalled
+        if environment and os.access(
+            _python(environment), os.X_OK
+        ):  # false when its Python was uninstalled
             return environment
     return None
 
@@ -157,7 +163,9 @@ def link(launcher: Path = LAUNCHER) -> None:
     text = _launcher_text()
     if launcher.is_symlink() or launcher.exists():
         before = (
-            launcher.read_text(errors="replace") if launcher.is_file() and not launcher.is_symlink() else ""
+            launcher.read_text(errors="replace")
+            if launcher.is_file() and not launcher.is_symlink()
+            else ""
         )
         if before == text:
             return
@@ -225,7 +233,9 @@ def main(arguments: list[str]) -> NoReturn:
     if arguments[:1] == ["test"]:
         os.chdir(CHECKOUT)
         workers = {"PYTEST_XDIST_AUTO_NUMWORKERS": str(len(os.sched_getaffinity(0)))}
-        _enter(environment, ["-m", "pytest", *WORKERS, *arguments[1:]], {**workers, **_test_caches()})
+        _enter(
+            environment, ["-m", "pytest", *WORKERS, *arguments[1:]], {**workers, **_test_caches()}
+        )
     if not arguments and os.environ.get(_BUILDS):
         _build_machine(environment)
     _enter(environment, ["-m", "qjump_mn.run", *(arguments or ["doctor"])], {})
@@ -312,13 +322,16 @@ def _command(
 
 
 def _give_up_pycache() -> None:
-    # This module itself was compiled before anything could be said against it; what comes next is not.
+    # This module itself was compiled before anything could be said against it; what comes next is
+    # not.
     status = CHECKOUT.stat()
     if os.geteuid() == 0 and status.st_uid != 0:
         sys.dont_write_bytecode = True
         for folder in Path(__file__).resolve().parents[:2]:
             with contextlib.suppress(OSError):
-                os.chown(folder / "__pycache__", status.st_uid, status.st_gid, follow_symlinks=False)
+                os.chown(
+                    folder / "__pycache__", status.st_uid, status.st_gid, follow_symlinks=False
+                )
 
 
 def _test_caches() -> dict[str, str]:
@@ -328,9 +341,15 @@ def _test_caches() -> dict[str, str]:
     if os.geteuid() != 0:
         return {}
     folder = cache.roots()[0] / "tests"
-    names = {"MYPY_CACHE_DIR": "mypy", "RUFF_CACHE_DIR": "ruff", "HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis"}
+    names = {
+        "MYPY_CACHE_DIR": "mypy",
+        "RUFF_CACHE_DIR": "ruff",
+        "HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis",
+    }
     variables = {name: str(folder / below) for name, below in names.items()}
-    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={shlex.quote(str(folder / 'pytest'))}"
+    options = (
+        f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={shlex.quote(str(folder / 'pytest'))}"
+    )
     return {**variables, "PYTEST_ADDOPTS": options.strip()}
 
 

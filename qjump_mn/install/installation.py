@@ -23,8 +23,15 @@ from qjump_mn.errors import MachineError
 WHEELS = "qjump-mn-wheels"
 """The name of a folder with wheels."""
 
-# Wheels only: a clean machine has no compiler, and a build would run code that the hashes do not cover.
-LOCKED = ("--no-deps", "--only-binary=:all:", "--require-hashes", "--progress-bar=off", "--requirement")
+# Wheels only: a clean machine has no compiler, and a build would run code that the hashes do not
+# cover.
+LOCKED = (
+    "--no-deps",
+    "--only-binary=:all:",
+    "--require-hashes",
+    "--progress-bar=off",
+    "--requirement",
+)
 QUIET = ("--no-input", "--disable-pip-version-check")
 
 
@@ -41,9 +48,12 @@ def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], Non
     wheels = next((place for place in places if place.is_dir()), None)
     if wheels:
         progress(f"takes the wheels from {wheels}")
-    with log.open("w", encoding="utf-8") as output, folder.with_name(f"{key}.writers").open("ab") as writers:
-        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being swept: so
-        # it holds this lock.
+    with (
+        log.open("w", encoding="utf-8") as output,
+        folder.with_name(f"{key}.writers").open("ab") as writers,
+    ):
+        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being
+        # swept: so it holds this lock.
         fcntl.flock(writers, fcntl.LOCK_EX)
         for left in folder.parent.glob(f"{key}.tmp-*"):
             if left != folder:
@@ -53,8 +63,8 @@ def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], Non
                 output.flush()
                 raise MachineError(_sentence(log))
     shutil.rmtree(downloads)
-    # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff
-    # is no script.
+    # Their first lines name the folder that the environment is built in; `python -m` needs none of
+    # them. ruff is no script.
     for script in (folder / "bin").iterdir():
         if not script.name.startswith("python") and script.name != "ruff":
             script.unlink()
@@ -69,9 +79,15 @@ def _commands(folder: Path, lock: Path, wheels: Path | None) -> Iterator[list[st
     with_ensurepip = not packed and find_spec("ensurepip") is not None
     yield [base, "-I", "-m", "venv", *([] if with_ensurepip else ["--without-pip"]), str(folder)]
     if packed:
-        pip = [python, "-I", str(packed / "pip")]  # a folder is a program to Python, also while it is packed
+        pip = [
+            python,
+            "-I",
+            str(packed / "pip"),
+        ]  # a folder is a program to Python, also while it is packed
     else:
-        pip = [python, "-I", "-m", "pip"] if with_ensurepip else [*_pip_of(base), "--python", python]
+        pip = (
+            [python, "-I", "-m", "pip"] if with_ensurepip else [*_pip_of(base), "--python", python]
+        )
     # As an address, for pip splits a path at its spaces.
     options = ["--no-index", f"--find-links={wheels.resolve().as_uri()}"] if wheels else []
     yield [*pip, *QUIET, "install", *options, *LOCKED, str(lock)]
@@ -89,10 +105,12 @@ def _pip_among(wheels: Path, lock: Path) -> Path | None:
 def _pip_of(base: str) -> list[str]:
     """Return the pip that is installed for this Python."""
     argv = [base, "-I", "-m", "pip"]
-    if subprocess.run([*argv, "--version"], stdin=subprocess.DEVNULL, capture_output=True).returncode:
+    if subprocess.run(
+        [*argv, "--version"], stdin=subprocess.DEVNULL, capture_output=True
+    ).returncode:
         raise MachineError(
-            f"{base} has neither ensurepip nor pip: install Debian's python3-venv, or put the wheels of the "
-            f"lock into a folder {WHEELS} beside the checkout (docs/machine.md)"
+            f"{base} has neither ensurepip nor pip: install Debian's python3-venv, or put the "
+            f"wheels of the lock into a folder {WHEELS} beside the checkout (docs/machine.md)"
         )
     return argv
 
@@ -130,5 +148,8 @@ def _show(line: str) -> None:
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns - 4
         print(
-            f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K", end="", file=sys.stderr, flush=True
+            f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K",
+            end="",
+            file=sys.stderr,
+            flush=True,
         )

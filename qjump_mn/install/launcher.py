@@ -29,7 +29,9 @@ docstrings and assertions; bootstrap unsets the same."""
 def checkout_of(folder: str) -> str:
     """Return the checkout that contains ``folder``; "" if there is none."""
     while True:
-        if all(os.path.isfile(os.path.join(folder, name)) for name in ("bootstrap", "qjump_mn/run.py")):
+        if all(
+            os.path.isfile(os.path.join(folder, name)) for name in ("bootstrap", "qjump_mn/run.py")
+        ):
             return folder
         if folder == os.path.dirname(folder):
             return ""
@@ -43,7 +45,8 @@ def trusted_users() -> set[int]:
 
 
 def distrust(checkout: str) -> str:
-    """Return which file lets another user change what the checkout runs, and why; "" if none does."""
+    """Return which file lets another user change what the checkout runs, and why; "" if none
+    does."""
     checkout = os.path.realpath(checkout)
     names = ("bootstrap", "requirements.lock", *CODE)
     paths = [checkout, *(os.path.join(checkout, name) for name in names)]
@@ -126,7 +129,10 @@ def launch(installed_from: str, python: str) -> NoReturn:
         here = ""
     checkout = here or installed_from
     if ":" in checkout:
-        _end(f"{checkout} has a colon in its path, which separates folders in PYTHONPATH: move the checkout")
+        _end(
+            f"{checkout} has a colon in its path, which separates folders in PYTHONPATH: move the "
+            "checkout"
+        )
     if not os.path.isfile(os.path.join(checkout, "qjump_mn/run.py")):
         _end(f"{checkout} is gone: run the bootstrap of another checkout")
     # An ordinary user may use the checkout that root has installed, whoever it belongs to.
@@ -134,7 +140,9 @@ def launch(installed_from: str, python: str) -> NoReturn:
         reason = distrust(checkout)
         if reason:
             who = "as root, " if os.geteuid() == 0 else ""
-            _end(f"{who}the checkout {checkout} is not run: {reason}; chown it, or chmod go-w, first")
+            _end(
+                f"{who}the checkout {checkout} is not run: {reason}; chown it, or chmod go-w, first"
+            )
     if not os.access(python, os.X_OK):
         _end(f"{python} is gone: run  {shlex.quote(os.path.join(checkout, 'bootstrap'))}")
     for name in BREAKS_PYTHON:

@@ -93,8 +93,16 @@ class LinkModel:
     def check(self, where: str, link: Link) -> None:
         """Raise :class:`UsageError`, beginning with ``where``, for what this model cannot do."""
         unsupported = (
-            (not link.orphan and not self.releases_early, "orphan = false is", "releases no packet early"),
-            (link.xoff_bytes and not self.has_pause, f"xoff = {link.xoff_bytes}B is", "has no flow control"),
+            (
+                not link.orphan and not self.releases_early,
+                "orphan = false is",
+                "releases no packet early",
+            ),
+            (
+                link.xoff_bytes and not self.has_pause,
+                f"xoff = {link.xoff_bytes}B is",
+                "has no flow control",
+            ),
             (link.tolerance_ppb and not self.exact, "link.tolerance is", "has no exact rate"),
             (
                 (link.host_ns or link.host_jitter) and not self.has_hosts,
@@ -104,7 +112,9 @@ class LinkModel:
         )
         for applies, setting, reason in unsupported:
             if applies:
-                raise UsageError(f"{where}: {setting} for links of model wire: {self.name} {reason}")
+                raise UsageError(
+                    f"{where}: {setting} for links of model wire: {self.name} {reason}"
+                )
 
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         """Return what makes ``device`` an end of ``link``; ``seed`` is for random draws there."""

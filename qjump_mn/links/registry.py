@@ -35,7 +35,9 @@ def of(name: str, where: str = "link.model") -> LinkModel:
         model_class: type[LinkModel] = getattr(module, OURS[name])
         return model_class()
     if name not in names():
-        raise UsageError(f"{where}: there is no link model {name!r}: {suggestions.nearest(name, names())}")
+        raise UsageError(
+            f"{where}: there is no link model {name!r}: {suggestions.nearest(name, names())}"
+        )
     model = extensions.load(GROUP, name)()
     if not isinstance(model, LinkModel) or model.name != name:
         raise UsageError(

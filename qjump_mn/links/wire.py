@@ -38,7 +38,9 @@ class Wire(LinkModel):
 
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         jitter = f" jitter {_jitter(link)} seed {seed}" if on_switch and link.host_jitter else ""
-        pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
+        pause = (
+            f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
+        )
         if pause and link.pfc:
             pause += f" pfc {','.join(map(str, theory.LEVELS))}"
         delay_ns = link.delay_ns + link.host_ns
@@ -63,7 +65,8 @@ class Wire(LinkModel):
             planned["pfc"] = list(theory.LEVELS) if link.pfc else None
         if on_switch and link.host_jitter:
             planned["jitter"] = [
-                {"share": round(percent * _FULL_SHARE / 100), "ns": ns} for percent, ns in link.host_jitter
+                {"share": round(percent * _FULL_SHARE / 100), "ns": ns}
+                for percent, ns in link.host_jitter
             ]
         return [
             f"its wire's {key} is {options.get(key)}, not {value}"
@@ -86,7 +89,9 @@ class Wire(LinkModel):
             # CAKE counts by tin.
             counting = [part for qdisc in qdiscs for part in (qdisc, *qdisc.get("tins", ()))]
             marks = sum(part.get(counter, 0) for part in counting for counter in MARKS)
-            frames, size = (sum(level[key] for level in root["levels"]) for key in ("packets", "bytes"))
+            frames, size = (
+                sum(level[key] for level in root["levels"]) for key in ("packets", "bytes")
+            )
             return {None: Count(frames, size, root["drops"], marks, None)}
         # The wire never sees the packets that a limiter drops.
         dropped = {level["level"]: level["drops"] for level in limiter["levels"]} if limiter else {}

@@ -28,8 +28,8 @@ def _by_name(where: str, values: Sequence[float | str], names: list[str]) -> lis
         if "," in name or re.fullmatch(NUMBER, name):
             reason = "has a comma" if "," in name else "is a number and others are not"
             raise UsageError(
-                f"{where}.points: the name {name!r} {reason}: use words without a comma, or numbers with "
-                "one unit for all"
+                f"{where}.points: the name {name!r} {reason}: use words without a comma, or "
+                "numbers with one unit for all"
             )
     _require_known(where, values, names)
     if not values or len(set(values)) < len(values):
@@ -46,7 +46,8 @@ def _require_known(where: str, values: Sequence[float | str], names: list[str]) 
 
 
 def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
-    """Return the values without their unit. If there are ``names``, the values must be among them."""
+    """Return the values without their unit. If there are ``names``, the values must be among
+    them."""
     _require_known(where, values, names)
     if not values:
         raise UsageError(f"{where}: the sweep has no values: give at least one")
@@ -54,7 +55,8 @@ def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> lis
     if not all(matches) or len({match[2] for match in matches if match}) > 1:
         raise UsageError(
             f"{where}: values must be numbers with one unit, such as '7ms', '8ms' (got "
-            f"{', '.join(map(repr, values))}); to use words, give the sweep a table points.WORD for each"
+            f"{', '.join(map(repr, values))}); to use words, give the sweep a table points.WORD "
+            "for each"
         )
     numbers = [float(match[1]) for match in matches if match]
     if len(set(numbers)) < len(numbers):

@@ -13,5 +13,9 @@ def over(change: msgspec.Struct, base: Base) -> Base:
     """Return ``base`` with each field of ``change`` that is not None; ``base`` must have these
     fields.
     """
-    given = {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not None}
+    given = {
+        name: value
+        for name in change.__struct_fields__
+        if (value := getattr(change, name)) is not None
+    }
     return msgspec.structs.replace(base, **given)

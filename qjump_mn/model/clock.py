@@ -27,7 +27,9 @@ class Clock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """Raise :class:`UsageError` that begins with ``where`` for a time out of range."""
         for name, value in (("syscall", self.syscall), ("wakeup", self.wakeup)):
             if value > MAX_TIME:
-                raise UsageError(f"{where}: clock.{name} = {value} is out of range: use at most {MAX_TIME}")
+                raise UsageError(
+                    f"{where}: clock.{name} = {value} is out of range: use at most {MAX_TIME}"
+                )
 
     def plan(self) -> ClockPlan | None:
         """Return the times in ns, or None if both are 0."""

@@ -1,4 +1,5 @@
-"""Compute the constants of an experiment: numbers known before it runs, which claims use by name."""
+"""Compute the constants of an experiment: numbers known before it runs, which claims use by
+name."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def entries(arms: Iterable[ArmPlan]) -> set[str]:
     }
 
 
-def constants(network: Network, arms: tuple[ArmPlan, ...], shown: str, backend: str) -> dict[str, float]:
+def constants(
+    network: Network, arms: tuple[ArmPlan, ...], shown: str, backend: str
+) -> dict[str, float]:
     """Return each constant by the name that claims use, for the experiment's own topology.
 
     Names such as ``busy_ports``, without a workload before them, are those of the workload

@@ -33,13 +33,16 @@ def _leaves(first: Any, second: Any, path: str = "") -> Iterator[Difference]:
     first, second = _by_name(first), _by_name(second)
     if isinstance(first, dict) and isinstance(second, dict):
         for key in dict.fromkeys([*first, *second]):
-            yield from _leaves(first.get(key), second.get(key), f"{path}.{key}" if path else str(key))
+            yield from _leaves(
+                first.get(key), second.get(key), f"{path}.{key}" if path else str(key)
+            )
     elif first != second:
         yield Difference(path, _shown(first), _shown(second))
 
 
 def _by_name(value: Any) -> Any:
-    """Turn a list of tables with names into a table, because their order and number matter little."""
+    """Turn a list of tables with names into a table, because their order and number matter
+    little."""
     if (
         isinstance(value, list | tuple)
         and value

@@ -44,7 +44,10 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_SIGNS: dict[type[ast.unaryop], Callable[[float], float]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
+_SIGNS: dict[type[ast.unaryop], Callable[[float], float]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "abs": abs,
     "min": min,
@@ -93,7 +96,8 @@ _Node = _Number | _Name | _Operation
 
 
 class Expression:
-    """A parsed expression. ``names`` are all its names except functions, in the order of the text."""
+    """A parsed expression. ``names`` are all its names except functions, in the order of the
+    text."""
 
     def __init__(self, source: _Source, root: _Node) -> None:
         self._source, self._root = source, root
@@ -174,7 +178,9 @@ class _Source:
     def __init__(self, text: str, where: str) -> None:
         self._where = where
         # Line ends separate words like spaces, so that a file may break a long expression anywhere.
-        self._text = "".join(" " if character in "\t\r\n" else character for character in text).rstrip(" ")
+        self._text = "".join(
+            " " if character in "\t\r\n" else character for character in text
+        ).rstrip(" ")
 
     def tree(self) -> ast.expr:
         """Return Python's syntax tree, in which any kind of node may still occur."""
@@ -195,18 +201,22 @@ class _Source:
             message = str(error.msg).partition(". ")[0]
             # Python gives no offset if the end is missing.
             index = error.offset - 1 + self._indent if error.offset else len(text)
-            raise self._at(index, f"{_short(text)} is not an expression ({message}): {ALLOWED}") from None
+            raise self._at(
+                index, f"{_short(text)} is not an expression ({message}): {ALLOWED}"
+            ) from None
         except (ValueError, RecursionError, MemoryError):
             raise self._at(
                 0,
-                f"{_short(text)} cannot be read: it is nested too deeply, or has too long a number; "
-                "write it shorter",
+                f"{_short(text)} cannot be read: it is nested too deeply, or has too long a "
+                "number; write it shorter",
             ) from None
 
     def node(self, node: ast.expr, depth: int) -> _Node:
         """Translate ``node`` and everything below it into nodes of this language."""
         if depth > MAX_DEPTH:
-            raise self.refusal(node, f"is nested too deeply: use at most {MAX_DEPTH} nested operations")
+            raise self.refusal(
+                node, f"is nested too deeply: use at most {MAX_DEPTH} nested operations"
+            )
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return _Number(node, self._finite(node, value))
@@ -217,9 +227,13 @@ class _Source:
                     node, _ARITHMETIC[type(op)], "number", "number", (node.left, node.right), depth
                 )
             case ast.UnaryOp(op=op) if type(op) in _SIGNS:
-                return self._operation(node, _SIGNS[type(op)], "number", "number", (node.operand,), depth)
+                return self._operation(
+                    node, _SIGNS[type(op)], "number", "number", (node.operand,), depth
+                )
             case ast.UnaryOp(op=ast.Not()):
-                return self._operation(node, operator.not_, "truth", "truth", (node.operand,), depth)
+                return self._operation(
+                    node, operator.not_, "truth", "truth", (node.operand,), depth
+                )
             case ast.BoolOp(op=op):
                 joined = all if isinstance(op, ast.And) else any
                 return self._operation(
@@ -258,7 +272,11 @@ class _Source:
         depth: int,
     ) -> _Operation:
         return _Operation(
-            place, function, takes, gives, tuple(self.node(operand, depth + 1) for operand in operands)
+            place,
+            function,
+            takes,
+            gives,
+            tuple(self.node(operand, depth + 1) for operand in operands),
         )
 
     def _finite(self, node: ast.expr, value: int | float) -> float:
@@ -274,7 +292,9 @@ class _Source:
         match node:
             case ast.Name(id=name):
                 return (name,)
-            case ast.Attribute(value=owner, attr=name) if isinstance(owner, (ast.Name, ast.Attribute)):
+            case ast.Attribute(value=owner, attr=name) if isinstance(
+                owner, (ast.Name, ast.Attribute)
+            ):
                 return (*self._path(owner), name)
         raise self.refusal(node, "is not a name: write words with dots between them")
 
@@ -289,12 +309,14 @@ def _short(text: str) -> str:
 
 
 def _chained(operators: list[ast.cmpop]) -> Callable[..., bool]:
-    """Return a function that tells whether each number compares with the next as its operator says."""
+    """Return a function that tells whether each number compares with the next as its operator
+    says."""
     comparisons = [_COMPARISONS[type(op)] for op in operators]
 
     def compare(*sides: float) -> bool:
         return all(
-            holds(left, right) for holds, (left, right) in zip(comparisons, pairwise(sides), strict=True)
+            holds(left, right)
+            for holds, (left, right) in zip(comparisons, pairwise(sides), strict=True)
         )
 
     return compare

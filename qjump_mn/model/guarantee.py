@@ -75,7 +75,12 @@ def of_arm(arm: ArmPlan) -> Bounds:
     ports with a scheme's own queues, and for a network with several paths between two hosts.
     """
     bounds = Bounds({}, {})
-    if arm.qjump is None or not arm.qjump.keeps_budgets or not arm.uses_levels or arm.scheme.switch_port:
+    if (
+        arm.qjump is None
+        or not arm.qjump.keeps_budgets
+        or not arm.uses_levels
+        or arm.scheme.switch_port
+    ):
         return bounds
     if arm.network.fabric is not None or arm.network.cables:
         return bounds
@@ -126,14 +131,20 @@ class _Calculus:
     explains each wait that is None.
     """
 
-    def __init__(self, network: Network, qjump: QJumpPlan, workloads: tuple[WorkloadPlan, ...]) -> None:
+    def __init__(
+        self, network: Network, qjump: QJumpPlan, workloads: tuple[WorkloadPlan, ...]
+    ) -> None:
         self.qjump = qjump
         self.crossed: dict[int, dict[str, dict[Port, tuple[Port, ...]]]] = {}
         self.sizes: dict[int, set[int]] = {}
         for workload in workloads:
             if not workload.SENDS:
                 continue
-            sizes = {workload.packet_bytes} if workload.packet_bytes else {LEAST_IP_BYTES, network.mtu_bytes}
+            sizes = (
+                {workload.packet_bytes}
+                if workload.packet_bytes
+                else {LEAST_IP_BYTES, network.mtu_bytes}
+            )
             for level in workload.levels:
                 self.sizes.setdefault(level, set()).update(sizes)
                 senders = self.crossed.setdefault(level, {})
@@ -143,7 +154,9 @@ class _Calculus:
                     senders.setdefault(source, {}).update(before)
         # A link is never slower than its rate. In a drawn network, rates are exact.
         self._bytes_per_ns = _rates(network)
-        self._max_speedup = 1 if network.faster_ppb else 1 + Fraction(network.link.tolerance_ppb or 0, 10**9)
+        self._max_speedup = (
+            1 if network.faster_ppb else 1 + Fraction(network.link.tolerance_ppb or 0, 10**9)
+        )
         self._waits: dict[tuple[Port, int], Fraction | None] = {}
         self.unknown: dict[tuple[Port, int], Unknown] = {}
 
@@ -176,7 +189,8 @@ class _Calculus:
             for before in crossing:
                 if (late_ns := self._late_ns(before, other, of=(port, level))) is None:
                     return None
-                # Aligned epochs allow one budget at the end of an epoch and the next one directly after it.
+                # Aligned epochs allow one budget at the end of an epoch and the next one directly
+                # after it.
                 burst += budget * (2 if self.qjump.epochs == "aligned" else 1) + each * late_ns
                 for rates in (of_all, of_higher) if other > level else (of_all,):
                     own = before[0] if before else port
@@ -192,17 +206,24 @@ class _Calculus:
     def _sum(self, rates: dict[Port, Fraction]) -> Fraction:
         """Return what hosts send together, in bytes per ns; each at most what its link carries."""
         return sum(
-            (min(rate, self._max_speedup * self._bytes_per_ns[port]) for port, rate in rates.items()),
+            (
+                min(rate, self._max_speedup * self._bytes_per_ns[port])
+                for port, rate in rates.items()
+            ),
             Fraction(0),
         )
 
-    def _late_ns(self, before: tuple[Port, ...], level: int, of: tuple[Port, int]) -> Fraction | None:
+    def _late_ns(
+        self, before: tuple[Port, ...], level: int, of: tuple[Port, int]
+    ) -> Fraction | None:
         """Return by how many ns two frames may come closer together at the ports ``before``; the
         first is the host's own, which in mode "delay" charges what it sends. If one of these has no
         bound, ``of`` has none, for the same reason.
         """
         sizes = self._wire_bytes(level)
-        late_ns = sum(((sizes[-1] - sizes[0]) / self._bytes_per_ns[port] for port in before), Fraction(0))
+        late_ns = sum(
+            ((sizes[-1] - sizes[0]) / self._bytes_per_ns[port] for port in before), Fraction(0)
+        )
         charged_before = self.qjump.mode == "edt"
         for port in before if charged_before else before[1:]:
             wait_ns = self.wait_ns(port, level)
@@ -213,11 +234,14 @@ class _Calculus:
         return late_ns
 
     def _budget_bytes(self, level: int) -> Fraction:
-        """Return the most wire bytes that a budget allows, over all packet sizes; 0 for no limit."""
+        """Return the most wire bytes that a budget allows, over all packet sizes; 0 for no
+        limit."""
         budget, sizes = self.qjump.budget_bytes[level], self.sizes[level]
         return max(
             (Fraction(budget // charged) if len(sizes) == 1 else Fraction(budget, charged)) * wire
-            for charged, wire in ((self.qjump.cost_bytes(size), theory.wire_bytes(size)) for size in sizes)
+            for charged, wire in (
+                (self.qjump.cost_bytes(size), theory.wire_bytes(size)) for size in sizes
+            )
         )
 
     def _wire_bytes(self, level: int) -> list[int]:

@@ -1,4 +1,5 @@
-"""Hash what is run: equal runs have equal hashes, whatever their names. SHA-256 of canonical JSON."""
+"""Hash what is run: equal runs have equal hashes, whatever their names. SHA-256 of canonical
+JSON."""
 
 from __future__ import annotations
 

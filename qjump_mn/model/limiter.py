@@ -42,14 +42,14 @@ def of_arm(
     if mode is None:
         if arm.qjump is not None:
             raise UsageError(
-                f"{where}: arms.{name}: qjump = {arm.qjump!r} needs a scheme that limits, and {arm.scheme!r} "
-                "does not: leave qjump out"
+                f"{where}: arms.{name}: qjump = {arm.qjump!r} needs a scheme that limits, and "
+                f"{arm.scheme!r} does not: leave qjump out"
             )
         return None
     if not limiters:
         raise UsageError(
-            f"{where}: arms.{name}: scheme {arm.scheme!r} needs a limiter, and the experiment has none: add "
-            "a table [qjump.NAME]"
+            f"{where}: arms.{name}: scheme {arm.scheme!r} needs a limiter, and the experiment has "
+            "none: add a table [qjump.NAME]"
         )
     key = _key(arm, experiment)
     if key not in limiters:
@@ -65,7 +65,9 @@ def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
     return next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
 
 
-def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_scale: int) -> QJumpPlan:
+def _limiter(
+    where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_scale: int
+) -> QJumpPlan:
     _check(where, spec, mode)
     hosts = _hosts(spec, network)
     if hosts < 1 or spec.packet < 1:
@@ -75,7 +77,9 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, time_
     equation = theory.network_epoch_ns(hosts, int(spec.packet), network.slowest_bps)
     epoch = equation if spec.epoch is None else int(spec.epoch)
     if not 1_000 <= epoch <= 10**11:
-        raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
+        raise UsageError(
+            f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s"
+        )
     drops = mode in MODES_OF_2015
     return QJumpPlan(
         epoch_ns=epoch,
@@ -104,14 +108,15 @@ def remarks(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[str
     if spec.budget_packet != spec.packet:
         equation = f"Eq. 2 with P = {int(spec.packet)} B, n = {_hosts(spec, plan.network)}."
         sentences.append(
-            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
-            f"{plan.qjump.epoch_ns / 1e6:g} ms is {equation if spec.epoch is None else 'given.'}"
+            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the "
+            f"epoch of {plan.qjump.epoch_ns / 1e6:g} ms is "
+            f"{equation if spec.epoch is None else 'given.'}"
         )
     blocked = [str(number) for number in LEVELS if plan.qjump.blocks(number)]
     if blocked:
         sentences.append(
-            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, because in mode 2015 a level "
-            "without a factor has no budget."
+            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, because in mode 2015 "
+            "a level without a factor has no budget."
         )
     return sentences
 
@@ -127,7 +132,9 @@ def _slack_ns(spec: QJumpSpec, mode: Limiter, time_scale: int) -> int:
 
 def _check(where: str, spec: QJumpSpec, mode: Limiter) -> None:
     if not 1 <= spec.limit_packets <= 100_000:
-        raise UsageError(f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000")
+        raise UsageError(
+            f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000"
+        )
     for key, value in (("overhead", spec.overhead), ("mpu", spec.mpu)):
         if not 0 <= value <= MAX_OVERHEAD:
             raise UsageError(f"{where}: {key} = {value} is out of range: use 0 to {MAX_OVERHEAD}")
@@ -139,7 +146,8 @@ def _check(where: str, spec: QJumpSpec, mode: Limiter) -> None:
         raise UsageError(f"{where}: a slack of {spec.slack} is out of range: use 0us to 100s")
     if mode in MODES_OF_2015 and spec.epochs == "aligned":
         raise UsageError(
-            f"{where}: in mode {mode} epochs start with the first packet, not aligned: leave `epochs` out"
+            f"{where}: in mode {mode} epochs start with the first packet, not aligned: leave "
+            "`epochs` out"
         )
 
 
@@ -152,14 +160,15 @@ def _budgets(where: str, spec: QJumpSpec, *, drops: bool) -> tuple[int, ...]:
         number = level(f"{where}.factors", text)
         if factor <= 0 or factor * spec.budget_packet > MAX_FACTOR_BYTES:
             raise UsageError(
-                f"{where}.factors.{number}: a factor of {factor:g} is out of range: use a positive one, or "
-                "leave the level out for unlimited"
+                f"{where}.factors.{number}: a factor of {factor:g} is out of range: use a positive "
+                "one, or leave the level out for unlimited"
             )
         budget = round(factor * spec.budget_packet)
         if budget < least:
             raise UsageError(
-                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is less than the smallest "
-                f"frame costs ({least} bytes), so nothing could be sent: raise the factor or budget_packet"
+                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is less than the "
+                f"smallest frame costs ({least} bytes), so nothing could be sent: raise the factor "
+                "or budget_packet"
             )
         budgets[number] = budget
     return tuple(budgets)
@@ -171,18 +180,22 @@ def check_packets(where: str, limiter: QJumpPlan, workloads: Iterable[WorkloadPl
     """
     for sender, used, ip_bytes in [
         ("frames without a level", 0, None),
-        *((load.name, used, load.packet_bytes) for load in workloads for used in sorted(load.levels)),
+        *(
+            (load.name, used, load.packet_bytes)
+            for load in workloads
+            for used in sorted(load.levels)
+        ),
     ]:
         if limiter.blocks(used):
             raise UsageError(
-                f"{where}: {sender} would have level {used}, of which the limiter lets nothing pass in "
-                f"mode 2015: give it a factor for level {used}"
+                f"{where}: {sender} would have level {used}, of which the limiter lets nothing "
+                f"pass in mode 2015: give it a factor for level {used}"
             )
         budget = limiter.budget_bytes[used]
         if ip_bytes and 0 < budget < (cost := limiter.cost_bytes(ip_bytes)):
             raise UsageError(
-                f"{where}: a packet of {sender} costs {cost} B of level {used}, whose budget is {budget} B, "
-                "so none could be sent: raise the factor or budget_packet"
+                f"{where}: a packet of {sender} costs {cost} B of level {used}, whose budget is "
+                f"{budget} B, so none could be sent: raise the factor or budget_packet"
             )
 
 
@@ -211,10 +224,10 @@ def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[
         theory.host_rate_bps(int(spec.budget_packet), epoch),
     )
     return [
-        f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as "
-        f"that of Eq. 2 for n = {hosts}: factor 1 is "
-        f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} "
-        "kb/s. So levels are limited by it, not by the network."
+        f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long "
+        f"as that of Eq. 2 for n = {hosts}: factor 1 is {budget / 1e3:.3g} kb/s, "
+        f"{share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} kb/s. So levels "
+        "are limited by it, not by the network."
     ]
 
 

@@ -99,7 +99,9 @@ def _added_folders() -> tuple[Path, ...]:
 def _folder(entry: EntryPoint) -> Path:
     package = extensions.load(GROUP, entry.name)
     if not hasattr(package, "__path__"):
-        raise extensions.unusable(entry, f"{entry.value} is not a package: it has no folder for files")
+        raise extensions.unusable(
+            entry, f"{entry.value} is not a package: it has no folder for files"
+        )
     return Path(next(iter(package.__path__)))
 
 
@@ -114,7 +116,9 @@ def misnamed(kind: str) -> list[str]:
 
 
 def _stems(kind: str) -> set[str]:
-    return {path.stem for folder in folders(kind) for path in folder.glob("*.toml") if path.is_file()}
+    return {
+        path.stem for folder in folders(kind) for path in folder.glob("*.toml") if path.is_file()
+    }
 
 
 def experiment_called(name: str) -> str:
@@ -123,7 +127,9 @@ def experiment_called(name: str) -> str:
     """
     known = names("experiments")
     return (
-        name if name in known else next((candidate for candidate in known if name in also(candidate)), name)
+        name
+        if name in known
+        else next((candidate for candidate in known if name in also(candidate)), name)
     )
 
 
@@ -144,7 +150,8 @@ def check_name(name: str) -> None:
     """Raise :class:`UsageError` for a name that no experiment can have."""
     if name == ALL:
         raise UsageError(
-            f"no experiment can be called {ALL!r}, because it stands for all of them: choose another name"
+            f"no experiment can be called {ALL!r}, because it stands for all of them: choose "
+            "another name"
         )
 
 
@@ -157,8 +164,8 @@ def read(kind: str, name: str) -> dict[str, Any]:
         searched = " and ".join(map(str, dict.fromkeys(folders(kind)[:-1])))
         see = f"qjump-mn list {kind} lists them" if kind in ("experiments", "schemes") else ""
         raise UsageError(
-            f"there is no {SINGULAR[kind]} {name!r}: {suggestions.nearest(name, names(kind), see)}; "
-            f"put your own into {searched}"
+            f"there is no {SINGULAR[kind]} {name!r}: "
+            f"{suggestions.nearest(name, names(kind), see)}; put your own into {searched}"
         )
     try:
         # An editor may have written a byte order mark.
@@ -175,7 +182,9 @@ def path_of(kind: str, name: str) -> Path | None:
     """
     if words.FILE.problem(name):
         return None
-    return next((path for folder in folders(kind) if (path := folder / f"{name}.toml").is_file()), None)
+    return next(
+        (path for folder in folders(kind) if (path := folder / f"{name}.toml").is_file()), None
+    )
 
 
 def _experiment(name: str) -> dict[str, Any]:
@@ -188,7 +197,9 @@ def _experiment(name: str) -> dict[str, Any]:
 
 def topology(name: str) -> TopologySpec:
     """Return the topology called ``name``."""
-    return convert(read("topologies", name), TopologySpec, f"topology {name!r}", path_of("topologies", name))
+    return convert(
+        read("topologies", name), TopologySpec, f"topology {name!r}", path_of("topologies", name)
+    )
 
 
 def scheme(name: str) -> SchemeSpec:
@@ -198,7 +209,9 @@ def scheme(name: str) -> SchemeSpec:
 
 def presets(name: str) -> dict[str, str]:
     """Return the presets of the experiment called ``name``, each with its description."""
-    return {preset: table.get("about", "") for preset, table in _experiment(name)["presets"].items()}
+    return {
+        preset: table.get("about", "") for preset, table in _experiment(name)["presets"].items()
+    }
 
 
 def usual_preset(name: str, backend: str = "") -> str:
@@ -206,7 +219,11 @@ def usual_preset(name: str, backend: str = "") -> str:
     ``backend``, whose clock may be another one; the file's first preset if it has no "course"."""
     entry = summary(name)
     wanted = defaults.PRESET if backend else entry.usual_preset
-    return wanted if wanted in entry.presets or wanted != defaults.PRESET else next(iter(entry.presets))
+    return (
+        wanted
+        if wanted in entry.presets or wanted != defaults.PRESET
+        else next(iter(entry.presets))
+    )
 
 
 def experiment(
@@ -223,8 +240,12 @@ def experiment(
     for key in ExperimentSpec.BESIDE:
         raw.pop(key, None)
     if preset not in table:
-        raise UsageError(f"{where} has no preset {preset!r}: {suggestions.nearest(preset, list(table))}")
-    changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
+        raise UsageError(
+            f"{where} has no preset {preset!r}: {suggestions.nearest(preset, list(table))}"
+        )
+    changes = {
+        key: value for key, value in table[preset].items() if key not in ("about", "without")
+    }
     for entry in table[preset].get("without", ()):
         tables.leave_out(raw, entry, f"{where}: presets.{preset}.without")
     tables.merge(raw, changes)
@@ -241,7 +262,11 @@ def experiment(
 
 
 def _set(
-    name: str, spec: ExperimentSpec, settings: list[str], own_link: dict[str, Any], bases: dict[str, str]
+    name: str,
+    spec: ExperimentSpec,
+    settings: list[str],
+    own_link: dict[str, Any],
+    bases: dict[str, str],
 ) -> ExperimentSpec:
     """Return the experiment with ``settings`` applied. ``own_link`` is the table ``link`` of its
     file and preset, ``bases`` names the files of its schemes.
@@ -289,7 +314,9 @@ def points(raw: dict[str, Any], where: str) -> Points:
     tables_by_sweep: Points = {}
     for key, sweep in raw.get("sweeps", {}).items():
         if isinstance(sweep, dict) and "points" in sweep:
-            table = convert({"points": sweep.pop("points")}, _Named, f"{where}: sweeps.{key}").points
+            table = convert(
+                {"points": sweep.pop("points")}, _Named, f"{where}: sweeps.{key}"
+            ).points
             tables_by_sweep[key] = table
             sweep.setdefault("values", list(table))
             sweep.setdefault("sets", [])
@@ -303,7 +330,8 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
     label, arms, compared = scheme(name).label, raw.get("arms", {}), raw.get("compare", "")
     if not compared:
         raise UsageError(
-            f"{where} compares parameters, not schemes: set `compare` to an arm, or leave --scheme out"
+            f"{where} compares parameters, not schemes: set `compare` to an arm, or leave --scheme "
+            "out"
         )
     several = isinstance(compared, list)
     for compare in compared if several else [compared]:
@@ -325,8 +353,8 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
             }
         elif _scheme_of(arms[key]) != name:
             raise UsageError(
-                f"{where} has an arm {key!r} with another scheme, {_scheme_of(arms[key])!r}: rename your "
-                "scheme"
+                f"{where} has an arm {key!r} with another scheme, {_scheme_of(arms[key])!r}: "
+                "rename your scheme"
             )
         raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
 

@@ -94,7 +94,10 @@ def perturbed(
     used = {name: variant for name, variant in variants.items() if name in names}
     return Perturbed(
         runs,
-        {name: tuple(sorted(variant.arms, key=lambda arm: arm.name)) for name, variant in used.items()},
+        {
+            name: tuple(sorted(variant.arms, key=lambda arm: arm.name))
+            for name, variant in used.items()
+        },
         {name: variant.constants for name, variant in used.items()},
         tuple(remarks),
     )
@@ -141,7 +144,10 @@ def _hosts(link: LinkSpec) -> dict[str, Change]:
     """
     if link.host_time:
         return {_percent("host time", sign): _host_time(1 + sign * SHARE) for sign in (1, -1)}
-    steps = (PROPAGATION_NS, -PROPAGATION_NS if link.delay >= PROPAGATION_NS else 2 * PROPAGATION_NS)
+    steps = (
+        PROPAGATION_NS,
+        -PROPAGATION_NS if link.delay >= PROPAGATION_NS else 2 * PROPAGATION_NS,
+    )
     return {f"propagation {'+' if ns > 0 else '-'} {abs(ns)} ns": _propagation(ns) for ns in steps}
 
 

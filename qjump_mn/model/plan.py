@@ -1,4 +1,5 @@
-"""The types of a plan: an experiment resolved to plain numbers, in the parts run, shown and judged."""
+"""The types of a plan: an experiment resolved to plain numbers, in the parts run, shown and
+judged."""
 
 from __future__ import annotations
 
@@ -131,7 +132,9 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         so that every request meets it.
         """
         tail_ns = TAIL_NS // self.arm.time_scale
-        slowest_ns = max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])
+        slowest_ns = max(
+            [self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)]
+        )
         return -(-(self.warmup_ns + slowest_ns) // tail_ns) * tail_ns + tail_ns
 
 
@@ -163,7 +166,8 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a run is called and how it is shown. Nothing of this affects the network or a process."""
+    """What a run is called and how it is shown. Nothing of this affects the network or a
+    process."""
 
     experiment: str
     preset: str
@@ -189,7 +193,8 @@ class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How results are judged: claims, the constants that they may use, and the published numbers."""
+    """How results are judged: claims, the constants that they may use, and the published
+    numbers."""
 
     claims: dict[str, ClaimSpec]
     constants: dict[str, float]
@@ -211,7 +216,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def hash(self) -> str:
-        """The SHA-256, in hexadecimal, of the canonical JSON of ``run``, for any order of its arms."""
+        """The SHA-256, in hexadecimal, of the canonical JSON of ``run``, for any order of its
+        arms."""
         arms = tuple(sorted(self.run.arms, key=lambda arm: arm.name))
         return identity.sha256(msgspec.structs.replace(self.run, arms=arms))
 

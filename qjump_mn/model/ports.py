@@ -37,7 +37,9 @@ class Met(NamedTuple):
 
     def constants(self) -> dict[str, float]:
         """Return the fields by their names in claims, :data:`NAMES`."""
-        return dict(zip(NAMES, (float(self.data), float(self.acks), self.wait_ns / 1e6), strict=True))
+        return dict(
+            zip(NAMES, (float(self.data), float(self.acks), self.wait_ns / 1e6), strict=True)
+        )
 
 
 def told(constants: Mapping[str, float], name: str) -> str:
@@ -78,7 +80,9 @@ def met(urgent: WorkloadPlan, lower: dict[Port, int], network: Network) -> Met:
     meets most, and on its way back unless it is one-way. ``lower`` is :func:`longest` of the less
     urgent workloads.
     """
-    return max((_met(flow, urgent, lower, network) for flow in urgent.flows), key=lambda met: met.wait_ns)
+    return max(
+        (_met(flow, urgent, lower, network) for flow in urgent.flows), key=lambda met: met.wait_ns
+    )
 
 
 def _met(flow: Flow, urgent: WorkloadPlan, lower: dict[Port, int], network: Network) -> Met:

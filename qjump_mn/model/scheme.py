@@ -48,7 +48,9 @@ class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, where: str) -> None:
         """Raise :class:`UsageError` for an unknown colour or marker."""
         if not re.fullmatch("#[0-9A-Fa-f]{6}", self.colour):
-            raise UsageError(f"{where}.colour: {self.colour!r} is not a colour: write it as in '#AA3377'")
+            raise UsageError(
+                f"{where}.colour: {self.colour!r} is not a colour: write it as in '#AA3377'"
+            )
         if len(self.marker) != 1 or self.marker not in MARKERS:
             raise UsageError(
                 f"{where}.marker: {self.marker!r} is not a marker: use one of {' '.join(MARKERS)}"
@@ -152,7 +154,9 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
     def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
         values = {**_of_link(link), **spec.parameters}
         return tuple(
-            _filled(f"{where}: {key}", line, {**values, **level}) for line in lines for level in _levels(line)
+            _filled(f"{where}: {key}", line, {**values, **level})
+            for line in lines
+            for level in _levels(line)
         )
 
     return SchemePlan(
@@ -170,21 +174,24 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
 
 def _check(where: str, spec: SchemeSpec, network: Network) -> None:
     if spec.limiter and not spec.levels:
-        raise UsageError(f"{where}: a limiter without levels limits nothing but level 0: set levels = true")
+        raise UsageError(
+            f"{where}: a limiter without levels limits nothing but level 0: set levels = true"
+        )
     spec.look.check(f"{where}: look")
     if spec.limiter and spec.host:
         raise UsageError(
-            f"{where}: host: the limiter and these lines would put queues in the same place: leave one of "
-            "them out"
+            f"{where}: host: the limiter and these lines would put queues in the same place: leave "
+            "one of them out"
         )
     if spec.switch_port and not registry.of(network.model).has_port_queues:
         raise UsageError(
-            f"{where}: switch_port: links of model {network.model} have no place for queues at switch ports: "
-            "use model wire"
+            f"{where}: switch_port: links of model {network.model} have no place for queues at "
+            "switch ports: use model wire"
         )
     if network.link.pfc and (spec.limiter or spec.host or spec.switch_port):
         raise UsageError(
-            f"{where}: pfc pauses levels of the links' own queues: leave limiter, host and switch_port out"
+            f"{where}: pfc pauses levels of the links' own queues: leave limiter, host and "
+            "switch_port out"
         )
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: the table [simulator] is missing: add it")
@@ -223,8 +230,8 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
     verb, _, rest = line.partition(" ")
     if verb not in ("qdisc", "class", "filter") or "{dev}" not in rest:
         raise UsageError(
-            f"{where}: {line!r} is not a line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} "
-            f"parent {{parent}} …'"
+            f"{where}: {line!r} is not a line for tc: write it without 'tc', such as 'qdisc add "
+            "dev {dev} parent {parent} …'"
         )
 
     if "{" in (left := _FIELD.sub("", line)) or "}" in left:

@@ -50,9 +50,14 @@ def nearest(word: str, known: list[str], see: str = "") -> str:
         if not suggested:
             return f"known are {', '.join(known)}"
         every = ", ".join([*suggested, *(other for other in known if other not in suggested)])
-        return f"did you mean {_or(suggested)}?{f' (all: {every})' if len(known) > len(suggested) else ''}"
+        return (
+            "did you mean "
+            f"{_or(suggested)}?{f' (all: {every})' if len(known) > len(suggested) else ''}"
+        )
     if not suggested:
-        return see or f"known are {', '.join(ranked[:MAX_NAMED])} and {len(known) - MAX_NAMED} others"
+        return (
+            see or f"known are {', '.join(ranked[:MAX_NAMED])} and {len(known) - MAX_NAMED} others"
+        )
     has_more = len(suggested) == 1 and len(similar) > 1
     also = f"nearest: {', '.join(similar[:FEW_NAMED])}" if has_more else ""
     more = "; ".join(filter(None, (also, see)))
@@ -85,7 +90,9 @@ def placed(
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$.")
     table, dots, rest = place.partition("[...]")
-    field = next((field for field in msgspec.structs.fields(kind) if field.encode_name == table), None)
+    field = next(
+        (field for field in msgspec.structs.fields(kind) if field.encode_name == table), None
+    )
     if dots and field is not None and isinstance(raw[table], dict):
         for name, entry in raw[table].items():
             try:
@@ -116,7 +123,9 @@ def sentence(message: str, place: str, raw: Any, kind: type) -> str:
             if isinstance(member, inspect.LiteralType)
             for value in member.values
         ]
-        return f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else plain
+        return (
+            f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else plain
+        )
     if field := re.fullmatch(r"Object missing required field `(.*)`", message):
         tags = _tags(_members(parts, raw, kind), field[1])
         if tags:
@@ -167,7 +176,8 @@ def _missing(members: list[inspect.Type], value: Any, place: str) -> Iterator[st
 
 
 def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
-    """Return the types that a value at the location ``parts`` may have; none if they are unknown."""
+    """Return the types that a value at the location ``parts`` may have; none if they are
+    unknown."""
     members = _flat(inspect.type_info(kind))
     for number, part in enumerate(parts):
         below: list[inspect.Type] = []
@@ -178,7 +188,10 @@ def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
                 below += _flat(member.item_type)
         for struct in _structs(members, _at(parts[:number], raw)):
             below += [
-                kind for field in struct.fields if field.encode_name == part for kind in _flat(field.type)
+                kind
+                for field in struct.fields
+                if field.encode_name == part
+                for kind in _flat(field.type)
             ]
         members = below
     return members
@@ -195,7 +208,9 @@ def _structs(members: list[inspect.Type], value: Any) -> list[inspect.StructType
     structs = [member for member in members if isinstance(member, inspect.StructType)]
     if len(structs) > 1 and isinstance(value, dict):
         return [
-            struct for struct in structs if struct.tag_field and value.get(struct.tag_field) == struct.tag
+            struct
+            for struct in structs
+            if struct.tag_field and value.get(struct.tag_field) == struct.tag
         ]
     return structs
 

@@ -28,7 +28,8 @@ def combinations(experiment: str, preset: str, settings: Sequence[str]) -> list[
     runs = list(itertools.product(*(_values(plain, setting) for setting in settings)))
     if len(runs) > MAX_RUNS:
         raise UsageError(
-            f"the settings make {len(runs)} runs, more than {MAX_RUNS}: leave some of their values out"
+            f"the settings make {len(runs)} runs, more than {MAX_RUNS}: leave some of their values "
+            "out"
         )
     return runs
 

@@ -49,17 +49,22 @@ def check(spec: ExperimentSpec, keys: Iterable[str], where: str) -> None:
 
 
 def apply(plain: dict[str, Any], setting: str, experiment: str) -> None:
-    """Apply a "key=value" of ``-s``. Raise :class:`UsageError` for an unknown or malformed setting."""
+    """Apply a "key=value" of ``-s``. Raise :class:`UsageError` for an unknown or malformed
+    setting."""
     key, equals, text = setting.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise UsageError(f"-s {setting!r} is not a setting: write key=value, such as -s link.rate=100Mbit")
+        raise UsageError(
+            f"-s {setting!r} is not a setting: write key=value, such as -s link.rate=100Mbit"
+        )
     see = f"qjump-mn explain {experiment} --all lists them"
     table, last = place_of(plain, key, f"experiment {experiment!r}", see)
     table[last] = _value(text.strip(), table.get(last))
 
 
-def place_of(plain: dict[str, Any], key: str, where: str, see: str = "") -> tuple[dict[str, Any], str]:
+def place_of(
+    plain: dict[str, Any], key: str, where: str, see: str = ""
+) -> tuple[dict[str, Any], str]:
     """Return the table that holds the setting ``key``, and the key's last part. ``see`` says where
     a user finds all settings. Raise :class:`UsageError` for an unknown setting.
     """
@@ -80,7 +85,9 @@ def _suggestion(key: str, paths: list[str], see: str) -> str:
     """Return the end of a sentence with the settings that end with ``key``, or else the similar
     ones.
     """
-    matches = sorted((path for path in paths if path.endswith(f".{key}")), key=lambda path: path.count("."))
+    matches = sorted(
+        (path for path in paths if path.endswith(f".{key}")), key=lambda path: path.count(".")
+    )
     if not matches:
         return suggestions.nearest(key, paths, see)
     if len(matches) == 1:
@@ -111,7 +118,11 @@ def values(plain: dict[str, Any]) -> list[str]:
 def matching(plain: dict[str, Any], pattern: str) -> list[str]:
     """Return the settings that ``pattern`` matches; each ``*`` in it stands for any name."""
     expression = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
-    return [path for path in _paths(plain) if expression.fullmatch(path)] if "*" in pattern else [pattern]
+    return (
+        [path for path in _paths(plain) if expression.fullmatch(path)]
+        if "*" in pattern
+        else [pattern]
+    )
 
 
 def _value(text: str, before: Any) -> Any:

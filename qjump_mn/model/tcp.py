@@ -10,7 +10,20 @@ from qjump_mn.model import changes
 from qjump_mn.model.topology import Network
 
 OF_LINUX = (
-    *("reno", "cubic", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
+    *(
+        "reno",
+        "cubic",
+        "bbr",
+        "bic",
+        "cdg",
+        "dctcp",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "lp",
+        "nv",
+    ),
     *("scalable", "vegas", "veno", "westwood", "yeah"),
 )
 """The congestion controls in Linux's own sources (net/ipv4/tcp_*.c, 6.12)."""
@@ -39,8 +52,9 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         """Raise :class:`UsageError` that begins with ``where`` if ``network`` cannot do it."""
         if self.segmentation_offload and not registry.of(network.model).cuts_segments:
             raise UsageError(
-                f"{where}: tcp.segmentation_offload: only links of model wire cut TCP's packets into frames, "
-                f"not those of model {network.model}: leave it out, or choose that model"
+                f"{where}: tcp.segmentation_offload: only links of model wire cut TCP's packets "
+                f"into frames, not those of model {network.model}: leave it out, or choose that "
+                "model"
             )
 
     @property
@@ -50,7 +64,11 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             (self.tail_loss_probe, "a tail-loss probe"),
             (self.segmentation_offload, "segmentation offload"),
         )
-        parts = [f"{'with' if value else 'without'} {name}" for value, name in options if value is not None]
+        parts = [
+            f"{'with' if value else 'without'} {name}"
+            for value, name in options
+            if value is not None
+        ]
         return f"TCP {' and '.join(parts)}" if parts else ""
 
     def over(self, other: Tcp) -> Tcp:

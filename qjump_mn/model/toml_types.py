@@ -34,14 +34,17 @@ def convert(
         raise UsageError(f"{where}: {problem}{toml_locations.suffix('', place, file, laid)}")
     for place, value in _not_finite(raw, ""):
         raise UsageError(
-            f"{where}: {place}: {value} is not a finite number{toml_locations.suffix('', place, file, laid)}"
+            f"{where}: {place}: {value} is not a finite "
+            f"number{toml_locations.suffix('', place, file, laid)}"
         )
     try:
         return msgspec.convert(raw, kind, dec_hook=registry.decode)
     except msgspec.ValidationError as error:
         message, place = suggestions.placed(registry.sentence(error), raw, kind, registry.decode)
         problem = suggestions.sentence(message, place, raw, kind)
-        raise UsageError(f"{where}: {problem}{toml_locations.suffix(message, place, file, laid)}") from None
+        raise UsageError(
+            f"{where}: {problem}{toml_locations.suffix(message, place, file, laid)}"
+        ) from None
 
 
 def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:

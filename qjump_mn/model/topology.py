@@ -163,7 +163,8 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 def told_tolerance(link: Link) -> str:
-    """Return the tolerance of a link's rate in words, to follow the rate; empty for an exact link."""
+    """Return the tolerance of a link's rate in words, to follow the rate; empty for an exact
+    link."""
     return f" (up to {link.tolerance_ppb / 1e3:g} ppm more)" if link.tolerance_ppb else ""
 
 
@@ -291,7 +292,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def time_scale(self) -> int:
         """The factor by which times are shorter than on links of 10 Mb/s."""
         fastest_bps = max(self.link.rate_bps, self.trunk.rate_bps)
-        return next((scale for scale in TIME_SCALES if scale * COURSES_BPS >= fastest_bps), TIME_SCALES[-1])
+        return next(
+            (scale for scale in TIME_SCALES if scale * COURSES_BPS >= fastest_bps), TIME_SCALES[-1]
+        )
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -352,7 +355,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def by_device(self) -> dict[str, Link]:
         """Return the link of each interface."""
         links = self.links()[: len(self.edges)]
-        return {device: link for link, ends in zip(links, self.ports(), strict=True) for _, device in ends}
+        return {
+            device: link
+            for link, ends in zip(links, self.ports(), strict=True)
+            for _, device in ends
+        }
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
         """Return the directed links (from, to) that a frame crosses from host ``source`` to host
@@ -387,7 +394,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ``destination``, including the time that these two hosts take."""
         hosts, path = {source, destination}, self.path(source, destination)
         if self.faster_ppb:
-            joined = {frozenset(ends): link for ends, link in zip(self.joined, self.links(), strict=True)}
+            joined = {
+                frozenset(ends): link for ends, link in zip(self.joined, self.links(), strict=True)
+            }
             links = [joined[frozenset(ends)] for ends in path]
         else:
             links = [self.link if hosts & set(ends) else self.trunk for ends in path]

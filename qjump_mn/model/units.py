@@ -112,8 +112,8 @@ class Quantiles:
         if text == "":
             return cls()
         malformed = UsageError(
-            f"{text!r} is not a distribution: write per cent and time, from 0 to 100 and ascending, such as "
-            "'0:25us,50:85us,100:126us'"
+            f"{text!r} is not a distribution: write per cent and time, from 0 to 100 and "
+            "ascending, such as '0:25us,50:85us,100:126us'"
         )
         if not isinstance(text, str):
             raise malformed

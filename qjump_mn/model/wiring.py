@@ -9,7 +9,15 @@ from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
 from qjump_mn.model import graph, words
 from qjump_mn.model.graph import Pairs
-from qjump_mn.model.topology import FASTEST_BPS, FabricSpec, Failure, Link, LinkSpec, Network, TopologySpec
+from qjump_mn.model.topology import (
+    FASTEST_BPS,
+    FabricSpec,
+    Failure,
+    Link,
+    LinkSpec,
+    Network,
+    TopologySpec,
+)
 from qjump_mn.model.units import Duration, Rate, Tolerance
 
 MAX_TOLERANCE_PPB = 10**6
@@ -63,20 +71,22 @@ def check_emulated(network: Network) -> None:
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
         raise UsageError(
-            f"{where}: the emulation supports trees only, not a fabric: use --backend simulator or another "
-            "topology"
+            f"{where}: the emulation supports trees only, not a fabric: use --backend simulator or "
+            "another topology"
         )
     if network.cables or network.failures:
         raise UsageError(
-            f"{where}: the emulation supports trees only, without loops and failing cables: use --backend "
-            "simulator or another topology"
+            f"{where}: the emulation supports trees only, without loops and failing cables: use "
+            "--backend simulator or another topology"
         )
     if len(network.hosts) > 250:
         raise UsageError(
-            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250, or "
-            "--backend simulator"
+            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250, "
+            "or --backend simulator"
         )
-    words.check(words.DEVICE, where, *network.switch_ports(), *map(network.vlan_device, network.hosts))
+    words.check(
+        words.DEVICE, where, *network.switch_ports(), *map(network.vlan_device, network.hosts)
+    )
     model, switches = registry.of(network.model), set(network.switch_ports())
     for device, link in network.by_device().items():
         # A link model may derive longer names, and refuse these.
@@ -93,7 +103,8 @@ def _joined(where: str, spec: TopologySpec) -> tuple[Pairs, Pairs]:
     if spec.fat_tree is not None:
         if spec.switches or spec.fabric is not None or cables:
             raise UsageError(
-                f"{where}: fat_tree excludes switches, fabric and cables: leave it or the others out"
+                f"{where}: fat_tree excludes switches, fabric and cables: leave it or the others "
+                "out"
             )
         edges, cables = graph.fat_tree(where, spec.fat_tree.ports)
     roots = [switch for switch in spec.switches if switch not in above]
@@ -101,7 +112,8 @@ def _joined(where: str, spec: TopologySpec) -> tuple[Pairs, Pairs]:
         graph.check(where, edges, cables)
     elif len(roots) != 1 and spec.fabric is None:
         raise UsageError(
-            f"{where}: the switches must form a single tree with one root (got {', '.join(roots) or 'none'})"
+            f"{where}: the switches must form a single tree with one root (got "
+            f"{', '.join(roots) or 'none'})"
         )
     return edges, cables
 
@@ -122,7 +134,8 @@ def _above(where: str, spec: TopologySpec) -> dict[str, str]:
             path.append(above[path[-1]])
             if path.count(path[-1]) > 1:
                 raise UsageError(
-                    f"{where}: {' > '.join(reversed(path))} is a loop: the switches must form a tree"
+                    f"{where}: {' > '.join(reversed(path))} is a loop: the switches must form a "
+                    "tree"
                 )
     return above
 
@@ -131,7 +144,9 @@ def _failures(where: str, spec: TopologySpec, edges: Pairs, cables: Pairs) -> tu
     joined = {frozenset(ends) for ends in (*edges, *cables)}
     for failure in spec.failures:
         if frozenset(failure.between) not in joined:
-            raise UsageError(f"{where}: failures: there is no cable between {' and '.join(failure.between)}")
+            raise UsageError(
+                f"{where}: failures: there is no cable between {' and '.join(failure.between)}"
+            )
     return tuple(
         Failure(
             between=failure.between,
@@ -193,10 +208,14 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
         raise UsageError(f"{where}: {setting} is out of range: use at most 1s")
     if (link.tolerance_ppb or 0) > MAX_TOLERANCE_PPB:
         setting = f"link.tolerance = {Tolerance(link.tolerance_ppb or 0)}"
-        raise UsageError(f"{where}: {setting} is out of range: use at most {Tolerance(MAX_TOLERANCE_PPB)}")
+        raise UsageError(
+            f"{where}: {setting} is out of range: use at most {Tolerance(MAX_TOLERANCE_PPB)}"
+        )
     slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
     if slowest > 10**9:
-        raise UsageError(f"{where}: a host time of {Duration(slowest)} is out of range: use at most 1s")
+        raise UsageError(
+            f"{where}: a host time of {Duration(slowest)} is out of range: use at most 1s"
+        )
     registry.of(link.model, f"{where}: link.model").check(where, link)
 
 
@@ -205,7 +224,8 @@ def _check_fabric(where: str, spec: FabricSpec) -> None:
     for field, limit in limits.items():
         if not 1 <= getattr(spec, field) <= limit:
             raise UsageError(
-                f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {limit}"
+                f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to "
+                f"{limit}"
             )
     if spec.racks * spec.hosts_per_rack > MAX_FABRIC_HOSTS:
         raise UsageError(
@@ -230,12 +250,15 @@ def _check_flow_control(where: str, network: Network) -> None:
     full = theory.frame_bytes(network.mtu_bytes)
     if not full <= xon < xoff:
         raise UsageError(
-            f"{where}: xoff = {xoff}B and xon = {xon}B do not fit each other: use {full}B <= xon < xoff"
+            f"{where}: xoff = {xoff}B and xon = {xon}B do not fit each other: use {full}B <= xon < "
+            "xoff"
         )
     every = network.links()
     for switch in network.switches:
         links = [link for ends, link in zip(network.joined, every, strict=True) if switch in ends]
-        rooms = [4 * full + 2 * link.delay_ns * link.rate_bps // (8 * theory.NS_PER_S) for link in links]
+        rooms = [
+            4 * full + 2 * link.delay_ns * link.rate_bps // (8 * theory.NS_PER_S) for link in links
+        ]
         for link, room in zip(links, rooms, strict=True):
             others, behind = len(links) - 1, sum(rooms) - room
             if others * xoff + behind > link.buffer_bytes:

@@ -58,7 +58,8 @@ class Kind(NamedTuple):
             return self.pattern.fullmatch(word) is not None
         allowed = "\n\t" if self.lines else ""
         return all(
-            letter in allowed or (unicodedata.category(letter) not in _CONTROLS and letter not in _BIDI)
+            letter in allowed
+            or (unicodedata.category(letter) not in _CONTROLS and letter not in _BIDI)
             for letter in word
         )
 
@@ -95,7 +96,10 @@ names. Results call the machine's own namespace ``switches``, and every namespac
 """
 
 DEVICE = Kind(
-    "an interface's name", 15, "use letters, digits and . -", re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+    "an interface's name",
+    15,
+    "use letters, digits and . -",
+    re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*"),
 )
 """The name of a node's interface (Linux: IFNAMSIZ - 1 bytes)."""
 
@@ -107,7 +111,9 @@ CONGESTION_CONTROL = Kind(
 )
 """The name of a congestion control, part of a module's name (Linux: TCP_CA_NAME_MAX - 1 bytes)."""
 
-LINE = Kind("one line of text", 1000, "leave out line ends, tabs, control and bidirectional characters")
+LINE = Kind(
+    "one line of text", 1000, "leave out line ends, tabs, control and bidirectional characters"
+)
 """A label, a title, a key, or a line for tc."""
 
 TEXT = Kind("text", 10_000, "leave out control and bidirectional characters", lines=True)
@@ -183,10 +189,15 @@ def problems(raw: Any, kinds: Kinds) -> Iterator[tuple[str, str]]:
     yield from _problems(raw, kinds, "", "", 0)
 
 
-def _problems(value: Any, kinds: Kinds, pattern: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
+def _problems(
+    value: Any, kinds: Kinds, pattern: str, place: str, depth: int
+) -> Iterator[tuple[str, str]]:
     if depth > MAX_DEPTH:
         shown = f"{place[:MAX_QUOTED]}…"
-        yield place, f"{shown}: tables and lists are nested too deeply: use at most {MAX_DEPTH} levels"
+        yield (
+            place,
+            f"{shown}: tables and lists are nested too deeply: use at most {MAX_DEPTH} levels",
+        )
     elif isinstance(value, dict):
         named = kinds.get(f"{pattern}{{}}")
         for key, inner in value.items():
@@ -195,7 +206,9 @@ def _problems(value: Any, kinds: Kinds, pattern: str, place: str, depth: int) ->
                 yield below, f"{place}: {problem}" if place else problem
                 continue
             step = "*" if named else key
-            yield from _problems(inner, kinds, f"{pattern}.{step}" if pattern else step, below, depth + 1)
+            yield from _problems(
+                inner, kinds, f"{pattern}.{step}" if pattern else step, below, depth + 1
+            )
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _problems(inner, kinds, f"{pattern}[]", f"{place}[{number}]", depth + 1)

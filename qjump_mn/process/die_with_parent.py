@@ -37,7 +37,9 @@ def wrap_command(argv: Sequence[str], core: int | None = None) -> list[str]:
     return [*guard, *argv]
 
 
-def wrap_module(module: str, *arguments: str, before: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
+def wrap_module(
+    module: str, *arguments: str, before: Sequence[str] = ()
+) -> tuple[list[str], dict[str, str]]:
     """Return the command line and the environment that start one of our modules in the same way.
 
     The module imports from the folders ``before``, then from where this process has this package.

@@ -12,7 +12,9 @@ INTERVAL_S = 20.0
 
 
 @contextmanager
-def heartbeat(say: Callable[[str], None], interval_s: float = INTERVAL_S) -> Iterator[Callable[[str], None]]:
+def heartbeat(
+    say: Callable[[str], None], interval_s: float = INTERVAL_S
+) -> Iterator[Callable[[str], None]]:
     """Give a function that passes lines on to ``say``, from any thread, and repeats them in
     silence.
 
@@ -40,7 +42,9 @@ def heartbeat(say: Callable[[str], None], interval_s: float = INTERVAL_S) -> Ite
                 said_s = now
                 going_on = [entry for thread, entry in last.items() if thread.is_alive()]
                 if going_on:
-                    say("; ".join(f"{line}: {now - since:.0f} s so far" for line, since in going_on))
+                    say(
+                        "; ".join(f"{line}: {now - since:.0f} s so far" for line, since in going_on)
+                    )
 
     thread = threading.Thread(target=repeat, name="heartbeat", daemon=True)
     thread.start()

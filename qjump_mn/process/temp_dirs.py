@@ -17,7 +17,11 @@ from qjump_mn.process.processes import is_alive, tag
 
 def provide() -> None:
     """If no folder for temporary files is writable, use one in the cache, for children too."""
-    named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if name in os.environ]
+    named = [
+        os.path.abspath(os.environ[name])
+        for name in ("TMPDIR", "TEMP", "TMP")
+        if name in os.environ
+    ]
     # Python's last resort is the current folder, which is the user's.
     with suppress(FileNotFoundError):
         if tempfile.gettempdir() in (*named, "/tmp", "/var/tmp", "/usr/tmp"):
@@ -49,8 +53,8 @@ def folder() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
     except FileNotFoundError as error:  # Python raises it after trying every folder
         raise MachineError(
-            f"{error.strerror}: they are full, or cannot be written: make room there, or set TMPDIR to "
-            "another folder"
+            f"{error.strerror}: they are full, or cannot be written: make room there, or set "
+            "TMPDIR to another folder"
         ) from None
 
 

@@ -64,21 +64,27 @@ def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
     try:
         done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
     except OSError as error:
-        raise MachineError(f"{argv[0]} cannot be started ({reason_of(error)}): install util-linux") from None
+        raise MachineError(
+            f"{argv[0]} cannot be started ({reason_of(error)}): install util-linux"
+        ) from None
     if done.stdout:
         return Path(os.fsdecode(done.stdout))
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip()
-        raise MachineError(f"root cannot act as {name_of(user)} here ({reason}): call as an ordinary user")
+        raise MachineError(
+            f"root cannot act as {name_of(user)} here ({reason}): call as an ordinary user"
+        )
     return None
 
 
 def check_checkout(user: Caller) -> None:
     """Raise :class:`MachineError` if the user cannot read this checkout or its Python."""
-    if unreadable := first_unreadable(user, [Path(__file__).parents[1] / "run.py", Path(sys.executable)]):
+    if unreadable := first_unreadable(
+        user, [Path(__file__).parents[1] / "run.py", Path(sys.executable)]
+    ):
         raise MachineError(
-            f"{name_of(user)} cannot read {unreadable}, and root does not read strangers' files: call as an "
-            "ordinary user, or move the checkout to a folder that every user may read"
+            f"{name_of(user)} cannot read {unreadable}, and root does not read strangers' files: "
+            "call as an ordinary user, or move the checkout to a folder that every user may read"
         )
 
 
@@ -111,7 +117,9 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
             process.kill()
             raise
     if code < 0:
-        raise LostError(f"what {name_of(user)} ran was ended by signal {-code}, perhaps for want of memory")
+        raise LostError(
+            f"what {name_of(user)} ran was ended by signal {-code}, perhaps for want of memory"
+        )
     return code
 
 

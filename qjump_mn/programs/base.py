@@ -126,7 +126,9 @@ class WorkloadPlan(
         with the arm's name."""
         return {}
 
-    def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    def equations(
+        self, network: Network, constants: Mapping[str, float]
+    ) -> list[tuple[str, str, str]]:
         """Calculations that the report shows: name, formula with its numbers, value."""
         return []
 
@@ -205,13 +207,17 @@ class WorkloadSpec(
         workload."""
         return []
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> WorkloadPlan:
         """The workload's plan. ``common`` has the fields that every :class:`WorkloadPlan` has."""
         raise _missing(self, "planned")
 
 
 def _missing(part: object, method: str) -> UsageError:
-    return UsageError(f"{type(part).__module__}: class {type(part).__name__} needs a method {method!r}")
+    return UsageError(
+        f"{type(part).__module__}: class {type(part).__name__} needs a method {method!r}"
+    )
 
 
 class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -234,7 +240,8 @@ def read_flows(flows: Sequence[str], where: str) -> list[tuple[str, Flow]]:
         sources = _hosts(source)
         if not arrow or not sources or destination in sources:
             raise UsageError(
-                f"{where}.flows: {text!r} is not a flow: write two hosts, such as 'h8>h10' or 'h1..h6>h10'"
+                f"{where}.flows: {text!r} is not a flow: write two hosts, such as 'h8>h10' or "
+                "'h1..h6>h10'"
             )
         pairs += [(f"{where}.flows", (host, destination)) for host in sources]
     if not pairs:

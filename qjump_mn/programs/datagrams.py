@@ -43,10 +43,18 @@ def senders(
     """A sender for each flow, with its own seed; ``options`` say what it sends."""
     for index, (source, destination) in enumerate(plan.flows):
         send = (
-            *("fanin", "send", "--to", f"{trial.network.addresses[destination]}:{plan.port}", *options),
+            *(
+                "fanin",
+                "send",
+                "--to",
+                f"{trial.network.addresses[destination]}:{plan.port}",
+                *options,
+            ),
             *("--duration", str(duration_ns), "--seed", str(1000 * trial.seed + index)),
         )
-        yield Launch(phase, source, send, output_name(plan, source, "send"), longest_s=duration_ns / 1e9)
+        yield Launch(
+            phase, source, send, output_name(plan, source, "send"), longest_s=duration_ns / 1e9
+        )
 
 
 def sent(plan: WorkloadPlan, source: str, read: Callable[[str], str]) -> dict[str, list[int]]:
@@ -63,7 +71,10 @@ def arrivals(
     Raises :class:`LostError` if a receiver had no room for a datagram, or got one that belongs to
     no flow.
     """
-    host_of = {int(ipaddress.ip_address(address)): host for host, address in trial.network.addresses.items()}
+    host_of = {
+        int(ipaddress.ip_address(address)): host
+        for host, address in trial.network.addresses.items()
+    }
     by_flow: dict[Flow, list[tuple[int, int, int]]] = {flow: [] for flow in plan.flows}
     for host in _destinations(plan):
         receiver_log = log(read(output_name(plan, host, "receive")), "fanin")
@@ -80,7 +91,8 @@ def arrivals(
             flow = (host_of.get(address, "an unknown address"), host)
             if flow not in by_flow:
                 raise LostError(
-                    f"the receiver on {host} got a datagram from {flow[0]}, where no flow to it begins"
+                    f"the receiver on {host} got a datagram from {flow[0]}, where no flow to it "
+                    "begins"
                 )
             by_flow[flow].append((stream, sequence, received_ns))
     return by_flow

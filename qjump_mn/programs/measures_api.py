@@ -82,7 +82,9 @@ class Moved(NamedTuple):
     last_payload: int | None = None
 
     @classmethod
-    def datagrams(cls, flow: Flow, level: int, ip_bytes: int, arrived: int, sent: int | None) -> Moved:
+    def datagrams(
+        cls, flow: Flow, level: int, ip_bytes: int, arrived: int, sent: int | None
+    ) -> Moved:
         """Packets of one length. The receiver waits for all that are on their way, unless ``sent``
         is None."""
         size = arrived * theory.wire_bytes(ip_bytes)
@@ -160,11 +162,14 @@ class Measures:
 
 def _check_values(values: object, plan: Any, owner: str) -> None:
     if not isinstance(values, Mapping):
-        raise LostError(f"{owner}: values returned {type(values).__name__}: return a dict of measures")
+        raise LostError(
+            f"{owner}: values returned {type(values).__name__}: return a dict of measures"
+        )
     if unknown := [name for name in values if name not in plan.measures]:
         known = ", ".join(plan.measures) or "nothing"
         raise LostError(
-            f"{owner}: values returned {unknown[0]!r}, but MEASURES of the plan has {known}: add it there"
+            f"{owner}: values returned {unknown[0]!r}, but MEASURES of the plan has {known}: add "
+            "it there"
         )
     for name, value in values.items():
         if not _is_number(value):

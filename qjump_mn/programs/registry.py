@@ -105,13 +105,19 @@ class _Programs:
 
     def _enter_program(self, entry: EntryPoint) -> None:
         if entry.name in self.by_name:
-            raise extensions.unusable(entry, f"{self.owners[entry.name]} already has a program of this name")
+            raise extensions.unusable(
+                entry, f"{self.owners[entry.name]} already has a program of this name"
+            )
         program = extensions.imported(entry)
         if not isinstance(program, Program):
-            raise extensions.unusable(entry, f"{entry.value} is not a qjump_mn.programs.base.Program")
+            raise extensions.unusable(
+                entry, f"{entry.value} is not a qjump_mn.programs.base.Program"
+            )
         tags = {program.name, str(program.spec.__struct_config__.tag)}
         if tags != {entry.name}:
-            raise extensions.unusable(entry, f"its spec and its plan have the tags {', '.join(sorted(tags))}")
+            raise extensions.unusable(
+                entry, f"its spec and its plan have the tags {', '.join(sorted(tags))}"
+            )
         self.by_name[entry.name] = program
         self.owners[entry.name] = extensions.owner(entry)
 
@@ -128,7 +134,9 @@ class _Programs:
             raise extensions.unusable(entry, f"program {name!r} already has a measure {measure!r}")
         loaded = extensions.imported(entry)
         if not isinstance(loaded, Measure):
-            raise extensions.unusable(entry, f"{entry.value} is not a qjump_mn.programs.base.Measure")
+            raise extensions.unusable(
+                entry, f"{entry.value} is not a qjump_mn.programs.base.Measure"
+            )
         by_program.setdefault(name, {})[measure] = loaded
 
 
@@ -177,7 +185,9 @@ def decode(kind: type, value: Any) -> Any:
     union = functools.reduce(operator.or_, structs())
     try:
         return msgspec.convert(value, union, dec_hook=units.decode, str_keys=True)
-    except msgspec.ValidationError as error:  # msgspec adds the workload's place to a ValueError, no other
+    except (
+        msgspec.ValidationError
+    ) as error:  # msgspec adds the workload's place to a ValueError, no other
         raise ValueError(str(error)) from None
 
 
@@ -234,7 +244,10 @@ def spec_type(name: str) -> type[WorkloadSpec]:
 def headings(plan: WorkloadPlan) -> dict[str, str]:
     """The measures of a workload and their headings in tables: those of its program, then those of
     extensions."""
-    return {**plan.measures, **{name: added.heading for name, added in added_measures(plan).items()}}
+    return {
+        **plan.measures,
+        **{name: added.heading for name, added in added_measures(plan).items()},
+    }
 
 
 def added_measures(plan: WorkloadPlan) -> Mapping[str, Measure]:

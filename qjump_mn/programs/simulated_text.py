@@ -9,7 +9,12 @@ from typing import Any
 from qjump_mn.errors import LostError
 from qjump_mn.programs.text import transposed
 
-_PARSERS: dict[str, Callable[[str], Any]] = {"string": str, "int32": int, "int64": int, "double": float}
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "string": str,
+    "int32": int,
+    "int64": int,
+    "double": float,
+}
 
 _BITS = {"int32": 32, "int64": 64}
 
@@ -47,7 +52,9 @@ def _fits(kind: str, value: Any) -> bool:
     return kind not in _BITS or -(1 << _BITS[kind] - 1) <= value < 1 << _BITS[kind] - 1
 
 
-def columns(content: str, kinds: Mapping[str, str], rows: int | None = None) -> dict[str, Sequence[Any]]:
+def columns(
+    content: str, kinds: Mapping[str, str], rows: int | None = None
+) -> dict[str, Sequence[Any]]:
     """Parse a table whose columns have the types ``kinds``, by Arrow's names. Raise
     :class:`LostError` if it has other columns, or not ``rows`` rows if that is given."""
     head, *lines = content.splitlines()
@@ -58,7 +65,10 @@ def columns(content: str, kinds: Mapping[str, str], rows: int | None = None) -> 
     parsers = [_PARSERS[kind] for kind in kinds.values()]
     return transposed(
         (
-            [parse(text) if text else None for parse, text in zip(parsers, line.split(","), strict=True)]
+            [
+                parse(text) if text else None
+                for parse, text in zip(parsers, line.split(","), strict=True)
+            ]
             for line in lines
         ),
         kinds,

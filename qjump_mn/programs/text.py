@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from qjump_mn.errors import LostError
 
 
-def transposed(rows: Iterable[Sequence[Any]], columns: Mapping[str, str]) -> dict[str, Sequence[Any]]:
+def transposed(
+    rows: Iterable[Sequence[Any]], columns: Mapping[str, str]
+) -> dict[str, Sequence[Any]]:
     """Turn ``rows`` into columns; each row has a value for each of ``columns``."""
     by_column = list(zip(*rows, strict=True)) or [()] * len(columns)
     return dict(zip(columns, by_column, strict=True))
@@ -28,7 +30,8 @@ def log(text: str, program: str) -> Log:
     head = lines[0].split() if lines else []
     if head[:3] != ["#", program, "1"]:
         raise LostError(
-            f"this is not a log of {program}, version 1: it begins with {' '.join(head[:4]) or 'nothing'!r}"
+            f"this is not a log of {program}, version 1: it begins with "
+            f"{' '.join(head[:4]) or 'nothing'!r}"
         )
     if len(lines) < 3 or not lines[-1].startswith("# end "):
         raise LostError(f"{program}'s log has no end: it was cut off after {len(lines)} lines")

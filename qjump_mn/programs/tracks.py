@@ -71,7 +71,9 @@ def floats(table: pa.Table, column: str) -> Floats:
     return values
 
 
-def took(table: pa.Table, since: str, began_ns: int, labels: Sequence[str], what: str) -> Iterator[Track]:
+def took(
+    table: pa.Table, since: str, began_ns: int, labels: Sequence[str], what: str
+) -> Iterator[Track]:
     """Tracks of the rows' latencies, each from the time in column ``since``. The measurement began
     at ``began_ns`` of the same clock."""
     at_ns = table[since].to_numpy() - began_ns

@@ -75,7 +75,9 @@ def program(name: str, folder: Path) -> Program:
     try:
         loaded = pkgutil.resolve_name(f"qjump_mn.programs.{name}.program:PROGRAM")
     except extensions.RAISED as error:
-        raise UsageError(f"{folder / MODULE} cannot be imported ({describe(error)}): repair it") from error
+        raise UsageError(
+            f"{folder / MODULE} cannot be imported ({describe(error)}): repair it"
+        ) from error
     if not isinstance(loaded, Program) or loaded.name != name:
         raise UsageError(
             f"{folder / MODULE}: PROGRAM is not a qjump_mn.programs.base.Program with tag {name!r}"
@@ -88,16 +90,18 @@ def _check(name: str, folder: Path) -> None:
     allowed = os.environ.get(VARIABLE, "")
     if allowed == _NONE:
         raise NotImportedError(
-            f"{folder}: this command does not import users' programs: use  qjump-mn explain  on the "
-            "experiment"
+            f"{folder}: this command does not import users' programs: use  qjump-mn explain  on "
+            "the experiment"
         )
     named_folders = [path.resolve() for path in extensions.users_folders()[:-1]]
     if os.geteuid() == 0 and allowed != _ALL and folder.parent.parent not in named_folders:
         raise UsageError(
-            f"{folder}: root does not import programs from the current folder: read program {name!r} "
-            f"first, then use --trust, or QJUMP_MN_PATH={folder.parent.parent}"
+            f"{folder}: root does not import programs from the current folder: read program "
+            f"{name!r} first, then use --trust, or QJUMP_MN_PATH={folder.parent.parent}"
         )
     # Python also looks for modules in programs/ itself: check it, but not everything inside it.
     parent_reason = launcher.distrust_path(str(folder.parent))
     if reason := parent_reason or launcher.distrust_path(str(folder), deep=True):
-        raise UsageError(f"{folder} is not imported: {reason}: if you trust it, chown it or chmod go-w it")
+        raise UsageError(
+            f"{folder} is not imported: {reason}: if you trust it, chown it or chmod go-w it"
+        )

@@ -43,7 +43,8 @@ def heads(plan: Plan) -> list[str]:
 
 
 def steps(plan: Plan, outcome: Outcome) -> list[Step]:
-    """Return a step for every arm that was run, but the first; the arms of a series count as one."""
+    """Return a step for every arm that was run, but the first; the arms of a series count as
+    one."""
     firsts: dict[str, ArmPlan] = {}
     values: dict[str, list[float]] = {}
     for arm in plan.run.arms:
@@ -51,10 +52,14 @@ def steps(plan: Plan, outcome: Outcome) -> list[Step]:
         values.setdefault(arm.series or arm.name, []).append(arm.x or 0.0)
     labels = {name: _label(arm, values[name]) for name, arm in firsts.items()}
     alike = Counter(labels.values())
-    labels = {name: f"{label}, {name}" if alike[label] > 1 else label for name, label in labels.items()}
+    labels = {
+        name: f"{label}, {name}" if alike[label] > 1 else label for name, label in labels.items()
+    }
     names, found = list(firsts), []
     for place, name in enumerate(names[1:], 1):
-        differences = {other: list(_between(plan, firsts[other], firsts[name])) for other in names[:place]}
+        differences = {
+            other: list(_between(plan, firsts[other], firsts[name])) for other in names[:place]
+        }
         near = min(differences, key=lambda other: len(differences[other]))
         cells = [_first(plan, outcome, firsts[one]) for one in (near, name)]
         told = "; ".join(differences[near]) or "nothing but its name"
@@ -65,13 +70,17 @@ def steps(plan: Plan, outcome: Outcome) -> list[Step]:
 def _label(arm: ArmPlan, values: list[float]) -> str:
     if not arm.series or len(values) < 2:
         return arm.label
-    return f"{formatting.series_label(arm)} ({len(values)} values, {min(values):g} to {max(values):g})"
+    return (
+        f"{formatting.series_label(arm)} ({len(values)} values, {min(values):g} to {max(values):g})"
+    )
 
 
 def _first(plan: Plan, outcome: Outcome, arm: ArmPlan) -> str:
     """Return the first column of the table of arms; empty for a series, which has many."""
     measured = outcome.arm(arm.name)
-    return formatting.NONE if arm.series or measured is None else result_tables.row(plan, measured)[0]
+    return (
+        formatting.NONE if arm.series or measured is None else result_tables.row(plan, measured)[0]
+    )
 
 
 def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
@@ -87,7 +96,9 @@ def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:
     yield from (f"links' {told}" for told in links)
     yield from (f"{told} between switches" for told in trunks if told not in links)
     yield from _fields("TCP's ", *(msgspec.to_builtins(arm.tcp) for arm in (first, other)))
-    yield from _fields("hosts' ", *(msgspec.to_builtins(arm.clock or ClockPlan()) for arm in (first, other)))
+    yield from _fields(
+        "hosts' ", *(msgspec.to_builtins(arm.clock or ClockPlan()) for arm in (first, other))
+    )
     if first.network.topology != other.network.topology:
         yield f"topology {other.network.topology} instead of {first.network.topology}"
 
@@ -100,14 +111,18 @@ def _sides(first: ArmPlan, other: ArmPlan) -> Iterator[tuple[Settings, Settings]
 
 
 def _workloads(first: ArmPlan, other: ArmPlan) -> Iterator[str]:
-    before, now = ({workload.name: workload for workload in arm.workloads} for arm in (first, other))
+    before, now = (
+        {workload.name: workload for workload in arm.workloads} for arm in (first, other)
+    )
     yield from (f"with {name}" for name in now if name not in before)
     yield from (f"without {name}" for name in before if name not in now)
     left_out = _NOT_TOLD | (_LEVELS if first.uses_levels != other.uses_levels else set())
     for name in (name for name in now if name in before):
         if before[name].flows != now[name].flows:
             yield f"other flows of {name}"
-        yield from _fields(f"{name}'s ", _settings(before[name], left_out), _settings(now[name], left_out))
+        yield from _fields(
+            f"{name}'s ", _settings(before[name], left_out), _settings(now[name], left_out)
+        )
 
 
 def _limiter(first: ArmPlan, other: ArmPlan) -> Iterator[str]:
@@ -127,7 +142,9 @@ def _limiter(first: ArmPlan, other: ArmPlan) -> Iterator[str]:
 
 
 def _settings(workload: WorkloadPlan, left_out: set[str]) -> Settings:
-    return {key: value for key, value in msgspec.to_builtins(workload).items() if key not in left_out}
+    return {
+        key: value for key, value in msgspec.to_builtins(workload).items() if key not in left_out
+    }
 
 
 def _fields(whose: str, first: Settings, other: Settings) -> Iterator[str]:

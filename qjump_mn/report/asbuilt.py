@@ -51,7 +51,10 @@ def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
             ]
             source, destination = flows[0] if flows else trial.network.hosts[:2]
             port = _port_towards(trial.network, destination)
-            host, switches = _json(folder / f"tc-{source}.json"), _json(folder / f"tc-{SWITCHES}.json")
+            host, switches = (
+                _json(folder / f"tc-{source}.json"),
+                _json(folder / f"tc-{SWITCHES}.json"),
+            )
             trees = (
                 (f"host {source}, {source}-eth0", tree(host, f"{source}-eth0")),
                 (f"switch port {port}, towards {destination}", tree(switches, port)),
@@ -85,7 +88,9 @@ def tree(qdiscs: list[dict[str, Any]], device: str) -> str:
                 add(child, depth + 1)
 
     for qdisc in of_device:
-        above = {str(other.get("handle", "")).rstrip(":") for other in of_device if other is not qdisc}
+        above = {
+            str(other.get("handle", "")).rstrip(":") for other in of_device if other is not qdisc
+        }
         if qdisc.get("root") or str(qdisc.get("parent", "")).split(":")[0] not in above:
             add(qdisc, 0)
     return "\n".join(lines)
@@ -158,4 +163,6 @@ def _json(path: Path) -> list[dict[str, Any]]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [entry for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
+    return (
+        [entry for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
+    )

@@ -16,7 +16,8 @@ MOST_TOLD = 8
 
 
 def told(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> list[str]:
-    """Return sentences about lost and interrupted trials, waits for a processor, and failed checks."""
+    """Return sentences about lost and interrupted trials, waits for a processor, and failed
+    checks."""
     events = list(_events(run))
     ended = [event for event in events if event["event"] == "trial"]
     return [*_times(manifest, ended), *_failures(events, ended), *_waits(ended), *_checks(outcome)]
@@ -45,8 +46,9 @@ def _times(manifest: Manifest, ended: list[dict[str, Any]]) -> list[str]:
         return [f"{told}; the log has no trial."]
     longest = max(took, key=lambda name: took[name])
     return [
-        f"{told}. Its {len(took)} trial{'' if len(took) == 1 else 's'} took {_duration(sum(took.values()))} "
-        f"in all, the longest of them, {longest}, {_duration(took[longest])}."
+        f"{told}. Its {len(took)} trial{'' if len(took) == 1 else 's'} took "
+        f"{_duration(sum(took.values()))} in all, the longest of them, {longest}, "
+        f"{_duration(took[longest])}."
     ]
 
 
@@ -74,7 +76,11 @@ def _failures(events: list[dict[str, Any]], ended: list[dict[str, Any]]) -> list
 
 def _waits(ended: list[dict[str, Any]]) -> list[str]:
     waited = sum(float(event.get("waited_s") or 0) for event in ended)
-    return [f"Trials waited {_duration(waited)} for a processor that others used."] if waited >= 1 else []
+    return (
+        [f"Trials waited {_duration(waited)} for a processor that others used."]
+        if waited >= 1
+        else []
+    )
 
 
 def _checks(outcome: Outcome) -> list[str]:

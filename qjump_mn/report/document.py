@@ -38,7 +38,9 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
 
-_PICTURE = markupsafe.Markup('<div role="img" aria-label="{}: the numbers are in the table of arms">{}</div>')
+_PICTURE = markupsafe.Markup(
+    '<div role="img" aria-label="{}: the numbers are in the table of arms">{}</div>'
+)
 _FOLDED = markupsafe.Markup("<details><summary>{}</summary>{}</details>")
 _VALUE = markupsafe.Markup("value: {}")
 PICTURE = "fig/network.svg"
@@ -65,7 +67,9 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
     )
     paths = (run.path / "report.html", run.path / "report.md")
     write_atomically(paths[0], page.encode())
-    write_atomically(paths[1], markdown.fill(text, [part.signed[0] for part in own.sections]).encode())
+    write_atomically(
+        paths[1], markdown.fill(text, [part.signed[0] for part in own.sections]).encode()
+    )
     return paths
 
 
@@ -125,7 +129,10 @@ def _results(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[st
         "blocks": [
             (
                 [*block.heads, "replicates"],
-                [[_named(arm), arm.scheme, *cells, formatting.replicates(arm)] for arm, cells in block.rows],
+                [
+                    [_named(arm), arm.scheme, *cells, formatting.replicates(arm)]
+                    for arm, cells in block.rows
+                ],
             )
             for block in result_tables.blocks(plan, outcome.arms)
         ],
@@ -133,7 +140,9 @@ def _results(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[st
         "sentences": remarks.of(plan, outcome),
         "verdicts": list(map(_verdict, outcome.verdicts)),
         "used": [verdict for verdict in formatting.MEANINGS if verdict in found],
-        "checks": [[templating.strong(check.status), check.name, check.text] for check in outcome.checks],
+        "checks": [
+            [templating.strong(check.status), check.name, check.text] for check in outcome.checks
+        ],
         "spread": spread(plan, outcome),
         "intervals": formatting.intervals(plan),
     }
@@ -145,7 +154,8 @@ def _parameters(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict
     return {
         "equations": parameters.equations(plan, simulated=by_simulator),
         "constants": [
-            (templating.code(name), formatting.number(value)) for name, value in plan.judged.constants.items()
+            (templating.code(name), formatting.number(value))
+            for name, value in plan.judged.constants.items()
         ],
         "network": parameters.network(plan, simulated=by_simulator),
         "workloads": parameters.workloads(plan),
@@ -165,11 +175,15 @@ def _named(arm: ArmSummary) -> markupsafe.Markup:
 
 def _verdict(row: VerdictRow) -> list[object]:
     """Return a row of the table of verdicts."""
-    statement = f"{row.statement}{' (gate)' if row.gate else ''}{f' ({row.note})' if row.note else ''}"
+    statement = (
+        f"{row.statement}{' (gate)' if row.gate else ''}{f' ({row.note})' if row.note else ''}"
+    )
     value = _VALUE.format(templating.code(row.shows)) if row.shows else ""
     predicate = _FOLDED.format(row.claim, templating.lines([templating.code(row.predicate), value]))
     notes = [
-        templating.soft(words) for words in (formatting.published(row), formatting.perturbed(row)) if words
+        templating.soft(words)
+        for words in (formatting.published(row), formatting.perturbed(row))
+        if words
     ]
     claim = templating.lines([statement, *notes])
     return [templating.strong(row.verdict), formatting.value(row), claim + predicate, row.source]
@@ -195,7 +209,11 @@ def _trial(name: str, record: TrialRecord) -> list[str]:
 def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
     """Return rows: arm, workload, measure, the value of each seed, and the median's 95 % interval
     if there are enough seeds."""
-    labels = {workload.name: registry.headings(workload) for arm in plan.arms for workload in arm.workloads}
+    labels = {
+        workload.name: registry.headings(workload)
+        for arm in plan.arms
+        for workload in arm.workloads
+    }
     rows = []
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():
@@ -204,7 +222,9 @@ def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]
                 for key, label in labels[workload].items()
                 if key in measured and key not in NOT_SPREAD
             )
-            rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in measures]
+            rows += [
+                (arm.label, workload, label, *_seeds(measured[key])) for key, label in measures
+            ]
         for workload, flows in arm.flows.items():
             rows += [
                 (arm.label, workload, f"goodput {flow}, Mb/s", *_seeds(values))
@@ -217,19 +237,26 @@ def commands(run: RunDirectory, manifest: Manifest) -> list[str]:
     """Return the command lines that repeat the run, and that read it again."""
     checkout = [f"git checkout {manifest.git.commit}"] if manifest.git.commit else []
     folder = _out(manifest.argv) / run.path.name
-    return [*checkout, shlex.join(manifest.argv), shlex.join(["qjump-mn", "report", folder.as_posix()])]
+    return [
+        *checkout,
+        shlex.join(manifest.argv),
+        shlex.join(["qjump-mn", "report", folder.as_posix()]),
+    ]
 
 
 def _out(argv: Sequence[str]) -> Path:
     """Return the folder in which a command line makes its run directory."""
     values = [value for option, value in pairwise(argv) if option == "--out"]
-    values += [argument.removeprefix("--out=") for argument in argv if argument.startswith("--out=")]
+    values += [
+        argument.removeprefix("--out=") for argument in argv if argument.startswith("--out=")
+    ]
     return Path(values[-1] if values else "results")
 
 
 def _seeds(values: Spread) -> tuple[str, str]:
     by_seed = "; ".join(
-        f"{seed}: {formatting.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True)
+        f"{seed}: {formatting.number(value)}"
+        for seed, value in zip(values.seeds, values.values, strict=True)
     )
     interval = (
         f"{formatting.number(values.interval95[0])} to {formatting.number(values.interval95[1])}"
@@ -249,7 +276,10 @@ def _svg(path: Path, prefix: str) -> markupsafe.Markup:
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}-", text)
     # The size in points would win over the page's width.
     text = re.sub(
-        r"^<svg [^>]*>", lambda match: re.sub(r' (?:width|height)="[^"]*"', "", match[0]), text, count=1
+        r"^<svg [^>]*>",
+        lambda match: re.sub(r' (?:width|height)="[^"]*"', "", match[0]),
+        text,
+        count=1,
     )
     # What it shows is told by the element around it, once.
     text = text.replace("<svg ", '<svg aria-hidden="true" ', 1)

@@ -11,7 +11,8 @@ from qjump_mn.results.outcome import ArmSummary, Drawing
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> tuple[Drawing, ...]:
-    """Draw the experiment's figures into ``fig/``; raise :class:`UsageError` if there is no such figure."""
+    """Draw the experiment's figures into ``fig/``; raise :class:`UsageError` if there is no such
+    figure."""
     drawings = []
     for figure in registry.find(manifest.plan.shown.figure.plot)(run, manifest, arms):
         files = style.save(figure, run.figures)
@@ -19,6 +20,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> t
             files["csv"] = run.figures / f"{figure.name}.csv"
             numbers.write(figure.numbers, files["csv"])
         relative = {ending: path.relative_to(run.path).as_posix() for ending, path in files.items()}
-        drawings.append(Drawing(name=figure.name, title=figure.title, caption=figure.caption, files=relative))
+        drawings.append(
+            Drawing(name=figure.name, title=figure.title, caption=figure.caption, files=relative)
+        )
     hand_over(run.path)
     return tuple(drawings)

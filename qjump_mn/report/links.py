@@ -30,7 +30,9 @@ def heads(outcome: Outcome) -> list[str]:
         f"priority {level}"
         for level in sorted((level for level in levels if level is not None), reverse=True)
     ]
-    marked = [MARKS] if any(load.marks for loads in outcome.links.values() for load in loads) else []
+    marked = (
+        [MARKS] if any(load.marks for loads in outcome.links.values() for load in loads) else []
+    )
     return [
         "link",
         *named,
@@ -43,18 +45,26 @@ def heads(outcome: Outcome) -> list[str]:
 
 def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     """Return every arm that was run and has data; an arm without counters says so."""
-    busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
+    busy = {
+        (load.source, load.destination) for by_link in outcome.links.values() for load in by_link
+    }
     cables = dict.fromkeys(
         cable
         for network in (plan.shown.network, *(arm.network for arm in plan.run.arms))
         for cable in (*network.edges, *network.cables)
     )
-    links = [link for above, below in cables for link in ((below, above), (above, below)) if link in busy]
+    links = [
+        link for above, below in cables for link in ((below, above), (above, below)) if link in busy
+    ]
     columns, shown = heads(outcome), []
     for arm in outcome.arms:
         if arm.name in outcome.links:
             by_link = {
-                link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link]
+                link: [
+                    load
+                    for load in outcome.links[arm.name]
+                    if (load.source, load.destination) == link
+                ]
                 for link in links
             }
             shown.append(
@@ -80,7 +90,10 @@ def _told(by_link: dict[tuple[str, str], list[LinkLoad]]) -> str:
         return "no link was busy for 1 % of the time"
     busiest = max(by_link, key=lambda link: _total(by_link[link]))
     drops = sum(load.drops for levels in by_link.values() for load in levels)
-    busy = f"{formatting.flow(busiest)} was the busiest, {formatting.percent(_total(by_link[busiest]))}"
+    busy = (
+        f"{formatting.flow(busiest)} was the busiest, "
+        f"{formatting.percent(_total(by_link[busiest]))}"
+    )
     return f"{busy}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
 
 

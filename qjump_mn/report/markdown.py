@@ -1,7 +1,7 @@
 """Make the report's page from its Markdown.
 
-Of HTML in the Markdown only what the template writes is kept: line breaks and parts that unfold. All
-else is shown as text.
+Of HTML in the Markdown only what the template writes is kept: line breaks and parts that unfold.
+All else is shown as text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def place(number: int) -> markupsafe.Markup:
 
 def fill(text: str, sections: Sequence[str]) -> str:
     """Insert the sections of the notes, as Markdown, at the marks of :func:`place`."""
-    return re.sub(f"^{_NOTES.pattern}$", lambda mark: sections[int(mark[1])], text, flags=re.MULTILINE)
+    return re.sub(
+        f"^{_NOTES.pattern}$", lambda mark: sections[int(mark[1])], text, flags=re.MULTILINE
+    )
 
 
 def parser() -> MarkdownIt:
@@ -79,7 +81,9 @@ def _picture(
     self: RendererProtocol, tokens: Sequence[Token], index: int, _options: Any, environment: Any
 ) -> str:
     return str(
-        environment["pictures"].get(tokens[index].attrs.get("src"), html.escape(tokens[index].content))
+        environment["pictures"].get(
+            tokens[index].attrs.get("src"), html.escape(tokens[index].content)
+        )
     )
 
 
@@ -101,11 +105,15 @@ def _name_headings(tokens: Sequence[Token]) -> None:
 
 def _mark_quotations(tokens: Sequence[Token]) -> None:
     """Make the first quotation the summary, and others warnings."""
-    quotations = [token for token in tokens if token.type.startswith("blockquote") and token.level == 0]
+    quotations = [
+        token for token in tokens if token.type.startswith("blockquote") and token.level == 0
+    ]
     for token in quotations[:2]:
         token.tag = "section"
     for number, token in enumerate(quotations[::2]):
-        token.attrs |= {"class": "alert"} if number else {"class": "summary", "aria-label": "Summary"}
+        token.attrs |= (
+            {"class": "alert"} if number else {"class": "summary", "aria-label": "Summary"}
+        )
 
 
 def _make_figures(tokens: Sequence[Token]) -> None:
@@ -139,7 +147,8 @@ def _table(tokens: Sequence[Token], caption: str) -> list[Token]:
     kind = "stack" if any(heads) else "kv"
     shown = html.escape(caption)
     opening = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{shown}"><table class="{kind}">\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{shown}">'
+        f'<table class="{kind}">\n'
         f"<caption>{shown}</caption>\n"
     )
     _mark_cells(tokens, heads)

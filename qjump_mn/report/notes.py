@@ -131,7 +131,12 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
     title, first = "Notes", 0
     tokens = markdown.parser().parse(text)
     for place, token in enumerate(tokens):
-        if token.type == "heading_open" and token.tag in ("h1", "h2") and token.level == 0 and token.map:
+        if (
+            token.type == "heading_open"
+            and token.tag in ("h1", "h2")
+            and token.level == 0
+            and token.map
+        ):
             yield title, "\n".join(lines[first : token.map[0]])
             title, first = _plain(tokens[place + 1]), token.map[1]
     yield title, "\n".join(lines[first:])
@@ -211,5 +216,9 @@ def _escaped(text: str) -> str:
 
 
 def _has_html(text: str) -> bool:
-    tokens = [child for token in markdown.parser().parse(text) for child in (token, *(token.children or ()))]
+    tokens = [
+        child
+        for token in markdown.parser().parse(text)
+        for child in (token, *(token.children or ()))
+    ]
     return any(token.type in ("html_block", "html_inline") for token in tokens)

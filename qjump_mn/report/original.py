@@ -33,8 +33,8 @@ def original(plan: Plan, outcome: Outcome) -> Original:
     sentences += list(dict.fromkeys(f"{one.figure.source}." for one in drawn))
     if len(drawn) < len(pictures):
         sentences.append(
-            "Figures that were published for links of another rate are not drawn behind those of this run: "
-            "their values do not scale with it."
+            "Figures that were published for links of another rate are not drawn behind those of "
+            "this run: their values do not scale with it."
         )
     if not rows:
         sentences.insert(0, _nothing(plan, curves=bool(drawn)))
@@ -44,12 +44,21 @@ def original(plan: Plan, outcome: Outcome) -> Original:
 def lead(manifest: Manifest, drawing: Drawing) -> str:
     """Describe a figure in 40 words at most; its caption says the rest."""
     plan = manifest.plan
-    how = "the simulator" if manifest.backend == "simulator" else f"real Linux on a {manifest.clock} clock"
-    seeds = f"{len(plan.run.seeds)} seeds" if len(plan.run.seeds) > 1 else f"seed {plan.run.seeds[0]}"
+    how = (
+        "the simulator"
+        if manifest.backend == "simulator"
+        else f"real Linux on a {manifest.clock} clock"
+    )
+    seeds = (
+        f"{len(plan.run.seeds)} seeds" if len(plan.run.seeds) > 1 else f"seed {plan.run.seeds[0]}"
+    )
     shown = any(one.shows for one in _behind(plan) if one)
     published = " What was published is hollow or grey." if shown else ""
     title = drawing.title[:1].upper() + drawing.title[1:]
-    return f"{title}. Preset {plan.shown.preset}: {plan.shown.network.told_links}, {how}, {seeds}.{published}"
+    return (
+        f"{title}. Preset {plan.shown.preset}: {plan.shown.network.told_links}, {how}, "
+        f"{seeds}.{published}"
+    )
 
 
 def subset(plan: Plan, outcome: Outcome) -> str:
@@ -60,8 +69,9 @@ def subset(plan: Plan, outcome: Outcome) -> str:
     not_run = f" Not run: {left_out}." if left_out else ""
     return (
         f"This run has {len(plan.run.arms)} of the {len(plan.arms)} arms of experiment "
-        f"{plan.shown.experiment}, preset {plan.shown.preset}, with {many} seed{'' if many == 1 else 's'} "
-        f"each, and judges {judged} of its {len(outcome.verdicts)} claims.{not_run}"
+        f"{plan.shown.experiment}, preset {plan.shown.preset}, with {many} "
+        f"seed{'' if many == 1 else 's'} each, and judges {judged} of its {len(outcome.verdicts)} "
+        f"claims.{not_run}"
     )
 
 
@@ -78,14 +88,23 @@ def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, s
         if picture.scale != 1 and formatting.is_time(measure):
             own = (stretched[0] / picture.scale, stretched[1] / picture.scale)
             told = f"{_range(plan, measure, own, in_us=True)}; at this run's rate {told}"
-        rows.append((what, told, _range(plan, measure, (spread.median, spread.median)), picture.figure.title))
+        rows.append(
+            (
+                what,
+                told,
+                _range(plan, measure, (spread.median, spread.median)),
+                picture.figure.title,
+            )
+        )
     return rows
 
 
 def _range(plan: Plan, measure: str, ends: tuple[float, float], *, in_us: bool = False) -> str:
     unit = "us" if in_us else formatting.unit(plan)
     tell = (
-        (lambda value: formatting.duration(value, unit)) if formatting.is_time(measure) else formatting.number
+        (lambda value: formatting.duration(value, unit))
+        if formatting.is_time(measure)
+        else formatting.number
     )
     return " to ".join(dict.fromkeys(tell(value) for value in ends))
 

@@ -34,7 +34,11 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
             f"{hosts} × {mtu} B × 8 / {mbps}",
             f"{theory.worst_case_delay_ns(hosts, mtu, rate) / 1e6:g} ms",
         ),
-        ("Eq. 2, network epoch 2·n·P/R", f"2 × {hosts} × {mtu} B × 8 / {mbps}", f"{epoch / 1e6:g} ms"),
+        (
+            "Eq. 2, network epoch 2·n·P/R",
+            f"2 × {hosts} × {mtu} B × 8 / {mbps}",
+            f"{epoch / 1e6:g} ms",
+        ),
         (
             "Eq. 3, a host's rate at factor 1, P/epoch",
             f"{mtu} B × 8 / {epoch / 1e6:g} ms",
@@ -84,7 +88,10 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         f"{len(plan.run.seeds)}: seed{'s' if len(plan.run.seeds) > 1 else ''} "
         f"{', '.join(str(seed) for seed in plan.run.seeds)}",
     )
-    runs = [seeds, *([("perturbed runs", formatting.perturbations(plan))] if plan.run.perturbations else [])]
+    runs = [
+        seeds,
+        *([("perturbed runs", formatting.perturbations(plan))] if plan.run.perturbations else []),
+    ]
     if simulated:
         links = [
             (
@@ -96,17 +103,26 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
             links.append(
                 (
                     "links between switches",
-                    f"{told_rate(net.trunk.rate_bps)}, {net.trunk.delay_ns / 1e3:g} us of propagation",
+                    f"{told_rate(net.trunk.rate_bps)}, {net.trunk.delay_ns / 1e3:g} us of "
+                    "propagation",
                 )
             )
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
-        ends = f"{plan.run.duration_ns / 1e9:g} s" if plan.run.duration_ns else "until every flow has ended"
+        ends = (
+            f"{plan.run.duration_ns / 1e9:g} s"
+            if plan.run.duration_ns
+            else "until every flow has ended"
+        )
         return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), *runs]
     return [
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
         *_links("", net.link),
         *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
-        *((name, told) for name, told in (("hosts", net.told_hosts), ("TCP", plan.shown.tcp.told)) if told),
+        *(
+            (name, told)
+            for name, told in (("hosts", net.told_hosts), ("TCP", plan.shown.tcp.told))
+            if told
+        ),
         *(("programs", arm.clock.told) for arm in plan.run.arms[:1] if arm.clock),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.run.warmup_ns / 1e9:g} s, {plan.run.duration_ns / 1e9:g} s"),
@@ -117,7 +133,10 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
 def _links(which: str, link: Link) -> list[tuple[str, str]]:
     delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
-        (f"links{which}", f"{told_rate(link.rate_bps)}{told_tolerance(link)}, model {link.model}{delay}"),
+        (
+            f"links{which}",
+            f"{told_rate(link.rate_bps)}{told_tolerance(link)}, model {link.model}{delay}",
+        ),
         (
             f"buffer of a level and port{which}",
             f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",
@@ -126,7 +145,8 @@ def _links(which: str, link: Link) -> list[tuple[str, str]]:
 
 
 def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """Return each workload: name, flows, description, and its 802.1Q priority in arms with levels."""
+    """Return each workload: name, flows, description, and its 802.1Q priority in arms with
+    levels."""
     by_name: dict[str, WorkloadPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
     for arm in plan.run.arms:
@@ -134,7 +154,9 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
             if workload.name not in by_name or workload.level > by_name[workload.name].level:
                 by_name[workload.name] = workload
             if workload.window_bytes is not None:
-                windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(arm.label)
+                windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(
+                    arm.label
+                )
     rows = []
     for name, workload in by_name.items():
         what = workload.describe() + "".join(
@@ -204,7 +226,9 @@ def limiter(plan: QJumpPlan) -> list[str]:
         rate = formatting.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
         none = "nothing passes" if plan.blocks(level) else "unlimited"
         budgets.append(
-            none if rate is None else f"{plan.budget_bytes[level]} B = {formatting.number(rate)} Mb/s"
+            none
+            if rate is None
+            else f"{plan.budget_bytes[level]} B = {formatting.number(rate)} Mb/s"
         )
     waits = f", at most {plan.limit_packets} packets wait" if plan.keeps_budgets else ""
     slack = f", {plan.slack_ns / 1e3:g} us of slack" if plan.slack_ns else ""

@@ -33,21 +33,25 @@ def browser() -> str:
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         raise MachineError(
-            "a PDF is printed by Chromium or Chrome, and this machine has neither: install the package "
-            "chromium, or open report.html in a browser of yours and print it"
+            "a PDF is printed by Chromium or Chrome, and this machine has neither: install the "
+            "package chromium, or open report.html in a browser of yours and print it"
         )
     return found
 
 
 def write(run: Path) -> Path:
-    """Print ``report.html`` of the run directory ``run`` into ``report.pdf`` there, and return where that is.
+    """Print ``report.html`` of the run directory ``run`` into ``report.pdf`` there, and return
+    where that is.
 
     Raises :class:`MachineError` where there is no browser, or where it does not print.
     """
-    # In the run directory: a browser from a snap sees no hidden file, and nothing of the machine's /tmp.
+    # In the run directory: a browser from a snap sees no hidden file, and nothing of the machine's
+    # /tmp.
     page, printed = (run / f"print-{os.getpid()}.{ending}" for ending in ("html", "pdf"))
     try:
-        page.write_text(for_paper((run / "report.html").read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(
+            for_paper((run / "report.html").read_text(encoding="utf-8")), encoding="utf-8"
+        )
         with temp_dirs.folder() as profile:
             said = _print(browser(), profile, page, printed)
         if not printed.is_file():
@@ -84,7 +88,11 @@ def _print(program: str, profile: str, page: Path, printed: Path) -> str:
     ]
     try:
         done = subprocess.run(
-            wrap_command(argv), stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False
+            wrap_command(argv),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"it took more than {TIMEOUT_S} s"

@@ -36,11 +36,16 @@ def _table(plan: Plan, panel: PanelSpec, arms: dict[str, ArmSummary]) -> Table:
         for entry in panel.measures
         if any(arm.series and arm.name in arms for arm in members)
     ]
-    points = {arm.x: panels.point(arm) for members, _ in lines for arm in members if arm.x is not None}
+    points = {
+        arm.x: panels.point(arm) for members, _ in lines for arm in members if arm.x is not None
+    }
     rows = []
     for x in sorted(points):
         cells = [
-            next((panels.value(plan, panel, entry, arm.name, arms) for arm in members if arm.x == x), None)
+            next(
+                (panels.value(plan, panel, entry, arm.name, arms) for arm in members if arm.x == x),
+                None,
+            )
             for members, entry in lines
         ]
         if any(cells):
@@ -48,4 +53,6 @@ def _table(plan: Plan, panel: PanelSpec, arms: dict[str, ArmSummary]) -> Table:
     labels = formatting.series_labels(plan)
     base = " and ".join(dict.fromkeys(labels[name] for name in panel.relative_to.values()))
     title = ": ".join(filter(None, [panel.title, f"{panel.label}, relative to {base}"]))
-    return Table(title, tuple(formatting.series_label(members[0]) for members, _ in lines), tuple(rows))
+    return Table(
+        title, tuple(formatting.series_label(members[0]) for members, _ in lines), tuple(rows)
+    )

@@ -29,7 +29,8 @@ def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
         label = plan.shown.schemes[trial.arm.scheme.name].label
         if label not in parts_of and run.is_done(trial.name) and path.is_file():
             parts_of[label] = [
-                _line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()
+                _line(name, part)
+                for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()
             ]
     return list(parts_of.items())
 
@@ -49,14 +50,17 @@ def packets(run: RunDirectory, plan: Plan) -> Packets:
     shown = {head: values for head, values in columns.items() if any(values.values())}
     labels = {arm.name: f"{arm.label} ({arm.name})" for arm in plan.run.arms}
     rows = tuple(
-        (labels[arm], *(f"{values.get(arm, 0):.0f}" for values in shown.values())) for arm in counted
+        (labels[arm], *(f"{values.get(arm, 0):.0f}" for values in shown.values()))
+        for arm in counted
     )
     return Packets(tuple(shown), rows)
 
 
 def _counters(run: RunDirectory, plan: Plan, arm: ArmPlan) -> list[Counters]:
     trials = plan.unperturbed.trials()
-    folders = [run.raw(trial.name) for trial in trials if trial.arm == arm and run.is_done(trial.name)]
+    folders = [
+        run.raw(trial.name) for trial in trials if trial.arm == arm and run.is_done(trial.name)
+    ]
     return [counters.read(folder) for folder in folders if (folder / counters.NAME).is_file()]
 
 
@@ -64,7 +68,8 @@ def _median(trials: list[Counters], name: str, kind: str = "") -> float:
     counts = [one[name] for one in trials]
     return float(
         statistics.median(
-            count[kind] if kind and isinstance(count, dict) else counters.total(count) for count in counts
+            count[kind] if kind and isinstance(count, dict) else counters.total(count)
+            for count in counts
         )
     )
 
@@ -72,5 +77,7 @@ def _median(trials: list[Counters], name: str, kind: str = "") -> float:
 def _line(name: str, part: Any) -> str:
     if not isinstance(part, dict):
         return f"{name}: {part}"
-    rest = {key: value for key, value in part.items() if key != "kind" and not isinstance(value, dict)}
+    rest = {
+        key: value for key, value in part.items() if key != "kind" and not isinstance(value, dict)
+    }
     return f"{name}: {part['kind']}" + "".join(f", {key} {value}" for key, value in rest.items())

@@ -38,15 +38,18 @@ _LINK = re.compile(r"\](?=[(\[:])")
 """What makes links, pictures and their definitions of the brackets before it."""
 
 _CODE_PAIRS = re.compile(r"[^`\\]*(`[^`\\]+`[^`\\]+)*(`[^`\\]+`)?")
-"""Words with whole pieces of code: an odd backtick would turn inside out what follows in the line."""
+"""Words with whole pieces of code: an odd backtick would turn inside out what follows in the
+line."""
 
-_MARKS = re.compile(r"(`[^`]*`)|\\(?=[!-/:-@\[-`{-~])|\*(?! )|(?<! )\*|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_MARKS = re.compile(
+    r"(`[^`]*`)|\\(?=[!-/:-@\[-`{-~])|\*(?! )|(?<! )\*|(?<!\w)_|_(?!\w)|&(?=#?\w+;)"
+)
 """What Markdown would take for marks or entities; pieces of code stay as they are."""
 
 
 def _plain(value: Any) -> Any:
-    """Escape a value for Markdown, so that it has no HTML, links, pictures, emphasis or lines of its
-    own: a reader of a stranger's report must see words as words. Markup stays as it is."""
+    """Escape a value for Markdown, so that it has no HTML, links, pictures, emphasis or lines of
+    its own: a reader of a stranger's report must see words as words. Markup stays as it is."""
     if not isinstance(value, str) or isinstance(value, markupsafe.Markup):
         return value
     words = " ".join(value.splitlines())
@@ -88,7 +91,9 @@ def soft(words: str) -> markupsafe.Markup:
     return markupsafe.Markup(f"*{cell(words)}*")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> markupsafe.Markup:
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1
+) -> markupsafe.Markup:
     """Write a Markdown table; columns from ``numbers`` on hold numbers."""
     under = ["---:" if column >= numbers else "---" for column in range(len(heads))]
     shown = (map(cell, heads), under, *(map(cell, row) for row in rows))

@@ -22,7 +22,9 @@ def differences(folder: Path, arm: ArmPlan) -> list[str]:
     try:
         return asbuilt.differences(folder / readback.BEFORE, arm)
     except _UNREADABLE as error:
-        return [f"{readback.BEFORE} cannot be compared with the plan: {type(error).__name__}: {error}"]
+        return [
+            f"{readback.BEFORE} cannot be compared with the plan: {type(error).__name__}: {error}"
+        ]
 
 
 def _is_filled(path: Path) -> bool:

@@ -59,5 +59,7 @@ def _ranks(size: int) -> tuple[tuple[Ranks, int], ...]:
     else:
         generator = random.Random(size)
         resamples = (generator.choices(ranks, k=size) for _ in range(RESAMPLES))
-    middles = Counter((drawn[(size - 1) // 2], drawn[size // 2]) for drawn in map(sorted, resamples))
+    middles = Counter(
+        (drawn[(size - 1) // 2], drawn[size // 2]) for drawn in map(sorted, resamples)
+    )
     return tuple(sorted(middles.items()))

@@ -41,7 +41,9 @@ def hashes(root: Path, folder: str = "") -> dict[str, str]:
 
     The tables in data/ and DONE are derived from these files, and are left out.
     """
-    paths = (path.relative_to(root) for path in (root / TRIALS / folder).rglob("*") if path.is_file())
+    paths = (
+        path.relative_to(root) for path in (root / TRIALS / folder).rglob("*") if path.is_file()
+    )
     # trials/<arm>/<seed>/<what the trial left>
     left = (path for path in paths if path.parts[3:4] not in ((DATA,), (MARK,)))
     return {path.as_posix(): sha256_of(root / path) for path in sorted(left)}
@@ -90,10 +92,17 @@ def discrepancies(root: Path, manifest: Manifest) -> list[str]:
     for name, problems in _marked_trials(root, manifest, listed, present):
         record = manifest.trials.get(name)
         if record is None or record.status != "done":
-            sentences.append(f"{TRIALS}/{name} has {MARK}, but the manifest does not say that it is done")
+            sentences.append(
+                f"{TRIALS}/{name} has {MARK}, but the manifest does not say that it is done"
+            )
         sentences += problems
     strays = sorted(
-        {path for trials in (present, listed) for name in trials.keys() - planned for path in trials[name]}
+        {
+            path
+            for trials in (present, listed)
+            for name in trials.keys() - planned
+            for path in trials[name]
+        }
     )
     return sentences + [f"{path} does not belong to a trial of the plan" for path in strays]
 
@@ -132,7 +141,9 @@ def _marked_trials(
             yield name, list(_problems(name, mark, listed.get(name, {}), present.get(name, {})))
 
 
-def _problems(name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:
+def _problems(
+    name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]
+) -> Iterator[str]:
     """Yield a sentence for each file of a trial that differs from the manifest or from DONE."""
     as_marked = mark == digest(present)
     for path in sorted({**listed, **present}):
@@ -141,7 +152,10 @@ def _problems(name: str, mark: str, listed: Mapping[str, str], present: Mapping[
         elif path not in present:
             yield f"{path} is gone"
         elif listed[path] != present[path]:
-            yield f"{path} {'is listed with another SHA-256' if as_marked else 'is not what the trial left'}"
+            yield (
+                f"{path} "
+                f"{'is listed with another SHA-256' if as_marked else 'is not what the trial left'}"
+            )
     if mark not in (digest(listed), digest(present)):
         yield f"{TRIALS}/{name}/{MARK} has the digest of other files"
 

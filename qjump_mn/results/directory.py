@@ -94,7 +94,9 @@ class RunDirectory:
                 if not path.startswith(f"{contents.TRIALS}/{name}/")
             }
             return msgspec.structs.replace(
-                now, trials={**now.trials, name: record}, files=dict(sorted({**others, **files}.items()))
+                now,
+                trials={**now.trials, name: record},
+                files=dict(sorted({**others, **files}.items())),
             )
 
         self._change(with_trial)
@@ -124,7 +126,9 @@ class RunDirectory:
     def lost(self) -> dict[str, str]:
         """Return the message of each trial that was lost or is invalid, by name."""
         return {
-            name: record.message for name, record in self.manifest.trials.items() if record.status != "done"
+            name: record.message
+            for name, record in self.manifest.trials.items()
+            if record.status != "done"
         }
 
     @contextlib.contextmanager
@@ -138,7 +142,9 @@ class RunDirectory:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(f"{self.path} is being run by another process: wait for its end") from None
+                raise UsageError(
+                    f"{self.path} is being run by another process: wait for its end"
+                ) from None
             yield
         finally:
             os.close(handle)
@@ -146,7 +152,9 @@ class RunDirectory:
     def log(self, event: str, **fields: object) -> None:
         """Append one event to ``log.jsonl``, with the time."""
         line = (
-            msgspec.json.encode({"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields})
+            msgspec.json.encode(
+                {"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields}
+            )
             + b"\n"
         )
         # No lock: the kernel never interleaves two single writes to a file opened for appending.
@@ -213,8 +221,8 @@ def make_room(out: Path, needs_bytes: int = NEEDS_BYTES) -> None:
     free = shutil.disk_usage(out).free
     if free < needs_bytes:
         raise MachineError(
-            f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB that a run "
-            "may take; use --out"
+            f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB "
+            "that a run may take; use --out"
         )
 
 
@@ -265,7 +273,10 @@ def hand_over(path: Path, user: Caller | None = None) -> None:
         return
     _give(path, user)
     for _, folders, files, handle in os.fwalk(path):
-        for name in (*folders, *files):  # relative to the open folder: its path may have been replaced
+        for name in (
+            *folders,
+            *files,
+        ):  # relative to the open folder: its path may have been replaced
             os.chown(name, *user, dir_fd=handle, follow_symlinks=False)
 
 
@@ -291,9 +302,12 @@ def _make(out: Path) -> list[Path]:
 
 def _refusal(out: Path, error: OSError) -> UsageError | MachineError:
     if is_full(error):
-        return MachineError(f"no room for the results: the disk of {out} is full; make room or use --out")
+        return MachineError(
+            f"no room for the results: the disk of {out} is full; make room or use --out"
+        )
     return UsageError(
-        f"results cannot be written to {out} ({reason_of(error)}): use --out with a folder that you may write"
+        f"results cannot be written to {out} ({reason_of(error)}): use --out with a folder that "
+        "you may write"
     )
 
 

@@ -13,7 +13,9 @@ from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
 NONE = "\N{EN DASH}"
 
 MEANINGS = {
-    "REPRODUCED": "the claim holds for every seed, and its number is of the published size, if there is one",
+    "REPRODUCED": (
+        "the claim holds for every seed, and its number is of the published size, if there is one"
+    ),
     "DIRECTION ONLY": "the claim holds for every seed, but its number is not of the published size",
     "PARTLY": "the claim holds for some seeds, not for others",
     "NOT REPRODUCED": "the claim holds for no seed",
@@ -97,7 +99,11 @@ def _in_us(value_ms: float) -> str:
 def _shows_time(row: VerdictRow) -> bool:
     """Whether a claim's number is in ms: all its names are, and nothing is multiplied or
     divided."""
-    names = expression.parse(row.shows, "").names if row.shows and not set("*/") & set(row.shows) else ()
+    names = (
+        expression.parse(row.shows, "").names
+        if row.shows and not set("*/") & set(row.shows)
+        else ()
+    )
     return bool(names) and all(is_time(path[-1]) for path in names)
 
 

@@ -44,7 +44,11 @@ limited host waits in has no such counter."""
 
 
 def table(
-    network: Network, trial: Path, read_ns: Mapping[str, int], began: str = "began", ended: str = "ended"
+    network: Network,
+    trial: Path,
+    read_ns: Mapping[str, int],
+    began: str = "began",
+    ended: str = "ended",
 ) -> pa.Table:
     """Return the loads between two readings in the folder of a ``trial``, in the columns of SCHEMA.
 
@@ -84,13 +88,17 @@ def carried(
             readings[node] = (_reading(trial, names[0]), _reading(trial, names[1]))
         try:
             first, last = (model.counts(_of(device, reading)) for reading in readings[node])
-            found[source, destination] = {level: count.since(first[level]) for level, count in last.items()}
+            found[source, destination] = {
+                level: count.since(first[level]) for level, count in last.items()
+            }
         except (KeyError, ValueError):
             raise LostError(f"{names[1]} does not tell what {device} has sent") from None
     return found
 
 
-def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str, str], dict[int, Wait]]:
+def waits(
+    network: Network, trial: Path, ended: str = "ended"
+) -> dict[tuple[str, str], dict[int, Wait]]:
     """Return how long frames waited at each switch port, by (switch, neighbour) and level.
 
     Waits count from the port's set-up to the reading ``ended``. Raises LostError like
@@ -134,7 +142,9 @@ def handed_over(network: Network, trial: Path, when: str) -> dict[tuple[str, str
             mean_bytes = root["bytes"] / sent + theory.TAG_TO_GAP_BYTES if sent else 0.0
             found[link] = Handed(sent, sent + root["drops"] + root["qlen"], mean_bytes)
         except KeyError:
-            raise LostError(f"the reading {when!r} does not tell what {'>'.join(link)} has sent") from None
+            raise LostError(
+                f"the reading {when!r} does not tell what {'>'.join(link)} has sent"
+            ) from None
     return found
 
 

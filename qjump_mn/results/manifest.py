@@ -84,7 +84,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 def digest(files: Mapping[str, str]) -> str:
     """Return the SHA-256 over the sorted lines "<sha256>  <path>", as sha256sum prints them."""
-    return hashlib.sha256("".join(f"{files[path]}  {path}\n" for path in sorted(files)).encode()).hexdigest()
+    return hashlib.sha256(
+        "".join(f"{files[path]}  {path}\n" for path in sorted(files)).encode()
+    ).hexdigest()
 
 
 def sha256_of(path: Path) -> str:
@@ -112,14 +114,17 @@ def read(folder: Path) -> Manifest:
         raise UsageError(f"{path} is no manifest: {error}") from None
     if outline.schema != SCHEMA:
         raise UsageError(
-            f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use {outline.maker}"
+            f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use "
+            f"{outline.maker}"
         )
     try:
         manifest = msgspec.json.decode(content, type=Manifest, dec_hook=registry.decode)
     except msgspec.DecodeError as error:
         _check_programs(path, content, outline)
         problem = registry.sentence(error)
-        raise UsageError(f"{path} is no manifest of this version: {problem}: use {outline.maker}") from None
+        raise UsageError(
+            f"{path} is no manifest of this version: {problem}: use {outline.maker}"
+        ) from None
     _check_names(path, manifest.plan)
     return manifest
 
@@ -146,8 +151,8 @@ def _check_programs(path: Path, content: bytes, outline: _Outline) -> None:
     if missing and outline.versions.get("qjump-mn") == __version__:
         name = missing[0]
         raise UsageError(
-            f"{path}: program {name!r} is not found here: start from the folder that has programs/{name}, "
-            "set QJUMP_MN_PATH to it, or install the package that brings it"
+            f"{path}: program {name!r} is not found here: start from the folder that has "
+            f"programs/{name}, set QJUMP_MN_PATH to it, or install the package that brings it"
         )
 
 
@@ -162,7 +167,9 @@ def _check_names(path: Path, plan: Plan) -> None:
         for arm in arms
         for name in (arm.name, *(workload.name for workload in arm.workloads), *_nodes(arm.network))
     )
-    words.check(words.FILE, f"{path}", plan.shown.experiment, plan.shown.preset, *dict.fromkeys(of_arms))
+    words.check(
+        words.FILE, f"{path}", plan.shown.experiment, plan.shown.preset, *dict.fromkeys(of_arms)
+    )
 
 
 def _nodes(network: Network) -> tuple[str, ...]:

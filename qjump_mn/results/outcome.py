@@ -229,7 +229,9 @@ def read(folder: Path) -> Outcome:
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
-        raise UsageError(f"{folder} has no {NAME}: run  {command('report', folder)}  first") from None
+        raise UsageError(
+            f"{folder} has no {NAME}: run  {command('report', folder)}  first"
+        ) from None
     except OSError as error:
         raise UsageError(f"{folder / NAME} cannot be read: {reason_of(error)}") from None
     except msgspec.DecodeError as error:
@@ -239,4 +241,6 @@ def read(folder: Path) -> Outcome:
 
 def write(folder: Path, outcome: Outcome) -> None:
     """Replace the outcome of the run in ``folder`` atomically."""
-    write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(outcome), indent=1) + b"\n")
+    write_atomically(
+        folder / NAME, msgspec.json.format(msgspec.json.encode(outcome), indent=1) + b"\n"
+    )

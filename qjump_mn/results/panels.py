@@ -22,19 +22,26 @@ def value(
     spread = _measured(arms, arm, workload, measure)
     if spread is None or workload not in panel.relative_to:
         return spread
-    return spread.over(_measured(arms, _base(plan, panel.relative_to[workload], arm), workload, measure))
+    return spread.over(
+        _measured(arms, _base(plan, panel.relative_to[workload], arm), workload, measure)
+    )
 
 
 def series(plan: Plan, name: str) -> list[ArmPlan]:
     """Return the arms of a series, ordered by x, or the one arm of that name."""
     return sorted(
-        (arm for arm in plan.run.arms if name in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0
+        (arm for arm in plan.run.arms if name in (arm.series, arm.name)),
+        key=lambda arm: arm.x or 0.0,
     )
 
 
 def compared(plan: Plan, panel: PanelSpec) -> list[str]:
     """Return the panel's arms and series without the baselines that others are relative to."""
-    return [name for name in panel.arms or plan.shown.figure.arms if name not in panel.relative_to.values()]
+    return [
+        name
+        for name in panel.arms or plan.shown.figure.arms
+        if name not in panel.relative_to.values()
+    ]
 
 
 def point(arm: ArmPlan) -> str:
@@ -52,5 +59,7 @@ def _base(plan: Plan, name: str, arm: str) -> str:
     return next((each.name for each in plan.arms if each.series == name and each.x == x), name)
 
 
-def _measured(arms: Mapping[str, ArmSummary], arm: str, workload: str, measure: str) -> Spread | None:
+def _measured(
+    arms: Mapping[str, ArmSummary], arm: str, workload: str, measure: str
+) -> Spread | None:
     return arms[arm].measures.get(workload, {}).get(measure) if arm in arms else None

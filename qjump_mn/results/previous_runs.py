@@ -46,11 +46,17 @@ def newest_first(folder: Path, experiment: str) -> list[EarlierRun]:
             manifest = run.manifest
         except UsageError:
             continue
-        if manifest.plan.shown.experiment == experiment:  # the pattern for hadoop also matches hadoop-codel
+        if (
+            manifest.plan.shown.experiment == experiment
+        ):  # the pattern for hadoop also matches hadoop-codel
             runs.append(EarlierRun(run, manifest))
     # Of two runs that started in the same second, the later one has a numeric suffix.
     return sorted(
         runs,
-        key=lambda run: (run.manifest.started_utc, len(run.directory.path.name), run.directory.path.name),
+        key=lambda run: (
+            run.manifest.started_utc,
+            len(run.directory.path.name),
+            run.directory.path.name,
+        ),
         reverse=True,
     )

@@ -68,7 +68,10 @@ def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) 
         raise UsageError("the run is not valid: run the experiment anew before it is a reference")
     if missing := _missing(manifest, results):
         raise UsageError(f"{missing}: resume the run before it is a reference")
-    trials = {trial.name: TrialReference(trial.hash, results.trials[trial.name]) for trial in plan.trials()}
+    trials = {
+        trial.name: TrialReference(trial.hash, results.trials[trial.name])
+        for trial in plan.trials()
+    }
     reference = Reference(plan.hash, results.sha256, trials, medians(outcome.arms))
     path = folder / f"{plan.shown.experiment}-{plan.shown.preset}.json"
     save(path, reference)
@@ -102,7 +105,9 @@ def compare(manifest: Manifest, results: Results, path: Path | None, *, valid: b
         return Compared(f"not compared: {missing}")
     if manifest.clock == "real":
         why = "no two runs on the real clock are alike"
-        clause = f"not compared with a reference run: {why}" if _has_any(plan.shown.experiment) else ""
+        clause = (
+            f"not compared with a reference run: {why}" if _has_any(plan.shown.experiment) else ""
+        )
         return Compared(f"not compared: {why}; {digest}", clause)
     if path is None:
         preset = plan.shown.preset
@@ -139,7 +144,9 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
     differing = [name for name in alike if expected[name] != results.trials[name]]
     whole = compared.hash == reference.plan_sha256 and len(alike) == len(trials) == len(expected)
     if whole and not differing and results.sha256 != reference.results_sha256:
-        raise UsageError(f"{path} contradicts itself: its digest is not that of its trials; make it anew")
+        raise UsageError(
+            f"{path} contradicts itself: its digest is not that of its trials; make it anew"
+        )
     count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
     both = count if whole else f"the {count} that both have"
     counts = "" if whole else f" (this run has {len(trials)}, the reference run {len(expected)})"
@@ -150,8 +157,8 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
         location = f"in {len(differing)} of {both}{counts}, {first_names(differing)}"
         return Compared(
             f"the results differ from the reference run's {location}: {plan}, {image}; {digest}",
-            f"differs from the reference run in {len(differing)} of {both} ({first_names(differing)}), "
-            f"with {'another' if images else 'the same'} machine",
+            f"differs from the reference run in {len(differing)} of {both} "
+            f"({first_names(differing)}), with {'another' if images else 'the same'} machine",
         )
     if whole:
         same = "identical to the reference run"
@@ -172,7 +179,9 @@ def _other_images(manifest: Manifest) -> str:
     first, *others = machine.get("differences", "").split("; ")
     more = f", and {len(others)} more" if others else ""
     packages = f"; {first}{more}" if first else ""
-    return f"(ours {ours[:12] or 'none'}, the reference machine {expected[:12] or 'none'}{packages})"
+    return (
+        f"(ours {ours[:12] or 'none'}, the reference machine {expected[:12] or 'none'}{packages})"
+    )
 
 
 def first_names(names: Sequence[str]) -> str:

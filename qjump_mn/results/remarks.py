@@ -26,10 +26,14 @@ def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:
             rounds = measured.get("rounds")
             if rounds is None or (still := rounds.values.count(0)) == 0:
                 continue
-            some = f", in {still} of {len(rounds.values)} replicates" if still < len(rounds.values) else ""
+            some = (
+                f", in {still} of {len(rounds.values)} replicates"
+                if still < len(rounds.values)
+                else ""
+            )
             yield (
-                f"In the arm '{arm.label}' {labels[workload]} completed no round while something was "
-                f"measured{some}: its row says what others meet without it."
+                f"In the arm '{arm.label}' {labels[workload]} completed no round while something "
+                f"was measured{some}: its row says what others meet without it."
             )
 
 
@@ -43,18 +47,23 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
     measured = [arm for arm in plan.arms if arm.name in medians]
     limited = next((arm for arm in measured if _lets_bulk_pass(arm, plan)), None)
     alone = next(
-        (arm for arm in measured if arm.uses_levels and not arm.qjump and len(arm.workloads) > 1), None
+        (arm for arm in measured if arm.uses_levels and not arm.qjump and len(arm.workloads) > 1),
+        None,
     )
     if limited is None or alone is None:
         return []
     rate = _bulk_mbps(limited)[0]
     link = f"more than the link's {formatting.number(plan.shown.network.link.rate_bps / 1e6)} Mb/s"
-    budget = "has no limit" if rate is None else f"may send {formatting.number(rate)} Mb/s a host, {link}"
+    budget = (
+        "has no limit"
+        if rate is None
+        else f"may send {formatting.number(rate)} Mb/s a host, {link}"
+    )
     return [
-        f"In the arm '{limited.label}' the bulk level {budget}: "
-        "the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
-        f"With priorities alone ('{alone.label}') the median is {formatting.magnitude(medians[alone.name])}, "
-        f"with the limiter {formatting.magnitude(medians[limited.name])}."
+        f"In the arm '{limited.label}' the bulk level {budget}: the limiter never holds the bulk "
+        "traffic back, and the effect is that of the priorities. With priorities alone "
+        f"('{alone.label}') the median is {formatting.magnitude(medians[alone.name])}, with the "
+        f"limiter {formatting.magnitude(medians[limited.name])}."
     ]
 
 
@@ -70,7 +79,10 @@ def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
     """Return the limit of each bulk workload of an arm, in Mb/s; None means no limit."""
     levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
     return (
-        [formatting.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels]
+        [
+            formatting.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns)
+            for level in levels
+        ]
         if arm.qjump
         else []
     )

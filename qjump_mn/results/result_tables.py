@@ -47,7 +47,10 @@ def entries(plan: Plan) -> list[str]:
 
 def row(plan: Plan, arm: ArmSummary) -> list[str]:
     """Return an arm's cells in the order of :func:`heads`: medians over the seeds."""
-    return [cell(measure, spread, in_us=formatting.fine(plan)) for measure, spread in measured(plan, arm)]
+    return [
+        cell(measure, spread, in_us=formatting.fine(plan))
+        for measure, spread in measured(plan, arm)
+    ]
 
 
 class Block(NamedTuple):
@@ -87,7 +90,9 @@ def measured(plan: Plan, arm: ArmSummary) -> list[tuple[str, Spread | None]]:
     """Return an arm's measures and values in the order of :func:`heads`."""
     if plan.shown.figure.table:
         entries = (entry.split(".") for entry in plan.shown.figure.table)
-        return [(measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in entries]
+        return [
+            (measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in entries
+        ]
     # The figure's workload if the arm has it, else its own.
     own = sorted(arm.measures.items(), key=lambda item: item[0] != plan.shown.figure.workload)
     return [(key, next((values[key] for _, values in own if key in values), None)) for key in HEADS]
@@ -115,7 +120,10 @@ def compared(comparison: Comparison) -> list[list[str]]:
     return [
         [
             row.what,
-            *(_quantity(row.values[column], row.unit, comparison.frames_ms[column]) for column in kept),
+            *(
+                _quantity(row.values[column], row.unit, comparison.frames_ms[column])
+                for column in kept
+            ),
         ]
         for row in comparison.rows
         if sum(row.values[column] is not None for column in kept) > 1

@@ -58,7 +58,13 @@ def claims(outcome: Outcome) -> str:
         words = f"reproduced {words}"
     if total == 1:
         return f"the claim is {words}"
-    which = f"{count} of {total} claims" if others else "both claims" if total == 2 else f"all {total} claims"
+    which = (
+        f"{count} of {total} claims"
+        if others
+        else "both claims"
+        if total == 2
+        else f"all {total} claims"
+    )
     return ", ".join((f"{which} {words}", *(f"{number} {rest}" for number, rest in others)))
 
 
@@ -67,7 +73,9 @@ def belief(outcome: Outcome) -> str:
     failed = [check for check in outcome.checks if check.status == "fail"]
     reasons = [f"{check.name}: {check.text}" for check in failed if not check.completeness]
     reasons += [
-        f"gate {row.claim} does not hold: {row.statement}" for row in outcome.verdicts if row.fails_gate
+        f"gate {row.claim} does not hold: {row.statement}"
+        for row in outcome.verdicts
+        if row.fails_gate
     ]
     if reasons:
         return f"the run may NOT be believed: {'; '.join(reasons)}"
@@ -84,9 +92,12 @@ def answer(plan: Plan, outcome: Outcome) -> str:
     """
     found = _values(plan, outcome)
     groups = [
-        [arm for arm in panels.series(plan, name) if arm.name in found] for name in plan.shown.figure.arms
+        [arm for arm in panels.series(plan, name) if arm.name in found]
+        for name in plan.shown.figure.arms
     ]
-    groups = [group for group in groups if group] or [[arm] for arm in plan.run.arms if arm.name in found]
+    groups = [group for group in groups if group] or [
+        [arm] for arm in plan.run.arms if arm.name in found
+    ]
     if not groups:
         return ""
     prefix = ""
@@ -95,7 +106,9 @@ def answer(plan: Plan, outcome: Outcome) -> str:
             if row.published and row.shown:
                 value, published = formatting.value(row), formatting.original(row)
                 return f"{row.statement}: {value}, published {published} ({row.verdict})."
-        arms = sorted((arm for group in groups for arm in group), key=lambda arm: found[arm.name].median)
+        arms = sorted(
+            (arm for group in groups for arm in group), key=lambda arm: found[arm.name].median
+        )
         groups, prefix = [arms[:1], arms[-1:]], "from "
     title, unit = _title(plan, [found[arm.name] for group in groups for arm in group])
     parts = [f"{_range(group, found)}{unit} ({_label(plan, group, found)})" for group in groups]
@@ -147,7 +160,10 @@ def _title(plan: Plan, values: list[_Value]) -> tuple[str, str]:
     is_latency = values[0].measure in LATENCIES
     if is_latency and workloads <= {"", plan.shown.figure.workload}:
         name = f"{name} {plan.shown.figure.quantity}"
-    elif len(workloads) == 1 and len({entry.partition(".")[0] for entry in plan.shown.figure.table}) > 1:
+    elif (
+        len(workloads) == 1
+        and len({entry.partition(".")[0] for entry in plan.shown.figure.table}) > 1
+    ):
         name = f"{name}{' latency' if is_latency else ''} of {values[0].workload}"
     return name, "/s" if unit == "1/s" else f" {unit}" if unit else ""
 

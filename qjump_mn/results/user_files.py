@@ -43,7 +43,9 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
             file = loading.path_of(kind, name)
             if file is not None and file.parent.resolve() != ours:
                 yield f"{kind}/{name}.toml", file
-    used = {str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads}
+    used = {
+        str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads
+    }
     for name, folder in user_programs.folders().items():
         if name in used:
             yield from _sources(f"{user_programs.FOLDER}/{name}", folder)

@@ -23,7 +23,9 @@ def check(plan: Plan) -> None:
         _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 
 
-def simulate(trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None = None) -> dict[str, bytes]:
+def simulate(
+    trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None = None
+) -> dict[str, bytes]:
     """Simulate a trial and return its files by their paths in its folder. ``progress`` is called
     twice a second. Raise :class:`UsageError` like :func:`check`.
     """
@@ -52,7 +54,10 @@ def simulate(trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None
         **(
             {}
             if outcome.series is None
-            else {series.NAME: msgspec.json.encode(sampling.series(trial.network, outcome.series)) + b"\n"}
+            else {
+                series.NAME: msgspec.json.encode(sampling.series(trial.network, outcome.series))
+                + b"\n"
+            }
         ),
         "asbuilt/scenario.json": _json({**_described(scenario), "seed": scenario.seed}),
         "trial.json": _json({"trial": trial, **facts}),
@@ -87,7 +92,10 @@ def _described(scenario: qjump_sim.Scenario) -> dict[str, object]:
 
 def _with_units(items: list[tuple[str, Any]]) -> dict[str, Any]:
     """Write a limit in time as {"ps": …}, to distinguish it from one in bytes."""
-    return {name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value for name, value in items}
+    return {
+        name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value
+        for name, value in items
+    }
 
 
 def _run(

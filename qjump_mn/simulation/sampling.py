@@ -64,7 +64,9 @@ def series(network: Network, sampled: qjump_sim.Series) -> Series:
         return Port((near, far), sampled.queued[:, port].tolist(), _levels(sampled, port))
 
     ports = [port_series(port) for port in kept]
-    return Series(sampled.at.tolist(), ports, len(waiting) - len(kept), dropped, again, marked, timeouts)
+    return Series(
+        sampled.at.tolist(), ports, len(waiting) - len(kept), dropped, again, marked, timeouts
+    )
 
 
 def _levels(sampled: qjump_sim.Series, port: int) -> dict[str, list[int]]:
@@ -73,5 +75,7 @@ def _levels(sampled: qjump_sim.Series, port: int) -> dict[str, list[int]]:
         return {}
     waiting = sampled.levels[:, port, :]
     return {
-        name: waiting[:, column].tolist() for column, name in enumerate(_CLASSES) if waiting[:, column].any()
+        name: waiting[:, column].tolist()
+        for column, name in enumerate(_CLASSES)
+        if waiting[:, column].any()
     }

@@ -1,4 +1,5 @@
-"""Translate a trial to a scenario of the simulator, and its outcome to the tables of its workloads."""
+"""Translate a trial to a scenario of the simulator, and its outcome to the tables of its
+workloads."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def topology(network: Network) -> qjump_sim.network.Topology:
     fabric = network.fabric
     drawn = [(host, quantiles(points)) for host, points in network.jittery]
     if fabric is None:
-        cables = [(*ends, cable(link)) for ends, link in zip(network.joined, network.links(), strict=True)]
+        cables = [
+            (*ends, cable(link)) for ends, link in zip(network.joined, network.links(), strict=True)
+        ]
         if not network.cables and not network.failures:
             return qjump_sim.Tree(network.switches, network.hosts, cables, drawn)
         failures = [
@@ -54,7 +57,8 @@ def numbers(network: Network) -> Mapping[str, int]:
 
 
 class Staged:
-    """A trial that is ready to be simulated: its ``scenario``, and the methods to read its outcome."""
+    """A trial that is ready to be simulated: its ``scenario``, and the methods to read its
+    outcome."""
 
     def __init__(self, trial: Trial) -> None:
         """Raise :class:`UsageError`, with the location, for settings that the simulator does not
@@ -73,15 +77,16 @@ class Staged:
         drawn = [part.flows(plan) for plan, part in self._parts if part.flows]
         if len(drawn) > 1:
             raise UsageError(
-                f"{where}: the simulator needs a single workload of program flows (got {len(drawn)})"
+                f"{where}: the simulator needs a single workload of program flows (got "
+                f"{len(drawn)})"
             )
         traffic: dict[str, Any] = {"flows": drawn[0]} if drawn else {}
         self.scenario = qjump_sim.Scenario(
             topology=network,
             scheme=simulated_scheme,
             seed=trial.seed,
-            # Workloads with a duration send nothing new after it. The run waits for their last answers, and
-            # for all flows.
+            # Workloads with a duration send nothing new after it. The run waits for their last
+            # answers, and for all flows.
             apps=[app for workload_apps in self._apps for app in workload_apps],
             **traffic,
         )
@@ -91,7 +96,9 @@ class Staged:
         ends with the last event.
         """
         lasting = self._stage.trial.duration_ns
-        return self._stage.began / qjump_sim.S, (self._stage.ended if lasting else outcome.end) / qjump_sim.S
+        return self._stage.began / qjump_sim.S, (
+            self._stage.ended if lasting else outcome.end
+        ) / qjump_sim.S
 
     @property
     def end(self) -> int | None:
@@ -107,7 +114,10 @@ class Staged:
         """Yield each workload with the rows of its table."""
         results = iter(outcome.apps)
         for (plan, part), workload_apps in zip(self._parts, self._apps, strict=True):
-            yield plan, part.rows(plan, self._stage, [next(results) for _ in workload_apps], outcome)
+            yield (
+                plan,
+                part.rows(plan, self._stage, [next(results) for _ in workload_apps], outcome),
+            )
 
 
 def _program(plan: WorkloadPlan, where: str) -> Simulated:
@@ -117,6 +127,7 @@ def _program(plan: WorkloadPlan, where: str) -> Simulated:
     part = registry.simulated(plan)
     if part is None:
         raise UsageError(
-            f"{where}: the simulator does not know the program of workloads.{plan.name}: use another backend"
+            f"{where}: the simulator does not know the program of workloads.{plan.name}: use "
+            "another backend"
         )
     return part

@@ -1,4 +1,5 @@
-"""Translate an arm's scheme to a scheme of the simulator, with the changes of its file and limiter."""
+"""Translate an arm's scheme to a scheme of the simulator, with the changes of its file and
+limiter."""
 
 from __future__ import annotations
 
@@ -19,8 +20,13 @@ from qjump_mn.simulation.stage import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
-_CONGESTION: dict[str, Any] = {kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)}
-_TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
+_CONGESTION: dict[str, Any] = {
+    kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)
+}
+_TRANSPORTS: dict[str, Any] = {
+    "linux": qjump_sim.Transport.linux,
+    "hadoop": qjump_sim.Transport.hadoop,
+}
 _KIND = "kind"
 _TIME = "Duration"
 """Settings of this unit are in ps in the simulator, and have a unit in experiments."""
@@ -54,21 +60,28 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     spec, network = arm.scheme.simulator, arm.network
     if spec is None:
         raise UsageError(
-            f"{where}: it has no such table, so that the simulator does not know it: give its file a table "
-            "[simulator], such as  like = 'linux', or use --backend guest"
+            f"{where}: it has no such table, so that the simulator does not know it: give its file "
+            "a table [simulator], such as  like = 'linux', or use --backend guest"
         )
     _check_transport(arm, where)
     if arm.clock:
         raise UsageError(
-            "clock: the simulator has no programs that make system calls or wake up: leave the table out "
-            "(link.host_time and link.host_jitter are for it, too), or use --backend guest"
+            "clock: the simulator has no programs that make system calls or wake up: leave the "
+            "table out (link.host_time and link.host_jitter are for it, too), or use --backend "
+            "guest"
         )
     try:
-        made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
+        made = (
+            _linux(arm, topology)
+            if spec.like == _LINUX
+            else qjump_sim.Scheme.named(spec.like, topology)
+        )
     except ValueError as error:
         raise UsageError(f"{where}.like: {error} and {_LINUX}") from None
     queue = _queue(f"{where}.queue", spec.queue, made.queue, network.link)
-    trunk_queue = _queue(f"{where}.queue", spec.queue, made.trunk_queue or made.queue, network.trunk)
+    trunk_queue = _queue(
+        f"{where}.queue", spec.queue, made.trunk_queue or made.queue, network.trunk
+    )
     made = dataclasses.replace(
         made,
         queue=queue,
@@ -85,12 +98,14 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
 
 
 def _check_transport(arm: ArmPlan, where: str) -> None:
-    """Raise :class:`UsageError` if the scheme's TCP differs from the simulator's for this scheme."""
+    """Raise :class:`UsageError` if the scheme's TCP differs from the simulator's for this
+    scheme."""
     spec, scheme = arm.scheme.simulator, arm.scheme
     if spec is None or spec.like != _LINUX or "congestion" in spec.transport:
         return
     others = {
-        "congestion_control": scheme.congestion_control not in (None, "cubic") and scheme.congestion_control,
+        "congestion_control": scheme.congestion_control not in (None, "cubic")
+        and scheme.congestion_control,
         "ecn": scheme.ecn,
     }
     for name, value in others.items():
@@ -128,18 +143,22 @@ def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     pause = None
     if network.link.pfc:
         raise UsageError(
-            f"scheme {arm.scheme.name!r}: the simulator pauses links, not levels: leave pfc out, or use "
-            "--backend guest"
+            f"scheme {arm.scheme.name!r}: the simulator pauses links, not levels: leave pfc out, "
+            "or use --backend guest"
         )
     if network.link.xoff_bytes:
-        room = max(qjump_sim.Pause.headroom(cable(link), full) for link in (network.link, network.trunk))
+        room = max(
+            qjump_sim.Pause.headroom(cable(link), full) for link in (network.link, network.trunk)
+        )
         pause = qjump_sim.Pause(
             network.link.xoff_bytes, network.link.xon_bytes, network.link.xoff_bytes + room
         )
         queue = trunk_queue = qjump_sim.DropTail()
     base = qjump_sim.Scheme.named("tcp", topology)
     base = dataclasses.replace(base, routing="per-flow", transport=transport, limiter=None)
-    return dataclasses.replace(base, queue=queue, trunk_queue=trunk_queue, host_queue=own, pause=pause)
+    return dataclasses.replace(
+        base, queue=queue, trunk_queue=trunk_queue, host_queue=own, pause=pause
+    )
 
 
 def cable(link: Link) -> qjump_sim.Cable:
@@ -159,9 +178,9 @@ def _check_packets(where: str, arm: ArmPlan, limiter: QJumpPlan, data_bytes: int
             budget = limiter.budget_bytes[level]
             if workload.SENDS and not workload.packet_bytes and 0 < budget < data_bytes:
                 raise UsageError(
-                    f"{where}: a full packet of {workload.name} takes {data_bytes} B of level {level}, whose "
-                    f"budget is {budget} B: the simulator sends no smaller ones; raise the factor or "
-                    "budget_packet"
+                    f"{where}: a full packet of {workload.name} takes {data_bytes} B of level "
+                    f"{level}, whose budget is {budget} B: the simulator sends no smaller ones; "
+                    "raise the factor or budget_packet"
                 )
 
 
@@ -171,11 +190,14 @@ def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
     free here, too.
     """
     if limiter.mode not in ("delay", "drop"):
-        raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'")
+        raise UsageError(
+            f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'"
+        )
     counted = limiter.overhead, limiter.mpu
     if limiter.mode == "delay" and counted != (theory.TAG_TO_GAP_BYTES, theory.LEAST_WIRE_BYTES):
         raise UsageError(
-            f"{where}: the simulator charges what a frame takes of a link: leave overhead and mpu out"
+            f"{where}: the simulator charges what a frame takes of a link: leave overhead and mpu "
+            "out"
         )
     return qjump_sim.PerHost(
         epoch=(limiter.epoch_ns + limiter.slack_ns) * qjump_sim.NS,
@@ -193,7 +215,9 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
     if kind is None:
         return _changed(where, base, settings, link)
     if str(kind) not in _QUEUES:
-        raise UsageError(f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}")
+        raise UsageError(
+            f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}"
+        )
     if kind == "linux-red":
         # As `tc qdisc add ... red ... ecn`, whose thresholds have no defaults.
         settings = {"gentle": False, "reading": "linux", "mark_p": None, **settings}
@@ -215,7 +239,8 @@ def _weights(where: str, weights: Any) -> Any:
     """
     if not isinstance(weights, list) or len(weights) != len(theory.LEVELS):
         raise UsageError(
-            f"{where}: {weights!r} are not {len(theory.LEVELS)} numbers: write one for each level from 0 to 7"
+            f"{where}: {weights!r} are not {len(theory.LEVELS)} numbers: write one for each level "
+            "from 0 to 7"
         )
     return weights[::-1]
 
@@ -228,7 +253,9 @@ def _entries(where: str, texts: Any) -> Any:
     for index, text in enumerate(texts if isinstance(texts, list) else [texts]):
         match = re.fullmatch(r"(\S+) ([0-7])(?:-([0-7]))?", str(text))
         if not match:
-            raise UsageError(f"{where}[{index}]: {text!r} is not a time and levels, such as '80us 0-6'")
+            raise UsageError(
+                f"{where}[{index}]: {text!r} is not a time and levels, such as '80us 0-6'"
+            )
         duration, first, last = match.groups()
         open_levels = range(int(first), int(last or first) + 1)
         simulated_levels = [theory.LEVELS[-1] - level for level in open_levels]
@@ -264,8 +291,8 @@ def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link
         shift = settings.pop(_G)
         if not isinstance(control, qjump_sim.Dctcp) or not isinstance(shift, int):
             raise UsageError(
-                f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion 'dctcp' alone: "
-                f"g is 2 to the power of -{_G}"
+                f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion "
+                f"'dctcp' alone: g is 2 to the power of -{_G}"
             )
         control = dataclasses.replace(control, shift=shift)
     names = {field.name for field in dataclasses.fields(control)} & settings.keys()
@@ -273,12 +300,18 @@ def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link
     if kind is None:
         return dataclasses.replace(_changed(where, base, settings, link), congestion=control)
     if str(kind) not in _TRANSPORTS:
-        raise UsageError(f"{where}.kind: there is no transport {kind!r}: known are {', '.join(_TRANSPORTS)}")
+        raise UsageError(
+            f"{where}.kind: there is no transport {kind!r}: known are {', '.join(_TRANSPORTS)}"
+        )
     return _changed(where, _TRANSPORTS[str(kind)](control), settings, link)
 
 
 def _changed(where: str, base: Any, settings: Settings, link: Link) -> Any:
-    return dataclasses.replace(base, **_values(where, type(base), settings, link)) if settings else base
+    return (
+        dataclasses.replace(base, **_values(where, type(base), settings, link))
+        if settings
+        else base
+    )
 
 
 def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
@@ -299,7 +332,9 @@ def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict
     values: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in types:
-            raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(types)}")
+            raise UsageError(
+                f"{where}.{name}: there is no such setting: known are {', '.join(types)}"
+            )
         if value == "buffer" and name == "packets":
             value = link.buffer_bytes // link.mtu_bytes
         if value == _BUFFER_BYTES and name == "bytes":
@@ -339,8 +374,8 @@ def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> An
         return qjump_sim.Time(_time(where, value))
     except UsageError:
         raise UsageError(
-            f"{where}: {value!r} is not a threshold: write bytes, as in 150000, '65pkt', '7% of buffer', "
-            "'buffer', or a time, as in '200us'"
+            f"{where}: {value!r} is not a threshold: write bytes, as in 150000, '65pkt', '7% of "
+            "buffer', 'buffer', or a time, as in '200us'"
         ) from None
 
 

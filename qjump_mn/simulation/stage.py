@@ -28,7 +28,9 @@ def segments_bytes(payload: int, mtu_bytes: int) -> int:
     full.
     """
     full, rest = divmod(payload, mtu_bytes - theory.TCP_HEADERS_BYTES)
-    return full * wire_bytes(mtu_bytes) + (wire_bytes(theory.TCP_HEADERS_BYTES + rest) if rest else 0)
+    return full * wire_bytes(mtu_bytes) + (
+        wire_bytes(theory.TCP_HEADERS_BYTES + rest) if rest else 0
+    )
 
 
 def level(plan: WorkloadPlan) -> int:
@@ -73,9 +75,12 @@ class Stage:
         began = (trial.warmup_ns + phase_ns) * qjump_sim.NS
         ended = began + trial.duration_ns * qjump_sim.NS
         links = max(
-            (len(network.path(*flow)) for workload in workloads for flow in workload.flows), default=0
+            (len(network.path(*flow)) for workload in workloads for flow in workload.flows),
+            default=0,
         )
-        return cls(trial, numbers, data_bytes, began, ended, ended + 2 * links * full_buffer(network))
+        return cls(
+            trial, numbers, data_bytes, began, ended, ended + 2 * links * full_buffer(network)
+        )
 
     def chance(self, workload: str) -> random.Random:
         """Return a workload's own random generator, which does not depend on other workloads."""
@@ -88,13 +93,16 @@ class Stage:
         gaps, an idle round trip is exactly that of store and forward.
         """
         rates = (rate_bps for way in ways for rate_bps, _ in self.trial.network.speeds(*way))
-        return sum(8 * theory.INTERFRAME_GAP_BYTES * theory.PS_PER_S // rate_bps for rate_bps in rates)
+        return sum(
+            8 * theory.INTERFRAME_GAP_BYTES * theory.PS_PER_S // rate_bps for rate_bps in rates
+        )
 
 
 def full_buffer(network: Network) -> int:
     """Return the longest time that a port needs to send a full buffer, in ps."""
     return max(
-        link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network.link, network.trunk)
+        link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps
+        for link in (network.link, network.trunk)
     )
 
 

@@ -60,7 +60,9 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
     return sentences + _offload_differences(folder, arm, node)
 
 
-def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on_switch: bool) -> list[str]:
+def _qdisc_differences(
+    qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on_switch: bool
+) -> list[str]:
     """Compare an interface's qdiscs with its link and its scheme."""
     link = arm.network.by_device()[device]
     model = registry.of(arm.network.model)
@@ -113,7 +115,9 @@ def _scheme_differences(qdiscs: Sequence[Qdisc], lines: Sequence[str]) -> list[s
     """Report the qdiscs of a scheme's tc lines, by kind and parent, that are missing."""
     missing = []
     for line in lines:
-        match = re.match(r"qdisc (?:add|replace) dev \S+ (?:parent (\S+)|root)(?: handle \S+)? (\S+)", line)
+        match = re.match(
+            r"qdisc (?:add|replace) dev \S+ (?:parent (\S+)|root)(?: handle \S+)? (\S+)", line
+        )
         if match is None:
             continue
         if all((qdisc.get("parent"), qdisc.get("kind")) != match.groups() for qdisc in qdiscs):
@@ -141,7 +145,8 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan, times: Path) -> 
     if plan.mode in PARTS:
         kind, plural = PARTS[plan.mode]
         parts = sum(
-            qdisc.get("kind") == kind and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs
+            qdisc.get("kind") == kind and qdisc.get("parent", "").startswith(HANDLE)
+            for qdisc in qdiscs
         )
         limited = sum(budget > 0 for budget in plan.budget_bytes)
         differing = [] if parts == limited else [f"it has {parts} {plural}, not {limited}"]
@@ -187,8 +192,13 @@ def _offload_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
     """Report the interfaces of a node whose offloads are not exactly the planned ones."""
     if not (path := folder / f"ethtool-{node}.txt").exists():
         return []
-    network, on = arm.network, SEGMENTATION if arm.tcp.segmentation_offload and node != SWITCHES else ()
-    devices = network.switch_ports() if node == SWITCHES else [f"{node}-eth0", network.vlan_device(node)]
+    network, on = (
+        arm.network,
+        SEGMENTATION if arm.tcp.segmentation_offload and node != SWITCHES else (),
+    )
+    devices = (
+        network.switch_ports() if node == SWITCHES else [f"{node}-eth0", network.vlan_device(node)]
+    )
     section = r"^Features for (\S+):\n(.*?)(?=^Features for |\Z)"
     features = dict(re.findall(section, path.read_text(), re.DOTALL | re.MULTILINE))
     differing = []

@@ -102,7 +102,10 @@ def _clock(trial: Trial) -> Iterator[Run]:
 
 
 def _phase_s(trial: Trial) -> float:
-    return min((workload.phase_ns for workload in trial.arm.workloads if workload.phase_ns), default=0) / 1e9
+    return (
+        min((workload.phase_ns for workload in trial.arm.workloads if workload.phase_ns), default=0)
+        / 1e9
+    )
 
 
 def _serve(pairs: Pairs) -> Iterator[AnyStep]:
@@ -164,7 +167,10 @@ def _measure(trial: Trial, pairs: Pairs) -> Iterator[AnyStep]:
     """Run the probes to their end; without probes, wait for the trial's duration."""
     probes = [(workload, launch) for workload, launch in pairs if launch.phase == "probe"]
     yield from (_start(workload, launch) for workload, launch in probes)
-    yield from (Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S) for _, launch in probes)
+    yield from (
+        Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S)
+        for _, launch in probes
+    )
     if not probes:
         yield Sleep(mark=MEASUREMENT, after_s=trial.duration_ns / 1e9)
 

@@ -62,7 +62,8 @@ def bring_up(network: Network) -> Steps:
         Topology(
             hosts=network.hosts,
             switches=tuple(
-                Switch(name=name, dpid=f"{index:x}") for index, name in enumerate(network.switches, 1)
+                Switch(name=name, dpid=f"{index:x}")
+                for index, name in enumerate(network.switches, 1)
             ),
             cables=tuple(_cables(network)),
         ),
@@ -111,13 +112,20 @@ def _cables(network: Network) -> Iterator[Cable]:
     macs = _macs(network)
     for index, (above, below) in enumerate(network.ports()):
         ends = [
-            End(node=node, device=device, mac=macs.get(node, f"02:00:00:01:{index:02x}:{number:02x}"))
+            End(
+                node=node,
+                device=device,
+                mac=macs.get(node, f"02:00:00:01:{index:02x}:{number:02x}"),
+            )
             for number, (node, device) in enumerate((above, below), 1)
         ]
         first, second = (
-            commands.End(end.device, end.mac, end.node if end.node in network.hosts else "") for end in ends
+            commands.End(end.device, end.mac, end.node if end.node in network.hosts else "")
+            for end in ends
         )
-        yield Cable(ends=(ends[0], ends[1]), line=shlex.join(commands.veth(first, second, QUEUES)[1:]))
+        yield Cable(
+            ends=(ends[0], ends[1]), line=shlex.join(commands.veth(first, second, QUEUES)[1:])
+        )
 
 
 def _macs(network: Network) -> dict[str, str]:
@@ -148,10 +156,16 @@ def _host(host: str, network: Network) -> Iterator[AnyStep]:
         },
     )
     device = f"{host}-eth0"
-    lines = ["link set lo up", f"link set {device} mtu {network.mtu_bytes} up", *_vlan_device(host, network)]
+    lines = [
+        "link set lo up",
+        f"link set {device} mtu {network.mtu_bytes} up",
+        *_vlan_device(host, network),
+    ]
     neighbours = _neighbours(host, network) if network.static_arp else ""
     yield Run(
-        node=host, argv=("ip", "-batch", "-"), stdin="".join(f"{line}\n" for line in lines) + neighbours
+        node=host,
+        argv=("ip", "-batch", "-"),
+        stdin="".join(f"{line}\n" for line in lines) + neighbours,
     )
     yield Offloads(node=host, devices=(device, network.vlan_device(host)))
 

@@ -22,14 +22,18 @@ def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
     network = arm.network
     keys = tuple(transport(arm))
     for node, name in _nodes(network):
-        yield Read(node=node, argv=("ip", "-j", "-d", "addr", "show"), output=f"{BEFORE}/ip-{name}.json")
+        yield Read(
+            node=node, argv=("ip", "-j", "-d", "addr", "show"), output=f"{BEFORE}/ip-{name}.json"
+        )
         # All devices in one command: starting a program is what takes time.
         yield Read(node=node, argv=("ethtool", "-k", "*"), output=f"{BEFORE}/ethtool-{name}.txt")
         if keys and node != MACHINE:
             yield ReadSettings(node=node, keys=keys, output=f"{BEFORE}/tcp-{name}.txt")
         if arm.departure_times and node != MACHINE:
             yield Read(
-                node=node, argv=("qjump-edt", "show", f"{node}-eth0"), output=f"{BEFORE}/edt-{name}.json"
+                node=node,
+                argv=("qjump-edt", "show", f"{node}-eth0"),
+                output=f"{BEFORE}/edt-{name}.json",
             )
     yield Read(argv=("ovs-vsctl", "show"), output=f"{BEFORE}/ovs.txt")
     for switch in network.switches:
@@ -40,7 +44,11 @@ def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
 def counters(network: Network, when: str) -> Iterator[Read]:
     """Read tc-NODE.json, every qdisc with its statistics, into asbuilt/``when``."""
     for node, name in _nodes(network):
-        yield Read(node=node, argv=("tc", "-j", "-s", "qdisc", "show"), output=filenames.counters(when, name))
+        yield Read(
+            node=node,
+            argv=("tc", "-j", "-s", "qdisc", "show"),
+            output=filenames.counters(when, name),
+        )
 
 
 def _nodes(network: Network) -> list[tuple[str, str]]:

@@ -77,7 +77,9 @@ class Script:
 
     def undo(self) -> Iterator[str]:
         """Yield the lines that undo all steps since the last call, in reverse order."""
-        yield from (_with_stdin(command, text, " || true") for command, text in reversed(self._undo))
+        yield from (
+            _with_stdin(command, text, " || true") for command, text in reversed(self._undo)
+        )
         self._undo.clear()
 
     def _step(self, step: AnyStep) -> Iterator[str]:
@@ -87,7 +89,9 @@ class Script:
             case Settings():
                 yield from self._settings(step)
             case ReadSettings():
-                yield from self._step(Read(node=step.node, argv=("sysctl", *step.keys), output=step.output))
+                yield from self._step(
+                    Read(node=step.node, argv=("sysctl", *step.keys), output=step.output)
+                )
             case Offloads():
                 yield from self._offloads(step)
             case Announce():
@@ -149,7 +153,9 @@ class Script:
                 f"other_config:datapath-id={switch.dpid} other-config:disable-in-band=true"
             )
         yield from (
-            shlex.join(("ovs-vsctl", "add-port", port.node, port.device)) for pair in pairs for port in pair
+            shlex.join(("ovs-vsctl", "add-port", port.node, port.device))
+            for pair in pairs
+            for port in pair
         )
 
     def _settings(self, step: Settings) -> Iterator[str]:
@@ -158,7 +164,9 @@ class Script:
             argv = ("sysctl", "-qp", "-")
             undo = Run(node=step.node, argv=argv)
             saves = ("sysctl", *step.values)
-            yield from self._run(Run(node=step.node, argv=argv, stdin=lines, saves=saves, undo=undo))
+            yield from self._run(
+                Run(node=step.node, argv=argv, stdin=lines, saves=saves, undo=undo)
+            )
         else:
             yield _with_stdin(_command(step.node, ("sysctl", "-eqp", "-")), lines)
 
@@ -179,7 +187,9 @@ class Script:
             yield f"{saved}=$({_command(step.node, step.saves)})"
         if step.undo is not None:
             before = f"printf '%s\\n' \"${saved}\" | " if saved else ""
-            self._undo.append((f"{before}{_command(step.undo.node, step.undo.argv)}", step.undo.stdin))
+            self._undo.append(
+                (f"{before}{_command(step.undo.node, step.undo.argv)}", step.undo.stdin)
+            )
         yield _with_stdin(_command(step.node, step.argv), step.stdin)
 
     def _pid(self, program: str) -> str:
@@ -208,7 +218,8 @@ def lines(plan: Plan) -> Iterator[str]:
     """
     yield "#!/bin/sh"
     yield _comment(
-        f"{plan.shown.experiment}, preset {plan.shown.preset}. Run it as root, with Open vSwitch running."
+        f"{plan.shown.experiment}, preset {plan.shown.preset}. Run it as root, with Open vSwitch "
+        "running."
     )
     yield "# Each trial leaves a folder below trials/."
     yield PROLOGUE.rstrip()

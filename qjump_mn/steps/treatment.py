@@ -149,7 +149,9 @@ def vlan_lines(arm: ArmPlan, host: str) -> list[str]:
 
 def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     """Return a scheme's tc lines for each switch port, by interface."""
-    trunks = {device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends}
+    trunks = {
+        device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends
+    }
     return {
         device: for_device(scheme.trunk_port if device in trunks else scheme.switch_port, device)
         for device in network.switch_ports()
@@ -168,14 +170,18 @@ def transport(arm: ArmPlan) -> dict[str, str]:
     values = {
         "net.ipv4.tcp_congestion_control": scheme.congestion_control,
         "net.ipv4.tcp_ecn": None if scheme.ecn is None else int(scheme.ecn),
-        "net.ipv4.tcp_early_retrans": None if tcp.tail_loss_probe is None else 3 * tcp.tail_loss_probe,
+        "net.ipv4.tcp_early_retrans": None
+        if tcp.tail_loss_probe is None
+        else 3 * tcp.tail_loss_probe,
         "net.ipv4.tcp_tso_rtt_log": LINUX_TSO_RTT_LOG if tcp.segmentation_offload else None,
     }
     return {key: str(value) for key, value in values.items() if value is not None}
 
 
 def _above_wire(host: str, arm: ArmPlan) -> Run:
-    return _batch("tc", host, vlan_lines(arm, host), [f"qdisc del dev {arm.network.vlan_device(host)} root"])
+    return _batch(
+        "tc", host, vlan_lines(arm, host), [f"qdisc del dev {arm.network.vlan_device(host)} root"]
+    )
 
 
 def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
@@ -216,7 +222,9 @@ def host_priorities(device: str, network: Network) -> list[str]:
     """
     packets = max(1, network.link.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
     priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
-    lines = [f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}"]
+    lines = [
+        f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}"
+    ]
     for level in LEVELS:
         location = f"dev {device} parent {HANDLE}{8 - level} handle 6{level + 1}:"
         lines.append(f"qdisc add {location} pfifo limit {packets}")
@@ -244,7 +252,9 @@ def tbf(plan: QJumpPlan, budget: int, network: Network) -> str:
     """Return a token bucket whose depth is one budget, and whose rate is one budget per epoch."""
     rate = budget * 8 * theory.NS_PER_S // plan.epoch_ns
     limit = plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
-    return f"tbf rate {rate}bit burst {budget} limit {limit} overhead {plan.overhead} mpu {plan.mpu}"
+    return (
+        f"tbf rate {rate}bit burst {budget} limit {limit} overhead {plan.overhead} mpu {plan.mpu}"
+    )
 
 
 def fq(plan: QJumpPlan) -> str:
@@ -273,13 +283,17 @@ def edt(plan: QJumpPlan, device: str) -> tuple[str, ...]:
 
 def _departure_times(host: str, plan: QJumpPlan) -> Run:
     device = f"{host}-eth0"
-    return Run(node=host, argv=edt(plan, device), undo=Run(node=host, argv=("qjump-edt", "del", device)))
+    return Run(
+        node=host, argv=edt(plan, device), undo=Run(node=host, argv=("qjump-edt", "del", device))
+    )
 
 
 def qjump(plan: QJumpPlan, device: str) -> str:
     """Return the tc line for sch_qjump or sch_qjump2015, with levels by 802.1Q priority."""
     unlimited = "0" if plan.mode == "2015" else "unlimited"
-    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or unlimited}" for level in reversed(LEVELS))
+    budgets = " ".join(
+        f"level {level} {plan.budget_bytes[level] or unlimited}" for level in reversed(LEVELS)
+    )
     location = f"dev {device} parent {PARENT} handle {HANDLE}"
     qdisc = f"qdisc add {location} {plan.qdisc} epoch {plan.epoch_ns}ns"
     if plan.mode != "delay":
@@ -297,5 +311,8 @@ def _mark_echo_replies(host: str, device: str, level: int) -> Run:
     The kernel sends them with priority 0, whatever the request had.
     """
     match = f"flower ip_proto icmp type {ICMP_ECHO_REPLY} action skbedit priority {level}"
-    lines = (f"qdisc add dev {device} clsact", f"filter add dev {device} egress protocol ip {match}")
+    lines = (
+        f"qdisc add dev {device} clsact",
+        f"filter add dev {device} egress protocol ip {match}",
+    )
     return _batch("tc", host, lines, (f"qdisc del dev {device} clsact",))

@@ -45,7 +45,9 @@ NAME = "toolbox"
 """The lock of the toolbox."""
 
 _RECIPE = "4"  # counts up when what is made of one lock changes
-_NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while one is made, and some air
+_NEEDS_BYTES = (
+    2500 << 20
+)  # 1.2 GB of tree beside 0.4 GB of packages while one is made, and some air
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 
 
@@ -126,7 +128,9 @@ def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) 
                         path.write_bytes(content.read())
 
     key = cache.hash_of(_key(lock), *names)
-    return cache.artefact("source", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "source"
+    return (
+        cache.artefact("source", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "source"
+    )
 
 
 def differences(tree: Tree) -> list[str]:
@@ -150,7 +154,9 @@ def summary(differences: Sequence[str]) -> str:
     return f"{differences[0]}{more}"
 
 
-def _kept(lock: Lock, key: str, make: Callable[[Lock, Path, Progress], None], progress: Progress) -> Path:
+def _kept(
+    lock: Lock, key: str, make: Callable[[Lock, Path, Progress], None], progress: Progress
+) -> Path:
     def build(folder: Path) -> None:
         make(lock, folder / "root", progress)
 

@@ -16,7 +16,8 @@ COMPILER = "arm64-compiler"
 _MODULE = """
 export PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-cargo build --quiet --locked --profile wheel --package qjump-sim-python --target aarch64-unknown-linux-gnu
+export CARGO_BUILD_TARGET=aarch64-unknown-linux-gnu
+cargo build --quiet --locked --profile wheel --package qjump-sim-python
 module=target/aarch64-unknown-linux-gnu/wheel/lib_native.so
 aarch64-linux-gnu-strip $module
 mkdir out
@@ -30,7 +31,9 @@ def simulator_package(progress: Callable[[str], None] = lambda line: None) -> Pa
 
     Raises MachineError as the toolbox does, or with the compiler's output.
     """
-    return build.built(toolbox.made(COMPILER, progress), "the simulator for arm64", recipe(), progress)
+    return build.built(
+        toolbox.made(COMPILER, progress), "the simulator for arm64", recipe(), progress
+    )
 
 
 def recipe() -> Recipe:

@@ -76,7 +76,11 @@ def made(machine: Callable[[Path], None], progress: Callable[[str], None]) -> Pa
 
 
 def _write(
-    tree: Tree, machine: Callable[[Path], None], scratch: Path, target: Path, progress: Callable[[str], None]
+    tree: Tree,
+    machine: Callable[[Path], None],
+    scratch: Path,
+    target: Path,
+    progress: Callable[[str], None],
 ) -> None:
     root, home = scratch / "root", scratch / "root" / HOME
     subprocess.run(["cp", "-a", tree.root, root], check=True)
@@ -85,7 +89,9 @@ def _write(
     machine(home / "qjump-mn-machine.tar.xz")
     progress("takes the Python packages of Debian 12's Python")
     _download(tree, home / installation.WHEELS)
-    tree.output("usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(scratch / KEY))
+    tree.output(
+        "usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(scratch / KEY)
+    )
     progress("installs the box")
     disk.install(system, "qjump-mn", scratch.joinpath(f"{KEY}.pub").read_text())
     progress("runs one arm in it, a minute")

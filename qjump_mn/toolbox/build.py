@@ -23,10 +23,17 @@ from qjump_mn.toolbox.tree import Tree
 SOURCES = ("*.c", "*.h", "*.rs", "Cargo.toml", "Cargo.lock", "Makefile", "*.mk", "Kbuild", "*.[18]")
 """What is read of a folder of sources."""
 
-_MADE = {"build", "target", "qjump-dkms", "qjump-tc"}  # folders that builds by hand leave in a checkout
+_MADE = {
+    "build",
+    "target",
+    "qjump-dkms",
+    "qjump-tc",
+}  # folders that builds by hand leave in a checkout
 _NEEDS_BYTES = 200 << 20  # what cargo leaves on its way, 100 MB
 
-_PLUGINS = "make --no-print-directory -C tc install DESTDIR=/build/out LIBDIR=/usr/lib/x86_64-linux-gnu"
+_PLUGINS = (
+    "make --no-print-directory -C tc install DESTDIR=/build/out LIBDIR=/usr/lib/x86_64-linux-gnu"
+)
 _TC = "the plugins of tc"
 _PROGRAM = "make --no-print-directory -C {name} install DESTDIR=/build/out PREFIX=/usr"
 
@@ -60,7 +67,9 @@ class Recipe:
 
 def guest_programs() -> dict[str, Recipe]:
     """Return the recipes of everything in the guest that is not from packages, by name."""
-    return {_TC: Recipe(folder("kmod-patches"), _PLUGINS)} | {name: program(name) for name in _native()}
+    return {_TC: Recipe(folder("kmod-patches"), _PLUGINS)} | {
+        name: program(name) for name in _native()
+    }
 
 
 def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
@@ -68,7 +77,9 @@ def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) 
     return dropped_in(built(tree, _TC, guest_programs()[_TC], progress))
 
 
-def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
+def native_programs(
+    tree: Tree, progress: Callable[[str], None] = lambda line: None
+) -> dict[str, Node]:
     """Return what the folders of native/ with a Makefile install, by the names in the guest."""
     nodes: dict[str, Node] = {}
     for name in _native():
@@ -76,7 +87,9 @@ def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: N
     return nodes
 
 
-def native_program(tree: Tree, name: str, progress: Callable[[str], None] = lambda line: None) -> Path:
+def native_program(
+    tree: Tree, name: str, progress: Callable[[str], None] = lambda line: None
+) -> Path:
     """Return the folder into which native/`name` is installed, as if it were /."""
     return built(tree, name, program(name), progress)
 
@@ -94,7 +107,9 @@ def program(name: str) -> Recipe:
     return Recipe(native, _PROGRAM.format(name=name), parts=(name, *shared))
 
 
-def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None] = lambda line: None) -> Path:
+def built(
+    tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None] = lambda line: None
+) -> Path:
     """Return the result of a recipe, built now if there is none."""
     takes = f", {recipe.takes}" if recipe.takes else ""
 
@@ -103,20 +118,27 @@ def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None]
         compiled(tree, recipe, target / "installed", progress)
 
     return (
-        cache.artefact("build", key_of(tree, recipe), build, needs_bytes=_NEEDS_BYTES, progress=progress)
+        cache.artefact(
+            "build", key_of(tree, recipe), build, needs_bytes=_NEEDS_BYTES, progress=progress
+        )
         / "installed"
     )
 
 
 def key_of(tree: Tree, recipe: Recipe) -> str:
     """Return the hash of every byte that decides the result: compiler, sources and script."""
-    contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_file(path)}" for path in recipe.sources()]
+    contents = [
+        f"{path.relative_to(recipe.source)} {cache.hash_of_file(path)}" for path in recipe.sources()
+    ]
     return cache.hash_of(tree.packages_sha256, recipe.source.name, recipe.script, *contents)
 
 
 def identity_of(recipe: Recipe) -> str:
-    """Return the recipe's part of the machine's identity: script and sources, without their prose."""
-    contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_code(path)}" for path in recipe.sources()]
+    """Return the recipe's part of the machine's identity: script and sources, without their
+    prose."""
+    contents = [
+        f"{path.relative_to(recipe.source)} {cache.hash_of_code(path)}" for path in recipe.sources()
+    ]
     return cache.hash_of(recipe.source.name, recipe.script, *contents)
 
 
@@ -137,13 +159,17 @@ def compiled(
             shutil.copyfile(path, copy)
         if fetched:
             shutil.copytree(fetched, Path(scratch, crates.HOME))
-        tree.run(["sh", "-e", "-c", recipe.script], Path(scratch), crates.OFFLINE if fetched else {})
+        tree.run(
+            ["sh", "-e", "-c", recipe.script], Path(scratch), crates.OFFLINE if fetched else {}
+        )
         (Path(scratch) / "out").rename(target)
 
 
 def folder(name: str) -> Path:
-    """Return a folder of sources: beside the package in a checkout, in the package once installed."""
+    """Return a folder of sources: beside the package in a checkout, in the package once
+    installed."""
     package = Path(qjump_mn.__file__).parent
     return next(
-        (base / name for base in (package.parent, package) if (base / name).is_dir()), package.parent / name
+        (base / name for base in (package.parent, package) if (base / name).is_dir()),
+        package.parent / name,
     )

@@ -19,11 +19,23 @@ def files() -> dict[str, Path]:
     """
     root = environment.CHECKOUT
     ignored = [f"--exclude={pattern}" for pattern in (machines.BESIDE, installation.WHEELS)]
-    argv = [host_program("git"), "-C", str(root), "ls-files", "-coz", "--exclude-standard", *ignored]
+    argv = [
+        host_program("git"),
+        "-C",
+        str(root),
+        "ls-files",
+        "-coz",
+        "--exclude-standard",
+        *ignored,
+    ]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode:
         raise MachineError(f"{root} is no checkout that git knows: {done.stderr.strip()}")
-    return {name: root / name for name in sorted(done.stdout.split("\0")) if name and (root / name).is_file()}
+    return {
+        name: root / name
+        for name in sorted(done.stdout.split("\0"))
+        if name and (root / name).is_file()
+    }
 
 
 def copy(folder: Path) -> None:

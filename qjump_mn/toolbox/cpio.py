@@ -58,7 +58,21 @@ def archive(nodes: dict[str, Node]) -> Iterator[bytes]:
 def _header(name: str, mode: int, inode: int, size: int) -> bytes:
     raw = name.encode() + b"\0"
     links = 2 if stat.S_ISDIR(mode) else 1
-    fields = (inode, mode, 0, 0, links, _MTIME_S if name != _TRAILER else 0, size, 0, 0, 0, 0, len(raw), 0)
+    fields = (
+        inode,
+        mode,
+        0,
+        0,
+        links,
+        _MTIME_S if name != _TRAILER else 0,
+        size,
+        0,
+        0,
+        0,
+        0,
+        len(raw),
+        0,
+    )
     header = b"070701" + b"".join(b"%08X" % field for field in fields) + raw
     return header + bytes(
         -len(header) % 4

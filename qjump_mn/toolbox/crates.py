@@ -79,6 +79,6 @@ def _fetch(tree: Tree, source: Path, scratch: Path) -> None:
     except MachineError as error:
         last = str(error).splitlines()[-1].strip()
         raise MachineError(
-            f"the crates of {source.name} cannot be fetched, connect this machine to Rust's registry once: "
-            f"{last}"
+            f"the crates of {source.name} cannot be fetched, connect this machine to Rust's "
+            f"registry once: {last}"
         ) from error

@@ -12,7 +12,8 @@ from pathlib import Path
 from qjump_mn import toolbox
 from qjump_mn.toolbox import build
 
-# Of the oldest Debian that runs our modules: what is linked against its libc runs on every later one.
+# Of the oldest Debian that runs our modules: what is linked against its libc runs on every later
+# one.
 _LOCK = "debian-package"
 
 _SOURCES = (
@@ -21,8 +22,8 @@ _SOURCES = (
     "debian/qjump-dkms.postinst", "debian/qjump-dkms.prerm", "debian/rules", "debian/source/format",
 )  # fmt: skip
 
-# dpkg-buildpackage writes beside the folder of the sources, and takes its changelog's time unless the
-# environment has another one.
+# dpkg-buildpackage writes beside the folder of the sources, and takes its changelog's time unless
+# the environment has another one.
 _SCRIPT = """
 mkdir source out
 find . -mindepth 1 -maxdepth 1 ! -name source ! -name out -exec mv -t source {} +
@@ -39,7 +40,9 @@ def packages(progress: Callable[[str], None] = lambda line: None) -> list[Path]:
     Raises MachineError with what building needs, or with the last lines of what failed.
     """
     recipe = _recipe(build.folder("kmod-patches"))
-    return sorted(build.built(tree(progress), "the Debian packages", recipe, progress).glob("*.deb"))
+    return sorted(
+        build.built(tree(progress), "the Debian packages", recipe, progress).glob("*.deb")
+    )
 
 
 def _recipe(source: Path) -> build.Recipe:

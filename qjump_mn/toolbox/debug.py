@@ -35,8 +35,8 @@ CONFIGS = {
 
 _NEEDS_BYTES = 6 << 30
 
-# In the tree, beside the configuration. What is left of the source is what modules from outside are built
-# with.
+# In the tree, beside the configuration. What is left of the source is what modules from outside are
+# built with.
 _BUILD = r"""
 tar -xf /usr/src/linux-source-*.tar.xz -C /usr/src
 rm /usr/src/linux-source-*.tar.xz
@@ -62,7 +62,8 @@ done
 
 
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
-    """Return a tree with a debug kernel and what builds modules for it. Raises as `toolbox` does."""
+    """Return a tree with a debug kernel and what builds modules for it. Raises as `toolbox`
+    does."""
     config = b"".join(path.read_bytes() for path in CONFIGS[suite])
     lock = locks.read(SUITE)
     key = cache.hash_of(config, _BUILD, lock.identity)

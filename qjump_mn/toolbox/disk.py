@@ -111,9 +111,14 @@ def write(tools: Tree, system: Tree, image: Path, size_gib: int) -> None:
     first, sectors = (size // _SECTOR_BYTES for size in (_MIB, partition_mib * _MIB))
     record = bytearray((grub / "boot.img").read_bytes()[:440].ljust(_SECTOR_BYTES, b"\0"))
     # One active partition of Linux, which only says where it lies in blocks, not in cylinders.
-    record[446:462] = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors)
+    record[446:462] = struct.pack(
+        "<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors
+    )
     record[510:] = b"\x55\xaa"
-    options = f"-d {shlex.quote(str(grub))} -O i386-pc -p (hd0,msdos1)/boot/grub -o {shlex.quote(str(core))}"
+    options = (
+        f"-d {shlex.quote(str(grub))} -O i386-pc -p (hd0,msdos1)/boot/grub -o "
+        f"{shlex.quote(str(core))}"
+    )
     tools.output("usr/bin/grub-mkimage", *shlex.split(options), *_GRUB_MODULES)
     with disk.open("r+b") as file:
         file.write(record + core.read_bytes())

@@ -30,14 +30,17 @@ _NOT_THERE = (400, 403, 404, 410)
 
 
 class FetchError(Exception):
-    """The server has no file for us: ``is_final`` if a retry is useless, ``was_silent`` if it hung."""
+    """The server has no file for us: ``is_final`` if a retry is useless, ``was_silent`` if it
+    hung."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error) or type(error).__name__)
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         is_unknown = isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME
         is_refused = isinstance(error, urllib.error.HTTPError) and error.code in _NOT_THERE
-        self.is_final = is_refused or is_unknown or isinstance(reason, (FileNotFoundError, ValueError))
+        self.is_final = (
+            is_refused or is_unknown or isinstance(reason, (FileNotFoundError, ValueError))
+        )
         self.was_silent = isinstance(reason, TimeoutError)
 
 
@@ -56,7 +59,11 @@ def chunks(address: str, most_bytes: int) -> Iterator[bytes]:
                     if came < LEAST_BYTES:
                         raise TimeoutError(f"{came} bytes in {took_s:.0f} s")
                     since, came = time.monotonic(), 0
-    except (OSError, http.client.HTTPException, ValueError) as error:  # the last for what is no address
+    except (
+        OSError,
+        http.client.HTTPException,
+        ValueError,
+    ) as error:  # the last for what is no address
         raise FetchError(error) from error
 
 

@@ -57,9 +57,14 @@ def base(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> Pat
             with (folder / _BASE).open("wb") as file:
                 file.writelines(cpio.archive(nodes))
 
-    code = [cache.hash_of_code(Path(str(name))) for name in (__file__, selection.__file__, cpio.__file__)]
+    code = [
+        cache.hash_of_code(Path(str(name)))
+        for name in (__file__, selection.__file__, cpio.__file__)
+    ]
     key = cache.hash_of(tree.packages_sha256, *code)
-    made = cache.artefact("image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress)
+    made = cache.artefact(
+        "image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress
+    )
     return made / _BASE
 
 
@@ -75,7 +80,8 @@ def initramfs(
             file.writelines(cpio.archive(dict(overlay)))
 
     contents = [
-        f"{name} {node.mode} {cache.hash_of(_content(node))}" for name, node in sorted(overlay.items())
+        f"{name} {node.mode} {cache.hash_of(_content(node))}"
+        for name, node in sorted(overlay.items())
     ]
     key = cache.hash_of(foundation.parent.name, *contents)
     fresh = cache.find("image", key) is None
@@ -109,14 +115,28 @@ def _compile(tree: Tree, folder: Path, top: Path) -> None:
     """
     pythons = (tree.root / "usr/bin").glob("python3.*")
     interpreter = next(
-        f"usr/bin/{path.name}" for path in sorted(pythons) if re.fullmatch(r"python3\.\d+", path.name)
+        f"usr/bin/{path.name}"
+        for path in sorted(pythons)
+        if re.fullmatch(r"python3\.\d+", path.name)
     )
-    options = ["-q", "-f", "--invalidation-mode", "unchecked-hash", "-s", str(top), "-p", "/", str(folder)]
+    options = [
+        "-q",
+        "-f",
+        "--invalidation-mode",
+        "unchecked-hash",
+        "-s",
+        str(top),
+        "-p",
+        "/",
+        str(folder),
+    ]
     environment = {"PYTHONHOME": str(tree.root / "usr"), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
     argv = tree.program(interpreter, "-s", "-S", "-m", "compileall", *options)
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, errors="replace")
     if done.returncode:
-        raise MachineError(f"Python files for the guest do not compile:\n{done.stdout}{done.stderr}")
+        raise MachineError(
+            f"Python files for the guest do not compile:\n{done.stdout}{done.stderr}"
+        )
 
 
 def _write(nodes: Mapping[str, Node], folder: Path) -> None:

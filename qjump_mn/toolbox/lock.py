@@ -20,7 +20,9 @@ FOLDER = Path(__file__).with_name("locks")
 AMD64 = "amd64"
 """The architecture of a lock that says none."""
 
-_HEAD = "# Made by `qjump-mn machine lock`; only `suite`, `variant` and `ask` are written by hand.\n"
+_HEAD = (
+    "# Made by `qjump-mn machine lock`; only `suite`, `variant` and `ask` are written by hand.\n"
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,9 @@ def read(name: str) -> Lock:
                 have.append(Locked(Package(*package), int(size), sha256, place))
             case _:
                 raise MachineError(f"{path}:{number}: this is no line of a lock: {line[:80]}")
-    suite, variant, architecture, when = (single[key] for key in ("suite", "variant", "architecture", "time"))
+    suite, variant, architecture, when = (
+        single[key] for key in ("suite", "variant", "architecture", "time")
+    )
     return Lock(name, suite, variant, when, tuple(ask), tuple(have), architecture)
 
 

@@ -47,7 +47,9 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     files: dict[str, str]
 
 
-def parts(kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None) -> dict[str, Path]:
+def parts(
+    kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None
+) -> dict[str, Path]:
     """Return the files of a machine, by member name; ``outer`` is the outer machine's folder, if
     needed."""
     found = {KERNEL: kernel, INITRD: initrd}
@@ -100,14 +102,19 @@ def unpack(path: Path, folder: Path) -> Facts:
     """
     facts = None
     try:
-        with lzma.open(path) as file, tarfile.open(fileobj=cast(IO[bytes], file), mode="r|") as archive:
+        with (
+            lzma.open(path) as file,
+            tarfile.open(fileobj=cast(IO[bytes], file), mode="r|") as archive,
+        ):
             for member in archive:
                 content = archive.extractfile(member) if _is_allowed(member) else None
                 if content is None:
                     raise MachineError(f"{path}: {member.name!r} has no place in a machine file")
                 if facts is None:
                     if member.name != FACTS:
-                        raise MachineError(f"{path} is no machine file: it does not begin with {FACTS}")
+                        raise MachineError(
+                            f"{path} is no machine file: it does not begin with {FACTS}"
+                        )
                     facts = msgspec.json.decode(content.read(), type=Facts)
                     continue
                 if member.name not in facts.files:

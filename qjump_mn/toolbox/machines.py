@@ -188,7 +188,11 @@ def taken(place: str, progress: Progress = lambda line: None) -> Path:
     def fill(folder: Path) -> None:
         # In the folder itself, which is swept if we are killed.
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            path = _fetched(place, Path(scratch, "file"), lock, progress) if "://" in place else Path(place)
+            path = (
+                _fetched(place, Path(scratch, "file"), lock, progress)
+                if "://" in place
+                else Path(place)
+            )
             _check(path, place, lock)
             facts = machine_file.unpack(path, folder)
         (folder / FACTS).write_bytes(msgspec.json.encode(facts))
@@ -223,7 +227,9 @@ def name_reference(paths: Mapping[str, Path], image: str) -> MachineLock:
         for name, path in paths.items()
     }
     lock = MachineLock(files=files, made_of=made_of(), image=image)
-    LOCK.write_bytes(msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1) + b"\n")
+    LOCK.write_bytes(
+        msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1) + b"\n"
+    )
     return lock
 
 
@@ -237,7 +243,9 @@ def _check(path: Path, place: str, lock: MachineLock) -> None:
     try:
         sha256 = cache.hash_of_file(path)
     except OSError as error:
-        raise MachineError(f"{place} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise MachineError(
+            f"{place} cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from error
     for name, file in lock.files.items():
         if file.sha256 == sha256 != lock.sha256:
             raise MachineError(

@@ -18,8 +18,8 @@ from qjump_mn.toolbox import mirrors, origins, packages, processors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import host_program
 
-# Left out of every tree: nothing reads them, and the last one keeps the kernel's package from making an
-# initramfs (8 s).
+# Left out of every tree: nothing reads them, and the last one keeps the kernel's package from
+# making an initramfs (8 s).
 _NOT_UNPACKED = (
     "/usr/share/man/*",
     "/usr/share/locale/*",
@@ -44,8 +44,8 @@ def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
     _check()
     files = root.with_name("packages")
     origins.note(root.parent, packages.gather(lock, files, progress))
-    # They are the ones of the lock by their hashes: who signed a list of them does not count any more, nor
-    # from which suite one was asked for.
+    # They are the ones of the lock by their hashes: who signed a list of them does not count any
+    # more, nor from which suite one was asked for.
     lock = replace(lock, ask=tuple(name.partition("/")[0] for name in lock.ask))
     _mmdebstrap(lock, root, [f"deb [trusted=yes] copy:{files} ./"], progress)
     shutil.rmtree(files)
@@ -71,8 +71,9 @@ def refusal() -> str:
         names = " and ".join(one.name for one in processors.ALL)
         return f"the machine runs on {names} hosts; this one is {here}"
     return (
-        f"this host is {here}, and the machine is built on x86_64 only: have its file written there with "
-        f"`qjump-mn machine export --for {known.debian} FILE`, then set QJUMP_MN_MACHINE to it here"
+        f"this host is {here}, and the machine is built on x86_64 only: have its file written "
+        f"there with `qjump-mn machine export --for {known.debian} FILE`, then set "
+        "QJUMP_MN_MACHINE to it here"
     )
 
 
@@ -95,8 +96,9 @@ def _check() -> None:
         raise MachineError(sentence)
     if os.geteuid() != 0:
         raise MachineError(
-            f"the virtual machine must be built once by root: run  {environment.CHECKOUT / 'bootstrap'}  as "
-            "root or as a user with sudo, or get a machine file (docs/machine.md)"
+            "the virtual machine must be built once by root: run  "
+            f"{environment.CHECKOUT / 'bootstrap'}  as root or as a user with sudo, or get a "
+            "machine file (docs/machine.md)"
         )
 
 
@@ -112,7 +114,15 @@ def _mmdebstrap(
     argv += [f"--architectures={lock.architecture}"]
     argv += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
     argv += [lock.suite.removesuffix(mirrors.BACKPORTS), str(root), *sources]
-    isolated = ["--mount", "--propagation", "private", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    isolated = [
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--mount-proc",
+        "--fork",
+        "--kill-child",
+    ]
     progress(f"unpacking Debian {lock.suite} for {lock.name}, about a minute")
     lines: list[str] = []
     with subprocess.Popen(

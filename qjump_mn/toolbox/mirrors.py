@@ -28,7 +28,11 @@ def lines(suite: str) -> list[str]:
     if not apt:
         return []
     # The format is apt's own; Origin tells Debian from its derivatives and from third parties.
-    target_format = ["--format", "$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]
+    target_format = [
+        "--format",
+        "$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)",
+        "Created-By: Packages",
+    ]
     listed = subprocess.run(
         [apt, "indextargets", *target_format], capture_output=True, text=True, errors="replace"
     ).stdout
@@ -48,8 +52,12 @@ def lines(suite: str) -> list[str]:
 def addresses(suite: str) -> list[str]:
     """Return the mirrors' addresses, without duplicates and trailing slashes; none if nobody names
     one."""
-    found = [match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))]
-    found = [re.sub(r"^copy:", "file:", address) for address in found]  # apt's word for files that it copies
+    found = [
+        match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))
+    ]
+    found = [
+        re.sub(r"^copy:", "file:", address) for address in found
+    ]  # apt's word for files that it copies
     return list(dict.fromkeys(found))
 
 

@@ -29,15 +29,16 @@ OUTPUT, LOG, STATUS = 1, 2, 3
 
 _NEEDS_BYTES = 100 << 20
 
-# The descriptors of the instance have the same numbers as everywhere (guest/starter.py): they are in its
-# kernel's command line, which goes into the pool of random numbers. It opens no device: as behind the fence,
-# for what its kernel says of that is on its console.
+# The descriptors of the instance have the same numbers as everywhere (guest/starter.py): they are
+# in its kernel's command line, which goes into the pool of random numbers. It opens no device: as
+# behind the fence, for what its kernel says of that is on its console.
 _INIT = f"""\
 #!/bin/busybox sh
 alias box=/bin/busybox
 box mount -t devtmpfs dev /dev
 box mount -t proc proc /proc
-exec 3</{INPUT} 4</{IMAGE} 5>/dev/vport0p{OUTPUT} 6>/dev/vport0p{LOG} 7>/dev/vport0p{STATUS} </dev/null
+exec </dev/null 3</{INPUT} 4</{IMAGE}
+exec 5>/dev/vport0p{OUTPUT} 6>/dev/vport0p{LOG} 7>/dev/vport0p{STATUS}
 box mount -o remount,nodev /dev
 box env -i PATH=/usr/bin:/bin HOME=/ /{PROGRAM} $(box cat /{WORDS}) >&6 2>&6 7>&-
 echo $? >&7

@@ -30,7 +30,8 @@ def nodes(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> di
 
 
 def identities() -> dict[str, str]:
-    """Return the hash of each part for the machine's identity, by name, without the sources' prose."""
+    """Return the hash of each part for the machine's identity, by name, without the sources'
+    prose."""
     found = {name: build.identity_of(recipe) for name, recipe in build.guest_programs().items()}
     scripts = [_package() / "guest/init.sh", *sorted((_package() / "executor").glob("*.py"))]
     found |= {str(path.relative_to(_package())): cache.hash_of_code(path) for path in scripts}

@@ -28,8 +28,8 @@ class GoneError(MachineError):
         first = gone[0].package
         number = f"{len(gone)} of {len(lock.have)}"
         super().__init__(
-            f"{number} packages of the lock {lock.name!r} can be had nowhere as they are locked, such as "
-            f"{first.name} {first.version}"
+            f"{number} packages of the lock {lock.name!r} can be had nowhere as they are locked, "
+            f"such as {first.name} {first.version}"
         )
 
 
@@ -85,7 +85,9 @@ def _places(lock: Lock, one: Locked, bases: Sequence[str]) -> list[tuple[str, st
     bases = sorted(bases, key=lambda base: not base.endswith(f"/{one.archive}"))
     places = [("mirror", f"{base}/{one.in_archive}") for base in bases]
     if mirrors.archive() and lock.time:
-        places.append(("archive", f"{mirrors.archive()}/{one.archive}/{lock.time}/{one.in_archive}"))
+        places.append(
+            ("archive", f"{mirrors.archive()}/{one.archive}/{lock.time}/{one.in_archive}")
+        )
     return places
 
 
@@ -129,7 +131,9 @@ class _Search:
             return False if error.is_final else None
         finally:
             if self.silence.note(address, was_silent=was_silent):
-                self.progress(f"{download.host(address)} does not answer, and is not asked any more")
+                self.progress(
+                    f"{download.host(address)} does not answer, and is not asked any more"
+                )
         return None if left else digest.hexdigest() == one.sha256
 
 

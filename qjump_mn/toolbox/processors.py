@@ -1,4 +1,5 @@
-"""Name the processors of hosts: the guest needs x86-64 or QEMU, the simulator is compiled for each."""
+"""Name the processors of hosts: the guest needs x86-64 or QEMU, the simulator is compiled for
+each."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ class Processor:
 
 
 X86_64 = Processor("x86_64", "amd64", "usr/lib64/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu")
-AARCH64 = Processor("aarch64", "arm64", "usr/lib/ld-linux-aarch64.so.1", "usr/lib/aarch64-linux-gnu")
+AARCH64 = Processor(
+    "aarch64", "arm64", "usr/lib/ld-linux-aarch64.so.1", "usr/lib/aarch64-linux-gnu"
+)
 ALL = (X86_64, AARCH64)
 
 
@@ -36,7 +39,9 @@ def named(word: str) -> Processor:
     for one in ALL:
         if word in (one.name, one.debian):
             return one
-    raise UsageError(f"there is no machine for {word!r} hosts: there are {X86_64.name} and {AARCH64.debian}")
+    raise UsageError(
+        f"there is no machine for {word!r} hosts: there are {X86_64.name} and {AARCH64.debian}"
+    )
 
 
 def of_tree(root: Path) -> Processor:

@@ -28,7 +28,11 @@ def renewed(name: str, progress: Callable[[str], None]) -> Lock:
     Raises MachineError as making a tree does, or for a file that no package index lists.
     """
     lock, now = locks.read(name), time.strftime(_TIME, time.gmtime())
-    made = sources.newest(lock, now) if lock.variant == sources.VARIANT else _newest(lock, now, progress)
+    made = (
+        sources.newest(lock, now)
+        if lock.variant == sources.VARIANT
+        else _newest(lock, now, progress)
+    )
     write_atomically(locks.path_of(name), made.text.encode())
     return made
 
@@ -39,7 +43,10 @@ def _newest(lock: Lock, now: str, progress: Callable[[str], None]) -> Lock:
         root = Path(scratch, "root")
         make_tree.newest(lock, root, progress, _KEPT)
         paths = dict(_listed(root / "var/lib/apt/lists"))
-        have = [_described(path, paths) for path in sorted((root / "var/cache/apt/archives").glob("*.deb"))]
+        have = [
+            _described(path, paths)
+            for path in sorted((root / "var/cache/apt/archives").glob("*.deb"))
+        ]
     return replace(lock, time=now, have=tuple(sorted(have, key=_place)))
 
 

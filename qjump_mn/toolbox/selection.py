@@ -16,23 +16,24 @@ from qjump_mn.errors import MachineError
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.tree import Tree
 
-# What the guest holds; a program for a new workload is one word here and one line in locks/toolbox.lock.
+# What the guest holds; a program for a new workload is one word here and one line in
+# locks/toolbox.lock.
 PACKAGES = (
-    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin "
-    "libmemcached-tools linuxptp mawk "
-    "memcached mininet mount openvswitch-switch procps ptpd python3 python3-msgspec sed tcpdump util-linux"
+    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod "
+    "libc-bin libmemcached-tools linuxptp mawk memcached mininet mount openvswitch-switch procps "
+    "ptpd python3 python3-msgspec sed tcpdump util-linux"
 ).split()
 
-# Depended upon, never used: package management and its Perl, users and sessions, an init system, iperf 2 with
-# its C++.
+# Depended upon, never used: package management and its Perl, users and sessions, an init system,
+# iperf 2 with its C++.
 _NO_PACKAGE = frozenset(
     "adduser apt debconf dpkg init-system-helpers iperf libdb5.3t64 libpam-modules libpam-runtime "
     "libsystemd-shared login "
     "openssl passwd perl perl-base systemd sysvinit-utils tar udev uuid-runtime".split()
 )
 
-# Left out of the packages that stay: documents, other languages, character sets, tests, tools for building
-# and screens.
+# Left out of the packages that stay: documents, other languages, character sets, tests, tools for
+# building and screens.
 _NO_PATH = re.compile(
     r"(etc/(init\.d|cron\.|systemd|apparmor|logrotate|pam\.d|security|skel)"
     r"|usr/(games|include|lib/(systemd|udev|tmpfiles\.d|sysusers\.d|valgrind))"
@@ -43,8 +44,11 @@ _NO_PATH = re.compile(
     r"|usr/s?bin/(vtep-ctl|ovs-(bugtool|docker|l3ping|parse-backtrace|pcap|pki|tcpdump|tcpundump|test|testcontroller|vlan-test)))"
 )
 
-# Made by the packages' scripts, so that no package owns them; users and groups are those the services run as.
-_MADE = "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cache etc/os-release".split()
+# Made by the packages' scripts, so that no package owns them; users and groups are those the
+# services run as.
+_MADE = (
+    "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cache etc/os-release"
+).split()
 
 
 def files(tree: Tree) -> dict[str, Node]:
@@ -52,7 +56,12 @@ def files(tree: Tree) -> dict[str, Node]:
 
     Raises MachineError if a package is missing.
     """
-    names = {name for package in _closure(tree) for name in _owned(tree, package) if not _NO_PATH.match(name)}
+    names = {
+        name
+        for package in _closure(tree)
+        for name in _owned(tree, package)
+        if not _NO_PATH.match(name)
+    }
     names.update(_MADE)
     for folder in (
         "usr/bin",
@@ -93,7 +102,8 @@ def dropped_in(folder: Path) -> dict[str, Node]:
 
 
 def _closure(tree: Tree) -> set[str]:
-    """Return the guest's packages and their dependencies; of alternatives the first installed one."""
+    """Return the guest's packages and their dependencies; of alternatives the first installed
+    one."""
     needs: dict[str, str] = {}
     providers: dict[str, str] = {}
     for stanza in (tree.root / "var/lib/dpkg/status").read_text().split("\n\n"):
@@ -108,8 +118,8 @@ def _closure(tree: Tree) -> set[str]:
     for name in todo:
         if name not in needs:
             raise MachineError(
-                f"the toolbox has no package {name}: add `ask {name}` to locks/toolbox.lock and run "
-                "`qjump-mn machine lock toolbox`"
+                f"the toolbox has no package {name}: add `ask {name}` to locks/toolbox.lock and "
+                "run `qjump-mn machine lock toolbox`"
             )
     while todo:
         name = todo.pop()
@@ -130,11 +140,16 @@ def _names(alternatives: str) -> Iterable[str]:
 def _owned(tree: Tree, package: str) -> Iterable[str]:
     info = tree.root / "var/lib/dpkg/info"
     listed = next(
-        (path for path in (info / f"{package}.list", info / f"{package}:amd64.list") if path.exists()), None
+        (
+            path
+            for path in (info / f"{package}.list", info / f"{package}:amd64.list")
+            if path.exists()
+        ),
+        None,
     )
     if not listed:
         raise MachineError(
-            f"{info} has no list of the files of {package}: remove the toolbox with `clean` and build it "
-            "again"
+            f"{info} has no list of the files of {package}: remove the toolbox with `clean` and "
+            "build it again"
         )
     return (line[1:] for line in listed.read_text().splitlines() if line != "/.")

@@ -17,8 +17,8 @@ Progress = Callable[[str], None]
 
 _NEEDS_BYTES = 3 << 30
 
-# In the tree of `tools`. Debian's headers of the same version have its configuration, and what symbols its
-# kernel exports. Without pahole there is no BTF.
+# In the tree of `tools`. Debian's headers of the same version have its configuration, and what
+# symbols its kernel exports. Without pahole there is no BTF.
 _PREPARE = r"""
 tar -xf /usr/src/linux-source-*.tar.xz
 mv linux-source-* source

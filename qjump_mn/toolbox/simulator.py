@@ -12,7 +12,8 @@ from pathlib import Path
 from qjump_mn.toolbox import build, toolbox
 from qjump_mn.toolbox.build import Recipe, folder
 
-# Without a Python in the toolbox; PyO3 then leaves Python's symbols to the interpreter that loads the module.
+# Without a Python in the toolbox; PyO3 then leaves Python's symbols to the interpreter that loads
+# the module.
 _MODULE = """
 export PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 cargo build --quiet --locked --profile wheel --package qjump-sim-python

@@ -1,4 +1,5 @@
-"""Get Debian source packages, which a lock with the variant `source` names by its upstream archive."""
+"""Get Debian source packages, which a lock with the variant `source` names by its upstream
+archive."""
 
 from __future__ import annotations
 
@@ -47,15 +48,25 @@ def newest(lock: Lock, when: str) -> Lock:
     with tempfile.TemporaryDirectory() as scratch:
         lines = [re.sub("^deb ", "deb-src ", line) for line in mirrors.lines(lock.suite)]
         Path(scratch, "sources.list").write_text("\n".join(lines) + "\n")
-        own = {"Etc::sourcelist": f"{scratch}/sources.list", "Etc::sourceparts": "-", "State": scratch}
-        options = [f"-oDir::{key}={value}" for key, value in own.items()] + [f"-oDir::Cache={scratch}"]
+        own = {
+            "Etc::sourcelist": f"{scratch}/sources.list",
+            "Etc::sourceparts": "-",
+            "State": scratch,
+        }
+        options = [f"-oDir::{key}={value}" for key, value in own.items()] + [
+            f"-oDir::Cache={scratch}"
+        ]
         for asked in (["update"], ["source", "--print-uris", name]):
             argv = [host_program("apt-get"), "-q", *options, *asked]
             done = subprocess.run(argv, capture_output=True, text=True)
             if done.returncode:
                 raise MachineError(f"the source of {name} is at no mirror: {done.stderr.strip()}")
     uris = re.findall(r"^'(\S+)' (\S+) (\d+) SHA256:(\w+)$", done.stdout, re.M)
-    version = next(file.split("_")[1].removesuffix(".dsc") for _, file, _, _ in uris if file.endswith(".dsc"))
+    version = next(
+        file.split("_")[1].removesuffix(".dsc") for _, file, _, _ in uris if file.endswith(".dsc")
+    )
     uri, _, size, sha256 = next(one for one in uris if ".orig.tar." in one[1])
     path = uri[uri.index("/debian") + 1 :]
-    return replace(lock, time=when, have=(Locked(Package(name, version, VARIANT), int(size), sha256, path),))
+    return replace(
+        lock, time=when, have=(Locked(Package(name, version, VARIANT), int(size), sha256, path),)
+    )

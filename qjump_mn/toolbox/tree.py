@@ -46,7 +46,9 @@ class Tree:
             dict(re.findall(r"^(Package|Version|Architecture): (.*)$", stanza, re.M))
             for stanza in status.split("\n\n")
         ]
-        packages = [Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one]
+        packages = [
+            Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one
+        ]
         return sorted(packages, key=lambda package: (package.name, package.architecture))
 
     @cached_property
@@ -62,10 +64,14 @@ class Tree:
         """The release of the one kernel in it, such as 6.12.107+deb13-amd64. Raises MachineError
         when there is none."""
         releases = sorted(
-            path.name for path in (self.root / "usr/lib/modules").glob("*") if (path / "modules.dep").exists()
+            path.name
+            for path in (self.root / "usr/lib/modules").glob("*")
+            if (path / "modules.dep").exists()
         )
         if not releases:
-            raise MachineError(f"{self.root} holds no kernel: remove it with `clean` and build again")
+            raise MachineError(
+                f"{self.root} holds no kernel: remove it with `clean` and build again"
+            )
         return releases[-1]
 
     @property
@@ -103,10 +109,14 @@ class Tree:
             done = subprocess.run(argv, capture_output=True, text=True, errors="replace")
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise MachineError(f"{self.root / path} cannot be started ({why}): {cache.VERIFY}") from error
+            raise MachineError(
+                f"{self.root / path} cannot be started ({why}): {cache.VERIFY}"
+            ) from error
         if done.returncode:
             words = [f"status {done.returncode}", *done.stderr.strip().splitlines()]
-            raise MachineError(f"{self.root / path} does not run ({words[-1].strip()}): {cache.VERIFY}")
+            raise MachineError(
+                f"{self.root / path} does not run ({words[-1].strip()}): {cache.VERIFY}"
+            )
         return done.stdout
 
     def run(
@@ -146,9 +156,9 @@ class Tree:
         mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'
         if online:  # the tree's own file is a copy from when it was built
             mounts += ' && mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
-        script = (
-            mounts
-            + ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
+        script = mounts + (
+            ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && '
+            'exec "$@"\' sh "$@"'
         )
         user = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = [host_program("unshare"), *user, "--mount", "--propagation", "private"]
@@ -159,5 +169,7 @@ def host_program(name: str) -> str:
     """Return the path of a program of this machine. Raises MachineError if it is not installed."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
-        raise MachineError(f"{name} is not installed: run `./bootstrap`, or `apt-get install {name}`")
+        raise MachineError(
+            f"{name} is not installed: run `./bootstrap`, or `apt-get install {name}`"
+        )
     return path

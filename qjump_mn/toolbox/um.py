@@ -19,14 +19,17 @@ from qjump_mn.toolbox.build import folder
 LOCK = "um"
 """The lock of the tree that it is built in."""
 
-_SOURCES = {"kernel": ("*.patch", "config"), "kmod-patches": ("*.c", "*.h", "Kbuild", "include/*.h")}
+_SOURCES = {
+    "kernel": ("*.patch", "config"),
+    "kmod-patches": ("*.c", "*.h", "Kbuild", "include/*.h"),
+}
 _NEEDS_BYTES = 3 << 30
 _KERNEL = "linux"
 _TAKES = "about 4 minutes on two idle cores"
 
-# In a folder with what `sources` lists. Sources of other architectures and most drivers are never read.
-# The name, the place and the time of the build are part of what the kernel says of itself, and so of its
-# random numbers.
+# In a folder with what `sources` lists. Sources of other architectures and most drivers are never
+# read. The name, the place and the time of the build are part of what the kernel says of itself,
+# and so of its random numbers.
 _BUILD = r"""
 tar -xf /usr/src/linux-source-*.tar.xz
 mv linux-source-* source
@@ -65,7 +68,9 @@ def kernel(progress: Callable[[str], None] = lambda line: None) -> Path:
             tree.run(["sh", "-e", "-c", _BUILD], Path(scratch))
             shutil.copy2(Path(scratch, "source", _KERNEL), target / _KERNEL)
 
-    made = cache.artefact("um-kernel", identity(), build, needs_bytes=_NEEDS_BYTES, progress=progress)
+    made = cache.artefact(
+        "um-kernel", identity(), build, needs_bytes=_NEEDS_BYTES, progress=progress
+    )
     return made / _KERNEL
 
 

@@ -22,7 +22,12 @@ pub struct ProgressDisplay {
 impl ProgressDisplay {
     pub fn new() -> Self {
         let (began, terminal) = (Instant::now(), stderr().is_terminal());
-        ProgressDisplay { began, next: began + if terminal { CHANGES } else { LINES }, terminal, changed: false }
+        ProgressDisplay {
+            began,
+            next: began + if terminal { CHANGES } else { LINES },
+            terminal,
+            changed: false,
+        }
     }
 
     /// Shows progress, if it is due.
@@ -33,7 +38,11 @@ impl ProgressDisplay {
         }
         let line = line(&progress(), (now - self.began).as_secs_f64());
         // An unreadable standard error must not end the run.
-        let _ = if self.terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "{line}") };
+        let _ = if self.terminal {
+            write!(stderr(), "\r\x1b[K{line}")
+        } else {
+            writeln!(stderr(), "{line}")
+        };
         self.changed = self.terminal;
         self.next = now + if self.terminal { CHANGES } else { LINES };
     }
@@ -51,11 +60,15 @@ impl Drop for ProgressDisplay {
 fn line(progress: &Progress, elapsed: f64) -> String {
     let Progress { now, finished, flows, share } = *progress;
     let (percent, left) = if share > 0.0 {
-        (format!("{:.0} %, ", 100.0 * share), format!(", {:.0} s left", elapsed * (1.0 - share) / share))
+        (
+            format!("{:.0} %, ", 100.0 * share),
+            format!(", {:.0} s left", elapsed * (1.0 - share) / share),
+        )
     } else {
         (String::new(), String::new())
     };
-    let flows = if flows > 0 { format!(", {finished} of {flows} flows finished") } else { String::new() };
+    let flows =
+        if flows > 0 { format!(", {finished} of {flows} flows finished") } else { String::new() };
     format!("{percent}{:.3} ms simulated{flows}; {elapsed:.0} s{left}", now as f64 / MS as f64)
 }
 
@@ -65,8 +78,13 @@ mod tests {
 
     #[test]
     fn lines_tell_what_is_left() {
-        let of = |finished, flows, share| line(&Progress { now: 34_500 * MS / 1_000, finished, flows, share }, 30.0);
-        assert_eq!(of(2, 10, 0.25), "25 %, 34.500 ms simulated, 2 of 10 flows finished; 30 s, 90 s left");
+        let of = |finished, flows, share| {
+            line(&Progress { now: 34_500 * MS / 1_000, finished, flows, share }, 30.0)
+        };
+        assert_eq!(
+            of(2, 10, 0.25),
+            "25 %, 34.500 ms simulated, 2 of 10 flows finished; 30 s, 90 s left"
+        );
         assert_eq!(of(0, 0, 0.0), "34.500 ms simulated; 30 s", "nobody knows how long");
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A packet-level simulator of datacentre networks, made to reproduce Figure 9 of QJump (Grosvenor et al., NSDI'15).
+//! A packet-level simulator of datacentre networks, made to reproduce Figure 9 of QJump (Grosvenor
+//! et al., NSDI'15).
 //!
 //! A [`Scenario`] is a network, a scheme, traffic and a seed; running it yields an [`Outcome`]:
 //!
@@ -21,10 +22,12 @@
 //! ```
 //!
 //! # One seed, one result
-//! The same scenario yields the same outcome on every machine. Time is whole picoseconds; events at the same time happen in the
-//! order in which they were scheduled; windows and DCTCP's alpha are fixed-point; random numbers are the crate's own, and their
-//! logarithm is `libm`'s, made of IEEE 754's exact operations. Flows, sources and the nodes of a tree are sorted first, so that
-//! the order in which they were given does not matter; that of applications numbers their random numbers.
+//! The same scenario yields the same outcome on every machine. Time is whole picoseconds; events at
+//! the same time happen in the order in which they were scheduled; windows and DCTCP's alpha are
+//! fixed-point; random numbers are the crate's own, and their logarithm is `libm`'s, made of IEEE
+//! 754's exact operations. Flows, sources and the nodes of a tree are sorted first, so that the
+//! order in which they were given does not matter; that of applications numbers their random
+//! numbers.
 
 pub mod apps;
 mod core;

@@ -11,8 +11,8 @@ use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Result, Routing, Scenario, Scheme, Sizes, Topology, Watch,
-    Workload, MS, US,
+    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Result, Routing, Scenario,
+    Scheme, Sizes, Topology, Watch, Workload, MS, US,
 };
 
 use crate::display::ProgressDisplay;
@@ -157,12 +157,20 @@ fn bench(words: &[String]) -> Result<()> {
 
 fn bench_scale(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme"], false)?;
-    for (racks, hosts_per_rack, spines, milliseconds) in [(9, 16, 4, 60), (42, 24, 6, 10), (250, 40, 10, 3)] {
+    for (racks, hosts_per_rack, spines, milliseconds) in
+        [(9, 16, 4, 60), (42, 24, 6, 10), (250, 40, 10, 3)]
+    {
         let fabric = LeafSpine { racks, hosts_per_rack, spines, ..LeafSpine::FIG9 };
         let hosts = racks * hosts_per_rack;
         let count = hosts * milliseconds / 2;
-        let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.5, count };
-        let (outcome, cpu, _) = run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
+        let flows = Flows::Drawn {
+            arrivals: Arrivals::Poisson,
+            sizes: Sizes::web_search(),
+            load: 0.5,
+            count,
+        };
+        let (outcome, cpu, _) =
+            run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
         let hops = outcome.counters.hops;
         print_line(&format!(
             "hosts={hosts} hops={hops} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
@@ -176,16 +184,28 @@ fn bench_scale(words: &[String]) -> Result<()> {
 
 fn bench_fat_tree(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme", "ports", "microseconds"], false)?;
-    let (ports, microseconds): (u32, u32) = (options.number("ports", "74")?, options.number("microseconds", "500")?);
-    let (edge, trunk) = (LeafSpine::FIG9.edge, Cable { delay: LeafSpine::FIG9.uplink.delay, ..LeafSpine::FIG9.edge });
+    let (ports, microseconds): (u32, u32) =
+        (options.number("ports", "74")?, options.number("microseconds", "500")?);
+    let (edge, trunk) = (
+        LeafSpine::FIG9.edge,
+        Cable { delay: LeafSpine::FIG9.uplink.delay, ..LeafSpine::FIG9.edge },
+    );
     let topology = Graph::new(Graph::fat_tree(ports, edge, trunk)?).build()?;
     let hosts = topology.hosts();
     // A host starts a flow every 2.3 ms.
     let count = (u64::from(hosts) * u64::from(microseconds) / 2_000) as u32;
-    let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
+    let flows =
+        Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
     let stop = Ps::from(microseconds) * US;
-    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed: 1, stop: Some(stop), parts: 1 };
+    let scenario = Scenario {
+        topology,
+        scheme,
+        workload: Workload::of_flows(flows),
+        seed: 1,
+        stop: Some(stop),
+        parts: 1,
+    };
     let (outcome, cpu, _) = run(&scenario)?;
     let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
@@ -225,8 +245,11 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     scheme.routing = Routing::PerFlow;
     scheme.transport.dupacks = Some(3);
     let workload = Workload::of_apps(vec![App::MapReduce(job)]);
-    let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 })?;
-    let AppResult::MapReduce(results) = &outcome.apps[0] else { unreachable!("the application is a job") };
+    let (outcome, cpu, _) =
+        run(&Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 })?;
+    let AppResult::MapReduce(results) = &outcome.apps[0] else {
+        unreachable!("the application is a job")
+    };
     let c = &outcome.counters;
     print_line(&format!(
         "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
@@ -240,7 +263,13 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     ))
 }
 
-fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {
+fn run_flows(
+    options: &Options,
+    fabric: &LeafSpine,
+    flows: Flows,
+    seed: u64,
+    stop: Option<Ps>,
+) -> Result<(Outcome, f64, f64)> {
     let topology = Topology::leaf_spine(fabric)?;
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
     run(&Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop, parts: 1 })

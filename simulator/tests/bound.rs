@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QJump's bound: with f = 1, whatever the phases of the hosts' epochs, nobody waits longer than 2nP/R in the network (equation 2
-//! without the switches' own delay), and nP/R may be reached (equation 1).
+//! QJump's bound: with f = 1, whatever the phases of the hosts' epochs, nobody waits longer than
+//! 2nP/R in the network (equation 2 without the switches' own delay), and nP/R may be reached
+//! (equation 1).
 
 use qjump_sim::{
-    network_epoch, Budgets, Bytes, Cable, Gap, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng, Scenario, Scheme, Source,
-    Topology, Workload, NS,
+    network_epoch, Budgets, Bytes, Cable, Gap, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng,
+    Scenario, Scheme, Source, Topology, Workload, NS,
 };
 
 const P: u16 = 1_500;
 const PER_BYTE: u32 = 800;
 const DELAY: Ps = 500 * NS;
 
-/// n hosts in racks of 40 and a receiver. Every cable has the same rate, so that a rack's uplink fans in as well; one spine, so that
-/// nothing is spread.
+/// n hosts in racks of 40 and a receiver. Every cable has the same rate, so that a rack's uplink
+/// fans in as well; one spine, so that nothing is spread.
 fn racks(senders: u32) -> Topology {
     let cable = Cable { rate: 10_000_000_000, delay: DELAY };
     let hosts_per_rack = senders.clamp(1, 40);
     let racks = senders.div_ceil(hosts_per_rack) + 1;
-    Topology::leaf_spine(&LeafSpine { racks, hosts_per_rack, spines: 1, edge: cable, uplink: cable }).unwrap()
+    Topology::leaf_spine(&LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines: 1,
+        edge: cable,
+        uplink: cable,
+    })
+    .unwrap()
 }
 
 /// When hosts have something to send.
@@ -31,14 +39,18 @@ enum Load {
     Light,
 }
 
-/// Largest time in queues and in being sent on the last link, over nP/R, when every host sends at level 0 from a phase in the first `spread` of an epoch on.
+/// Largest time in queues and in being sent on the last link, over nP/R, when every host sends at
+/// level 0 from a phase in the first `spread` of an epoch on.
 fn largest(senders: u32, factor: u64, spread: f64, bytes: u16, load: Load, rng: &mut Rng) -> f64 {
     let topology = racks(senders);
     let epoch = network_epoch(senders, u64::from(P), PER_BYTE);
     let mut budgets: Budgets = [u64::MAX; 8];
     budgets[0] = factor * u64::from(P);
-    let scheme =
-        Scheme { queue: Queue::DropTail(Limit::None), limiter: Limiter::PerHost(PerHost::new(epoch, budgets)), ..Scheme::tcp() };
+    let scheme = Scheme {
+        queue: Queue::DropTail(Limit::None),
+        limiter: Limiter::PerHost(PerHost::new(epoch, budgets)),
+        ..Scheme::tcp()
+    };
     let dst = topology.hosts() - 1;
     let window = (epoch as f64 * spread) as u64 + 1;
     let source = |src| Source {
@@ -56,7 +68,9 @@ fn largest(senders: u32, factor: u64, spread: f64, bytes: u16, load: Load, rng: 
     };
     let sources: Vec<Source> = (0..senders).map(source).collect();
     let workload = Workload::of_sources(sources);
-    let outcome = Scenario { topology, scheme, workload, seed: rng.bits(), stop: None, parts: 1 }.run().unwrap();
+    let outcome = Scenario { topology, scheme, workload, seed: rng.bits(), stop: None, parts: 1 }
+        .run()
+        .unwrap();
     assert_eq!(outcome.counters.delivered.datagrams, u64::from(senders) * 60 * factor);
     let delay = outcome.sources.iter().map(|s| s.delay_max).max().unwrap();
     let before = 4 * DELAY + 3 * u64::from(bytes) * u64::from(PER_BYTE);
@@ -79,7 +93,10 @@ fn nobody_waits_longer_than_the_bound() {
             ];
             for (bytes, load) in loads {
                 let waited = largest(senders, 1, spread, bytes, load, &mut rng);
-                assert!(waited <= 2.0, "{senders} hosts, phases within {spread} of an epoch: {waited:.3} nP/R");
+                assert!(
+                    waited <= 2.0,
+                    "{senders} hosts, phases within {spread} of an epoch: {waited:.3} nP/R"
+                );
                 worst = worst.max(waited);
             }
         }
@@ -88,7 +105,8 @@ fn nobody_waits_longer_than_the_bound() {
     }
 }
 
-/// The assumption carries the bound: with f = 3 and all n hosts sending, more is sent than the link carries.
+/// The assumption carries the bound: with f = 3 and all n hosts sending, more is sent than the link
+/// carries.
 #[test]
 fn a_factor_too_large_breaks_it() {
     let waited = largest(100, 3, 1.0, P, Load::Regular, &mut Rng::new(7, 0));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! PIE and `DualPI2` at work: where a controller has come to rest, its delay is the target, for else it would change on, and what it
-//! drops or marks is what the traffic makes it.
+//! PIE and `DualPI2` at work: where a controller has come to rest, its delay is the target, for
+//! else it would change on, and what it drops or marks is what the traffic makes it.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps, Queue, Scenario, Scheme, Simulation,
-    Source, Topology, Transport, Tree, Workload, MS, S, US,
+    Bytes, Cable, Congestion, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps, Queue,
+    Scenario, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, S, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -12,7 +12,11 @@ const GBIT: u64 = 1_000_000_000;
 /// `a` at 10 Gb/s, `b` at 100 Mb/s; 10 us each way.
 fn pair() -> Topology {
     let cable = |rate| Cable { rate, delay: 5 * US };
-    let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(GBIT / 10));
+    let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(10 * GBIT)).cable(
+        "b",
+        "s",
+        cable(GBIT / 10),
+    );
     tree.build().unwrap()
 }
 
@@ -20,19 +24,31 @@ fn scheme(queue: Queue) -> Scheme {
     Scheme { queue, host_queue: Some(Queue::DropTail(Limit::None)), ..Scheme::tcp() }
 }
 
-/// Datagrams at 1.25 times the link's rate: a fifth has to go, and the others wait for the target. Returns the share that goes and the
-/// mean delay, of the last 20 of 30 s.
+/// Datagrams at 1.25 times the link's rate: a fifth has to go, and the others wait for the target.
+/// Returns the share that goes and the mean delay, of the last 20 of 30 s.
 fn overloaded(queue: Queue) -> (f64, f64) {
     let gap = 96 * US;
-    let source =
-        Source { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Poisson(gap), bytes: Bytes::Fixed(1_500), count: 40 * S / gap };
+    let source = Source {
+        src: 0,
+        dst: 1,
+        level: 0,
+        first: 0,
+        gap: Gap::Poisson(gap),
+        bytes: Bytes::Fixed(1_500),
+        count: 40 * S / gap,
+    };
     let workload = Workload::of_sources(vec![source]);
     let mut simulation = Simulation::new(&pair(), &scheme(queue), &workload, 1).unwrap();
     let mut at = |time: Ps| {
         simulation.run_until(time);
         let outcome = simulation.outcome();
         let delivered = outcome.sources[0];
-        (outcome.counters.early.datagrams, outcome.counters.sent.datagrams, delivered.delivered, delivered.delay_sum)
+        (
+            outcome.counters.early.datagrams,
+            outcome.counters.sent.datagrams,
+            delivered.delivered,
+            delivered.delay_sum,
+        )
     };
     let (begin, end) = (at(10 * S), at(30 * S));
     let share = (end.0 - begin.0) as f64 / (end.1 - begin.1) as f64;
@@ -60,22 +76,33 @@ fn dualpi2_keeps_its_target_in_the_classic_queue() {
     assert!((delay / (15 * MS) as f64 - 1.0).abs() < 0.03, "{delay}");
 }
 
-/// In the steady state of a flow alone that is not limited by its window, Reno's drops are p'^2 and DCTCP's marks twice p': both
-/// are in the middle of a wide range, and each keeps its own delay: the classic target, or less than 1.2 ms of the ramp.
+/// In the steady state of a flow alone that is not limited by its window, Reno's drops are p'^2 and
+/// DCTCP's marks twice p': both are in the middle of a wide range, and each keeps its own delay:
+/// the classic target, or less than 1.2 ms of the ramp.
 #[test]
 fn each_flow_has_the_delay_of_its_queue() {
     let run = |congestion| {
         let mut scheme = scheme(Queue::DualPi2(DualPi2::rfc9332(1 << 40)));
         scheme.transport = Transport { max_window: 4_000, ..Transport::linux(congestion) };
-        let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 0, dst: 1, packets: 160_000 }]));
+        let workload = Workload::of_flows(Flows::List(vec![FlowSpec {
+            start: 0,
+            src: 0,
+            dst: 1,
+            packets: 160_000,
+        }]));
         let mut simulation = Simulation::new(&pair(), &scheme, &workload, 1).unwrap();
         simulation.run_until(4 * S);
         let begin = simulation.outcome().counters;
         simulation.run_until(16 * S);
         let end = simulation.outcome().counters;
-        let (packets, sum) = (end.latency.packets - begin.latency.packets, end.latency.sum - begin.latency.sum);
+        let (packets, sum) =
+            (end.latency.packets - begin.latency.packets, end.latency.sum - begin.latency.sum);
         let delivered = end.delivered.data - begin.delivered.data;
-        (sum as f64 / packets as f64, delivered as f64 / (12.0 * 1e8 / 12_000.0), end.marked - begin.marked)
+        (
+            sum as f64 / packets as f64,
+            delivered as f64 / (12.0 * 1e8 / 12_000.0),
+            end.marked - begin.marked,
+        )
     };
     let (classic, classic_rate, _) = run(Congestion::Ecn);
     let (scalable, scalable_rate, marks) = run(Congestion::Dctcp { shift: 4 });
@@ -88,17 +115,36 @@ fn each_flow_has_the_delay_of_its_queue() {
 fn what_cannot_be_is_refused() {
     let said = |queue| {
         let workload = Workload::of_flows(Flows::List(Vec::new()));
-        let scenario = Scenario { topology: pair(), scheme: scheme(queue), workload, seed: 1, stop: None, parts: 1 };
+        let scenario = Scenario {
+            topology: pair(),
+            scheme: scheme(queue),
+            workload,
+            seed: 1,
+            stop: None,
+            parts: 1,
+        };
         scenario.run().unwrap_err().to_string()
     };
     let pie = Pie::rfc8033(Limit::None);
     let dual = DualPi2::rfc9332(15_000);
     let control = PiController { update: 0, ..pie.control };
-    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: updates every 0 ps are not 1 us to 1000 s apart");
+    assert_eq!(
+        said(Queue::Pie(Pie { control, ..pie })),
+        "queue: updates every 0 ps are not 1 us to 1000 s apart"
+    );
     let control = PiController { target: 0, ..pie.control };
-    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: a target of 0 ps must be above 0 and at most 1000 s");
-    assert_eq!(said(Queue::Pie(Pie { mark_p: 1_000_001, ..pie })), "queue: mark_p: 1000001 millionths exceed 1");
-    assert_eq!(said(Queue::DualPi2(DualPi2 { coupling: 0, ..dual })), "queue: a coupling of 0 must be between 1 and 16");
+    assert_eq!(
+        said(Queue::Pie(Pie { control, ..pie })),
+        "queue: a target of 0 ps must be above 0 and at most 1000 s"
+    );
+    assert_eq!(
+        said(Queue::Pie(Pie { mark_p: 1_000_001, ..pie })),
+        "queue: mark_p: 1000001 millionths exceed 1"
+    );
+    assert_eq!(
+        said(Queue::DualPi2(DualPi2 { coupling: 0, ..dual })),
+        "queue: a coupling of 0 must be between 1 and 16"
+    );
     assert_eq!(
         said(Queue::DualPi2(DualPi2 { classic_share: 100, ..dual })),
         "queue: a classic share of 100 % must be between 1 and 99"

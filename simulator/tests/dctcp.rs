@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! DCTCP's queue against its published model (Alizadeh et al., SIGCOMM'10, section 3.3).
 
-use qjump_sim::{Cable, FlowSpec, Flows, LeafSpine, Marking, Ps, Queue, Scheme, Simulation, Topology, Workload, MS, US};
+use qjump_sim::{
+    Cable, FlowSpec, Flows, LeafSpine, Marking, Ps, Queue, Scheme, Simulation, Topology, Workload,
+    MS, US,
+};
 
 const PACKET: u64 = 1_500;
 const K: u64 = 40;
 
-/// Least, mean and largest queue in packets at the receiver of `n` flows, a packet every 1.2 us and 100 us of round trip; share of
-/// marked packets.
+/// Least, mean and largest queue in packets at the receiver of `n` flows, a packet every 1.2 us and
+/// 100 us of round trip; share of marked packets.
 fn queue(n: u32, delayed_ack: Option<Ps>) -> (f64, f64, f64, f64) {
     let cable = |rate, us| Cable { rate, delay: us * US };
     let fabric = LeafSpine {
@@ -38,13 +41,15 @@ fn queue(n: u32, delayed_ack: Option<Ps>) -> (f64, f64, f64, f64) {
     }
     let after = simulation.outcome().counters;
     assert_eq!(after.full.total(), 0);
-    let marked = (after.marked - before.marked) as f64 / (after.delivered.data - before.delivered.data) as f64;
+    let marked = (after.marked - before.marked) as f64
+        / (after.delivered.data - before.delivered.data) as f64;
     (least, sum / samples as f64, largest, marked)
 }
 
-/// Where flows are in step, the largest queue is K + N packets, the oscillation half of sqrt(2 N (C · RTT + K)) and alpha, which is
-/// the share of marked packets, sqrt(2 N / (C · RTT + K)). Here the packet being sent counts, and the first above K is not marked: up
-/// to two more. The model holds for few flows with large windows.
+/// Where flows are in step, the largest queue is K + N packets, the oscillation half of sqrt(2 N (C
+/// · RTT + K)) and alpha, which is the share of marked packets, sqrt(2 N / (C · RTT + K)). Here the
+/// packet being sent counts, and the first above K is not marked: up to two more. The model holds
+/// for few flows with large windows.
 #[test]
 fn the_queue_is_as_modelled() {
     for (n, marked_error) in [(2, 0.05), (5, 0.12), (10, 0.18)] {
@@ -52,18 +57,25 @@ fn the_queue_is_as_modelled() {
         let flows = f64::from(n);
         let amplitude = 0.5 * (2.0 * flows * (98.464 / 1.2 + K as f64)).sqrt();
         let top = K as f64 + flows;
-        let place = format!("{n} flows: {least:.1} {mean:.1} {largest:.1}; model {:.1} to {top:.1}", top - amplitude);
+        let place = format!(
+            "{n} flows: {least:.1} {mean:.1} {largest:.1}; model {:.1} to {top:.1}",
+            top - amplitude
+        );
         let alpha = (2.0 * flows / (98.464 / 1.2 + K as f64)).sqrt();
         println!("{place}; marked {marked:.3}, alpha of the model {alpha:.3}");
         assert!((top..=top + 2.0).contains(&largest), "largest, {place}");
         assert!((mean / (top - amplitude / 2.0) - 1.0).abs() < 0.05, "mean, {place}");
-        assert!((marked / alpha - 1.0).abs() < marked_error, "marked {marked:.3}, alpha of the model {alpha:.3}, {place}");
+        assert!(
+            (marked / alpha - 1.0).abs() < marked_error,
+            "marked {marked:.3}, alpha of the model {alpha:.3}, {place}"
+        );
         assert!(least > 0.0, "the link idles, {place}");
     }
 }
 
-/// With an ACK for two packets the window grows by half a packet a round trip: N / 2 above K, and half of the squares of oscillation
-/// and alpha. The largest queue stays, as two packets come together.
+/// With an ACK for two packets the window grows by half a packet a round trip: N / 2 above K, and
+/// half of the squares of oscillation and alpha. The largest queue stays, as two packets come
+/// together.
 #[test]
 fn delayed_acks_oscillate_less() {
     for (n, marked_error) in [(2, 0.05), (5, 0.12), (10, 0.18)] {
@@ -73,11 +85,17 @@ fn delayed_acks_oscillate_less() {
         let amplitude = 0.5 * (flows * window).sqrt();
         let top = K as f64 + flows / 2.0;
         let alpha = (flows / window).sqrt();
-        let place = format!("{n} flows: {least:.1} {mean:.1} {largest:.1}; model {:.1} to {top:.1}", top - amplitude);
+        let place = format!(
+            "{n} flows: {least:.1} {mean:.1} {largest:.1}; model {:.1} to {top:.1}",
+            top - amplitude
+        );
         println!("delayed ACKs, {place}; marked {marked:.3}, alpha of the model {alpha:.3}");
         assert!((K as f64 + flows..=K as f64 + flows + 2.0).contains(&largest), "largest, {place}");
         assert!((mean / (top - amplitude / 2.0) - 1.0).abs() < 0.05, "mean, {place}");
-        assert!((marked / alpha - 1.0).abs() < marked_error, "marked {marked:.3}, alpha of the model {alpha:.3}, {place}");
+        assert!(
+            (marked / alpha - 1.0).abs() < marked_error,
+            "marked {marked:.3}, alpha of the model {alpha:.3}, {place}"
+        );
         assert!(least > 0.0, "the link idles, {place}");
     }
 }

@@ -2,8 +2,8 @@
 //! Times that can be worked out by hand, to the picosecond.
 
 use qjump_sim::{
-    Bytes, Cable, FlowSpec, Flows, Gap, Graph, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing, Scenario, Scheme, Simulation,
-    Source, Topology, Tree, Workload, MS, NS, US,
+    Bytes, Cable, FlowSpec, Flows, Gap, Graph, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing,
+    Scenario, Scheme, Simulation, Source, Topology, Tree, Workload, MS, NS, US,
 };
 
 fn fabric() -> Topology {
@@ -22,8 +22,9 @@ fn completion(outcome: &Outcome) -> Ps {
 
 const PUBLISHED: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
 
-/// A packet takes 1.2 us at 10 Gb/s and 0.3 us at 40 Gb/s, its ACK 32 and 8 ns; a rack is left and entered by links of 2.7 us,
-/// a spine by links of 0.2 us. That makes 13.264 us in a rack and 14.680 us across for the first packet and its ACK.
+/// A packet takes 1.2 us at 10 Gb/s and 0.3 us at 40 Gb/s, its ACK 32 and 8 ns; a rack is left and
+/// entered by links of 2.7 us, a spine by links of 0.2 us. That makes 13.264 us in a rack and
+/// 14.680 us across for the first packet and its ACK.
 #[test]
 fn uncontended_flows_take_their_closed_form() {
     for name in PUBLISHED {
@@ -31,8 +32,8 @@ fn uncontended_flows_take_their_closed_form() {
         let time = |dst, packets| completion(&alone(scheme, dst, packets));
         assert_eq!([time(4, 1), time(4, 6)], [13_264_000, 19_264_000], "{name}");
         assert_eq!([time(40, 1), time(40, 6)], [14_680_000, 20_680_000], "{name}");
-        // In the rack the first ACK comes before the initial window of 12 has left (14.4 us): the host never idles. Across it
-        // comes 0.28 us after, once.
+        // In the rack the first ACK comes before the initial window of 12 has left (14.4 us): the
+        // host never idles. Across it comes 0.28 us after, once.
         assert_eq!(time(4, 100), 99 * 1_200_000 + 13_264_000, "{name}");
         assert_eq!(time(40, 100), 99 * 1_200_000 + 14_680_000 + 280_000, "{name}");
     }
@@ -41,26 +42,52 @@ fn uncontended_flows_take_their_closed_form() {
 /// Racks of one host: memory is for hosts and links, not for pairs of racks.
 #[test]
 fn a_fabric_may_have_100000_racks() {
-    let topology = Topology::leaf_spine(&LeafSpine { racks: 100_000, hosts_per_rack: 1, ..LeafSpine::FIG9 }).unwrap();
+    let topology =
+        Topology::leaf_spine(&LeafSpine { racks: 100_000, hosts_per_rack: 1, ..LeafSpine::FIG9 })
+            .unwrap();
     let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
-    let workload = Workload::of_flows(Flows::List(vec![flow(0, 65_536), flow(40_000, 1), flow(70_000, 90_000), flow(99_999, 2)]));
-    let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
-    assert!(outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)), "{:?}", outcome.flows);
+    let workload = Workload::of_flows(Flows::List(vec![
+        flow(0, 65_536),
+        flow(40_000, 1),
+        flow(70_000, 90_000),
+        flow(99_999, 2),
+    ]));
+    let outcome =
+        Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }
+            .run()
+            .unwrap();
+    assert!(
+        outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)),
+        "{:?}",
+        outcome.flows
+    );
 }
 
-/// Numbers of hosts above 16 bits, with all schemes; a host whose number has the same lower bits has a flow of its own.
+/// Numbers of hosts above 16 bits, with all schemes; a host whose number has the same lower bits
+/// has a flow of its own.
 #[test]
 fn hosts_beyond_65536_are_themselves() {
     let flow = |src, dst, packets| FlowSpec { start: 0, src, dst, packets };
-    let flows = vec![flow(70_000, 90_000, 6), flow(70_000 - 65_536, 90_000 - 65_536, 6), flow(90_001, 1, 1)];
-    let fabric = Topology::leaf_spine(&LeafSpine { racks: 2_500, hosts_per_rack: 40, ..LeafSpine::FIG9 }).unwrap();
+    let flows = vec![
+        flow(70_000, 90_000, 6),
+        flow(70_000 - 65_536, 90_000 - 65_536, 6),
+        flow(90_001, 1, 1),
+    ];
+    let fabric =
+        Topology::leaf_spine(&LeafSpine { racks: 2_500, hosts_per_rack: 40, ..LeafSpine::FIG9 })
+            .unwrap();
     for name in ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "homa", "aequitas"] {
         let scheme = Scheme::named(name, &fabric).unwrap();
         let workload = Workload::of_flows(Flows::List(flows.clone()));
-        let outcome = Scenario { topology: fabric.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
-        let took: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
+        let outcome =
+            Scenario { topology: fabric.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }
+                .run()
+                .unwrap();
+        let took: Vec<_> =
+            outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
         // Across racks, as normalised: 1.2 us for each packet but the first, and 14.68 us.
-        let expected = [(4_464, 24_464, 20_680_000), (70_000, 90_000, 20_680_000), (90_001, 1, 14_680_000)];
+        let expected =
+            [(4_464, 24_464, 20_680_000), (70_000, 90_000, 20_680_000), (90_001, 1, 14_680_000)];
         assert_eq!(took, expected, "{name}");
     }
 }
@@ -69,18 +96,29 @@ fn hosts_beyond_65536_are_themselves() {
 #[test]
 fn named_hosts_beyond_65536_are_themselves() {
     let cable = LeafSpine::FIG9.edge;
-    let tree = (0..100_000).fold(Tree::new().switch("s").switch("t").cable("s", "t", cable), |tree, host| {
-        let name = format!("h{host:05}");
-        tree.host(&name).cable(&name, if host < 50_000 { "s" } else { "t" }, cable)
-    });
+    let tree = (0..100_000).fold(
+        Tree::new().switch("s").switch("t").cable("s", "t", cable),
+        |tree, host| {
+            let name = format!("h{host:05}");
+            tree.host(&name).cable(&name, if host < 50_000 { "s" } else { "t" }, cable)
+        },
+    );
     for topology in [tree.build().unwrap(), Graph::new(tree.clone()).build().unwrap()] {
         assert_eq!(topology.host("h90000"), Some(90_000));
         let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
-        let workload = Workload::of_flows(Flows::List(vec![flow(70_000, 90_000), flow(4_464, 90_001)]));
-        let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
-        // Six packets over the first link, and the last of them, as its ACK of 40 bytes, over the others; 2.7 us at each.
-        let took = |links: u64| 6 * 1_200_000 + (links - 1) * 1_200_000 + links * 32_000 + 2 * links * 2_700_000;
-        let finished: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
+        let workload =
+            Workload::of_flows(Flows::List(vec![flow(70_000, 90_000), flow(4_464, 90_001)]));
+        let outcome =
+            Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }
+                .run()
+                .unwrap();
+        // Six packets over the first link, and the last of them, as its ACK of 40 bytes, over the
+        // others; 2.7 us at each.
+        let took = |links: u64| {
+            6 * 1_200_000 + (links - 1) * 1_200_000 + links * 32_000 + 2 * links * 2_700_000
+        };
+        let finished: Vec<_> =
+            outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
         assert_eq!(finished, [(4_464, 90_001, took(3)), (70_000, 90_000, took(2))]);
     }
 }
@@ -101,10 +139,19 @@ fn a_datagram_is_stored_and_forwarded() {
         .build()
         .unwrap();
     let (src, dst) = (topology.host("a").unwrap(), topology.host("b").unwrap());
-    let ping = Source { src, dst, level: 0, first: 12_345, gap: Gap::Every(MS), bytes: Bytes::Fixed(98), count: 1 };
+    let ping = Source {
+        src,
+        dst,
+        level: 0,
+        first: 12_345,
+        gap: Gap::Every(MS),
+        bytes: Bytes::Fixed(98),
+        count: 1,
+    };
     let sources = vec![ping, Source { src: dst, dst: src, ..ping }];
     let workload = Workload::of_sources(sources);
-    let scenario = Scenario { topology, scheme: Scheme::tcp(), workload, seed: 1, stop: None, parts: 1 };
+    let scenario =
+        Scenario { topology, scheme: Scheme::tcp(), workload, seed: 1, stop: None, parts: 1 };
     let outcome = scenario.run().unwrap();
     let serialisation = 98 * (800_000 + 80_000 + 8_000 + 800);
     let expected = serialisation + 7 * NS + 5 * US + MS;
@@ -132,15 +179,19 @@ fn slow_start_doubles_every_round() {
     let mut total = 0;
     for (round, window) in (0..).zip([12, 24, 48, 96, 149, 149]) {
         if round > 0 {
-            assert_eq!(sent_until(round * round_trip - 1), total, "nothing before the first ACK of round {round}");
+            assert_eq!(
+                sent_until(round * round_trip - 1),
+                total,
+                "nothing before the first ACK of round {round}"
+            );
         }
         total += window;
         assert_eq!(sent_until(round * round_trip + MS), total, "round {round}");
     }
 }
 
-/// The seventh packet exceeds the bucket of 9,000 bytes. The sixth's ACK comes after 19.264 us; the timer expires 200 us later,
-/// then 400 and 800, when the bucket is full again.
+/// The seventh packet exceeds the bucket of 9,000 bytes. The sixth's ACK comes after 19.264 us; the
+/// timer expires 200 us later, then 400 and 800, when the bucket is full again.
 #[test]
 fn the_scripts_limiter_drops_and_the_timer_backs_off() {
     let mut scheme = Scheme::qjump_script();
@@ -151,8 +202,8 @@ fn the_scripts_limiter_drops_and_the_timer_backs_off() {
     assert_eq!((c.sent.data, c.limited.data, c.timeouts, c.retransmitted), (10, 3, 3, 3));
 }
 
-/// The same with pFabric's transport: every 45 us without back-off, the fifth time with a probe, which comes back after
-/// 4 · 2.732 us and tells the sender to go on.
+/// The same with pFabric's transport: every 45 us without back-off, the fifth time with a probe,
+/// which comes back after 4 · 2.732 us and tells the sender to go on.
 #[test]
 fn pfabric_probes_after_five_timeouts() {
     let mut scheme = Scheme::pfabric();
@@ -163,7 +214,8 @@ fn pfabric_probes_after_five_timeouts() {
     assert_eq!((c.sent.data, c.sent.probes, c.limited.data, c.timeouts), (12, 1, 5, 5));
 }
 
-/// Six packets an epoch for each host: the seventh leaves one epoch after the first, and no timer expires meanwhile.
+/// Six packets an epoch for each host: the seventh leaves one epoch after the first, and no timer
+/// expires meanwhile.
 #[test]
 fn the_papers_limiter_delays() {
     let mut scheme = Scheme::qjump_script();
@@ -174,7 +226,8 @@ fn the_papers_limiter_delays() {
     assert_eq!((c.sent.data, c.limited.data, c.timeouts), (13, 0, 0));
 }
 
-/// 151 packets at once for a queue of 150: the last is lost, and found by three packets above the hole or by the timer only.
+/// 151 packets at once for a queue of 150: the last is lost, and found by three packets above the
+/// hole or by the timer only.
 #[test]
 fn fast_retransmit_is_an_option() {
     let time = |dupacks| {
@@ -194,17 +247,28 @@ fn fast_retransmit_is_an_option() {
     assert!(fast < ideal + ideal / 100 && fast + 50 * US < slow, "{ideal} {fast} {slow}");
 }
 
-/// 100 packets from one rack to another over four spines of 2.5 Gb/s: in turn they use all four and none waits, by one path they
-/// wait for each other at the first of its links.
+/// 100 packets from one rack to another over four spines of 2.5 Gb/s: in turn they use all four and
+/// none waits, by one path they wait for each other at the first of its links.
 #[test]
 fn paths_are_chosen_by_packet_or_by_flow() {
     let uplink = Cable { rate: 2_500_000_000, delay: 200 * NS };
     let topology = Topology::leaf_spine(&LeafSpine { uplink, ..LeafSpine::FIG9 }).unwrap();
-    let burst = Source { src: 0, dst: 20, level: 0, first: 0, gap: Gap::Every(0), bytes: Bytes::Fixed(1_500), count: 100 };
+    let burst = Source {
+        src: 0,
+        dst: 20,
+        level: 0,
+        first: 0,
+        gap: Gap::Every(0),
+        bytes: Bytes::Fixed(1_500),
+        count: 100,
+    };
     let last = |routing| {
         let scheme = Scheme { routing, ..Scheme::tcp() };
         let workload = Workload::of_sources(vec![burst]);
-        Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap().end
+        Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }
+            .run()
+            .unwrap()
+            .end
     };
     let (edge, up, delays) = (1_200_000, 4_800_000, 2 * (2_700 + 200) * NS);
     assert_eq!(last(Routing::Spray), 100 * edge + 2 * up + edge + delays);

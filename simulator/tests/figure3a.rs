@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Figure 3a on the paper's testbed of 12 hosts, at 10 Gb/s: what bulk traffic does to a ping, and what is left of it with QJump's
-//! levels: at most one full frame a busy port.
+//! Figure 3a on the paper's testbed of 12 hosts, at 10 Gb/s: what bulk traffic does to a ping, and
+//! what is left of it with QJump's levels: at most one full frame a busy port.
 
 use qjump_sim::apps::{App, AppResult, Bulk, Latencies, Ping};
 use qjump_sim::{
-    Budgets, Bytes, Cable, Gap, Limit, Limiter, Outcome, PerHost, Priority, Ps, Queue, Scenario, Scheme, Source, Topology, Tree,
-    Workload, MS, NS, US,
+    Budgets, Bytes, Cable, Gap, Limit, Limiter, Outcome, PerHost, Priority, Ps, Queue, Scenario,
+    Scheme, Source, Topology, Tree, Workload, MS, NS, US,
 };
 
 const BYTE: Ps = 800;
@@ -47,7 +47,17 @@ fn probe() -> App {
 
 /// The bulk of Figure 3a, three flows over the trunk that the ping takes.
 fn bulk() -> Vec<App> {
-    let flow = |(src, dst)| App::Bulk(Bulk { src, dst, level: 7, start: 0, until: 110 * MS, window: None, interval: MS });
+    let flow = |(src, dst)| {
+        App::Bulk(Bulk {
+            src,
+            dst,
+            level: 7,
+            start: 0,
+            until: 110 * MS,
+            window: None,
+            interval: MS,
+        })
+    };
     pairs(&[(7, 10), (9, 11), (1, 12)]).into_iter().map(flow).collect()
 }
 
@@ -93,7 +103,9 @@ fn an_idle_testbed_takes_the_closed_form() {
     let outcome = run(FIFO, Limiter::None, vec![probe()], vec![]);
     let excess = excess(first(&outcome));
     // Of two pings in less than they take to send, the second waits.
-    assert!(excess.len() == 10_000 && excess[9_800] == 0 && excess[9_999] < 3 * Ps::from(SMALL) * BYTE);
+    assert!(
+        excess.len() == 10_000 && excess[9_800] == 0 && excess[9_999] < 3 * Ps::from(SMALL) * BYTE
+    );
 }
 
 /// Six ports on the ping's way have a queue; none is longer than its buffer.
@@ -103,7 +115,11 @@ fn without_levels_the_ping_waits_for_the_queues() {
     let excess = excess(first(&outcome));
     let lost = first(&outcome).lost;
     assert_eq!(excess.len() as u64 + lost, 10_000);
-    println!("flood: median {:.1} us, longest {:.1} us, lost {lost}", excess[excess.len() / 2] as f64 / 1e6, last(&excess));
+    println!(
+        "flood: median {:.1} us, longest {:.1} us, lost {lost}",
+        excess[excess.len() / 2] as f64 / 1e6,
+        last(&excess)
+    );
     assert!(excess[excess.len() / 2] > 10 * FULL);
     assert!(excess[excess.len() - 1] <= 6 * BUFFER * BYTE);
 }
@@ -112,26 +128,41 @@ fn last(excess: &[Ps]) -> f64 {
     excess[excess.len() - 1] as f64 / 1e6
 }
 
-/// Three busy ports there and three back, a full frame in transmission at each: 7.2 us, whatever the queues. Other pings are as urgent:
-/// they can be waited for too, which is left out by making them come one at a time.
+/// Three busy ports there and three back, a full frame in transmission at each: 7.2 us, whatever
+/// the queues. Other pings are as urgent: they can be waited for too, which is left out by making
+/// them come one at a time.
 #[test]
 fn with_levels_it_waits_for_a_frame_a_busy_port() {
     let [(src, dst)] = pairs(&[(8, 10)])[..] else { unreachable!() };
-    // 13.337 us and a packet's time have no common measure worth mentioning: the pings come at every phase of the frames.
+    // 13.337 us and a packet's time have no common measure worth mentioning: the pings come at
+    // every phase of the frames.
     let regular = ping(src, dst, MS, Gap::Every(13_337_003), 7_000);
     let outcome = run(LEVELS, Limiter::None, vec![regular.clone()], flood());
     let flooded = excess(first(&outcome));
-    println!("levels, flood: median {:.2} us, longest {:.2} us", flooded[3_500] as f64 / 1e6, last(&flooded));
+    println!(
+        "levels, flood: median {:.2} us, longest {:.2} us",
+        flooded[3_500] as f64 / 1e6,
+        last(&flooded)
+    );
     assert_eq!((flooded.len(), first(&outcome).lost), (7_000, 0));
     assert!(flooded[6_999] <= 6 * FULL && flooded[6_999] > 4 * FULL && flooded[3_500] > FULL);
 
-    // The same beside TCP: three ports have data; back there are ACKs, which go before all levels, one for each of the three flows'
-    // packets, 32 ns each.
-    let beside = |queue| run(queue, Limiter::None, [vec![regular.clone()], bulk()].concat(), vec![]);
+    // The same beside TCP: three ports have data; back there are ACKs, which go before all levels,
+    // one for each of the three flows' packets, 32 ns each.
+    let beside =
+        |queue| run(queue, Limiter::None, [vec![regular.clone()], bulk()].concat(), vec![]);
     let (levels, fifo) = (beside(LEVELS), beside(FIFO));
     let (with, without) = (excess(first(&levels)), excess(first(&fifo)));
-    println!("TCP, levels: median {:.2} us, longest {:.2} us", with[3_500] as f64 / 1e6, last(&with));
-    println!("TCP, no levels: median {:.1} us, longest {:.1} us", without[without.len() / 2] as f64 / 1e6, last(&without));
+    println!(
+        "TCP, levels: median {:.2} us, longest {:.2} us",
+        with[3_500] as f64 / 1e6,
+        last(&with)
+    );
+    println!(
+        "TCP, no levels: median {:.1} us, longest {:.1} us",
+        without[without.len() / 2] as f64 / 1e6,
+        last(&without)
+    );
     assert_eq!((with.len(), first(&levels).lost), (7_000, 0));
     assert!(with[6_999] <= 3 * (FULL + 3 * 40 * BYTE));
     assert!(without[without.len() / 2] > 10 * with[3_500]);
@@ -147,8 +178,9 @@ fn with_levels_it_waits_for_a_frame_a_busy_port() {
     assert!(goodput(&levels) > 0.98 * goodput(&fifo));
 }
 
-/// All hosts but one ping it at level 0, one packet of P = 1,550 bytes an epoch of 2nP/R, while everybody floods somebody: whatever the
-/// phases, no limiter, queue or loss is met that equation 2 does not pay for.
+/// All hosts but one ping it at level 0, one packet of P = 1,550 bytes an epoch of 2nP/R, while
+/// everybody floods somebody: whatever the phases, no limiter, queue or loss is met that equation 2
+/// does not pay for.
 #[test]
 fn eleven_pings_at_once_keep_the_guarantee() {
     const N: u32 = 12;
@@ -183,12 +215,16 @@ fn eleven_pings_at_once_keep_the_guarantee() {
             assert_eq!((results.times.iter().flatten().count(), results.lost), (600, 0));
             worst = worst.max(results.times.iter().flatten().copied().max().unwrap());
         }
-        // There: a frame at each of four ports and all the others' requests once. Back: a frame at each port and the ten other answers
-        // at the first; and both are stored and forwarded.
+        // There: a frame at each of four ports and all the others' requests once. Back: a frame at
+        // each port and the ten other answers at the first; and both are stored and forwarded.
         let there = 4 * FULL + 10 * own + 4 * (own + DELAY);
         let back = 4 * FULL + 10 * own + 4 * (own + DELAY);
         assert!(worst <= there + back, "{worst} {}", there + back);
     }
-    println!("eleven to one: longest {:.2} us, an epoch is {:.2} us", worst as f64 / 1e6, epoch as f64 / 1e6);
+    println!(
+        "eleven to one: longest {:.2} us, an epoch is {:.2} us",
+        worst as f64 / 1e6,
+        epoch as f64 / 1e6
+    );
     assert!(worst > 4 * FULL, "{worst}");
 }

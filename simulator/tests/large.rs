@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What only networks of thousands of hosts do: they ask for memory ahead, and open times at which hundreds of events happen.
+//! What only networks of thousands of hosts do: they ask for memory ahead, and open times at which
+//! hundreds of events happen.
 
-use qjump_sim::{Arrivals, FlowSpec, Flows, LeafSpine, Outcome, Scenario, Scheme, Sizes, Topology, Workload, MS, US};
+use qjump_sim::{
+    Arrivals, FlowSpec, Flows, LeafSpine, Outcome, Scenario, Scheme, Sizes, Topology, Workload, MS,
+    US,
+};
 
-/// Those of two racks talk to each other, all others are silent. The scheme is the same for any number of them.
+/// Those of two racks talk to each other, all others are silent. The scheme is the same for any
+/// number of them.
 fn talk(racks: u32, name: &str) -> Outcome {
     let topology = Topology::leaf_spine(&LeafSpine { racks, ..LeafSpine::FIG9 }).unwrap();
     let scheme = Scheme::named(name, &Topology::leaf_spine(&LeafSpine::FIG9).unwrap()).unwrap();
@@ -11,7 +16,12 @@ fn talk(racks: u32, name: &str) -> Outcome {
     for number in 0..600u32 {
         let (src, gap) = (number * 7 % 32, 1 + number * 11 % 31);
         let packets = if number % 10 == 0 { 700 } else { 1 + number % 90 };
-        flows.push(FlowSpec { start: u64::from(number / 32) * 40 * US, src, dst: (src + gap) % 32, packets });
+        flows.push(FlowSpec {
+            start: u64::from(number / 32) * 40 * US,
+            src,
+            dst: (src + gap) % 32,
+            packets,
+        });
     }
     let workload = Workload::of_flows(Flows::List(flows));
     Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
@@ -35,9 +45,17 @@ fn no_packet_is_lost_without_a_reason_among_thousands() {
     for name in ["dctcp", "qjump-paper"] {
         let topology = Topology::leaf_spine(&fabric).unwrap();
         let scheme = Scheme::named(name, &topology).unwrap();
-        let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count: 1_500 };
+        let flows = Flows::Drawn {
+            arrivals: Arrivals::Poisson,
+            sizes: Sizes::web_search(),
+            load: 0.6,
+            count: 1_500,
+        };
         let workload = Workload::of_flows(flows);
-        let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(MS / 2), parts: 1 }.run().unwrap();
+        let outcome =
+            Scenario { topology, scheme, workload, seed: 1, stop: Some(MS / 2), parts: 1 }
+                .run()
+                .unwrap();
         let c = &outcome.counters;
         let ended = c.delivered.total() + c.full.total() + c.pushed_out.total() + c.limited.total();
         assert_eq!(c.sent.total(), ended + c.in_flight, "{name}");

@@ -3,8 +3,8 @@
 
 use qjump_sim::apps::{App, AppResult, Ping};
 use qjump_sim::{
-    Bytes, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limiter, Mode, Outcome, PerHost, Priority, Ps, Queue, Scenario, Scheme,
-    Simulation, Source, Topology, Transport, Workload, US,
+    Bytes, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limiter, Mode, Outcome, PerHost, Priority, Ps,
+    Queue, Scenario, Scheme, Simulation, Source, Topology, Transport, Workload, US,
 };
 
 const ALL: [Epochs; 3] = [Epochs::FirstPacket, Epochs::Rolling, Epochs::Aligned];
@@ -17,7 +17,8 @@ fn fabric() -> Topology {
 
 /// Figure 9's TCP, so many bytes of every level in an epoch.
 fn scheme(epoch: Ps, budget: u64, mode: Mode, epochs: Epochs, limit: Option<u32>) -> Scheme {
-    let limiter = Limiter::PerHost(PerHost { mode, epochs, limit, ..PerHost::new(epoch, [budget; 8]) });
+    let limiter =
+        Limiter::PerHost(PerHost { mode, epochs, limit, ..PerHost::new(epoch, [budget; 8]) });
     Scheme { limiter, ..Scheme::tcp() }
 }
 
@@ -27,13 +28,26 @@ fn run(scheme: Scheme, workload: Workload) -> Outcome {
 
 /// Four pings an epoch of 100 us, whose budget lets one pass; round trips without loss, by number.
 fn pings(mode: Mode, epochs: Epochs, limit: Option<u32>) -> (Vec<Option<Ps>>, Outcome) {
-    let ping = Ping { src: 3, dst: 4, level: 0, first: 0, gap: Gap::Every(25 * US), bytes: 1_500, count: 40, turnaround: 0 };
-    let outcome = run(scheme(100 * US, 1_500, mode, epochs, limit), Workload::of_apps(vec![App::Ping(ping)]));
-    let AppResult::Ping(results) = &outcome.apps[0] else { unreachable!("the application is a ping") };
+    let ping = Ping {
+        src: 3,
+        dst: 4,
+        level: 0,
+        first: 0,
+        gap: Gap::Every(25 * US),
+        bytes: 1_500,
+        count: 40,
+        turnaround: 0,
+    };
+    let outcome =
+        run(scheme(100 * US, 1_500, mode, epochs, limit), Workload::of_apps(vec![App::Ping(ping)]));
+    let AppResult::Ping(results) = &outcome.apps[0] else {
+        unreachable!("the application is a ping")
+    };
     (results.times.clone(), outcome)
 }
 
-/// A queue of three is full when it has its fourth epoch of pings: from then on one an epoch finds room, and waits three epochs.
+/// A queue of three is full when it has its fourth epoch of pings: from then on one an epoch finds
+/// room, and waits three epochs.
 #[test]
 fn excess_pings_wait_as_many_epochs_as_the_queue_holds() {
     for epochs in ALL {
@@ -46,10 +60,17 @@ fn excess_pings_wait_as_many_epochs_as_the_queue_holds() {
             };
             assert_eq!(latency, waits.map(|wait| wait + 2 * ONE_WAY), "{epochs:?}: ping {number}");
         }
-        assert_eq!((outcome.counters.limited.datagrams, outcome.counters.limited.total()), (27, 27), "{epochs:?}");
+        assert_eq!(
+            (outcome.counters.limited.datagrams, outcome.counters.limited.total()),
+            (27, 27),
+            "{epochs:?}"
+        );
         let (latencies, outcome) = pings(Mode::Delay, epochs, None);
         let waited = (0..40).map(|number| Some(75 * US * number + 2 * ONE_WAY));
-        assert!(latencies.into_iter().eq(waited) && outcome.counters.limited.total() == 0, "{epochs:?}");
+        assert!(
+            latencies.into_iter().eq(waited) && outcome.counters.limited.total() == 0,
+            "{epochs:?}"
+        );
     }
 }
 
@@ -60,18 +81,31 @@ fn excess_pings_are_dropped() {
         let expected = (0..40).map(|number| (number % 4 == 0).then_some(2 * ONE_WAY));
         assert!(latencies.into_iter().eq(expected), "{epochs:?}");
         let c = outcome.counters;
-        assert_eq!((c.limited.datagrams, c.sent.datagrams, c.delivered.datagrams), (30, 50, 20), "{epochs:?}");
+        assert_eq!(
+            (c.limited.datagrams, c.sent.datagrams, c.delivered.datagrams),
+            (30, 50, 20),
+            "{epochs:?}"
+        );
     }
 }
 
-/// Datagrams of half a budget every 40 us from 70 us on, with epochs of 100 us: when each is delivered.
+/// Datagrams of half a budget every 40 us from 70 us on, with epochs of 100 us: when each is
+/// delivered.
 #[test]
 fn datagrams_leave_at_their_epochs() {
-    let source =
-        Source { src: 3, dst: 4, level: 0, first: 70 * US, gap: Gap::Every(10 * US), bytes: Bytes::Fixed(1_500), count: 5 };
+    let source = Source {
+        src: 3,
+        dst: 4,
+        level: 0,
+        first: 70 * US,
+        gap: Gap::Every(10 * US),
+        bytes: Bytes::Fixed(1_500),
+        count: 5,
+    };
     let delivered_at = |mode, epochs| {
         let scheme = scheme(100 * US, 3_000, mode, epochs, None);
-        let mut simulation = Simulation::new(&fabric(), &scheme, &Workload::of_sources(vec![source]), 1).unwrap();
+        let mut simulation =
+            Simulation::new(&fabric(), &scheme, &Workload::of_sources(vec![source]), 1).unwrap();
         let mut counts = Vec::new();
         // Just before, and at, every time at which one may be delivered.
         for at in (70 * US..=400 * US).step_by(10 * US as usize) {
@@ -95,8 +129,8 @@ fn datagrams_leave_at_their_epochs() {
     assert_eq!(delivered_at(Mode::Drop, Epochs::Aligned), [700, 800, 1_000, 1_100]);
 }
 
-/// Seven packets at 495 us, of which an epoch of 500 us takes six. The sixth's ACK comes after 19.264 us, and the timer expires
-/// 200 us later, then 400 us.
+/// Seven packets at 495 us, of which an epoch of 500 us takes six. The sixth's ACK comes after
+/// 19.264 us, and the timer expires 200 us later, then 400 us.
 #[test]
 fn a_flow_sees_a_loss_or_waits() {
     let completion = |mode, epochs, limit, dupacks| {
@@ -110,7 +144,8 @@ fn a_flow_sees_a_loss_or_waits() {
     };
     let last = ONE_WAY + 4 * 1_366_000;
     assert_eq!(last, 13_264_000);
-    // The epoch of the clock is over after 5 us; the one that began with the flow when the timer expires for the second time.
+    // The epoch of the clock is over after 5 us; the one that began with the flow when the timer
+    // expires for the second time.
     let (first, second) = (19_264_000 + 200 * US + last, 19_264_000 + 600 * US + last);
     assert_eq!(completion(Mode::Drop, Epochs::Aligned, None, None), (first, [1, 1, 1, 1]));
     assert_eq!(completion(Mode::Drop, Epochs::FirstPacket, None, None), (second, [2, 2, 2, 2]));
@@ -119,7 +154,10 @@ fn a_flow_sees_a_loss_or_waits() {
     assert_eq!(completion(Mode::Delay, Epochs::FirstPacket, None, None), (500 * US + last, [0; 4]));
     assert_eq!(completion(Mode::Delay, Epochs::Rolling, Some(1), None), (500 * US + last, [0; 4]));
     // The seventh leaves the limiter before the six are on the wire.
-    assert_eq!(completion(Mode::Delay, Epochs::Aligned, None, None), (6 * 1_200_000 + last, [0; 4]));
+    assert_eq!(
+        completion(Mode::Delay, Epochs::Aligned, None, None),
+        (6 * 1_200_000 + last, [0; 4])
+    );
 }
 
 /// A limiter that drops a SYN: it is asked for again 200 us, then 400 us later.
@@ -133,12 +171,16 @@ fn a_dropped_syn_is_sent_again() {
     let c = outcome.counters;
     assert_eq!((c.sent.syns, c.limited.syns, c.limited.total(), c.timeouts), (4, 2, 2, 2));
     let (setup, data) = (4 * 2_732_000, 13_264_000);
-    assert_eq!([0, 1].map(|i| outcome.flows[i].finish), [Some(setup + data), Some(613 * US + setup + data)]);
+    assert_eq!(
+        [0, 1].map(|i| outcome.flows[i].finish),
+        [Some(setup + data), Some(613 * US + setup + data)]
+    );
 }
 
-/// The paper's own P: urgent datagrams of 256 bytes, budgets of as many and epochs of 2nP/R, 0.41 us a host, while all others send
-/// full packets at the last level, which wait for nothing. All 15 hosts of a rack send to the sixteenth; none of the urgent waits
-/// longer than nP/R and a full packet at each of two ports (the paper's section 3.1).
+/// The paper's own P: urgent datagrams of 256 bytes, budgets of as many and epochs of 2nP/R, 0.41
+/// us a host, while all others send full packets at the last level, which wait for nothing. All 15
+/// hosts of a rack send to the sixteenth; none of the urgent waits longer than nP/R and a full
+/// packet at each of two ports (the paper's section 3.1).
 #[test]
 fn an_urgent_level_has_less_than_a_full_packet() {
     let (hosts, bytes) = (16, 256);
@@ -146,7 +188,8 @@ fn an_urgent_level_has_less_than_a_full_packet() {
     let mut budgets = [u64::MAX; 8];
     budgets[0] = bytes.into();
     let limiter = Limiter::PerHost(PerHost::new(epoch, budgets));
-    let scheme = Scheme { limiter, queue: Queue::Priority(Priority { limit: 1 << 20 }), ..Scheme::tcp() };
+    let scheme =
+        Scheme { limiter, queue: Queue::Priority(Priority { limit: 1 << 20 }), ..Scheme::tcp() };
     let source = |src, level, gap, bytes, count| Source {
         src,
         dst: 15,
@@ -160,7 +203,12 @@ fn an_urgent_level_has_less_than_a_full_packet() {
     let bulk = (0..15).map(|src| source(src, 7, 1_200_000, 1_500, 10_000));
     let workload = Workload::of_sources(urgent.chain(bulk).collect());
     let outcome = run(scheme, workload.clone());
-    let urgent = || outcome.sources.iter().filter(|source| source.delivered > 0 && source.bytes / source.delivered == 256);
+    let urgent = || {
+        outcome
+            .sources
+            .iter()
+            .filter(|source| source.delivered > 0 && source.bytes / source.delivered == 256)
+    };
     assert_eq!(urgent().map(|source| source.delivered).sum::<u64>(), 15 * 2_000);
     let longest = urgent().map(|source| source.delay_max).max().unwrap();
     let own = 2 * (256 * 800 + 2_700_000);
@@ -176,22 +224,60 @@ fn an_urgent_level_has_less_than_a_full_packet() {
 fn packets_beyond_a_budget_are_refused() {
     let scheme = |mode| scheme(US, 256, mode, Epochs::FirstPacket, None);
     let said = |workload| {
-        let scenario = Scenario { topology: fabric(), scheme: scheme(Mode::Delay), workload, seed: 1, stop: None, parts: 1 };
+        let scenario = Scenario {
+            topology: fabric(),
+            scheme: scheme(Mode::Delay),
+            workload,
+            seed: 1,
+            stop: None,
+            parts: 1,
+        };
         scenario.run().unwrap_err().to_string()
     };
-    let sentence = |level, bytes| format!("limiter: level {level} has 256 bytes an epoch, less than a packet of {bytes}");
-    let ping = Ping { src: 3, dst: 4, level: 6, first: 0, gap: Gap::Every(25 * US), bytes: 257, count: 1, turnaround: 0 };
+    let sentence = |level, bytes| {
+        format!("limiter: level {level} has 256 bytes an epoch, less than a packet of {bytes}")
+    };
+    let ping = Ping {
+        src: 3,
+        dst: 4,
+        level: 6,
+        first: 0,
+        gap: Gap::Every(25 * US),
+        bytes: 257,
+        count: 1,
+        turnaround: 0,
+    };
     assert_eq!(said(Workload::of_apps(vec![App::Ping(ping.clone())])), sentence(6, 257));
-    let source = Source { src: 0, dst: 1, level: 2, first: 0, gap: Gap::Every(US), bytes: Bytes::Fixed(1_500), count: 1 };
+    let source = Source {
+        src: 0,
+        dst: 1,
+        level: 2,
+        first: 0,
+        gap: Gap::Every(US),
+        bytes: Bytes::Fixed(1_500),
+        count: 1,
+    };
     assert_eq!(said(Workload::of_sources(vec![source])), sentence(2, 1_500));
     let flow = FlowSpec { start: 0, src: 0, dst: 1, packets: 1 };
     assert_eq!(said(Workload::of_flows(Flows::List(vec![flow]))), sentence(0, 1_500));
     // Sizes that are drawn: the larger ones are dropped, whether others wait or not.
-    let drawn = Source { bytes: Bytes::Exponential(200), count: 1_000, gap: Gap::Every(100 * US), ..source };
+    let drawn = Source {
+        bytes: Bytes::Exponential(200),
+        count: 1_000,
+        gap: Gap::Every(100 * US),
+        ..source
+    };
     for mode in [Mode::Delay, Mode::Drop] {
         let outcome = run(scheme(mode), Workload::of_sources(vec![drawn]));
         // exp(-256/200) of them.
-        assert!(outcome.counters.limited.datagrams.abs_diff(278) < 40, "{}", outcome.counters.limited.datagrams);
-        assert_eq!(outcome.counters.limited.datagrams + outcome.counters.delivered.datagrams, 1_000);
+        assert!(
+            outcome.counters.limited.datagrams.abs_diff(278) < 40,
+            "{}",
+            outcome.counters.limited.datagrams
+        );
+        assert_eq!(
+            outcome.counters.limited.datagrams + outcome.counters.delivered.datagrams,
+            1_000
+        );
     }
 }

@@ -2,8 +2,9 @@
 //! Runs in parts beside runs in one, on one core and on several.
 
 use qjump_sim::{
-    Arrivals, ByKind, Bytes, Cable, CoDel, Congestion, Flows, Gap, Graph, LeafSpine, Limit, Outcome, ParallelRun, Progress,
-    Protection, Ps, Queue, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree, Watch, Workload, MS, US,
+    Arrivals, ByKind, Bytes, Cable, CoDel, Congestion, Flows, Gap, Graph, LeafSpine, Limit,
+    Outcome, ParallelRun, Progress, Protection, Ps, Queue, Scenario, Scheme, Sizes, Source,
+    Topology, Transport, Tree, Watch, Workload, MS, US,
 };
 
 const FABRIC: LeafSpine = LeafSpine { racks: 4, hosts_per_rack: 6, spines: 2, ..LeafSpine::FIG9 };
@@ -12,7 +13,12 @@ const FABRIC: LeafSpine = LeafSpine { racks: 4, hosts_per_rack: 6, spines: 2, ..
 fn scenario(scheme: &str, parts: u32, stop: Option<Ps>) -> Scenario {
     let topology = Topology::leaf_spine(&FABRIC).unwrap();
     let scheme = Scheme::named(scheme, &topology).unwrap();
-    let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.7, count: 150 };
+    let flows = Flows::Drawn {
+        arrivals: Arrivals::Poisson,
+        sizes: Sizes::web_search(),
+        load: 0.7,
+        count: 150,
+    };
     Scenario { topology, scheme, workload: Workload::of_flows(flows), seed: 3, stop, parts }
 }
 
@@ -23,12 +29,15 @@ fn on(cores: usize, scenario: &Scenario, piece: u64) -> Outcome {
     parallel.outcome()
 }
 
-const SCHEMES: [&str; 7] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "swift", "bbr"];
+const SCHEMES: [&str; 7] =
+    ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "swift", "bbr"];
 
 /// However many cores there are, and wherever a run pauses, also one that stops before its end.
 #[test]
 fn the_number_of_cores_changes_nothing() {
-    for (scheme, (parts, stop)) in SCHEMES.into_iter().zip([(2, None), (3, Some(4 * MS)), (4, None)].into_iter().cycle()) {
+    for (scheme, (parts, stop)) in
+        SCHEMES.into_iter().zip([(2, None), (3, Some(4 * MS)), (4, None)].into_iter().cycle())
+    {
         let scenario = scenario(scheme, parts, stop);
         let one = on(1, &scenario, u64::MAX);
         assert_eq!(on(2, &scenario, u64::MAX), one, "{scheme}");
@@ -42,11 +51,23 @@ fn the_number_of_cores_changes_nothing() {
 
 /// A network whose cables have rates of which no two have a common multiple in the time of a run.
 fn without_ties() -> Topology {
-    let primes = [9_999_999_967, 9_876_543_211, 9_700_000_031, 9_600_000_011, 9_500_000_009, 9_400_000_013, 9_300_000_019];
+    let primes = [
+        9_999_999_967,
+        9_876_543_211,
+        9_700_000_031,
+        9_600_000_011,
+        9_500_000_009,
+        9_400_000_013,
+        9_300_000_019,
+    ];
     let mut rates = primes.into_iter();
     let mut tree = ["s0", "s1", "s2"].into_iter().fold(Tree::new(), Tree::switch);
     for (host, switch) in [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s2")] {
-        tree = tree.host(host).cable(host, switch, Cable { rate: rates.next().unwrap(), delay: 1_000_003 });
+        tree = tree.host(host).cable(
+            host,
+            switch,
+            Cable { rate: rates.next().unwrap(), delay: 1_000_003 },
+        );
     }
     for (a, b) in [("s0", "s1"), ("s1", "s2"), ("s0", "s2")] {
         tree = tree.cable(a, b, Cable { rate: rates.next().unwrap(), delay: 700_001 });
@@ -54,20 +75,42 @@ fn without_ties() -> Topology {
     Graph::new(tree).build().unwrap()
 }
 
-/// Where no two packets come to a switch or host at the same time there is one order: then a run in parts is the run in one, to the
-/// last picosecond and packet.
+/// Where no two packets come to a switch or host at the same time there is one order: then a run in
+/// parts is the run in one, to the last picosecond and packet.
 #[test]
 fn without_ties_parts_change_nothing() {
     let topology = without_ties();
     // With ports, connections to set up and ACKs that wait.
-    let codel = CoDel { limit: Limit::Packets(60), target: 50 * US, interval: 500 * US, protection: Protection::Default };
-    let linux = Transport { min_rto: MS, handshake: Some(MS), ..Transport::linux(Congestion::Cubic) };
-    let of_linux = Scheme { transport: linux, queue: Queue::CoDel(codel), ..Scheme::named("tcp", &topology).unwrap() };
+    let codel = CoDel {
+        limit: Limit::Packets(60),
+        target: 50 * US,
+        interval: 500 * US,
+        protection: Protection::Default,
+    };
+    let linux =
+        Transport { min_rto: MS, handshake: Some(MS), ..Transport::linux(Congestion::Cubic) };
+    let of_linux = Scheme {
+        transport: linux,
+        queue: Queue::CoDel(codel),
+        ..Scheme::named("tcp", &topology).unwrap()
+    };
     let schemes = SCHEMES.map(|name| Scheme::named(name, &topology).unwrap());
     for (scheme, parts) in schemes.into_iter().chain([of_linux]).zip([2, 3].into_iter().cycle()) {
-        let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count: 100 };
+        let flows = Flows::Drawn {
+            arrivals: Arrivals::Poisson,
+            sizes: Sizes::web_search(),
+            load: 0.6,
+            count: 100,
+        };
         let workload = Workload::of_flows(flows);
-        let mut scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 5, stop: None, parts: 1 };
+        let mut scenario = Scenario {
+            topology: topology.clone(),
+            scheme,
+            workload,
+            seed: 5,
+            stop: None,
+            parts: 1,
+        };
         let whole = scenario.run().unwrap();
         scenario.parts = parts;
         let mut parallel = on(2, &scenario, u64::MAX);
@@ -77,7 +120,8 @@ fn without_ties_parts_change_nothing() {
     }
 }
 
-/// Flows of all connections are known by their numbers in every part, and every packet is counted once.
+/// Flows of all connections are known by their numbers in every part, and every packet is counted
+/// once.
 #[test]
 fn packets_of_all_parts_are_counted_once() {
     for scheme in ["tcp", "pfabric"] {
@@ -118,16 +162,38 @@ fn what_only_one_part_could_know_is_refused() {
         scenario.begin(watch).unwrap_err().to_string()
     };
     let none = &Watch::default();
-    let scheme = |name: &'static str| move |of: &mut Scenario| of.scheme = Scheme::named(name, &of.topology).unwrap();
-    let source = Source { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: Bytes::Fixed(100), count: 1 };
-    assert_eq!(refused(&|of| of.workload.sources.push(source), none), "parts: a run with sources must have one part");
-    assert_eq!(refused(&scheme("homa"), none), "parts: a run with receivers that grant must have one part");
-    assert_eq!(refused(&scheme("aequitas"), none), "parts: a run with admission by hosts must have one part");
+    let scheme = |name: &'static str| {
+        move |of: &mut Scenario| of.scheme = Scheme::named(name, &of.topology).unwrap()
+    };
+    let source = Source {
+        src: 0,
+        dst: 1,
+        level: 0,
+        first: 0,
+        gap: Gap::Every(MS),
+        bytes: Bytes::Fixed(100),
+        count: 1,
+    };
+    assert_eq!(
+        refused(&|of| of.workload.sources.push(source), none),
+        "parts: a run with sources must have one part"
+    );
+    assert_eq!(
+        refused(&scheme("homa"), none),
+        "parts: a run with receivers that grant must have one part"
+    );
+    assert_eq!(
+        refused(&scheme("aequitas"), none),
+        "parts: a run with admission by hosts must have one part"
+    );
     assert_eq!(refused(&scheme("dcqcn-pfc"), none), "parts: a run with pauses must have one part");
     assert!(refused(&|of| of.parts = 0, none).starts_with("parts: 0 must be 1 to 4"));
     assert!(refused(&|of| of.parts = 5, none).starts_with("parts: 5 must be 1 to 4"));
     let ports = Watch { ports: true, ..Watch::default() };
-    assert_eq!(refused(&|_| (), &ports), "parts: a run in 2 parts cannot be watched: watch it in one");
+    assert_eq!(
+        refused(&|_| (), &ports),
+        "parts: a run in 2 parts cannot be watched: watch it in one"
+    );
 }
 
 #[test]

@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Marking, Pause, PortResult, Priority, Ps, Queue,
-    Scenario, Scheme, Simulation, Source, Threshold, Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Marking, Pause,
+    PortResult, Priority, Ps, Queue, Scenario, Scheme, Simulation, Source, Threshold, Topology,
+    Transport, Tree, Workload, MS, NS, S, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -21,14 +22,19 @@ fn port(simulation: &Simulation, from: End, to: End) -> PortResult {
     *simulation.ports().iter().find(|port| port.from == from && port.to == to).unwrap()
 }
 
-/// A sender at 10 Gb/s, a receiver at 1 Gb/s, 1 us of cable each. Packets reach the switch from 2.2 us on, 1.2 us apart; the third,
-/// at 4.6 us, reaches xoff. The pause frame takes 51.2 ns and comes at 5.6512 us, while the fifth packet is being sent. The switch
-/// sends a packet every 12 us from 2.2 us on; so it holds one packet at 50.2 us and none at 62.2 us. When the fifth comes, at 7.0 us, 600 bytes of
-/// the first have left.
+/// A sender at 10 Gb/s, a receiver at 1 Gb/s, 1 us of cable each. Packets reach the switch from 2.2
+/// us on, 1.2 us apart; the third, at 4.6 us, reaches xoff. The pause frame takes 51.2 ns and comes
+/// at 5.6512 us, while the fifth packet is being sent. The switch sends a packet every 12 us from
+/// 2.2 us on; so it holds one packet at 50.2 us and none at 62.2 us. When the fifth comes, at 7.0
+/// us, 600 bytes of the first have left.
 #[test]
 fn pauses_begin_and_end_to_the_picosecond() {
     let cable = |rate| Cable { rate, delay: US };
-    let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(GBIT));
+    let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(10 * GBIT)).cable(
+        "b",
+        "s",
+        cable(GBIT),
+    );
     let topology = tree.build().unwrap();
     let workload = Workload::of_sources(vec![datagrams(0, 1, 0, 0, 6)]);
     let run = |xon| {
@@ -49,8 +55,9 @@ fn pauses_begin_and_end_to_the_picosecond() {
     assert_eq!(run(0), (63_251_200 - 5_651_200, 78_451_200));
 }
 
-/// The worst case: a packet of the other direction goes on its way 1 ps before xoff is reached by all but a byte of a packet, and
-/// the sender begins a packet 0.999 bytes' time before the pause frame comes.
+/// The worst case: a packet of the other direction goes on its way 1 ps before xoff is reached by
+/// all but a byte of a packet, and the sender begins a packet 0.999 bytes' time before the pause
+/// frame comes.
 #[test]
 fn the_headroom_is_what_it_takes() {
     let delay = 1_437 * 800 / 2;
@@ -71,8 +78,18 @@ fn the_headroom_is_what_it_takes() {
     let reverse = datagrams(2, 0, before * 1_200_000 - 1, 0, 1);
     let lost = |buffer| {
         let workload = Workload::of_sources(vec![datagrams(0, 1, 0, 0, 20), reverse]);
-        let scheme = scheme(Queue::DropTail(Limit::None), Some(Pause { xoff, xon: 0, buffer, per_level: false }));
-        let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 };
+        let scheme = scheme(
+            Queue::DropTail(Limit::None),
+            Some(Pause { xoff, xon: 0, buffer, per_level: false }),
+        );
+        let scenario = Scenario {
+            topology: topology.clone(),
+            scheme,
+            workload,
+            seed: 1,
+            stop: None,
+            parts: 1,
+        };
         let counters = scenario.run().unwrap().counters;
         assert_eq!(counters.delivered.datagrams + counters.full.datagrams, 21);
         counters.full.datagrams
@@ -81,47 +98,82 @@ fn the_headroom_is_what_it_takes() {
     assert!(lost(xoff + headroom - 1) > 0);
 }
 
-/// Two senders behind one switch, two receivers behind another; one receiver is slow. A packet to the other waits as long as the
-/// cable between the switches is paused, though its way is free, and in queues with priorities too.
+/// Two senders behind one switch, two receivers behind another; one receiver is slow. A packet to
+/// the other waits as long as the cable between the switches is paused, though its way is free, and
+/// in queues with priorities too.
 #[test]
 fn who_is_behind_waits_too() {
     let cable = |rate| Cable { rate, delay: US };
-    let tree = Tree::new().switch("s").switch("t").host("a").host("b").host("slow").host("z").cable("s", "t", cable(10 * GBIT));
+    let tree =
+        Tree::new().switch("s").switch("t").host("a").host("b").host("slow").host("z").cable(
+            "s",
+            "t",
+            cable(10 * GBIT),
+        );
     let tree = tree.cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(10 * GBIT));
-    let topology = tree.cable("slow", "t", cable(GBIT / 100)).cable("z", "t", cable(10 * GBIT)).build().unwrap();
+    let topology = tree
+        .cable("slow", "t", cable(GBIT / 100))
+        .cable("z", "t", cable(10 * GBIT))
+        .build()
+        .unwrap();
     let number = |name| topology.host(name).unwrap();
     let flood = Source { level: 7, ..datagrams(number("a"), number("slow"), 0, 0, 30) };
     let victim = datagrams(number("b"), number("z"), 100 * US, 0, 1);
     let delay = |queue, pause| {
         let workload = Workload::of_sources(vec![flood, victim]);
         let scheme = scheme(queue, pause);
-        let outcome = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+        let outcome = Scenario {
+            topology: topology.clone(),
+            scheme,
+            workload,
+            seed: 1,
+            stop: None,
+            parts: 1,
+        }
+        .run()
+        .unwrap();
         assert_eq!(outcome.counters.delivered.datagrams, 31);
         outcome.sources[1].delay_sum
     };
-    let pause = Pause { xoff: 9_000, xon: 6_000, buffer: 9_000 + Pause::headroom(US, 800, 1_500), per_level: false };
+    let pause = Pause {
+        xoff: 9_000,
+        xon: 6_000,
+        buffer: 9_000 + Pause::headroom(US, 800, 1_500),
+        per_level: false,
+    };
     for queue in [Queue::DropTail(Limit::None), Queue::Priority(Priority { limit: u64::MAX })] {
         // Three links of 1.2 us and 1 us each.
         assert_eq!(delay(queue, None), 6_600_000);
-        // The slow receiver takes 1.2 ms for a packet; the switch has to send two or more before anything comes again.
+        // The slow receiver takes 1.2 ms for a packet; the switch has to send two or more before
+        // anything comes again.
         assert!(delay(queue, Some(pause)) > u128::from(MS), "{}", delay(queue, Some(pause)));
     }
 }
 
-/// Where no pause comes, a link with departures does as one without. Delays are such that no two packets come at the same time: in
-/// what order those are taken may differ.
+/// Where no pause comes, a link with departures does as one without. Delays are such that no two
+/// packets come at the same time: in what order those are taken may differ.
 #[test]
 fn without_pauses_nothing_is_different() {
     let cable = |delay| Cable { rate: 10 * GBIT, delay };
     let mut tree = Tree::new().switch("s").switch("t").cable("s", "t", cable(200_003));
-    for (host, delay) in
-        [("a", 2_700_001), ("b", 2_710_027), ("c", 2_720_311), ("d", 2_731_009), ("e", 2_744_447), ("f", 2_757_773)]
-    {
+    for (host, delay) in [
+        ("a", 2_700_001),
+        ("b", 2_710_027),
+        ("c", 2_720_311),
+        ("d", 2_731_009),
+        ("e", 2_744_447),
+        ("f", 2_757_773),
+    ] {
         let switch = if host < "d" { "s" } else { "t" };
         tree = tree.host(host).cable(host, switch, cable(delay));
     }
     let topology = tree.build().unwrap();
-    let flow = |src: u32| FlowSpec { start: u64::from(src) * 777_777, src, dst: (src + 1 + src % 4) % 6, packets: 300 };
+    let flow = |src: u32| FlowSpec {
+        start: u64::from(src) * 777_777,
+        src,
+        dst: (src + 1 + src % 4) % 6,
+        packets: 300,
+    };
     let workload = Workload::of_flows(Flows::List((0..6).map(flow).collect()));
     let never = Pause { xoff: u64::MAX - 1, xon: 0, buffer: u64::MAX, per_level: false };
     let queues = [
@@ -134,8 +186,14 @@ fn without_pauses_nothing_is_different() {
     for queue in queues {
         let run = |pause| {
             let scheme = Scheme { queue, pause, ..Scheme::dctcp() };
-            let scenario =
-                Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed: 1, stop: None, parts: 1 };
+            let scenario = Scenario {
+                topology: topology.clone(),
+                scheme,
+                workload: workload.clone(),
+                seed: 1,
+                stop: None,
+                parts: 1,
+            };
             let mut outcome = scenario.run().unwrap();
             outcome.counters.events = 0;
             outcome
@@ -166,9 +224,17 @@ fn lossless(
     let flows = flows.iter().map(|&(us, src, dst, packets)| {
         let dst = if incast { 0 } else { dst % hosts };
         let src = src % hosts;
-        FlowSpec { start: us * US, src: if src == dst { (src + 1) % hosts } else { src }, dst, packets }
+        FlowSpec {
+            start: us * US,
+            src: if src == dst { (src + 1) % hosts } else { src },
+            dst,
+            packets,
+        }
     });
-    let headroom = cables.iter().map(|c| Pause::headroom(c.delay, qjump_sim::ps_per_byte(c.rate).unwrap(), 1_500)).max();
+    let headroom = cables
+        .iter()
+        .map(|c| Pause::headroom(c.delay, qjump_sim::ps_per_byte(c.rate).unwrap(), 1_500))
+        .max();
     let pause = Pause { xoff, xon: xon % xoff, buffer: xoff + headroom.unwrap(), per_level: false };
     let mut scheme = scheme(queue, Some(pause));
     scheme.transport.max_rto = 10 * MS;
@@ -213,8 +279,8 @@ proptest! {
     }
 }
 
-/// ACKs that wait in hosts' own queues came into no switch: a host that neither sends nor receives is not paused for them, whatever its
-/// number. Homa's grants wait behind data there.
+/// ACKs that wait in hosts' own queues came into no switch: a host that neither sends nor receives
+/// is not paused for them, whatever its number. Homa's grants wait behind data there.
 #[test]
 fn what_hosts_say_pauses_nobody() {
     let cable = Cable { rate: 10 * GBIT, delay: US };
@@ -235,7 +301,8 @@ fn what_hosts_say_pauses_nobody() {
     let scheme = Scheme { transport, ..scheme(Queue::DropTail(Limit::None), Some(pause)) };
     let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 2_000 };
     let workload = Workload::of_flows(Flows::List(vec![flow(1, 2), flow(2, 1)]));
-    let mut simulation = Simulation::watching(&tree.build().unwrap(), &scheme, &workload, 1).unwrap();
+    let mut simulation =
+        Simulation::watching(&tree.build().unwrap(), &scheme, &workload, 1).unwrap();
     simulation.run_until(2 * MS);
     let paused = [0, 1, 2, 3].map(|host| {
         let ports = simulation.ports();

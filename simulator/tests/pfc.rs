@@ -2,8 +2,8 @@
 //! Priority flow control (802.1Qbb): the times of 802.3x, but of one level; the others go on.
 
 use qjump_sim::{
-    Bytes, Cable, End, Gap, LeafSpine, Limit, Pause, Priority, Ps, Queue, Scenario, Scheme, Simulation, Source, Topology, Tree,
-    Wfq, Workload, MS, US,
+    Bytes, Cable, End, Gap, LeafSpine, Limit, Pause, Priority, Ps, Queue, Scenario, Scheme,
+    Simulation, Source, Topology, Tree, Wfq, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -17,19 +17,26 @@ fn datagrams(src: u32, dst: u32, level: u8, first: Ps, count: u64) -> Source {
     Source { src, dst, level, first, gap: Gap::Every(0), bytes: Bytes::Fixed(1_500), count }
 }
 
-/// As in `pause.rs`, at level 3: packets reach the switch from 2.2 us on, 1.2 us apart; the third, at 4.6 us, reaches xoff, and the
-/// frame comes at 5.6512 us, while the fifth is being sent. A packet of level 5 for another host is behind them in the sender's queue:
-/// at 6.0 us, when the fifth has gone, it goes in the sixth's place.
+/// As in `pause.rs`, at level 3: packets reach the switch from 2.2 us on, 1.2 us apart; the third,
+/// at 4.6 us, reaches xoff, and the frame comes at 5.6512 us, while the fifth is being sent. A
+/// packet of level 5 for another host is behind them in the sender's queue: at 6.0 us, when the
+/// fifth has gone, it goes in the sixth's place.
 #[test]
 fn one_level_stops_to_the_picosecond() {
     let cable = |rate| Cable { rate, delay: US };
     let tree = Tree::new().switch("s").host("a").host("b").host("c");
-    let tree = tree.cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(GBIT)).cable("c", "s", cable(10 * GBIT));
+    let tree = tree.cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(GBIT)).cable(
+        "c",
+        "s",
+        cable(10 * GBIT),
+    );
     let topology = tree.build().unwrap();
     let run = |per_level| {
-        let workload = Workload::of_sources(vec![datagrams(0, 1, 3, 0, 6), datagrams(0, 2, 5, 1, 1)]);
+        let workload =
+            Workload::of_sources(vec![datagrams(0, 1, 3, 0, 6), datagrams(0, 2, 5, 1, 1)]);
         let pause = Pause { xoff: 4_500, xon: 1_500, buffer: 7_500, per_level };
-        let mut simulation = Simulation::watching(&topology, &scheme(LOSSLESS, pause), &workload, 1).unwrap();
+        let mut simulation =
+            Simulation::watching(&topology, &scheme(LOSSLESS, pause), &workload, 1).unwrap();
         simulation.run();
         let outcome = simulation.outcome();
         assert_eq!(outcome.counters.delivered.datagrams, 7);
@@ -39,7 +46,8 @@ fn one_level_stops_to_the_picosecond() {
     let (times, pauses, other) = run(true);
     // Level 3 goes on at 51.2512 us, as in 802.3x.
     assert_eq!((times, pauses), ((51_251_200 - 5_651_200, 75_200_000), 1));
-    // From 6.0 us on: sent at 7.2, at the switch at 8.2, sent at 9.4, there at 10.4; it left the limiter at 1 ps.
+    // From 6.0 us on: sent at 7.2, at the switch at 8.2, sent at 9.4, there at 10.4; it left the
+    // limiter at 1 ps.
     assert_eq!(other, 10_400_000 - 1);
     // Paused as a whole, it waits with them: the sixth is sent until 52.4512 us, then it.
     let (_, _, other) = run(false);
@@ -51,8 +59,16 @@ fn one_level_stops_to_the_picosecond() {
 fn the_headroom_is_of_each_level() {
     let delay = 1_437 * 800 / 2;
     let cable = |rate, delay| Cable { rate, delay };
-    let tree = Tree::new().switch("s").host("a").host("b").host("c").cable("a", "s", cable(10 * GBIT, delay));
-    let topology = tree.cable("b", "s", cable(GBIT / 1_000, 0)).cable("c", "s", cable(10 * GBIT, delay)).build().unwrap();
+    let tree = Tree::new().switch("s").host("a").host("b").host("c").cable(
+        "a",
+        "s",
+        cable(10 * GBIT, delay),
+    );
+    let topology = tree
+        .cable("b", "s", cable(GBIT / 1_000, 0))
+        .cable("c", "s", cable(10 * GBIT, delay))
+        .build()
+        .unwrap();
     let before = 5;
     let xoff = before * 1_500 + 1;
     let headroom = Pause::headroom(delay, 800, 1_500);
@@ -62,7 +78,14 @@ fn the_headroom_is_of_each_level() {
             let reverse = datagrams(2, 0, 0, before * 1_200_000 - 1, 1);
             let workload = Workload::of_sources(vec![datagrams(0, 1, level, 0, 20), reverse]);
             let scheme = scheme(LOSSLESS, Pause { xoff, xon: 0, buffer, per_level: true });
-            let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 };
+            let scenario = Scenario {
+                topology: topology.clone(),
+                scheme,
+                workload,
+                seed: 1,
+                stop: None,
+                parts: 1,
+            };
             let counters = scenario.run().unwrap().counters;
             assert_eq!(counters.delivered.datagrams + counters.full.datagrams, 21);
             counters.full.datagrams
@@ -72,22 +95,46 @@ fn the_headroom_is_of_each_level() {
     }
 }
 
-/// Two senders behind one switch, two receivers behind another; one receiver is slow. What waits of another level than the flood's
-/// passes it by; with pauses of whole links it waits as long as the cable is paused.
+/// Two senders behind one switch, two receivers behind another; one receiver is slow. What waits of
+/// another level than the flood's passes it by; with pauses of whole links it waits as long as the
+/// cable is paused.
 #[test]
 fn who_is_behind_at_another_level_does_not_wait() {
     let cable = |rate| Cable { rate, delay: US };
-    let tree = Tree::new().switch("s").switch("t").host("a").host("b").host("slow").host("z").cable("s", "t", cable(10 * GBIT));
+    let tree =
+        Tree::new().switch("s").switch("t").host("a").host("b").host("slow").host("z").cable(
+            "s",
+            "t",
+            cable(10 * GBIT),
+        );
     let tree = tree.cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(10 * GBIT));
-    let topology = tree.cable("slow", "t", cable(GBIT / 100)).cable("z", "t", cable(10 * GBIT)).build().unwrap();
+    let topology = tree
+        .cable("slow", "t", cable(GBIT / 100))
+        .cable("z", "t", cable(10 * GBIT))
+        .build()
+        .unwrap();
     let number = |name| topology.host(name).unwrap();
     let delay = |per_level, level| {
         let flood = datagrams(number("a"), number("slow"), 7, 0, 30);
         let victim = datagrams(number("b"), number("z"), level, 100 * US, 1);
-        let pause = Pause { xoff: 9_000, xon: 6_000, buffer: 9_000 + Pause::headroom(US, 800, 1_500), per_level };
+        let pause = Pause {
+            xoff: 9_000,
+            xon: 6_000,
+            buffer: 9_000 + Pause::headroom(US, 800, 1_500),
+            per_level,
+        };
         let workload = Workload::of_sources(vec![flood, victim]);
         let scheme = scheme(LOSSLESS, pause);
-        let outcome = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+        let outcome = Scenario {
+            topology: topology.clone(),
+            scheme,
+            workload,
+            seed: 1,
+            stop: None,
+            parts: 1,
+        }
+        .run()
+        .unwrap();
         assert_eq!(outcome.counters.delivered.datagrams, 31);
         outcome.sources[1].delay_sum
     };
@@ -99,9 +146,19 @@ fn who_is_behind_at_another_level_does_not_wait() {
 /// All levels of an incast, on random phases: nothing is lost with the headroom, and all ends.
 #[test]
 fn no_level_loses() {
-    let topology = Topology::leaf_spine(&LeafSpine { racks: 3, hosts_per_rack: 4, spines: 2, ..LeafSpine::FIG9 }).unwrap();
+    let topology = Topology::leaf_spine(&LeafSpine {
+        racks: 3,
+        hosts_per_rack: 4,
+        spines: 2,
+        ..LeafSpine::FIG9
+    })
+    .unwrap();
     let cables = [(2_700_000, 800), (200_000, 200)];
-    let room = cables.map(|(delay, per_byte)| Pause::headroom(delay, per_byte, 1_500)).into_iter().max().unwrap();
+    let room = cables
+        .map(|(delay, per_byte)| Pause::headroom(delay, per_byte, 1_500))
+        .into_iter()
+        .max()
+        .unwrap();
     let pause = Pause { xoff: 6_000, xon: 3_000, buffer: 6_000 + room, per_level: true };
     let sources = (1..12).flat_map(|src| {
         (0..8).map(move |level| Source {
@@ -111,7 +168,8 @@ fn no_level_loses() {
     });
     for queue in [LOSSLESS, Queue::Wfq(Wfq { limit: 1 << 40, weights: [8, 7, 6, 5, 4, 3, 2, 1] })] {
         let workload = Workload::of_sources(sources.clone().collect());
-        let mut simulation = Simulation::new(&topology, &scheme(queue, pause), &workload, 1).unwrap();
+        let mut simulation =
+            Simulation::new(&topology, &scheme(queue, pause), &workload, 1).unwrap();
         simulation.run();
         let counters = simulation.outcome().counters;
         assert_eq!((counters.delivered.datagrams, counters.full.datagrams), (11 * 8 * 60, 0));
@@ -130,7 +188,10 @@ fn what_cannot_be_is_refused() {
             .unwrap_err()
             .to_string()
     };
-    assert_eq!(said(Queue::DropTail(Limit::None), pause), "queue: a pause of levels needs a queue that serves by level");
+    assert_eq!(
+        said(Queue::DropTail(Limit::None), pause),
+        "queue: a pause of levels needs a queue that serves by level"
+    );
     let pie = Queue::Pie(qjump_sim::Pie::rfc8033(Limit::None));
     let whole = Pause { per_level: false, ..pause };
     assert_eq!(said(pie, whole), "queue: PIE knows the delay only of a link that is never paused");

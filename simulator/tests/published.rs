@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Flows as the published scripts draw them, beside ns-2's and beside a Poisson process.
 
-use qjump_sim::{Arrivals, FlowResult, Flows, LeafSpine, Ps, Scenario, Scheme, Sizes, Topology, Workload};
+use qjump_sim::{
+    Arrivals, FlowResult, Flows, LeafSpine, Ps, Scenario, Scheme, Sizes, Topology, Workload,
+};
 
-/// What ns-2.35 prints for `bench/ns2/draws.tcl 0.018777000000000002 30` with the table of web search: twelve hosts at a load of 0.8.
+/// What ns-2.35 prints for `bench/ns2/draws.tcl 0.018777000000000002 30` with the table of web
+/// search: twelve hosts at a load of 0.8.
 const NS2: &str = "\
 0.000501340400 11 7 26
 0.000611262300 10 7 24
@@ -47,14 +50,22 @@ fn drawn(arrivals: Arrivals, count: u32, seed: u64) -> Vec<FlowResult> {
     let flows = Flows::Drawn { arrivals, sizes: Sizes::web_search(), load: 0.8, count };
     let topology = Topology::leaf_spine(&RACK).unwrap();
     // Nothing but drawing them.
-    let scenario =
-        Scenario { topology, scheme: Scheme::tcp(), workload: Workload::of_flows(flows), seed, stop: Some(0), parts: 1 };
+    let scenario = Scenario {
+        topology,
+        scheme: Scheme::tcp(),
+        workload: Workload::of_flows(flows),
+        seed,
+        stop: Some(0),
+        parts: 1,
+    };
     scenario.run().unwrap().flows
 }
 
 #[test]
 fn they_are_those_that_ns_2_draws() {
-    let Flows::List(known) = Flows::parse(NS2).unwrap() else { panic!("lines of flows are a list") };
+    let Flows::List(known) = Flows::parse(NS2).unwrap() else {
+        panic!("lines of flows are a list")
+    };
     let found = drawn(Arrivals::Published, 30, 1);
     assert_eq!(found.len(), known.len());
     for (one, other) in found.iter().zip(&known) {
@@ -72,12 +83,17 @@ fn a_load_is_the_load() {
     assert!((share / 0.8 - 1.0).abs() < 0.02, "{share}");
 }
 
-/// Of two neighbours that send to the same host, how often their first flows begin within a fiftieth of the mean gap.
+/// Of two neighbours that send to the same host, how often their first flows begin within a
+/// fiftieth of the mean gap.
 fn together(flows: &[FlowResult]) -> f64 {
-    let first = |src, dst| flows.iter().find(|flow| (flow.src, flow.dst) == (src, dst)).unwrap().start;
+    let first =
+        |src, dst| flows.iter().find(|flow| (flow.src, flow.dst) == (src, dst)).unwrap().start;
     let neighbours = (0..12).flat_map(|dst| (0..11).map(move |src| (src, dst)));
     let pairs: Vec<_> = neighbours.filter(|&(src, dst)| src != dst && src + 1 != dst).collect();
-    let met = pairs.iter().filter(|&&(src, dst)| first(src, dst).abs_diff(first(src + 1, dst)) < GAP / 50).count();
+    let met = pairs
+        .iter()
+        .filter(|&&(src, dst)| first(src, dst).abs_diff(first(src + 1, dst)) < GAP / 50)
+        .count();
     met as f64 / pairs.len() as f64
 }
 
@@ -88,24 +104,40 @@ fn senders_to_one_host_begin_together_in_every_run() {
         assert!(share > 0.4, "seed {seed}: {share}");
     }
     assert!(together(&drawn(Arrivals::Poisson, 5_000, 1)) < 0.1);
-    let starts = |seed| drawn(Arrivals::Published, 100, seed).iter().map(|flow| flow.start).collect::<Vec<_>>();
+    let starts = |seed| {
+        drawn(Arrivals::Published, 100, seed).iter().map(|flow| flow.start).collect::<Vec<_>>()
+    };
     assert_ne!(starts(1), starts(2));
 }
 
-/// In the scripts a connection that is made because all of its pair are busy is set up without QJump, which here none is. With their ten a
-/// pair that does not happen; with one it would.
+/// In the scripts a connection that is made because all of its pair are busy is set up without
+/// QJump, which here none is. With their ten a pair that does not happen; with one it would.
 #[test]
 fn ten_connections_of_a_pair_are_never_all_busy() {
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
-    let flows = Flows::Drawn { arrivals: Arrivals::Published, sizes: Sizes::web_search(), load: 0.8, count: 3_000 };
-    let scenario =
-        Scenario { topology, scheme: Scheme::qjump_script(), workload: Workload::of_flows(flows), seed: 1, stop: None, parts: 1 };
+    let flows = Flows::Drawn {
+        arrivals: Arrivals::Published,
+        sizes: Sizes::web_search(),
+        load: 0.8,
+        count: 3_000,
+    };
+    let scenario = Scenario {
+        topology,
+        scheme: Scheme::qjump_script(),
+        workload: Workload::of_flows(flows),
+        seed: 1,
+        stop: None,
+        parts: 1,
+    };
     let flows = scenario.run().unwrap().flows;
     let busy = |flow: &FlowResult| {
         let same = flows.iter().filter(|other| (other.src, other.dst) == (flow.src, flow.dst));
         same.filter(|other| other.start < flow.start && other.finish.unwrap() > flow.start).count()
     };
     let most = flows.iter().map(busy).max().unwrap();
-    println!("{most} others at most, {} flows find one", flows.iter().filter(|flow| busy(flow) > 0).count());
+    println!(
+        "{most} others at most, {} flows find one",
+        flows.iter().filter(|flow| busy(flow) > 0).count()
+    );
     assert!((1..10).contains(&most), "{most}");
 }

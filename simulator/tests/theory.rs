@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Queueing theory's mean waits, over millions of packets. A host's own link is the queue; the link after it is so much faster that
-//! nobody waits there, and what it takes is known.
+//! Queueing theory's mean waits, over millions of packets. A host's own link is the queue; the link
+//! after it is so much faster that nobody waits there, and what it takes is known.
 
-use qjump_sim::{Bytes, Cable, Gap, Limit, Outcome, Priority, Ps, Queue, Scenario, Scheme, Source, Topology, Tree, Workload, S};
+use qjump_sim::{
+    Bytes, Cable, Gap, Limit, Outcome, Priority, Ps, Queue, Scenario, Scheme, Source, Topology,
+    Tree, Workload, S,
+};
 
 const SLOW: u64 = 8_000;
 const FAST: u64 = 80;
 
 fn network() -> Topology {
     let cable = |per_byte| Cable { rate: 8 * S / per_byte, delay: 0 };
-    let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(SLOW)).cable("b", "s", cable(FAST));
+    let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable(SLOW)).cable(
+        "b",
+        "s",
+        cable(FAST),
+    );
     tree.build().unwrap()
 }
 
@@ -30,8 +37,8 @@ fn wait(outcome: &Outcome, source: usize) -> f64 {
     (result.delay_sum - moving) as f64 / result.delivered as f64
 }
 
-/// Relative error of a single queue's mean wait against `factor` · E[S] · load / (1 − load): the Pollaczek-Khinchine formula with
-/// E[S²] = 2 · factor · E[S]².
+/// Relative error of a single queue's mean wait against `factor` · E[S] · load / (1 − load): the
+/// Pollaczek-Khinchine formula with E[S²] = 2 · factor · E[S]².
 fn single_queue_error(bytes: Bytes, mean: u64, factor: f64, load: f64, count: u64) -> f64 {
     let service = (mean * SLOW) as f64;
     let source = poisson(0, (service / load) as Ps, bytes, count);
@@ -40,7 +47,8 @@ fn single_queue_error(bytes: Bytes, mean: u64, factor: f64, load: f64, count: u6
     wait(&outcome, 0) / (factor * service * load / (1.0 - load)) - 1.0
 }
 
-/// The number of packets is chosen so that one percent is three standard deviations or more at the highest load.
+/// The number of packets is chosen so that one percent is three standard deviations or more at the
+/// highest load.
 #[test]
 fn md1_waits_as_computed() {
     for (load, count) in [(0.3, 2_000_000), (0.6, 2_000_000), (0.9, 20_000_000)] {
@@ -59,8 +67,8 @@ fn mm1_waits_as_computed() {
     }
 }
 
-/// Cobham (1954): level k waits W0 / ((1 − s(k−1)) (1 − s(k))), where s(k) is the load of levels 0 to k and W0 half the sum of
-/// arrival rate times mean square of service.
+/// Cobham (1954): level k waits W0 / ((1 − s(k−1)) (1 − s(k))), where s(k) is the load of levels 0
+/// to k and W0 half the sum of arrival rate times mean square of service.
 #[test]
 fn priorities_wait_as_computed() {
     let levels = [
@@ -79,7 +87,8 @@ fn priorities_wait_as_computed() {
     });
     let sources: Vec<Source> = sources.collect();
     let outcome = run(Queue::Priority(Priority { limit: u64::MAX }), sources.clone(), None);
-    let residual: f64 = levels.iter().map(|&(load, bytes, square)| load * mean(bytes) * square / 2.0).sum();
+    let residual: f64 =
+        levels.iter().map(|&(load, bytes, square)| load * mean(bytes) * square / 2.0).sum();
     let mut sorted = sources.clone();
     sorted.sort_unstable();
     let mut above = 0.0;

@@ -41,7 +41,9 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 # Measures
 
 TRIAL = resolve.plan("fig3a", "smoke", []).trials()[0]
-PING, BULK = next(arm for arm in resolve.plan("fig3a", "smoke", []).arms if arm.name == "contended").workloads
+PING, BULK = next(
+    arm for arm in resolve.plan("fig3a", "smoke", []).arms if arm.name == "contended"
+).workloads
 FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0, began_utc_ns=0)
 
 
@@ -61,9 +63,9 @@ def ping_table(*rtts_ms: float | None) -> pa.Table:
 def test_percentiles_are_by_nearest_rank() -> None:
     golden = json.loads((GOLDEN / "percentiles.json").read_text())
     for case in golden["cases"]:
-        assert [statistics.percentile(case["values"], percent) for percent in golden["percents"]] == case[
-            "nearest_rank"
-        ], case["values"]
+        assert [
+            statistics.percentile(case["values"], percent) for percent in golden["percents"]
+        ] == case["nearest_rank"], case["values"]
 
 
 @settings(deadline=None)
@@ -125,9 +127,21 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 
 
 def test_every_claim_of_the_complete_run_holds(complete: pipeline.Analysed) -> None:
-    expected = dict.fromkeys(complete.manifest.plan.judged.claims, "REPRODUCED") | {"order": "DIRECTION ONLY"}
+    expected = dict.fromkeys(complete.manifest.plan.judged.claims, "REPRODUCED") | {
+        "order": "DIRECTION ONLY"
+    }
     assert {row.claim: row.verdict for row in complete.outcome.verdicts} == expected
-    passed = ("complete", "files", "as built", "CPU", "wire", "bound", "idle RTT", "pings", "bulk flows")
+    passed = (
+        "complete",
+        "files",
+        "as built",
+        "CPU",
+        "wire",
+        "bound",
+        "idle RTT",
+        "pings",
+        "bulk flows",
+    )
     # A made-up run has not the counters that these compare with; tests/analysis/test_forged.py has a real one.
     unknown = ("carried", "switches")
     assert {check.name: check.status for check in complete.outcome.checks} == {
@@ -156,7 +170,13 @@ def test_verdicts_are_on_disk(complete: pipeline.Analysed) -> None:
 
 def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -> None:
     figures = (f"fig/latency_cdf.{ending}" for ending in ("png", "svg", "pdf"))
-    made = ("verdicts.json", "report.md", "report.html", *figures, "trials/qjump/1/data/ping.parquet")
+    made = (
+        "verdicts.json",
+        "report.md",
+        "report.html",
+        *figures,
+        "trials/qjump/1/data/ping.parquet",
+    )
     before = {name: (complete.run.path / name).read_bytes() for name in made}
     assert pipeline.analyse(complete.run.path).outcome == complete.outcome
     for name, content in before.items():
@@ -190,7 +210,9 @@ def test_verbose_shows_everything_in_80_columns(complete: pipeline.Analysed) -> 
     for path in (*paths, complete.run.path):
         assert sum(line.endswith(f" {path}") for line in lines) == 1, path
     assert all(
-        len(line) <= 80 for line in lines if str(complete.run.path) not in line and "sha256" not in line
+        len(line) <= 80
+        for line in lines
+        if str(complete.run.path) not in line and "sha256" not in line
     )
     for arm in complete.manifest.plan.arms:
         assert any(line.startswith(arm.label) for line in lines)
@@ -217,9 +239,14 @@ def test_the_command_returns_the_exit_code(complete: pipeline.Analysed) -> None:
     assert ended.stdout.splitlines()[-1].split()[-1] == str(complete.run.path)
 
 
-def test_the_command_on_no_run_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_on_no_run_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main([str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"qjump-mn: {tmp_path} is no run directory: it has no manifest.json\n"
+    assert (
+        capsys.readouterr().err
+        == f"qjump-mn: {tmp_path} is no run directory: it has no manifest.json\n"
+    )
 
 
 @pytest.fixture
@@ -256,7 +283,9 @@ def alter_facts(run: RunDirectory, **facts: Any) -> Callable[[Trial], None]:
     return change
 
 
-def alter_ping(run: RunDirectory, milliseconds: Callable[[float], float]) -> Callable[[Trial], None]:
+def alter_ping(
+    run: RunDirectory, milliseconds: Callable[[float], float]
+) -> Callable[[Trial], None]:
     def change(trial: Trial) -> None:
         path = run.raw(trial.name) / "ping-h8-h10.ping.txt"
         path.write_text(
@@ -312,14 +341,17 @@ def test_a_cpu_that_programs_wait_for_fails(tmp_path: Path, p99_us: float, statu
     rewrite(run, "qjump", alter_facts(run, cpu_late_us={"p50": 1.0, "p99": p99_us, "max": 9000.0}))
     check = checked(run)["CPU"]
     assert check.status == status
-    assert ("qjump/1: one wake-up of a hundred is 5 ms late or more, 5 ms is the most" in check.text) == (
-        status == "fail"
-    )
+    assert (
+        "qjump/1: one wake-up of a hundred is 5 ms late or more, 5 ms is the most" in check.text
+    ) == (status == "fail")
 
 
 def test_in_the_guest_nothing_is_late_and_on_a_host_that_is_told(tmp_path: Path) -> None:
     check = checked(small(tmp_path))["CPU"]
-    assert (check.status, check.text.endswith("; nothing was late, by construction")) == ("pass", True)
+    assert (check.status, check.text.endswith("; nothing was late, by construction")) == (
+        "pass",
+        True,
+    )
     (tmp_path / "host").mkdir()
     plan = resolve.plan("fig3a", "smoke", [], only=["idle"], backend="host")
     run = synthetic.create(tmp_path / "host", plan, clock="real")
@@ -363,7 +395,9 @@ def test_pings_that_are_not_accounted_for_fail(tmp_path: Path) -> None:
         else one
         for one in data
     ]
-    check = next(check for check in fidelity.checks(run, manifest, cut, {}) if check.name == "pings")
+    check = next(
+        check for check in fidelity.checks(run, manifest, cut, {}) if check.name == "pings"
+    )
     sent = data[0].tables["ping"].num_rows
     assert (check.status, check.text) == (
         "fail",
@@ -379,7 +413,9 @@ def test_pings_that_do_not_keep_their_interval_fail(tmp_path: Path) -> None:
         stamps = re.compile(r"^\[([\d.]+)\]", re.MULTILINE)
         path.write_text(
             stamps.sub(
-                lambda match: f"[{synthetic.START + (float(match[1]) - synthetic.START) * 1.6:.6f}]",
+                lambda match: (
+                    f"[{synthetic.START + (float(match[1]) - synthetic.START) * 1.6:.6f}]"
+                ),
                 path.read_text(),
             )
         )
@@ -387,7 +423,10 @@ def test_pings_that_do_not_keep_their_interval_fail(tmp_path: Path) -> None:
     assert "sent at an interval within 0" in checked(run)["pings"].text
     rewrite(run, "idle", slower)
     check = checked(run)["pings"]
-    assert (check.status, check.text) == ("fail", "idle/1: h8>h10 sends at an interval that is +60.0 % off")
+    assert (check.status, check.text) == (
+        "fail",
+        "idle/1: h8>h10 sends at an interval that is +60.0 % off",
+    )
 
 
 @pytest.mark.usefixtures("no_pdf")
@@ -398,8 +437,9 @@ def test_a_tampered_file_fails(tmp_path: Path) -> None:
     analysed = pipeline.analyse(run.path)
     assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
     assert analysed.outcome.exit_code == 4
-    assert "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left" in formatting.fidelity(
-        analysed.outcome
+    assert (
+        "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left"
+        in formatting.fidelity(analysed.outcome)
     )
 
 
@@ -408,9 +448,21 @@ def test_a_changed_plan_fails(tmp_path: Path) -> None:
     path = run.path / manifests.NAME
     before = path.read_text()
     for old, new, sentence in (
-        ('"warmup_ns": 3', '"warmup_ns": 2', "the plan in the manifest is not the one that was run"),
-        ('"rate_mbps": 10.0', '"rate_mbps": 11.0', "the claims in the manifest are not those of the run"),
-        ('"predicate": "', '"predicate": "1 < 2 or ', "the claims in the manifest are not those of the run"),
+        (
+            '"warmup_ns": 3',
+            '"warmup_ns": 2',
+            "the plan in the manifest is not the one that was run",
+        ),
+        (
+            '"rate_mbps": 10.0',
+            '"rate_mbps": 11.0',
+            "the claims in the manifest are not those of the run",
+        ),
+        (
+            '"predicate": "',
+            '"predicate": "1 < 2 or ',
+            "the claims in the manifest are not those of the run",
+        ),
     ):
         assert old in before
         path.write_text(before.replace(old, new))
@@ -428,7 +480,10 @@ def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     (folder := tmp_path / "experiments" / "reference").mkdir(parents=True)
     run = small(tmp_path)
-    assert [command.main([str(run.path), *to]) for to in (("--reference", str(folder)), ())] == [0, 0]
+    assert [command.main([str(run.path), *to]) for to in (("--reference", str(folder)), ())] == [
+        0,
+        0,
+    ]
     assert outcome.read(run.path).reference.startswith("identical to the reference run")
     trial = next(trial for trial in run.manifest.plan.trials() if trial.arm.name == "qjump")
     alter_ping(run, lambda value: value / 2)(trial)
@@ -438,7 +493,10 @@ def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
     assert command.main([str(run.path)]) == 4
     result = outcome.read(run.path)
     check = next(check for check in result.checks if check.name == "files")
-    assert (check.status, check.text) == ("fail", f"trials/{trial.name}/DONE has the digest of other files")
+    assert (check.status, check.text) == (
+        "fail",
+        f"trials/{trial.name}/DONE has the digest of other files",
+    )
     assert {row.verdict for row in result.verdicts} == {"INVALID"}
     assert result.reference.startswith("not compared: the run is not valid; results sha256 ")
     assert command.main([str(run.path), "--reference", str(folder)]) == 2
@@ -448,7 +506,8 @@ def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
 def test_an_invalid_trial_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
     run.finish(
-        "qjump/1", TrialRecord(status="invalid", exit_code=4, message="h8-eth0: its MTU is 1496, not 1500")
+        "qjump/1",
+        TrialRecord(status="invalid", exit_code=4, message="h8-eth0: its MTU is 1496, not 1500"),
     )
     analysed = pipeline.analyse(run.path)
     check = next(check for check in analysed.outcome.checks if check.name == "as built")
@@ -456,7 +515,9 @@ def test_an_invalid_trial_fails(tmp_path: Path) -> None:
     assert analysed.outcome.exit_code == 4
 
 
-def alter_read_back(run: RunDirectory, name: str, change: Callable[[str], str]) -> Callable[[Trial], None]:
+def alter_read_back(
+    run: RunDirectory, name: str, change: Callable[[str], str]
+) -> Callable[[Trial], None]:
     def alter(trial: Trial) -> None:
         path = run.asbuilt(trial.name) / "before" / name
         path.write_text(change(path.read_text()))
@@ -489,8 +550,16 @@ def test_a_limiter_that_was_not_read_back_makes_the_run_invalid(tmp_path: Path) 
         ("ethtool-h8.txt", None, "asbuilt/before/ethtool-h8.txt is missing or empty"),
         ("tc-h8.json", "[{", "asbuilt/before cannot be compared with the plan: JSONDecodeError: "),
         ("tc-h8.json", "[1]", "asbuilt/before cannot be compared with the plan: TypeError: "),
-        ("ip-h8.json", '[{"ifname": []}]', "asbuilt/before cannot be compared with the plan: TypeError: "),
-        ("tc-h8.json", "[" * 10**5, "asbuilt/before cannot be compared with the plan: RecursionError: "),
+        (
+            "ip-h8.json",
+            '[{"ifname": []}]',
+            "asbuilt/before cannot be compared with the plan: TypeError: ",
+        ),
+        (
+            "tc-h8.json",
+            "[" * 10**5,
+            "asbuilt/before cannot be compared with the plan: RecursionError: ",
+        ),
     ],
 )
 def test_a_read_back_that_is_missing_or_damaged_fails(
@@ -535,7 +604,9 @@ def test_arms_of_one_seed_may_be_alike_on_the_virtual_clock_only(
     assert checked(run)["files"].status == status
 
 
-@pytest.mark.parametrize(("experiment", "preset", "count"), [("fig9", "smoke", 1), ("fig3a", "10g", 0)])
+@pytest.mark.parametrize(
+    ("experiment", "preset", "count"), [("fig9", "smoke", 1), ("fig3a", "10g", 0)]
+)
 def test_seeds_may_be_alike_in_the_simulator_where_nothing_is_drawn(
     tmp_path: Path, experiment: str, preset: str, count: int
 ) -> None:
@@ -556,7 +627,9 @@ def test_seeds_may_be_alike_in_the_simulator_where_nothing_is_drawn(
 @pytest.mark.usefixtures("no_pdf")
 def test_a_lost_trial_is_named_and_its_claims_are_not_run(tmp_path: Path) -> None:
     run = small(tmp_path)
-    run.finish("qjump/1", TrialRecord(status="lost", exit_code=5, message="the guest died: Kernel panic"))
+    run.finish(
+        "qjump/1", TrialRecord(status="lost", exit_code=5, message="the guest died: Kernel panic")
+    )
     analysed = pipeline.analyse(run.path)
     assert analysed.outcome.missing == {"qjump/1": "lost: the guest died: Kernel panic"}
     verdicts = {row.claim: row.verdict for row in analysed.outcome.verdicts}
@@ -605,7 +678,10 @@ def test_htb2015_is_analysed(tmp_path: Path) -> None:
     assert [check.name for check in analysed.outcome.checks if check.status == "fail"] == []
     verdicts = {verdict.claim: verdict.verdict for verdict in analysed.outcome.verdicts}
     assert analysed.outcome.exit_code == 1
-    assert (verdicts.pop("contended"), verdicts.pop("order")) == ("NOT REPRODUCED", "DIRECTION ONLY")
+    assert (verdicts.pop("contended"), verdicts.pop("order")) == (
+        "NOT REPRODUCED",
+        "DIRECTION ONLY",
+    )
     assert len(verdicts) == 6 and set(verdicts.values()) == {"REPRODUCED"}
 
 

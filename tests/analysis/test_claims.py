@@ -96,7 +96,8 @@ def test_a_measure_that_is_no_finite_number_is_undefined() -> None:
     [
         (
             "idel.ping.p50_ms < 1",
-            "here: character 1: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean 'idle'?",
+            "here: character 1: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean "
+            "'idle'?",
         ),
         ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
         ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
@@ -161,10 +162,14 @@ def test_arms_in_the_order_of_their_names() -> None:
 # Verdicts
 
 
-def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3, only: Sequence[str] = ()) -> Plan:
+def plan_of(
+    predicate: str, *, gate: str = "1 < 2", replicates: int = 3, only: Sequence[str] = ()
+) -> Plan:
     plan = resolve.plan("fig3a", "smoke", [], replicates=replicates, only=only)
     made = {
-        "claim": ClaimSpec(statement="s", source="s", predicate=predicate, shows="qjump.ping.p50_ms"),
+        "claim": ClaimSpec(
+            statement="s", source="s", predicate=predicate, shows="qjump.ping.p50_ms"
+        ),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
     return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
@@ -185,20 +190,29 @@ def judged(
     claim, gate = verdicts.judge(plan, measured, checks)
     done = {f"{trial.arm}/{trial.seed}" for trial in measured}
     missing = {
-        trial.name: "lost" for trial in plan.trials() if trial.arm.name == "qjump" and trial.name not in done
+        trial.name: "lost"
+        for trial in plan.trials()
+        if trial.arm.name == "qjump" and trial.name not in done
     }
     return claim, gate, verdicts.exit_code((claim, gate), missing, checks)
 
 
 def test_reproduced_for_every_seed() -> None:
     claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4]))
-    assert (claim.verdict, claim.held, claim.checked, code) == ("REPRODUCED", (1, 2, 3), (1, 2, 3), 0)
+    assert (claim.verdict, claim.held, claim.checked, code) == (
+        "REPRODUCED",
+        (1, 2, 3),
+        (1, 2, 3),
+        0,
+    )
     assert claim.shown is not None
     assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
 
 
 def test_a_predicate_without_a_measure_says_so() -> None:
-    claim, _, code = judged(plan_of("qjump.ping.p50_ms > 1 / qjump.ping.loss"), trials(qjump=[2, 3, 4]))
+    claim, _, code = judged(
+        plan_of("qjump.ping.p50_ms > 1 / qjump.ping.loss"), trials(qjump=[2, 3, 4])
+    )
     assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
     assert claim.note == "its predicate has no value: a measure is missing"
 
@@ -276,7 +290,9 @@ def test_not_run_without_the_arm() -> None:
 
 
 def test_arms_that_were_not_asked_for_are_no_loss() -> None:
-    plan = plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1", only=["idle"])
+    plan = plan_of(
+        "qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1", only=["idle"]
+    )
     claim, gate, code = judged(plan, trials(idle=[2, 3, 4]))
     assert (claim.verdict, claim.note, gate.verdict, code) == (
         "NOT RUN",

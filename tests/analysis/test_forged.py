@@ -1,5 +1,6 @@
-"""A run whose numbers were changed afterwards, with its hashes and summaries mended to fit, is INVALID: on
-three trials of a real run (fig3a, preset smoke; tests/golden/forged), forged in several ways."""
+"""A run whose numbers were changed afterwards, with its hashes and summaries mended to fit, is
+INVALID: on three trials of a real run (fig3a, preset smoke; tests/golden/forged), forged in several
+ways."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def shown(milliseconds: float) -> str:
 
 
 def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
-    """Round trips times ``factor``, the summary too; with ``stamps`` replies come so much sooner or later."""
+    """Round trips times ``factor``, the summary too; with ``stamps`` replies come so much sooner or
+    later."""
 
     def reply(match: re.Match[str]) -> str:
         at_s, rtt_ms = float(match[1]), float(match[3])
@@ -87,7 +89,9 @@ def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
         return f"[{at_s:.6f}]{match[2]}time={shown(rtt_ms * factor)} ms"
 
     def summary(match: re.Match[str]) -> str:
-        return "mdev = " + "/".join(f"{float(number) * factor:.3f}" for number in match[1].split("/"))
+        return "mdev = " + "/".join(
+            f"{float(number) * factor:.3f}" for number in match[1].split("/")
+        )
 
     def change(text: str) -> str:
         text = re.sub(r"\[([\d.]+)\](.*)time=([\d.]+) ms", reply, text)
@@ -151,7 +155,9 @@ def test_what_really_ran_passes(run: RunDirectory) -> None:
 
 @pytest.mark.parametrize("stamps", [False, True])
 @pytest.mark.parametrize(("arm", "count"), [("idle", "400"), ("qjump", r"\d+")])
-def test_halved_round_trips_are_found(arm: str, count: str, stamps: bool, run: RunDirectory) -> None:
+def test_halved_round_trips_are_found(
+    arm: str, count: str, stamps: bool, run: RunDirectory
+) -> None:
     edit(run, f"{arm}/1/raw/{PING}", scaled_pings(0.5, stamps=stamps))
     problems = failed(run)
     assert "files" not in problems, "the hashes were mended"
@@ -170,7 +176,10 @@ def test_halved_round_trips_are_found(arm: str, count: str, stamps: bool, run: R
     ],
 )
 def test_only_a_rerun_shows_what_fits_wire_and_counters(
-    forge: Callable[[RunDirectory], None], trials: int, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+    forge: Callable[[RunDirectory], None],
+    trials: int,
+    run: RunDirectory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If one of these is found some day, docs/checking.md says too little."""
     monkeypatch.setattr(registry, "make", lambda name: Honest(run.path.parent / "honest"))

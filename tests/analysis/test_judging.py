@@ -17,7 +17,8 @@ from qjump_mn.results import outcome
 from tests.support import synthetic
 
 TOO_LITTLE_BYTES = 120 << 20
-"""Enough for the command itself; in the analysis OpenBLAS, which NumPy loads, ends the process with 1."""
+"""Enough for the command itself; in the analysis OpenBLAS, which NumPy loads, ends the process with
+1."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
@@ -69,10 +70,12 @@ def test_an_analysis_that_dies_is_lost_and_no_verdict(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (TOO_LITTLE_BYTES, TOO_LITTLE_BYTES)),
+        preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_AS, (TOO_LITTLE_BYTES, TOO_LITTLE_BYTES)
+        ),
     )
     assert done.returncode == 5, done.stderr
     assert done.stderr.endswith(
-        f"qjump-mn: {run.path}: its analysis ended with exit status 1 and without a verdict, perhaps for want "
-        f"of memory: run  qjump-mn report {run.path}\n"
+        f"qjump-mn: {run.path}: its analysis ended with exit status 1 and without a verdict, "
+        f"perhaps for want of memory: run  qjump-mn report {run.path}\n"
     )

@@ -54,7 +54,9 @@ def test_a_full_link_is_busy_all_the_time() -> None:
     window_s = FACTS.window_s[1] - FACTS.window_s[0]
     frame_s = theory.occupancy_ns(1522, 10**7) / 1e9
     # The counters are read within a frame's time or two of when they are said to be.
-    assert sum(row["share"] for row in busiest.values()) == pytest.approx(1, abs=2 * frame_s / window_s)
+    assert sum(row["share"] for row in busiest.values()) == pytest.approx(
+        1, abs=2 * frame_s / window_s
+    )
     ping = theory.PREAMBLE_BYTES + theory.frame_bytes(84) + theory.INTERFRAME_GAP_BYTES
     assert busiest[6]["bytes"] % ping == 0 and 400 <= busiest[6]["bytes"] // ping <= 402, (
         "400 echo requests, and nothing else of their level"
@@ -101,7 +103,8 @@ def test_models_that_count_the_packets_alone_get_their_framing() -> None:
     }
     model = registry.of("tbf")
     first, last = (
-        model.counts([{"kind": "pfifo", "dev": "s0-eth3"}, reading])[None] for reading in (began, ended)
+        model.counts([{"kind": "pfifo", "dev": "s0-eth3"}, reading])[None]
+        for reading in (began, ended)
     )
     assert (last.bytes - first.bytes) * 8e9 / 10**7 / (27959991340 - 19844989978) == pytest.approx(
         1, abs=5e-4
@@ -109,7 +112,9 @@ def test_models_that_count_the_packets_alone_get_their_framing() -> None:
     assert (last.drops - first.drops, last.most_bytes) == (17, None)
 
 
-def change(folder: Path, node: str, device: str, kind: str, edit: Callable[[dict[str, Any]], None]) -> None:
+def change(
+    folder: Path, node: str, device: str, kind: str, edit: Callable[[dict[str, Any]], None]
+) -> None:
     path = folder / f"tc-{node}.json"
     qdiscs = msgspec.json.decode(path.read_bytes())
     edit(next(qdisc for qdisc in qdiscs if qdisc.get("dev") == device and qdisc["kind"] == kind))
@@ -118,7 +123,13 @@ def change(folder: Path, node: str, device: str, kind: str, edit: Callable[[dict
 
 def test_what_a_limiter_drops_is_dropped_before_its_link(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(GOLDEN, tmp_path / "copy"))
-    change(copy / "asbuilt/ended", "h8", "h8-eth0", "qjump", lambda qdisc: qdisc["levels"][1].update(drops=7))
+    change(
+        copy / "asbuilt/ended",
+        "h8",
+        "h8-eth0",
+        "qjump",
+        lambda qdisc: qdisc["levels"][1].update(drops=7),
+    )
     assert link(table(copy), "h8", "s2")[6]["drops"] == 7
 
 
@@ -130,7 +141,13 @@ def test_a_reading_that_is_damaged_is_lost_and_named(tmp_path: Path) -> None:
     (copy / "asbuilt/began/tc-h3.json").unlink()
     with pytest.raises(LostError, match=r"^asbuilt/began/tc-h3\.json cannot be read: "):
         table(copy)
-    change(copy / "asbuilt/ended", "switches", "s0-eth3", "wire", lambda qdisc: qdisc.update(dev="other"))
+    change(
+        copy / "asbuilt/ended",
+        "switches",
+        "s0-eth3",
+        "wire",
+        lambda qdisc: qdisc.update(dev="other"),
+    )
     with pytest.raises(
         LostError, match=r"^asbuilt/ended/tc-switches\.json does not tell what s0-eth3 has sent$"
     ):
@@ -140,7 +157,9 @@ def test_a_reading_that_is_damaged_is_lost_and_named(tmp_path: Path) -> None:
 def test_the_report_has_the_busy_links_of_the_arms_that_tell(tmp_path: Path) -> None:
     run = synthetic.make(tmp_path)
     for name in ("began", "ended"):
-        shutil.copytree(GOLDEN / "asbuilt" / name, run.asbuilt(TRIAL.name) / name, dirs_exist_ok=True)
+        shutil.copytree(
+            GOLDEN / "asbuilt" / name, run.asbuilt(TRIAL.name) / name, dirs_exist_ok=True
+        )
     facts = run.trial(TRIAL.name) / "trial.json"
     facts.write_bytes(
         msgspec.json.encode({**msgspec.json.decode(facts.read_bytes()), "read_ns": FACTS.read_ns})
@@ -160,7 +179,9 @@ def test_the_report_has_the_busy_links_of_the_arms_that_tell(tmp_path: Path) -> 
     assert "| h1 → s1 | 0 | 30.7 % | 30.7 % | 0 | – |\n" in text
     assert "h2 → s1" not in text, "it carries nothing"
     cells = re.findall(r'<tr>\s*<td data-label="link">(.*?)</td>(.*?)</tr>', page, re.DOTALL)
-    shares = [re.findall(r'class="n">(.*?)</td>', rest)[:2] for link, rest in cells if link == "s0 → s3"]
+    shares = [
+        re.findall(r'class="n">(.*?)</td>', rest)[:2] for link, rest in cells if link == "s0 → s3"
+    ]
     assert ["0.97 %", "99.0 %"] in shares
     for content in (text, page):
         assert (
@@ -227,7 +248,13 @@ def test_models_without_levels_show_all_together() -> None:
             "qjump": (),
         }
     )
-    assert shown.heads(made) == ["link", "priority 0", "all levels", "drops", "most waiting, full frames"]
+    assert shown.heads(made) == [
+        "link",
+        "priority 0",
+        "all levels",
+        "drops",
+        "most waiting, full frames",
+    ]
     first, second, third = shown.loads(PLAN, made)
     assert first.rows == (("h1\xa0→\xa0s1", "–", "25.0 %", "0", "–"),)
     assert second.rows == (("h1\xa0→\xa0s1", "75.0 %", "75.0 %", "0", "2"),)
@@ -239,7 +266,15 @@ def test_models_without_levels_show_all_together() -> None:
 
 def test_a_queue_in_the_place_of_the_levels_tells_what_it_dropped_and_marked() -> None:
     """RED below a wire, as tc showed it in a run of fig7."""
-    level = {"level": 7, "packets": 3, "bytes": 270, "drops": 0, "qlen": 0, "backlog": 0, "max_backlog": 0}
+    level = {
+        "level": 7,
+        "packets": 3,
+        "bytes": 270,
+        "drops": 0,
+        "qlen": 0,
+        "backlog": 0,
+        "max_backlog": 0,
+    }
     levels = [level, {**level, "level": 0, "bytes": 3545000}]
     wire = {
         "kind": "wire",
@@ -265,24 +300,44 @@ def test_a_queue_in_the_place_of_the_levels_tells_what_it_dropped_and_marked() -
 
 def test_marks_have_a_column_where_there_are_any() -> None:
     made = synthetic_outcome({"idle": (load("h1", "s1", None, 0.25, drops=2, marks=3),)})
-    assert shown.heads(made) == ["link", "all levels", "drops", "ECN marks", "most waiting, full frames"]
+    assert shown.heads(made) == [
+        "link",
+        "all levels",
+        "drops",
+        "ECN marks",
+        "most waiting, full frames",
+    ]
     assert shown.loads(PLAN, made)[0].rows == (("h1\xa0→\xa0s1", "25.0 %", "2", "3", "–"),)
 
 
 def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome:
     arms = tuple(
-        outcome.ArmSummary(name=name, label=name, scheme="", planned=1, done=1, measures={}, flows={})
+        outcome.ArmSummary(
+            name=name, label=name, scheme="", planned=1, done=1, measures={}, flows={}
+        )
         for name in found
     )
     return synthetic.outcome(arms, links=found)
 
 
-def test_no_workload_may_take_the_name_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_workload_may_take_the_name_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "experiments").mkdir()
     text = (ROOT / "experiments/fig3a.toml").read_text()
-    lines = ('program = "ping"', 'label = "p"', 'flows = ["h1>h2"]', "level = 0", 'interval = "10ms"')
+    lines = (
+        'program = "ping"',
+        'label = "p"',
+        'flows = ["h1>h2"]',
+        "level = 0",
+        'interval = "10ms"',
+    )
     workload = "\n".join(["[workloads.links]", *lines, "\n"])
-    (tmp_path / "experiments/mine.toml").write_text(text.replace("[presets", f"{workload}[presets", 1))
+    (tmp_path / "experiments/mine.toml").write_text(
+        text.replace("[presets", f"{workload}[presets", 1)
+    )
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    with pytest.raises(UsageError, match=r"workloads\.links: this name is taken by a trial's table"):
+    with pytest.raises(
+        UsageError, match=r"workloads\.links: this name is taken by a trial's table"
+    ):
         resolve.plan("mine", "smoke", [])

@@ -27,7 +27,9 @@ from tests.support import synthetic
 ARMS = ["idle", "contended", "qjump"]
 
 
-def plan_of(predicate: str, *, gate: str = "1 < 2", perturb: int = 6, only: Sequence[str] = ()) -> Plan:
+def plan_of(
+    predicate: str, *, gate: str = "1 < 2", perturb: int = 6, only: Sequence[str] = ()
+) -> Plan:
     plan = resolve.plan("fig3a", "smoke", [], only=only, perturb=perturb)
     made = {
         "claim": ClaimSpec(statement="s", source="s", predicate=predicate),
@@ -40,8 +42,11 @@ def measured(value: float) -> claims.Measured:
     return {"qjump": {"ping": {"p50_ms": value}}}
 
 
-def told(plan: Plan, medians: Sequence[float], silent: Sequence[int] = ()) -> tuple[VerdictRow, ...]:
-    """The rows where QJump's median is 2 ms in the replicate, and one of ``medians`` in each perturbed run."""
+def told(
+    plan: Plan, medians: Sequence[float], silent: Sequence[int] = ()
+) -> tuple[VerdictRow, ...]:
+    """The rows where QJump's median is 2 ms in the replicate, and one of ``medians`` in each
+    perturbed run."""
     runs = [
         PerturbedRun(
             number,
@@ -62,7 +67,9 @@ def test_a_claim_that_less_buffer_breaks_is_told_so() -> None:
     assert claim.perturbed == Perturbed(
         planned=6, checked=(1, 2, 3, 4, 5, 6), held=(1, 2, 3, 4, 5), broken_by="buffer - 2 %"
     )
-    assert formatting.perturbed(claim) == ("holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %")
+    assert formatting.perturbed(claim) == (
+        "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %"
+    )
     assert formatting.perturbed(gate) == "holds in 6 of 6 perturbed runs"
     # What is judged of the seeds stays.
     assert (claim.verdict, claim.held, claim.checked) == ("REPRODUCED", (1,), (1,))
@@ -119,8 +126,8 @@ DONE = TrialRecord(status="done", exit_code=0, virtual_s=9.5, wall_s=6.25)
 
 
 def make(out: Path, perturb: int) -> RunDirectory:
-    """Figure 3a, in whose run with less buffer QJump does not help, and whose run with shorter packets has
-    the results of its replicate."""
+    """Figure 3a, in whose run with less buffer QJump does not help, and whose run with shorter
+    packets has the results of its replicate."""
     run = synthetic.create(out, resolve.plan("fig3a", "smoke", [], only=ARMS, perturb=perturb))
     for trial in run.manifest.plan.trials():
         synthetic.write_trial(run, trial)
@@ -154,8 +161,8 @@ def flat(analysed: pipeline.Analysed) -> str:
 def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analysed) -> None:
     rows = {row.claim: formatting.perturbed(row) for row in perturbed.outcome.verdicts}
     broken = (
-        "holds in 4 of 5 perturbed runs (1 of 6 changed nothing or cannot be judged); first broken by: "
-        "buffer - 2 %"
+        "holds in 4 of 5 perturbed runs (1 of 6 changed nothing or cannot be judged); first "
+        "broken by: buffer - 2 %"
     )
     assert rows["order"] == broken
     assert rows["contended"] == broken.replace("4 of 5", "5 of 5").partition(";")[0]
@@ -168,7 +175,9 @@ def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analy
     assert '"broken_by": "buffer - 2 %"' in (perturbed.run.path / "verdicts.json").read_text()
 
 
-def test_all_else_is_of_the_replicates_alone(perturbed: pipeline.Analysed, plain: pipeline.Analysed) -> None:
+def test_all_else_is_of_the_replicates_alone(
+    perturbed: pipeline.Analysed, plain: pipeline.Analysed
+) -> None:
     ours, theirs = perturbed.outcome, plain.outcome
     for name in ("results_sha256", "arms", "missing", "exit_code", "links", "beside", "sentences"):
         assert getattr(ours, name) == getattr(theirs, name), name
@@ -186,8 +195,12 @@ def test_all_else_is_of_the_replicates_alone(perturbed: pipeline.Analysed, plain
 
 def test_one_that_is_lost_or_invalid_is_missing_and_no_more(tmp_path: Path) -> None:
     run = make(tmp_path / "results", 6)
-    run.finish("qjump/perturbed6", TrialRecord(status="lost", exit_code=5, message="the guest died"))
-    run.finish("idle/perturbed1", TrialRecord(status="invalid", exit_code=4, message="not as planned"))
+    run.finish(
+        "qjump/perturbed6", TrialRecord(status="lost", exit_code=5, message="the guest died")
+    )
+    run.finish(
+        "idle/perturbed1", TrialRecord(status="invalid", exit_code=4, message="not as planned")
+    )
     analysed = pipeline.analyse(run.path)
     assert analysed.outcome.missing == {
         "idle/perturbed1": "invalid: not as planned",

@@ -1,4 +1,5 @@
-"""Published numbers: claims are compared with them on both sides, and may not ask for what they refute."""
+"""Published numbers: claims are compared with them on both sides, and may not ask for what they
+refute."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from qjump_mn.results.outcome import Spread, VerdictRow
 
 PUBLISHED_RATE = "link.rate=10Gbit"
 EXPERIMENTS = [
-    name for name in loading.names("experiments") if resolve.plan(name, "smoke", []).judged.published
+    name
+    for name in loading.names("experiments")
+    if resolve.plan(name, "smoke", []).judged.published
 ]
 PRESETS = [
     (name, preset)
@@ -36,7 +39,8 @@ def at_the_published_rate(experiment: str, preset: str = "course") -> Plan:
 
 
 def refuted(plan: Plan) -> Iterator[str]:
-    """The claims that the published numbers themselves would fail, of those that ask for nothing else."""
+    """The claims that the published numbers themselves would fail, of those that ask for nothing
+    else."""
     published = plan.judged.published
     for name, spec in plan.judged.claims.items():
         claim = claims.Claim.of(plan, name)
@@ -44,7 +48,9 @@ def refuted(plan: Plan) -> Iterator[str]:
         if (
             measures
             and measures <= set(published)
-            and not all(claim.holds(corner, plan.judged.constants) for corner in claims.corners(published))
+            and not all(
+                claim.holds(corner, plan.judged.constants) for corner in claims.corners(published)
+            )
         ):
             yield name
 
@@ -83,7 +89,8 @@ def test_every_published_number_is_used(experiment: str) -> None:
 def test_a_claim_that_the_published_numbers_refute_is_found() -> None:
     plan = at_the_published_rate("fig3b")
     harder = msgspec.structs.replace(
-        plan.judged.claims["better"], predicate="qjump.memcached.p99_ms <= contended.memcached.p99_ms / 5"
+        plan.judged.claims["better"],
+        predicate="qjump.memcached.p99_ms <= contended.memcached.p99_ms / 5",
     )
     judged = msgspec.structs.replace(plan.judged, claims={**plan.judged.claims, "better": harder})
     assert list(refuted(msgspec.structs.replace(plan, judged=judged))) == ["better"]
@@ -150,7 +157,9 @@ def test_a_ratio_may_be_what_was_published(
 
 @pytest.mark.parametrize("published", [0, -1, (3, 2), (0, 1)])
 def test_what_cannot_have_been_published_is_refused(published: float | tuple[float, float]) -> None:
-    with pytest.raises(UsageError, match=r"claims\.claim\.size\.published: give a number above 0, or two of"):
+    with pytest.raises(
+        UsageError, match=r"claims\.claim\.size\.published: give a number above 0, or two of"
+    ):
         claims.check(plan_of({}, published=published))
 
 
@@ -164,15 +173,18 @@ WITH_RATIOS = [
 
 
 def measured_as_published(plan: Plan, spec: ClaimSpec) -> Iterator[Published]:
-    """The measures of a claim that shows one of them, or one over another, such that it shows what was
-    published, a series' at each of its arms; nothing where the claim is about more than these."""
+    """The measures of a claim that shows one of them, or one over another, such that it shows what
+    was published, a series' at each of its arms; nothing where the claim is about more than
+    these."""
     assert spec.size is not None
     found, ends = RATIO_OF.fullmatch(spec.shows), spec.size.published
     if found and claims.measures_of(spec.predicate) <= set(found.groups()):
         for end in ends if isinstance(ends, tuple) else (ends,):
             assert end is not None
             values = [
-                (name.partition("."), value) for name, value in ((found[1], end), (found[2], 1.0)) if name
+                (name.partition("."), value)
+                for name, value in ((found[1], end), (found[2], 1.0))
+                if name
             ]
             yield {
                 f"{arm.name}.{measure}": value
@@ -201,7 +213,9 @@ def test_no_claim_asks_for_what_a_published_ratio_refutes(experiment: str, name:
 def test_some_published_ratios_are_held_against_their_claims() -> None:
     tried = {
         claim
-        for plan in (resolve.plan(name, "course", []) for name in ("fig9", "hadoop", "hadoop-codel"))
+        for plan in (
+            resolve.plan(name, "course", []) for name in ("fig9", "hadoop", "hadoop-codel")
+        )
         for claim, spec in plan.judged.claims.items()
         if spec.size and spec.size.published is not None and list(measured_as_published(plan, spec))
     }

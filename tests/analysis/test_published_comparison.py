@@ -1,4 +1,5 @@
-"""One quantity by theory, emulated, simulated, as published: both directions, and what the files say."""
+"""One quantity by theory, emulated, simulated, as published: both directions, and what the files
+say."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Comparison
 from tests.support import synthetic
 
-HEADS = ("theory, 10Mbit", "emulation, 10Mbit", "theory, 10Gbit", "simulation, 10Gbit", "published, 10Gbit")
+HEADS = (
+    "theory, 10Mbit",
+    "emulation, 10Mbit",
+    "theory, 10Gbit",
+    "simulation, 10Gbit",
+    "published, 10Gbit",
+)
 
 
 def entered(folder: Path, preset: str, values: dict[str, dict[str, dict[str, float]]]) -> None:
@@ -77,7 +84,9 @@ def test_an_emulated_run_stands_beside_the_simulators_reference(
     # Three ports with data, 1542 B each, and three with acknowledgements of up to 122 B.
     bound = found["QJump, slowest; theory: idle and what is in transmission on each port"]
     wait_ms = 3 * 1.2336 + 3 * 0.0976
-    assert bound == pytest.approx((0.7296 + wait_ms, None, 0.000728 + wait_ms / 1000, None, None), abs=1e-6)
+    assert bound == pytest.approx(
+        (0.7296 + wait_ms, None, 0.000728 + wait_ms / 1000, None, None), abs=1e-6
+    )
     assert found["median without QJump over that with it"] == (None, None, None, 800.0, 300)
 
 
@@ -87,7 +96,9 @@ def test_a_simulated_run_stands_beside_the_emulations_reference(
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     entered(tmp_path, "course", {"idle": {"ping": {"p50_ms": 0.778}}})
     found = compared(
-        published_comparison.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),))
+        published_comparison.compare(
+            simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)
+        )
     )
     assert found["ping alone, median"] == pytest.approx((0.7296, 0.778, 0.000728, 7.0, 0.085))
     # A reference without the values of any arm.
@@ -95,7 +106,9 @@ def test_a_simulated_run_stands_beside_the_emulations_reference(
     comparison = published_comparison.compare(
         simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)
     )
-    assert compared(comparison)["ping alone, median"] == pytest.approx((None, None, 0.000728, 7.0, 0.085))
+    assert compared(comparison)["ping alone, median"] == pytest.approx(
+        (None, None, 0.000728, 7.0, 0.085)
+    )
 
 
 def test_cells_have_their_unit_and_frames() -> None:
@@ -105,7 +118,10 @@ def test_cells_have_their_unit_and_frames() -> None:
         outcome.Quantity(what="alone", unit="ms", values=(None, None, 0.1, None, None)),
     )
     shown = Comparison(
-        heads=HEADS, frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336), rows=rows, source=""
+        heads=HEADS,
+        frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336),
+        rows=rows,
+        source="",
     )
     assert result_tables.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
     none = formatting.NONE
@@ -141,7 +157,9 @@ def test_an_incomplete_run_is_no_reference(tmp_path: Path) -> None:
         reference.write(tmp_path, run.manifest, analysed.outcome, analysed.results)
 
 
-WITH = [name for name in loading.names("experiments") if published_comparison.spec(name) is not None]
+WITH = [
+    name for name in loading.names("experiments") if published_comparison.spec(name) is not None
+]
 
 
 def test_the_figures_of_the_testbed_are_compared() -> None:
@@ -174,7 +192,9 @@ def test_what_makes_no_sense_is_refused_with_its_place(
         match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
     ):
         explain.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
-    assert published_comparison.compare(simulated_run(tmp_path), ()) is None  # of a run that there is already
+    assert (
+        published_comparison.compare(simulated_run(tmp_path), ()) is None
+    )  # of a run that there is already
     (tmp_path / "experiments" / "fig3a.toml").write_text(
         text.replace("[[beside.rows]]", "[[beside.columns]]")
     )

@@ -1,5 +1,5 @@
-"""Where more of a parameter gains nothing: throughput counted while there is load, and the value that a
-figure recommends."""
+"""Where more of a parameter gains nothing: throughput counted while there is load, and the value
+that a figure recommends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
     (workload,) = trial.arm.workloads
     assert isinstance(workload, MemcachedPlan)
     late_us = trial.duration_ns / 1e3
-    rows = {"op": ["GET"] * 4, "due_ns": [10**9] * 4, "latency_us": [1e3, late_us, late_us + 1, None]}
+    rows = {
+        "op": ["GET"] * 4,
+        "due_ns": [10**9] * 4,
+        "latency_us": [1e3, late_us, late_us + 1, None],
+    }
     found = memcached.values(
         pa.table(rows),
         workload,
@@ -53,7 +57,9 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
     ("values", "knee"),
     [((100, 500, 949, 951, 1000), 4.0), ((100, 200, 300, 400, 500), 5.0), ((7, 7, 7, 7, 7), 1.0)],
 )
-def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[float, ...], knee: float) -> None:
+def test_the_least_value_that_is_enough_is_marked(
+    plan: Plan, values: tuple[float, ...], knee: float
+) -> None:
     points = tuple((x, Spread.of({1: value})) for x, value in enumerate(values, start=1))
     line = swept.Line(
         "delay", "requests_per_s", "excess waits", tuple((float(x), spread) for x, spread in points)
@@ -76,4 +82,7 @@ def test_where_each_series_has_a_workload_of_its_own_its_name_is_enough() -> Non
     assert swept.label(commits, arms["tcp_400"], "tcp", "requests_per_s", rates) == "TCP"
     both = PanelSpec(measures=["tcp.requests_per_s", "tcp.max_ms"], label="")
     assert swept.label(commits, arms["tcp_400"], "tcp", "max_ms", both) == "TCP: max"
-    assert swept.label(commits, arms["plain_400"], "broadcast", "max_ms", slowest) == "broadcast, no QJump"
+    assert (
+        swept.label(commits, arms["plain_400"], "broadcast", "max_ms", slowest)
+        == "broadcast, no QJump"
+    )

@@ -1,4 +1,5 @@
-"""What experiments say of their medians: left out without a value, refused where it makes no sense."""
+"""What experiments say of their medians: left out without a value, refused where it makes no
+sense."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def arm(name: str, *medians: float) -> ArmSummary:
     """An arm whose ping has one median a seed."""
     spread = Spread.of(dict(enumerate(medians, start=1)))
     measures = {"ping": {"p50_ms": spread}}
-    return ArmSummary(name=name, label=name, scheme="", planned=1, done=1, measures=measures, flows={})
+    return ArmSummary(
+        name=name, label=name, scheme="", planned=1, done=1, measures=measures, flows={}
+    )
 
 
 def saying(plan: Plan, of: str, text: str) -> Plan:
@@ -49,8 +52,12 @@ def test_a_sentence_about_an_arm_that_was_not_run_is_left_out(plan: Plan) -> Non
 
 
 def test_a_sentence_is_of_any_arms_and_measures(plan: Plan) -> None:
-    own = saying(plan, "window_only.ping.p50_ms - idle.ping.p50_ms", "The window costs {value} ms: {value}!")
-    assert sentences.of(own, [arm("idle", 1), arm("window_only", 28)]) == ("The window costs 27 ms: 27!",)
+    own = saying(
+        plan, "window_only.ping.p50_ms - idle.ping.p50_ms", "The window costs {value} ms: {value}!"
+    )
+    assert sentences.of(own, [arm("idle", 1), arm("window_only", 28)]) == (
+        "The window costs 27 ms: 27!",
+    )
 
 
 @pytest.mark.parametrize(

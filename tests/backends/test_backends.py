@@ -37,7 +37,9 @@ def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "mist": "cloud_backends:Misnamed",
         "silent": "cloud_backends:Silent",
     }
-    folder = distributions.make(tmp_path, "clouds", registry.GROUP, points, {"cloud_backends": CLOUD})
+    folder = distributions.make(
+        tmp_path, "clouds", registry.GROUP, points, {"cloud_backends": CLOUD}
+    )
     monkeypatch.syspath_prepend(str(folder))
 
 
@@ -59,10 +61,14 @@ def test_our_backends_have_their_registered_names() -> None:
 
 
 def test_unknown_backend_lists_known_backends() -> None:
-    sentence = "--backend: there is no backend 'gast': did you mean 'guest'? (all: guest, host, simulator)"
+    sentence = (
+        "--backend: there is no backend 'gast': did you mean 'guest'? (all: guest, host, simulator)"
+    )
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("fig3a", backend="gast"))
-    with pytest.raises(UsageError, match="'fig3a' is not for the simulator: use --backend guest or host"):
+    with pytest.raises(
+        UsageError, match="'fig3a' is not for the simulator: use --backend guest or host"
+    ):
         show(request_of("fig3a", backend="simulator"))
 
 
@@ -94,7 +100,9 @@ def test_experiment_with_unknown_backend_is_refused(
     backends: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "mine.toml").write_text(f"backends = {backends}\n{FIG3A.read_text()}")
+    (tmp_path / "experiments" / "mine.toml").write_text(
+        f"backends = {backends}\n{FIG3A.read_text()}"
+    )
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("mine", backend="host"))

@@ -46,9 +46,13 @@ def seconds_of_arms(plan: Plan) -> dict[str, float]:
 def fig3a_ran() -> Mapping[str, float]:
     """Two arms of a preset have run here; the factors by which they took longer."""
     plan, took = resolve.plan("fig3a", "smoke", []), {"idle/1": 3.0, "contended/1": 30.0}
-    estimate.note(plan, GuestBackend(), {name: record(seconds, 300) for name, seconds in took.items()})
+    estimate.note(
+        plan, GuestBackend(), {name: record(seconds, 300) for name, seconds in took.items()}
+    )
     trials = {one.name: one for one in plan.trials()}
-    factors = {name: took[name] / estimate.by_programs(trials[name], GuestBackend()) for name in took}
+    factors = {
+        name: took[name] / estimate.by_programs(trials[name], GuestBackend()) for name in took
+    }
     return {name.partition("/")[0]: factor for name, factor in factors.items()}
 
 
@@ -69,7 +73,9 @@ def test_busy_counts_only_closed_loop_of_memcached(of: Trial, busy: dict[str, fl
 def test_guest_seconds_follow_hosts_and_busy_programs() -> None:
     contended = trial("fig3a", "smoke", "contended")
     virtual_s = (contended.warmup_ns + contended.duration_ns) / 1e9
-    assert estimate.by_programs(contended, GuestBackend()) == estimate.BOOT_S + 12 * estimate.HOST_S + (
+    assert estimate.by_programs(
+        contended, GuestBackend()
+    ) == estimate.BOOT_S + 12 * estimate.HOST_S + (
         virtual_s * (estimate.QUIET + estimate.BUSY * 0.7)
     )
 
@@ -153,7 +159,10 @@ def test_run_goes_on_where_nothing_can_be_noted(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_user_sees_what_root_noted_until_they_run_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fig3a_ran: Mapping[str, float], empty_cache: Path
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fig3a_ran: Mapping[str, float],
+    empty_cache: Path,
 ) -> None:
     roots = [empty_cache.parent, tmp_path / "own"]
     monkeypatch.setattr(cache, "roots", lambda: roots)
@@ -203,8 +212,15 @@ def test_packets_of_a_simulated_trial_come_from_its_programs() -> None:
     ping = idle.arm.workloads[0]
     assert isinstance(ping, PingPlan) and backend.cost(idle) == 2 * ping.count
     bulk_s = (contended.warmup_ns + contended.duration_ns) / 1e9
-    assert backend.cost(contended) == pytest.approx(backend.cost(idle) + 3 * 1e10 * bulk_s / 8 / 1500)
-    assert backend.cost(levels) == 2 * backend.cost(contended), "packets with levels take twice the events"
+    assert backend.cost(contended) == pytest.approx(
+        backend.cost(idle) + 3 * 1e10 * bulk_s / 8 / 1500
+    )
+    assert backend.cost(levels) == 2 * backend.cost(contended), (
+        "packets with levels take twice the events"
+    )
     poisson = trial("fig9", "smoke", resolve.plan("fig9", "smoke", []).arms[0].name)
     flows = poisson.arm.workloads[0]
-    assert isinstance(flows, FlowsPlan) and flows.packets(poisson) == flows.count * MEAN_PACKETS["search"]
+    assert (
+        isinstance(flows, FlowsPlan)
+        and flows.packets(poisson) == flows.count * MEAN_PACKETS["search"]
+    )

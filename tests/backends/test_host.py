@@ -81,7 +81,10 @@ def test_our_programs_are_installed_from_their_folders() -> None:
 
 
 def test_departure_times_need_none_of_our_modules() -> None:
-    settings = ["link.model=tbf", *(f"schemes.{name}.limiter=edt" for name in ("qjump", "qjump-drop"))]
+    settings = [
+        "link.model=tbf",
+        *(f"schemes.{name}.limiter=edt" for name in ("qjump", "qjump-drop")),
+    ]
     assert not {*host_needs.OURS} & {*host_needs._modules(plan("fig3a", "smoke", settings))}
 
 
@@ -103,13 +106,17 @@ def test_missing_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_missing_tc_plugins_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By Debian's own tc, which has none of ours, and has them."""
     tree = trees.toolbox()
-    (tmp_path / "tc").write_text(f'#!/bin/sh\nexec {shlex.join(tree.program("usr/sbin/tc"))} "$@"\n')
+    (tmp_path / "tc").write_text(
+        f'#!/bin/sh\nexec {shlex.join(tree.program("usr/sbin/tc"))} "$@"\n'
+    )
     (tmp_path / "modprobe").write_text("#!/bin/sh\n")  # a kernel that has every module
     for name in ("tc", "modprobe"):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     names = ("qjump", "qjump2015", "wire")
-    assert host_needs.missing_modules(host_needs.OURS) == [f"tc's plugin for {name}" for name in names]
+    assert host_needs.missing_modules(host_needs.OURS) == [
+        f"tc's plugin for {name}" for name in names
+    ]
     plugins = [node for name, node in build.tc_plugins(tree).items() if name.endswith(".so")]
     for plugin in plugins:
         assert isinstance(plugin.content, Path)
@@ -156,7 +163,8 @@ def test_first_recorded_setting_is_restored(tmp_path: Path) -> None:
 def test_damaged_journal_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / host_claim.JOURNAL).write_bytes(b'{"mark": ')
     with pytest.raises(
-        MachineError, match=r"host\.json, which lists what a killed run left, .* and remove that file$"
+        MachineError,
+        match=r"host\.json, which lists what a killed run left, .* and remove that file$",
     ):
         host_claim.read(tmp_path / host_claim.JOURNAL)
 
@@ -164,7 +172,9 @@ def test_damaged_journal_is_one_sentence(tmp_path: Path) -> None:
 @root
 def test_only_lasting_settings_are_restored_after_reboot(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, host_leftovers.VARIABLE: "a mark"}) as process:
+    with subprocess.Popen(
+        ["sleep", "60"], env={**os.environ, host_leftovers.VARIABLE: "a mark"}
+    ) as process:
         journal = host_leftovers.Journal(
             mark="a mark",
             pid=1,
@@ -179,7 +189,9 @@ def test_only_lasting_settings_are_restored_after_reboot(tmp_path: Path) -> None
         )
         (tmp_path / host_claim.JOURNAL).write_bytes(msgspec.json.encode(journal))
         host_claim.clean(print, tmp_path)
-        assert process.poll() is None, "a process of another boot had the same mark, and is somebody else's"
+        assert process.poll() is None, (
+            "a process of another boot had the same mark, and is somebody else's"
+        )
         assert kept.read_text() == "back"
         now = msgspec.structs.replace(journal, boot=host_leftovers.boot())
         (tmp_path / host_claim.JOURNAL).write_bytes(msgspec.json.encode(now))

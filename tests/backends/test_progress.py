@@ -46,7 +46,9 @@ def text() -> io.StringIO:
     return io.StringIO()
 
 
-def test_without_terminal_lines_are_occasional(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_terminal_lines_are_occasional(
+    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [100.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -56,10 +58,14 @@ def test_without_terminal_lines_are_occasional(text: io.StringIO, monkeypatch: p
             now[0] += 1.0
             shown.tick()
     (line,) = text.getvalue().splitlines()
-    assert line == f"  0:31  {FIRST.name}: starts; {SECOND.name}: measures, 1 of 4 s; about 10 s left"
+    assert (
+        line == f"  0:31  {FIRST.name}: starts; {SECOND.name}: measures, 1 of 4 s; about 10 s left"
+    )
 
 
-def test_remaining_time_follows_actual_durations(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_time_follows_actual_durations(
+    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [0.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -182,9 +188,12 @@ def test_waiting_is_one_stage_whoever_holds_the_cores(text: io.StringIO) -> None
 
 
 class Terminal:
-    """The command line in a terminal of so many columns; ``written`` is all that came. Runs are in out/."""
+    """The command line in a terminal of so many columns; ``written`` is all that came. Runs are in
+    out/."""
 
-    def __init__(self, columns: int, folder: Path, *words: str, out: bool = True, **variables: str) -> None:
+    def __init__(
+        self, columns: int, folder: Path, *words: str, out: bool = True, **variables: str
+    ) -> None:
         ours, theirs = pty.openpty()
         size = {"COLUMNS": str(columns), "LINES": "24", "TERM": "xterm", **variables}
         unset = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
@@ -222,7 +231,8 @@ class Terminal:
 
 
 def screen(written: str, columns: int) -> list[str]:
-    """What a terminal shows in the end: of the control sequences those that lines are replaced with."""
+    """What a terminal shows in the end: of the control sequences those that lines are replaced
+    with."""
     lines, row = [""], 0
     for part in written.replace("\r\n", "\n").replace("\x1b", "\0\x1b").split("\0"):
         if part.startswith("\x1b[1A"):
@@ -254,11 +264,15 @@ def test_terminal_has_a_line_for_each_running_trial(columns: int, folder: Path) 
     code, written = Terminal(columns, folder, "run", "mine", "--preset", tiny.PRESET).ended()
     assert code in (0, 1), written
     lines = [
-        line for line in written.replace("\x1b", "\n").replace("\r", "\n").splitlines() if "simulates" in line
+        line
+        for line in written.replace("\x1b", "\n").replace("\r", "\n").splitlines()
+        if "simulates" in line
     ]
     assert lines and all(len(line.removeprefix("[2K")) < columns for line in lines)
     assert any("of 4 trials done" in line for line in written.splitlines())
-    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, "the cursor is there again"
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, (
+        "the cursor is there again"
+    )
     shown = screen(written, columns)
     assert not [line for line in shown if "simulates" in line or "trials done" in line]
     assert sum(": done in " in line for line in shown) == 4
@@ -273,7 +287,9 @@ def test_ended_trial_shows_its_median(folder: Path) -> None:
         median = formatting.duration(
             float(np.percentile(rows["latency_us"], 50)) / 1e3, formatting.unit(ran.plan)
         )
-        assert re.search(rf"] one/{seed}: done in \d+ s; ping: median {median}(,|$)", printed, re.MULTILINE)
+        assert re.search(
+            rf"] one/{seed}: done in \d+ s; ping: median {median}(,|$)", printed, re.MULTILINE
+        )
 
 
 @pytest.mark.parametrize("damaged", ["raw/ping.csv", "trial.json"])
@@ -290,7 +306,9 @@ def test_unreadable_result_is_left_to_the_analysis(damaged: str, folder: Path) -
 
 
 def test_terminal_that_cannot_change_lines_gets_plain_ones(folder: Path) -> None:
-    code, written = Terminal(80, folder, "run", "mine", "--preset", tiny.PRESET, TERM="dumb").ended()
+    code, written = Terminal(
+        80, folder, "run", "mine", "--preset", tiny.PRESET, TERM="dumb"
+    ).ended()
     assert code in (0, 1) and "\x1b[1A" not in written and "\x1b[?25l" not in written
 
 
@@ -354,7 +372,9 @@ def test_on_the_host_the_clock_is_the_hosts() -> None:
 
 def test_closed_pipe_does_not_end_the_run(folder: Path) -> None:
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
-    running = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert running.stdout is not None and running.stderr is not None
     running.stdout.readline()
     running.stdout.close()
@@ -369,7 +389,10 @@ def test_waiting_line_is_cut_to_the_width(columns: int) -> None:
     shown.stage(FIRST, "waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead")
     first, last = (str(one) for one in shown._lines().renderables)
     if columns == 80:
-        assert first == f"{FIRST.name}: waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead"
+        assert (
+            first
+            == f"{FIRST.name}: waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead"
+        )
     assert len(first) < columns and (columns == 80 or first.endswith("…"))
     assert last == "0 of 3 trials done, the others wait"
     shown.stage(FIRST, "starts")

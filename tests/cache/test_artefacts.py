@@ -1,5 +1,5 @@
-"""Artefacts appear whole or not at all, are built once, stay while they are used, and say in one sentence
-why they cannot be built."""
+"""Artefacts appear whole or not at all, are built once, stay while they are used, and say in one
+sentence why they cannot be built."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ def test_everybody_may_read_what_the_owner_may(root: Path) -> None:
         path = cache.artefact("kind", "hash", private)
     finally:
         os.umask(old)
-    modes = {name: (path / name).stat().st_mode & 0o777 for name in (".", "sub", "sub/file", "program")}
+    modes = {
+        name: (path / name).stat().st_mode & 0o777 for name in (".", "sub", "sub/file", "program")
+    }
     assert modes == {".": 0o555, "sub": 0o755, "sub/file": 0o644, "program": 0o755}
 
 
@@ -160,7 +162,9 @@ def test_root_that_every_user_may_write_is_not_used(root: Path) -> None:
     cache.artefact("kind", "hash", write)
     root.chmod(0o777)
     assert cache.find("kind", "hash") is None
-    with pytest.raises(MachineError, match=rf"{root} \(every user may write there\); set QJUMP_MN_CACHE"):
+    with pytest.raises(
+        MachineError, match=rf"{root} \(every user may write there\); set QJUMP_MN_CACHE"
+    ):
         cache.artefact("kind", "hash", write)
     root.chmod(0o755)
     assert cache.find("kind", "hash") == root / "kind/hash"
@@ -210,7 +214,11 @@ def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cache, "remove", remove)
     text = io.StringIO()
     doctor.clean(Console(file=text, width=400), everything=True)
-    assert f"{theirs} belongs to another user" in text.getvalue() and theirs.exists() and not ours.exists()
+    assert (
+        f"{theirs} belongs to another user" in text.getvalue()
+        and theirs.exists()
+        and not ours.exists()
+    )
 
 
 HOLD = """
@@ -230,7 +238,10 @@ def test_clean_leaves_what_a_run_uses() -> None:
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout and run.stdout.readline() == "held\n"
         doctor.clean(Console(file=text, width=400), everything=True)
-        assert f"{artefact} stays: a run uses it; remove it when the run has ended\n" in text.getvalue()
+        assert (
+            f"{artefact} stays: a run uses it; remove it when the run has ended\n"
+            in text.getvalue()
+        )
         assert artefact.is_dir() and not other.exists()
         run.kill()
     doctor.clean(Console(file=text, width=400), everything=True)
@@ -244,7 +255,9 @@ def test_no_folder_to_write_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_room_is_one_sentence_before_anything_is_built() -> None:
-    with pytest.raises(MachineError, match=r"no room for the kind: .* of the 1073741824 MiB that it needs"):
+    with pytest.raises(
+        MachineError, match=r"no room for the kind: .* of the 1073741824 MiB that it needs"
+    ):
         cache.artefact("kind", "hash", write, needs_bytes=1 << 50)
 
 
@@ -253,7 +266,8 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "tiny"
     folder.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tiny", str(folder)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tiny", str(folder)],
+        capture_output=True,
     ).returncode:
         pytest.skip("mounting needs root")
     yield folder
@@ -291,7 +305,9 @@ def test_code_has_the_same_hash_under_every_python(tmp_path: Path) -> None:
         "import os  # so\n\n\ndef name(a, *, b=None) -> int:\n    return (f'{a!r:>4}', [], b)\n"
     )
     assert cache.hash_of_code(tmp_path / "code.py") == "41f63a2a7270a8b0545e5e5543b8bf98"
-    (tmp_path / "same.py").write_text("import os\ndef name(a, *, b=None)->int: return f'{a!r:>4}', [], b\n")
+    (tmp_path / "same.py").write_text(
+        "import os\ndef name(a, *, b=None)->int: return f'{a!r:>4}', [], b\n"
+    )
     assert cache.hash_of_code(tmp_path / "same.py") == "41f63a2a7270a8b0545e5e5543b8bf98"
 
 

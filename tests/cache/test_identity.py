@@ -1,5 +1,5 @@
-"""Prose moves no identity: with another comment and docstring in every source file the machine, the simulator
-and the plans are the same; with another token in one of them they are not."""
+"""Prose moves no identity: with another comment and docstring in every source file the machine, the
+simulator and the plans are the same; with another token in one of them they are not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ plans = {name: resolve.plan(name, "smoke", []).hash for name in ("fig3a", "fig9"
 print(json.dumps({**machines.made_of(), **arm64.made_of(), **plans}))
 """
 REMARK = "/* another\n   comment */\n"
-ONE_COMMENT = {".c": REMARK, ".h": REMARK, ".rs": REMARK + "// and one\n", ".patch": "Another message.\n"}
+ONE_COMMENT = {
+    ".c": REMARK,
+    ".h": REMARK,
+    ".rs": REMARK + "// and one\n",
+    ".patch": "Another message.\n",
+}
 """What is put before the first line of a file, by its ending."""
 AT_END = {".1", ".8", ".toml", ".mk", "Makefile", "Kbuild", "config", "Cargo.lock", ".sh"}
 
@@ -45,13 +50,15 @@ def reworded(path: Path) -> str | None:
     if path.suffix in ONE_COMMENT:
         return ONE_COMMENT[path.suffix] + re.sub(r"^(\t+|    )(?=\w)", r"\1  ", text, flags=re.M)
     if {path.suffix, path.name} & AT_END:
-        return text + ('.\\" Another comment\n' if path.suffix in (".1", ".8") else "# another comment\n")
+        return text + (
+            '.\\" Another comment\n' if path.suffix in (".1", ".8") else "# another comment\n"
+        )
     return None
 
 
 def redocumented(source: str) -> str:
-    """A Python file in which every docstring has more words, and every line that begins one a comment before
-    it."""
+    """A Python file in which every docstring has more words, and every line that begins one a
+    comment before it."""
     lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
@@ -151,7 +158,9 @@ def test_guest_has_programs_and_virtual_machine_has_modules(
     monkeypatch.setattr(image, "_compile", lambda *_: None)
     agent = "opt/qjump-mn/executor/agent.py"
     guest = set(overlay.nodes(tree))
-    assert guest > {"init", "plugin", "program", "usr/sbin/modprobe", agent} and "module" not in guest
+    assert (
+        guest > {"init", "plugin", "program", "usr/sbin/modprobe", agent} and "module" not in guest
+    )
     assert set(vm.nodes(tree, tree)) == {"init", "plugin", "module", agent}
 
 

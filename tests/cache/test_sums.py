@@ -1,5 +1,5 @@
-"""Damaged artefacts: what SHA256SUMS finds, what `machine verify` says and does, and what users of a damaged
-artefact are told."""
+"""Damaged artefacts: what SHA256SUMS finds, what `machine verify` says and does, and what users of
+a damaged artefact are told."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def test_command_ends_with_3_after_damage_and_then_with_0() -> None:
     argv = [sys.executable, "-m", "qjump_mn.run", "machine", "verify"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     first, second = (
-        subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60) for _ in range(2)
+        subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60)
+        for _ in range(2)
     )
     assert (first.returncode, second.returncode) == (3, 0), first.stderr + second.stderr
     assert f"damaged       {path}: bin/program has other content\n" in first.stdout
@@ -187,10 +188,14 @@ def test_recorded_hash_is_that_of_the_sums(tmp_path: Path) -> None:
     cache.check(path / "bin/program")
     flip(path / "bin/program")
     assert cache.recorded_hash(path / "bin/program") == digest
-    with pytest.raises(MachineError, match=r"bin/program is damaged: run `qjump-mn machine verify`$"):
+    with pytest.raises(
+        MachineError, match=r"bin/program is damaged: run `qjump-mn machine verify`$"
+    ):
         cache.check(path / "bin/program")
     (path / "bin/program").unlink()
-    with pytest.raises(MachineError, match=r"bin/program cannot be used .*: run `qjump-mn machine verify`$"):
+    with pytest.raises(
+        MachineError, match=r"bin/program cannot be used .*: run `qjump-mn machine verify`$"
+    ):
         cache.check(path / "bin/program")
     cut(path / sums.NAME)
     with pytest.raises(MachineError, match=r"hash is damaged: run `qjump-mn machine verify`$"):

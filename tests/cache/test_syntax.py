@@ -1,4 +1,5 @@
-"""What of a source file counts: a comment, a docstring and formatting do not, any other token does."""
+"""What of a source file counts: a comment, a docstring and formatting do not, any other token
+does."""
 
 from __future__ import annotations
 
@@ -25,14 +26,19 @@ SAME = {
     ),
     "raw.rs": ('a(r#"" // no"#);\n', 'a(r#"" // no"#); // yes\n'),
     "wrapped.rs": ("f(a, b);\n", "f(\n    a,\n    b,\n);\n"),
-    "lines.sh": ("#!/bin/sh\nif a; then\nb\nfi\n", "#!/bin/sh\n# Why.\nif a; then\n    b # so\nfi\n"),
+    "lines.sh": (
+        "#!/bin/sh\nif a; then\nb\nfi\n",
+        "#!/bin/sh\n# Why.\nif a; then\n    b # so\nfi\n",
+    ),
     "Makefile": ("a:\n\tb\n", "# Why.\na: # so\n\tb\n\n"),
     "config": ("CONFIG_A=y\n", "# Why.\nCONFIG_A=y\n"),
     "values.toml": ("[a]\nb = 1\n", "# Why.\na = { b = 1 }\n"),
     "manual.8": (".TH A 8\n", ".TH B 8\n"),
     "message.patch": (
-        "Why.\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1,1 +1,1 @@ one\n-a;\n+b;\n-- \n2.1\n",
-        "Else.\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -8,3 +9,4 @@ two\n  * x */\n-a;\n+/* c */\n+b;\n",
+        "Why.\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1,1 +1,1 @@ one\n-a;\n+b;\n-- "
+        "\n2.1\n",
+        "Else.\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -8,3 +9,4 @@ two\n  * x "
+        "*/\n-a;\n+/* c */\n+b;\n",
     ),
 }
 OTHER = {

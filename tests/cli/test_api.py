@@ -39,7 +39,9 @@ def test_all_requests_are_in_one_table(judged: Run) -> None:
         (arm, seed) for arm in ("idle", "contended") for seed in (1, 2)
     }
     assert len(sent) == 1 and sent.pop() > 50
-    assert judged.measures["idle"]["ping"]["p50_ms"] < judged.measures["contended"]["ping"]["p50_ms"]
+    assert (
+        judged.measures["idle"]["ping"]["p50_ms"] < judged.measures["contended"]["ping"]["p50_ms"]
+    )
 
 
 def test_a_workload_of_some_arms_has_those(judged: Run) -> None:
@@ -59,7 +61,9 @@ def test_a_notebook_shows_figures_and_verdicts(judged: Run) -> None:
     assert figure._repr_svg_().lstrip().startswith("<?xml") and "<svg" not in repr(figure)
     assert repr(judged) == f"Run(path={judged.path!r})"
     page = judged._repr_html_()
-    assert judged.plan.shown.title in page and all(verdict in page for verdict in judged.verdicts.values())
+    assert judged.plan.shown.title in page and all(
+        verdict in page for verdict in judged.verdicts.values()
+    )
     assert set(judged.verdicts) == set(judged.plan.judged.claims)
 
 
@@ -68,16 +72,24 @@ def test_what_is_no_judged_run_is_refused(tmp_path: Path) -> None:
         Run.load(tmp_path / "none")
 
 
-def called(code: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """The code, run in a folder with these variables, by a Python that finds nothing there by itself."""
+def called(
+    code: str, folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """The code, run in a folder with these variables, by a Python that finds nothing there by
+    itself."""
     argv = [sys.executable, "-P", "-c", code]
-    return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        argv, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
-    """In a process of its own: in this one the command line was imported, which is qjump_mn.run as well."""
+    """In a process of its own: in this one the command line was imported, which is qjump_mn.run as
+    well."""
     checkout = Path(qjump_mn.__file__).parents[1]
-    blocks = re.findall(r"```python\n(.*?)```", (checkout / "docs/python.md").read_text(), re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (checkout / "docs/python.md").read_text(), re.DOTALL
+    )
     code = "\n".join(
         [
             *blocks,
@@ -91,7 +103,8 @@ def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
 
 
 def test_a_run_needs_no_variable_and_heeds_no_module_of_the_folder(tmp_path: Path) -> None:
-    """The package is on sys.path alone, and the folder has modules with the names of those that it uses."""
+    """The package is on sys.path alone, and the folder has modules with the names of those that it
+    uses."""
     for name in ("csv", "numpy", "statistics"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('this is the user's own')")
     code = f"""
@@ -167,7 +180,10 @@ def test_values_of_python_are_settings_as_toml_has_them() -> None:
             {"settings": ["duration=2ms"]},
             "settings: ['duration=2ms'] is not a dict: write {'duration': '20ms'}",
         ),
-        ({"settings": {"duration": None}}, "settings: 'duration' cannot be None: use a string, a number, "),
+        (
+            {"settings": {"duration": None}},
+            "settings: 'duration' cannot be None: use a string, a number, ",
+        ),
         ({"arms": [1]}, "arms: 1 is not a string"),
         ({"backend": 3}, "backend: 3 is not a string"),
         ({"out": None}, "out: None is not a path: write out='results'"),
@@ -188,7 +204,8 @@ def test_what_is_not_even_a_name_is_one_sentence() -> None:
 def test_an_experiment_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the simulator, which takes a second; from a notebook, which has a backend of matplotlib of its own."""
+    """In the simulator, which takes a second; from a notebook, which has a backend of matplotlib of
+    its own."""
     monkeypatch.setenv("MPLBACKEND", "module://a_package_of_the_notebook")
     made = run("fig3a", preset="10g", settings={"duration": "1ms"}, arms=["idle"], out=tmp_path)
     assert made.path.parent == tmp_path.resolve() and made.manifest.backend == "simulator"

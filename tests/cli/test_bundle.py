@@ -69,7 +69,9 @@ def unpacked(path: Path, folder: Path) -> dict[str, bytes]:
     folder.mkdir()
     archive.unpack(path, folder)
     return {
-        file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
     }
 
 
@@ -83,14 +85,18 @@ def checked(
     return made.code, text.getvalue()
 
 
-def test_a_bundle_is_the_same_file_whenever_it_is_written(run: RunDirectory, tmp_path: Path) -> None:
+def test_a_bundle_is_the_same_file_whenever_it_is_written(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     one, other = (writing.write(run.path, tmp_path / name) for name in ("one.zip", "other.zip"))
     assert one.read_bytes() == other.read_bytes()
     there = unpacked(one, tmp_path / "there")
     assert {"manifest.json", "verdicts.json", "report.html"} <= there.keys()
     assert not [name for name in there if "/data/" in name]
     assert there["trials/idle/1/DONE"] == (run.trial("idle/1") / "DONE").read_bytes()
-    sums = subprocess.run(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=tmp_path / "there", check=False)
+    sums = subprocess.run(
+        ["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=tmp_path / "there", check=False
+    )
     assert sums.returncode == 0
 
 
@@ -134,21 +140,29 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
     ]
 
 
-def test_a_run_that_was_changed_or_not_judged_is_not_bundled(run: RunDirectory, tmp_path: Path) -> None:
+def test_a_run_that_was_changed_or_not_judged_is_not_bundled(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     (run.path / outcome.NAME).rename(tmp_path / outcome.NAME)
     with pytest.raises(UsageError, match=r"has no verdicts.json: run  qjump-mn report"):
         writing.write(run.path, tmp_path / "one.zip")
     (tmp_path / outcome.NAME).rename(run.path / outcome.NAME)
     (run.raw("idle/1") / "more.txt").write_text("more")
-    with pytest.raises(UsageError, match=r"not as its trials left it: trials/idle/1/raw/more.txt is not li"):
+    with pytest.raises(
+        UsageError, match=r"not as its trials left it: trials/idle/1/raw/more.txt is not li"
+    ):
         writing.write(run.path, tmp_path / "one.zip")
     assert not (tmp_path / "one.zip").exists()
 
 
-def test_a_run_without_some_of_its_trials_is_not_all_well(run: RunDirectory, tmp_path: Path) -> None:
+def test_a_run_without_some_of_its_trials_is_not_all_well(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     """Neither one from which they were taken, nor one that never ran them."""
     (run.trial("idle/1") / contents.MARK).unlink()
-    with pytest.raises(UsageError, match=r"trials/idle/1 has no DONE, .*: run  qjump-mn resume .*  first$"):
+    with pytest.raises(
+        UsageError, match=r"trials/idle/1 has no DONE, .*: run  qjump-mn resume .*  first$"
+    ):
         writing.write(run.path, tmp_path / "one.zip")
     manifests = run.path / "manifest.json"
     told = json.loads(manifests.read_text())
@@ -175,7 +189,10 @@ def test_other_raw_files_with_a_mended_manifest_give_other_verdicts(
         file.write_bytes((run.raw("idle/1") / file.name).read_bytes())
     run.finish("contended/1", TrialRecord(status="done", exit_code=0))
     code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
-    assert "verdicts: contended is INVALID, the bundle says " in text or "NOT REPRODUCED, the bundle" in text
+    assert (
+        "verdicts: contended is INVALID, the bundle says " in text
+        or "NOT REPRODUCED, the bundle" in text
+    )
     assert "verdicts: the measures of the bundle are not those of its raw files\n" in text
     assert (code > 0, text.splitlines()[-1]) == (True, "not all is well: see above")
 
@@ -214,7 +231,9 @@ def with_predicate(told: Manifest, predicate: str) -> Manifest:
     return msgspec.structs.replace(told, plan=plan, judged_sha256=identity.sha256(judged))
 
 
-def test_a_predicate_that_always_holds_differs_from_the_experiment(run: RunDirectory, tmp_path: Path) -> None:
+def test_a_predicate_that_always_holds_differs_from_the_experiment(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     always = "contended.ping.p50_ms > 0"
     manifest.write(run.path, with_predicate(run.manifest, always))
     pipeline.analyse(run.path)
@@ -242,7 +261,9 @@ def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory)
     (fewer,) = of_plan(run=msgspec.structs.replace(ran, arms=ran.arms[:1]))
     assert fewer.startswith(f"{where}: arms.contended is nothing, there it is ")
     (other,) = of_plan(shown=msgspec.structs.replace(told.plan.shown, preset="no"))
-    no_plan = "for which the run's command line makes no plan: experiment 'fig3a' has no preset 'no': "
+    no_plan = (
+        "for which the run's command line makes no plan: experiment 'fig3a' has no preset 'no': "
+    )
     assert other.startswith(f"{where}, {no_plan}")
     asked = msgspec.structs.replace(told, argv=(*told.argv, "-s", "workloads.ping.payload=58B"))
     assert (
@@ -273,7 +294,10 @@ def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDir
         ("experiment = 'fig3a'\nsettings = 'x'", "assignment .*: settings: "),
         ("experiment = 'fig4z'", "'fig4z'"),
         ("experiment = 'fig3a'\npreset = 'smoek'", "did you mean 'smoke'"),
-        ("experiment = 'fig3a'\npreset = 'smoke'\nbackend = 'simulatr'", "did you mean 'simulator'"),
+        (
+            "experiment = 'fig3a'\npreset = 'smoke'\nbackend = 'simulatr'",
+            "did you mean 'simulator'",
+        ),
         ("experiment = 'fig3a'\npreset = '10g'\nbackend = 'guest'", "is not for the guest"),
         (
             "experiment = 'fig3a'\npreset = 'smoke'\nschemes = ['ecn']\narms = ['idle']",
@@ -300,7 +324,11 @@ def evil(path: Path, *entries: tuple[str, bytes], mode: int = stat.S_IFREG | 0o6
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name, content in (*entries, (archive.SUMS, sums.encode())):
             entry = zipfile.ZipInfo("x")
-            entry.filename, entry.external_attr, entry.compress_type = name, mode << 16, zipfile.ZIP_DEFLATED
+            entry.filename, entry.external_attr, entry.compress_type = (
+                name,
+                mode << 16,
+                zipfile.ZIP_DEFLATED,
+            )
             made.writestr(entry, content)
     return path
 
@@ -343,7 +371,9 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: int) -> None:
         unpacked(path, tmp_path / "there")
 
 
-def test_more_than_a_bundle_may_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_a_bundle_may_have_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = evil(tmp_path / "bomb.zip", *((f"trials/{index}", bytes(10**6)) for index in range(5)))
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(archive, "MAX_BYTES", 4 << 20)
@@ -369,10 +399,14 @@ def test_a_damaged_file_is_one_sentence_of_the_analysis(run: RunDirectory) -> No
     assert done.returncode in (4, 5) and "Traceback" not in done.stderr, done.stderr
 
 
-def test_what_is_read_whole_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_whole_has_a_limit_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MAX_READ_BYTES", 1 << 20)
     path = evil(tmp_path / "long.zip", ("report.html", bytes(2 << 20)))
-    with pytest.raises(BundleError, match=r"'report\.html' would have 2 MiB; such a file has 1 at most"):
+    with pytest.raises(
+        BundleError, match=r"'report\.html' would have 2 MiB; such a file has 1 at most"
+    ):
         unpacked(path, tmp_path / "there")
 
 
@@ -384,7 +418,9 @@ def test_a_file_that_is_longer_than_it_says_is_cut(tmp_path: Path) -> None:
     path.write_bytes(content.replace(size, (10).to_bytes(4, "little")))
     with pytest.raises(BundleError):
         unpacked(path, tmp_path / "there")
-    assert sum(file.stat().st_size for file in (tmp_path / "there").rglob("*") if file.is_file()) <= 10
+    assert (
+        sum(file.stat().st_size for file in (tmp_path / "there").rglob("*") if file.is_file()) <= 10
+    )
 
 
 @pytest.mark.parametrize(
@@ -409,12 +445,20 @@ def test_a_bundle_that_was_packed_anew_is_told(
     assert raised.value.exit_code == (2 if "SHA256SUMS" in told else 1)
 
 
-LITTER = ("__MACOSX/._manifest.json", ".DS_Store", "trials/.DS_Store", "Thumbs.db", "fig/desktop.ini")
+LITTER = (
+    "__MACOSX/._manifest.json",
+    ".DS_Store",
+    "trials/.DS_Store",
+    "Thumbs.db",
+    "fig/desktop.ini",
+)
 
 
 @pytest.mark.parametrize("packing", archive.COMPRESSIONS)
 @pytest.mark.parametrize("top", ["", "fig3a-run (1)/", "Übung 3/"])
-def test_repacked_bundle_is_the_same_bundle(bundle: Path, tmp_path: Path, top: str, packing: int) -> None:
+def test_repacked_bundle_is_the_same_bundle(
+    bundle: Path, tmp_path: Path, top: str, packing: int
+) -> None:
     original = unpacked(bundle, tmp_path / "original")
     folders = ("", "trials/", "trials/idle/", "empty/") if top else ("trials/", "trials/idle/1/")
     with zipfile.ZipFile(tmp_path / "again.zip", "w", packing) as made:
@@ -436,7 +480,15 @@ def test_bundle_packed_again_by_zip_is_read(bundle: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "name",
-    ["../.DS_Store", "/Thumbs.db", "__MACOSX/../../out", "..\\.DS_Store", "top/../", "/", "a\n/.DS_Store"],
+    [
+        "../.DS_Store",
+        "/Thumbs.db",
+        "__MACOSX/../../out",
+        "..\\.DS_Store",
+        "top/../",
+        "/",
+        "a\n/.DS_Store",
+    ],
 )
 def test_litter_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
     path = evil(tmp_path / "evil.zip", (name, b""))
@@ -454,7 +506,11 @@ def test_top_folder_that_leads_out_is_refused(tmp_path: Path, top: str) -> None:
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
-    for name, content in {"empty": b"", "text": b"hello", "half": b"PK\x03\x04" + bytes(40)}.items():
+    for name, content in {
+        "empty": b"",
+        "text": b"hello",
+        "half": b"PK\x03\x04" + bytes(40),
+    }.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(BundleError, match="is not a bundle, or is damaged"):
             unpacked(tmp_path / name, tmp_path / f"{name}.there")
@@ -510,7 +566,9 @@ def test_mutated_bundles_are_refused_or_the_same(bundle: Path, tmp_path: Path) -
 
 def test_a_manifest_that_is_none_is_told_with_the_bundles_name(tmp_path: Path) -> None:
     archive.write(tmp_path / "mine.zip", {**FILES, "manifest.json": b"{}"})
-    with pytest.raises(checking.RefusedError, match=rf"^{tmp_path}/mine.zip/manifest.json is no manifest: "):
+    with pytest.raises(
+        checking.RefusedError, match=rf"^{tmp_path}/mine.zip/manifest.json is no manifest: "
+    ):
         checked(tmp_path / "mine.zip")
 
 
@@ -536,7 +594,9 @@ def test_a_report_that_says_something_else_is_told(
 
     assert report("one") == ["report: written again, it is the bundle's, apart from pictures"]
     for name in ("report.md", "report.html"):
-        (run.path / name).write_text((run.path / name).read_text().replace("latencies", "tortoises"))
+        (run.path / name).write_text(
+            (run.path / name).read_text().replace("latencies", "tortoises")
+        )
     table = next((run.path / "fig").glob("*.csv"))
     table.write_text(table.read_text() + "1,2,3\n")
     problems = report("two")
@@ -549,7 +609,10 @@ def test_a_report_that_says_something_else_is_told(
 
 def test_a_report_of_another_version_is_not_compared(judged: RunDirectory, tmp_path: Path) -> None:
     path = writing.write(judged.path, tmp_path / "one.zip")
-    assert "report: not compared, as another version of qjump-mn wrote it: read yours\n" in checked(path)[1]
+    assert (
+        "report: not compared, as another version of qjump-mn wrote it: read yours\n"
+        in checked(path)[1]
+    )
 
 
 def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
@@ -568,7 +631,9 @@ def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
 def test_check_never_reruns_on_the_host_backend(run: RunDirectory, tmp_path: Path) -> None:
     manifest.write(run.path, msgspec.structs.replace(run.manifest, backend="host"))
     bundle = writing.write(run.path, tmp_path / "one.zip")
-    with pytest.raises(UsageError, match="names the backend 'host': a run is only verified in a guest or"):
+    with pytest.raises(
+        UsageError, match="names the backend 'host': a run is only verified in a guest or"
+    ):
         checked(bundle, rerun=AGAIN)
 
 

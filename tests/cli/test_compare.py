@@ -20,7 +20,9 @@ from tests.support import synthetic
 
 
 def made(folder: Path, settings: tuple[str, ...] = (), replicates: int = 1) -> Path:
-    run = synthetic.make(folder, replicates=replicates, settings=[*settings], only=["idle", "contended"])
+    run = synthetic.make(
+        folder, replicates=replicates, settings=[*settings], only=["idle", "contended"]
+    )
     request = Request(
         "fig3a", "smoke", settings, replicates=replicates, arms=("idle", "contended"), out=folder
     )
@@ -70,9 +72,21 @@ def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
 def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
     """Also those that no plan has."""
     other = shutil.copytree(usual, tmp_path / "other")
-    words = ("qjump-mn", "run", "fig3a", "--preset", "smoke", "--replicates", "3", "--arms", "idle,contended")
+    words = (
+        "qjump-mn",
+        "run",
+        "fig3a",
+        "--preset",
+        "smoke",
+        "--replicates",
+        "3",
+        "--arms",
+        "idle,contended",
+    )
     typed(other, *words, "--backend", "guest", "-s", "link.rate=10Mbit", "--out", "elsewhere")
-    assert "\nB has --backend guest, A no --backend\nB has the plan of A\n\narm" in shown(usual, other)
+    assert "\nB has --backend guest, A no --backend\nB has the plan of A\n\narm" in shown(
+        usual, other
+    )
     typed(other, *words, "--seed", "2")
     assert "\nB has --seed 2, A --seed 1\nB has the plan of A\n\narm" in shown(usual, other)
 
@@ -98,7 +112,9 @@ def test_a_run_with_itself(usual: Path) -> None:
 
 def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
     paths = [shutil.copytree(usual, tmp_path / name) for name in ("a", "b", "c")]
-    for path, machine in zip(paths, ({"kernel": "6.12.1"}, {"kernel": "7.3.4"}, {"kernel": ""}), strict=True):
+    for path, machine in zip(
+        paths, ({"kernel": "6.12.1"}, {"kernel": "7.3.4"}, {"kernel": ""}), strict=True
+    ):
         directory.existing(path).enter_machine(machine)
     text = shown(*paths)
     assert "\nB ran on Linux 7.3.4, A on 6.12.1\nB has the plan of A\nC has the plan of A\n" in text
@@ -107,11 +123,17 @@ def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     path = made(tmp_path)
     text = shown(path, path)
-    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "with three seeds or more" in text
+    assert (
+        " (1)" in text
+        and " to " not in text.split("\n\n")[1]
+        and "with three seeds or more" in text
+    )
 
 
 def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^compare needs two runs or more: name their run directories$"):
+    with pytest.raises(
+        UsageError, match=r"^compare needs two runs or more: name their run directories$"
+    ):
         compare.read([usual])
     with pytest.raises(UsageError, match=r"^compare takes 26 runs at most \(got 27\): name fewer$"):
         compare.read([usual] * 27)
@@ -127,7 +149,9 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
     other = made(tmp_path)
     verdicts = (other / "verdicts.json").read_text()
     (other / "verdicts.json").write_text(
-        verdicts.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
+        verdicts.replace('"name": "idle"', '"name": "x"').replace(
+            '"name": "contended"', '"name": "y"'
+        )
     )
     with pytest.raises(
         UsageError, match=r"^the runs \(of fig3a\) cannot be compared: no arm was measured in all"
@@ -136,7 +160,9 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("ending", compare_figure.ENDINGS)
-def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tmp_path: Path) -> None:
+def test_latencies_lie_over_each_other(
+    ending: str, usual: Path, small: Path, tmp_path: Path
+) -> None:
     compare_figure.write(compare.read([usual, small]), tmp_path / f"both{ending}")
     content = (tmp_path / f"both{ending}").read_bytes()
     assert content.startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending])
@@ -144,7 +170,9 @@ def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tm
 
 def test_a_picture_that_cannot_be_is_refused(usual: Path, tmp_path: Path) -> None:
     runs = compare.read([usual, usual])
-    with pytest.raises(UsageError, match=r"both\.gif does not end in \.png, \.svg or \.pdf: name a picture"):
+    with pytest.raises(
+        UsageError, match=r"both\.gif does not end in \.png, \.svg or \.pdf: name a picture"
+    ):
         compare_figure.write(runs, tmp_path / "both.gif")
     with pytest.raises(UsageError, match="cannot be written: no such file or directory"):
         compare_figure.write(runs, tmp_path / "none/both.png")

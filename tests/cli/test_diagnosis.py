@@ -80,7 +80,9 @@ def test_a_busy_machine_lacks_nothing(
     monkeypatch.setattr(doctor, "_boot", lambda *_: (State.UNKNOWN, "not tried"))
     monkeypatch.setattr(doctor, "_memory_mib", lambda: memory_mib)
     ended, text = said()
-    assert re.search(r"^unknown  guest: not tried\nno +host backend", text, re.M), "without a remedy"
+    assert re.search(r"^unknown  guest: not tried\nno +host backend", text, re.M), (
+        "without a remedy"
+    )
     assert "\nbackend guest: the usual one" in text
     assert (ended, text.splitlines()[-1]) == (code, last)
     told = msgspec.json.decode(said(as_json=True)[1])
@@ -96,7 +98,9 @@ def test_a_guest_that_dies_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     monkeypatch.setattr(guest, "run", runs)
     code, text = said()
-    assert code == MachineError.exit_code and "\nmissing  guest: the guest's kernel panicked\n" in text
+    assert (
+        code == MachineError.exit_code and "\nmissing  guest: the guest's kernel panicked\n" in text
+    )
 
 
 @pytest.mark.parametrize("is_installed", [False, True])
@@ -111,11 +115,18 @@ def test_a_machine_around_the_guest_is_told_and_not_tried(
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     code, text = said()
-    assert code == (0 if is_installed else MachineError.exit_code) and "starting a guest" not in text
+    assert (
+        code == (0 if is_installed else MachineError.exit_code) and "starting a guest" not in text
+    )
     if is_installed:
-        assert f"\nok       guest: is here, and runs in {tmp_path}/{outer.QEMU}, which takes about" in text
+        assert (
+            f"\nok       guest: is here, and runs in {tmp_path}/{outer.QEMU}, which takes about"
+            in text
+        )
     else:
-        assert re.search(r"\nmissing  guest: on aarch64 .* not installed: run `apt-get install .*\nno", text)
+        assert re.search(
+            r"\nmissing  guest: on aarch64 .* not installed: run `apt-get install .*\nno", text
+        )
 
 
 def test_without_a_guest_another_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,9 @@ class Judgement(NamedTuple):
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two trials of a real run."""
     plan = resolve.plan("fig3a", "smoke", [], only=ARMS)
-    run = synthetic.create(tmp_path_factory.mktemp("honest"), plan, options=["--arms", ",".join(ARMS)])
+    run = synthetic.create(
+        tmp_path_factory.mktemp("honest"), plan, options=["--arms", ",".join(ARMS)]
+    )
     with tarfile.open(REAL) as archive:
         archive.extractall(run.path)
     shutil.rmtree(run.trial("contended/1").parent)
@@ -77,7 +79,13 @@ def judged(path: Path) -> Judgement:
 
 def leaves(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of each value of a JSON document."""
-    items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    items = (
+        part.items()
+        if isinstance(part, dict)
+        else enumerate(part)
+        if isinstance(part, list)
+        else ()
+    )
     for key, value in items:
         yield (*path, key)
         yield from leaves(value, (*path, key))
@@ -92,7 +100,9 @@ def others(value: Any) -> st.SearchStrategy[Any]:
     if isinstance(value, float):
         return st.sampled_from([0.0, value / 2, value * 2, -value])
     if isinstance(value, str):
-        return st.sampled_from(["", "1 < 2", "idle", "qjump", "host", "simulator", "real", f"{value}1"])
+        return st.sampled_from(
+            ["", "1 < 2", "idle", "qjump", "host", "simulator", "real", f"{value}1"]
+        )
     if isinstance(value, list):
         return st.sampled_from([[], value[1:], value + value[-1:], value[::-1]])
     return st.sampled_from([{}, None])
@@ -121,7 +131,8 @@ def edit_text(path: Path, data: st.DataObject) -> None:
 
 
 def edit(root: Path, data: st.DataObject) -> None:
-    """Change a value of the manifest (the plan is in it), of a read-back, a table or the verdicts."""
+    """Change a value of the manifest (the plan is in it), of a read-back, a table or the
+    verdicts."""
     before = [path for path in root.glob("trials/*/*/asbuilt/before/*") if path.is_file()]
     of_run = [root / manifest.NAME] * len(before)  # as often as all of those
     path = data.draw(st.sampled_from(sorted([*before, *of_run, root / outcome.NAME])), "file")
@@ -174,7 +185,9 @@ def edit_claim(root: Path, data: st.DataObject) -> None:
     claim = claims[data.draw(st.sampled_from(names), "claim")]
     old = claim["predicate"]
     claim["predicate"] = data.draw(
-        st.sampled_from(["1 < 2", "2 < 1", old.translate(str.maketrans("<>", "><")), f"{old} and 2 < 1"])
+        st.sampled_from(
+            ["1 < 2", "2 < 1", old.translate(str.maketrans("<>", "><")), f"{old} and 2 < 1"]
+        )
     )
     path.write_text(json.dumps(document))
 
@@ -227,10 +240,10 @@ def mend(root: Path) -> None:
 def test_no_forgery_gives_another_verdict_that_is_believed(count: int, honest: Path) -> None:
     """A forged run is INVALID or LOST, or is said to differ, or has the verdicts of the honest one.
 
-    Outside is what only a rerun finds: other values in what programs printed (raw/), in what counters said
-    (asbuilt/began, ended and after) and in trial.json, and a network that is read back as planned. Files of
-    these are only removed, duplicated and swapped. Verdicts of a run from which a forger took trials or
-    arms, with the command line to fit, are verdicts of that run.
+    Outside is what only a rerun finds: other values in what programs printed (raw/), in what
+    counters said (asbuilt/began, ended and after) and in trial.json, and a network that is read
+    back as planned. Files of these are only removed, duplicated and swapped. Verdicts of a run from
+    which a forger took trials or arms, with the command line to fit, are verdicts of that run.
     """
     expected = judged(honest)
     assert expected.is_well and set(expected.verdicts.values()) > {"NOT RUN"}

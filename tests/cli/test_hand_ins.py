@@ -1,5 +1,5 @@
-"""``check`` of what strangers hand in: forged bundles meet their limits, a class gives a table, and root's half
-leaves everything to an ordinary user."""
+"""``check`` of what strangers hand in: forged bundles meet their limits, a class gives a table, and
+root's half leaves everything to an ordinary user."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def good(judged: RunDirectory) -> Path:
 def packed(run: Path, target: Path) -> Path:
     """A bundle of all that is in the folder, whatever it is; its hashes agree."""
     archive.write(
-        target, {path.relative_to(run).as_posix(): path for path in run.rglob("*") if path.is_file()}
+        target,
+        {path.relative_to(run).as_posix(): path for path in run.rglob("*") if path.is_file()},
     )
     return target
 
@@ -78,7 +79,9 @@ def test_plan_of_two_million_seeds_is_refused(judged: RunDirectory, tmp_path: Pa
     assert path.stat().st_size < 6 << 20
     began = time.monotonic()
     done = checked(path)
-    assert done.problem.startswith("its plan has 4000000 trials, and a bundle has 100000 files at most")
+    assert done.problem.startswith(
+        "its plan has 4000000 trials, and a bundle has 100000 files at most"
+    )
     assert (done.code, time.monotonic() - began < checking.TIME_S) == (2, True)
 
 
@@ -88,7 +91,9 @@ def test_plan_of_days_is_judged_and_not_run_again(judged: RunDirectory, tmp_path
     assert (done.code, done.is_proved) == (4, False), done
 
 
-def test_backtracking_pattern_meets_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backtracking_pattern_meets_the_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "experiments").mkdir()
     assert COMMAND.count(NUMBER) == 1
     (tmp_path / "experiments/command.toml").write_text(COMMAND.replace(NUMBER, BACKTRACKING))
@@ -137,9 +142,13 @@ def open_folder() -> Iterator[Path]:
         yield folder
 
 
-def command(open_folder: Path, *words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def command(
+    open_folder: Path, *words: str | Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """What ``qjump-mn`` of the copied checkout prints."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("SUDO_")
+    }
     return subprocess.run(
         [sys.executable, "-P", "-m", "qjump_mn.run", *map(str, words)],
         env={**environment, "PYTHONPATH": str(open_folder / "checkout"), **variables},
@@ -197,9 +206,9 @@ def test_checkout_that_the_user_cannot_read_is_a_sentence(good: Path, open_folde
         (open_folder / "checkout").chmod(0o755)
     assert done.returncode == 3
     assert done.stderr == (
-        f"qjump-mn: nobody cannot read {open_folder}/checkout/qjump_mn/run.py, and root does not read "
-        "strangers' files: call as an ordinary user, or move the checkout to a folder that every user may "
-        "read\n"
+        f"qjump-mn: nobody cannot read {open_folder}/checkout/qjump_mn/run.py, and root does not "
+        "read strangers' files: call as an ordinary user, or move the checkout to a folder that "
+        "every user may read\n"
     )
 
 
@@ -214,7 +223,8 @@ def test_root_copies_nothing_but_plain_files(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_class_of_root_is_a_table(good: Path, tmp_path: Path, open_folder: Path) -> None:
-    """One that only root can read, one that is a pipe, one that is none, one that a file manager packed."""
+    """One that only root can read, one that is a pipe, one that is none, one that a file manager
+    packed."""
     folder = tmp_path / "class"
     folder.mkdir()
     shutil.copy(good, folder / "a.zip")
@@ -258,12 +268,16 @@ def small_disk(open_folder: Path) -> Iterator[Path]:
     folder.rmdir()
 
 
-def test_full_disk_is_not_the_students_fault(tmp_path: Path, open_folder: Path, small_disk: Path) -> None:
+def test_full_disk_is_not_the_students_fault(
+    tmp_path: Path, open_folder: Path, small_disk: Path
+) -> None:
     folder = open_folder / "large"
     folder.mkdir()
     bundle = folder / "large.zip"
     archive.write(bundle, {"trials/idle/1/raw/large.txt": bytes(1 << 20), "manifest.json": b"{}"})
-    sentence = rf"the disk of {small_disk}/\S+ is full: make room there to unpack \S*large.zip, or .*\n"
+    sentence = (
+        rf"the disk of {small_disk}/\S+ is full: make room there to unpack \S*large.zip, or .*\n"
+    )
     done = command(open_folder, "check", bundle, TMPDIR=str(small_disk))
     assert done.returncode == 3, done
     assert re.fullmatch(f"qjump-mn: {sentence}", done.stderr)
@@ -273,7 +287,9 @@ def test_full_disk_is_not_the_students_fault(tmp_path: Path, open_folder: Path, 
 
 
 @pytest.mark.root
-def test_report_of_somebodys_run_is_made_as_its_owner(judged: RunDirectory, open_folder: Path) -> None:
+def test_report_of_somebodys_run_is_made_as_its_owner(
+    judged: RunDirectory, open_folder: Path
+) -> None:
     run = RunDirectory(shutil.copytree(judged.path, open_folder / "run"))
     directory.hand_over(run.path, Caller(12345, 12346))
     (run.path / "report.md").unlink()
@@ -293,7 +309,9 @@ def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: P
     assert told["score"] == sum(test["max_score"] for test in told["tests"]) == 4
     (tmp_path / "text.zip").write_text("hello")
     with pytest.raises(checking.RefusedError, match="is not a bundle"):
-        hand_ins.check(tmp_path / "text.zip", out, rerun=checking.NO_RERUN, table=tmp_path / "results.json")
+        hand_ins.check(
+            tmp_path / "text.zip", out, rerun=checking.NO_RERUN, table=tmp_path / "results.json"
+        )
     told = json.loads((tmp_path / "results.json").read_text())
     assert (told["score"], told["tests"][0]["status"]) == (0, "failed")
 
@@ -303,8 +321,8 @@ def test_judge_that_is_killed_is_one_line(
 ) -> None:
     """By whatever: this module ends it as the kernel would for want of memory."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\nif 'qjump_mn.cli.bundle.judge' in sys.orig_argv and 'a.zip' in str(sys.orig_argv):\n"
-        "    os.kill(os.getpid(), 9)\n"
+        "import os, sys\nif 'qjump_mn.cli.bundle.judge' in sys.orig_argv and 'a.zip' in "
+        "str(sys.orig_argv):\n    os.kill(os.getpid(), 9)\n"
     )
     paths = filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))

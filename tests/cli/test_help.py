@@ -23,7 +23,9 @@ from tests.cli.test_options import called
 PARSER = commands.parser()
 
 
-def every(command: Any = PARSER, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def every(
+    command: Any = PARSER, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Each command with its words."""
     yield words, command
     for name, below in getattr(command, "commands", {}).items():
@@ -32,7 +34,9 @@ def every(command: Any = PARSER, words: tuple[str, ...] = ()) -> Iterator[tuple[
 
 COMMANDS = dict(every())
 LINES = [
-    pytest.param(words, one, id=one.line) for words in COMMANDS for one in EXAMPLES.get(" ".join(words), ())
+    pytest.param(words, one, id=one.line)
+    for words in COMMANDS
+    for one in EXAMPLES.get(" ".join(words), ())
 ]
 
 
@@ -66,7 +70,8 @@ def test_the_parser_takes_an_example(words: tuple[str, ...], example: Example) -
 
 @pytest.mark.parametrize(("words", "example"), LINES)
 def test_an_example_names_what_there_is(words: tuple[str, ...], example: Example) -> None:
-    """Experiments, presets, arms, schemes and settings make a plan; kinds and files are those of ``new``."""
+    """Experiments, presets, arms, schemes and settings make a plan; kinds and files are those of
+    ``new``."""
     typed, context = parsed(example.line)
     if context.command.name in ("run", "explain"):
         given = options_of(["qjump-mn", "run", *typed[2:]]) if typed[1] == "run" else context.params
@@ -92,7 +97,9 @@ def test_help_is_plain_and_fits_a_terminal(words: tuple[str, ...]) -> None:
     code, text, _ = called(*words, "--help", COLUMNS="80")
     assert code == 0 and text.isascii() and "env var" not in text
     assert max(map(len, text.splitlines())) <= 80
-    assert not [line for line in text.splitlines() if line.endswith("...") and not line.startswith("Usage")]
+    assert not [
+        line for line in text.splitlines() if line.endswith("...") and not line.startswith("Usage")
+    ]
     examples = text.partition("  Examples:\n")[2].splitlines()
     for example in EXAMPLES[" ".join(words)]:
         place = examples.index(f"    {example.line}")
@@ -112,7 +119,9 @@ def test_help_says_how_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> N
             if option.param_type_name == "option":
                 monkeypatch.setenv(variable, "1")
                 context = typer.Context(command, info_name=" ".join(words))
-                context.auto_envvar_prefix = "_".join((commands.VARIABLES, *words)).replace("-", "_").upper()
+                context.auto_envvar_prefix = (
+                    "_".join((commands.VARIABLES, *words)).replace("-", "_").upper()
+                )
                 assert option.resolve_envvar_value(context) == "1"
                 options += 1
     assert options > 30

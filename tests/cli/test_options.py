@@ -77,7 +77,9 @@ def test_a_misspelt_command_is_no_experiment() -> None:
         assert (code, out) == (2, "") and wrong.startswith(told)
     code, _, wrong = called("fig3z", "--preset", "smoke")
     assert code == 2 and "no command or experiment 'fig3z': did you mean 'fig3" in wrong
-    assert called("fig1a", "--preset", "nosuch")[2].startswith("qjump-mn: experiment 'fig5' has no preset")
+    assert called("fig1a", "--preset", "nosuch")[2].startswith(
+        "qjump-mn: experiment 'fig5' has no preset"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,8 @@ def test_every_option_may_be_a_variable() -> None:
     code, _, said = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="nosuch")
     assert (code, said) == (
         2,
-        "qjump-mn: experiment 'fig3a' has no preset 'nosuch': known are smoke, course, paper, htb2015, 10g\n",
+        "qjump-mn: experiment 'fig3a' has no preset 'nosuch': known are smoke, course, paper, "
+        "htb2015, 10g\n",
     )
     code, output, _ = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="smoke")
     assert code == 0 and "* smoke:" in output
@@ -146,7 +149,9 @@ def test_an_option_given_as_a_setting_names_the_option(setting: str, use: str) -
     with pytest.raises(UsageError) as refusal:
         PARSER.main(["explain", "fig3a", "-s", setting], standalone_mode=False)
     before = "qjump-mn run " if of_explain else ""
-    assert str(refusal.value) == f"{name} is an option{of_explain}, not a setting: use {before}{use}"
+    assert (
+        str(refusal.value) == f"{name} is an option{of_explain}, not a setting: use {before}{use}"
+    )
 
 
 def test_no_option_of_run_is_taken_for_a_setting() -> None:
@@ -155,7 +160,9 @@ def test_no_option_of_run_is_taken_for_a_setting() -> None:
     for option in PARSER.commands["run"].params:
         if option.param_type_name == "option" and option.name != "settings":
             with pytest.raises(UsageError) as refusal:
-                PARSER.main(["explain", "fig3a", "-s", f"{option.name}=none"], standalone_mode=False)
+                PARSER.main(
+                    ["explain", "fig3a", "-s", f"{option.name}=none"], standalone_mode=False
+                )
             if "is an option" not in str(refusal.value):
                 refused.add(option.name)
     assert refused == {"replicates"}
@@ -169,13 +176,19 @@ def test_an_option_in_a_variable_for_settings_is_refused() -> None:
 def test_a_setting_that_there_is_not_says_where_all_are() -> None:
     code, out, wrong = called("run", "fig3a", "-s", "bandwidth=1Mbit")
     see = "qjump-mn explain fig3a --all lists them"
-    assert (code, out, wrong) == (2, "", f"qjump-mn: experiment 'fig3a' has no setting 'bandwidth': {see}\n")
+    assert (code, out, wrong) == (
+        2,
+        "",
+        f"qjump-mn: experiment 'fig3a' has no setting 'bandwidth': {see}\n",
+    )
     wrong = called("run", "fig3a", "-s", "linkrate=1Mbit")[2]
     found = re.search(r"did you mean 'link\.rate'\? \(nearest: (.*); (.*)\)\n$", wrong)
     assert found and found[1].startswith("link.rate, link.trunk_rate, ") and found[2] == see
     assert len(found[1].split(", ")) <= 6
     wrong = called("run", "fig3a", "-s", "label=x")[2]
-    assert "write the whole name, one of workloads.ping.label, " in wrong and wrong.endswith(f"; {see}\n")
+    assert "write the whole name, one of workloads.ping.label, " in wrong and wrong.endswith(
+        f"; {see}\n"
+    )
 
 
 def test_every_setting_that_is_listed_can_be_given() -> None:
@@ -193,11 +206,13 @@ def test_names_that_begin_so_are_suggested_sorted() -> None:
     assert f"there is no experiment 'fig3': {meant}qjump-mn list " in called("run", "fig3")[2]
     wrong = called("fig3")[2]
     assert wrong == (
-        f"qjump-mn: there is no command or experiment 'fig3': {meant}qjump-mn --help lists the commands, "
-        "qjump-mn list experiments the experiments)\n"
+        f"qjump-mn: there is no command or experiment 'fig3': {meant}qjump-mn --help lists the "
+        "commands, qjump-mn list experiments the experiments)\n"
     )
     wrong = called("run", "fig3a", "--scheme", "zzzzz")[2]
-    assert "there is no scheme 'zzzzz': qjump-mn list schemes lists them; put your own into " in wrong
+    assert (
+        "there is no scheme 'zzzzz': qjump-mn list schemes lists them; put your own into " in wrong
+    )
 
 
 def test_a_file_that_cannot_be_written_is_told_before_it_is_made(tmp_path: Path) -> None:
@@ -219,7 +234,11 @@ def test_a_path_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:
     tiny.write(tmp_path, "alpha")
-    variables = {"QJUMP_MN_PATH": str(tmp_path), "QJUMP_MN_RUN_SEED": "7", "QJUMP_MN_RUN_PRESET": tiny.PRESET}
+    variables = {
+        "QJUMP_MN_PATH": str(tmp_path),
+        "QJUMP_MN_RUN_SEED": "7",
+        "QJUMP_MN_RUN_PRESET": tiny.PRESET,
+    }
     code, _, _ = called("run", "alpha", "--out", str(tmp_path / "out"), **variables)
     found = manifest.read(tmp_path / "out/last")
     assert (code, found.plan.run.seeds) == (0, (7, 8))
@@ -247,7 +266,11 @@ def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:
     ],
 )
 def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:
-    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_QJUMP_MN_COMPLETE": "complete_bash"}
+    words = {
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(typed.count(" ")),
+        "_QJUMP_MN_COMPLETE": "complete_bash",
+    }
     code, said, error = called(**words)
     assert (code, said.split(), error) == (0, expected, "")
 
@@ -255,5 +278,7 @@ def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:
 def test_the_shells_script_is_shown() -> None:
     """Typer looks for the shell among the parents, of which a test may have none."""
     command = f"{sys.executable} -P -m qjump_mn.run --show-completion; true"
-    shown = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    shown = subprocess.run(
+        ["bash", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     assert "complete -o default -F _qjump_mn_completion qjump-mn" in shown.stdout

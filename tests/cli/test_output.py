@@ -1,4 +1,5 @@
-"""What the command line prints: no escape sequence with NO_COLOR, and no spaces at the ends of lines."""
+"""What the command line prints: no escape sequence with NO_COLOR, and no spaces at the ends of
+lines."""
 
 from __future__ import annotations
 
@@ -62,14 +63,19 @@ def test_no_command_prints_an_escape_sequence(words: tuple[str, ...], folder: Pa
 def test_a_terminal_has_styles_without_the_variable(folder: Path) -> None:
     """So what is asserted above can fail; an empty value is none."""
     for variables in ({}, {"NO_COLOR": ""}):
-        assert "\x1b[1m" in Terminal(80, folder, "report", "out/last", out=False, **variables).ended()[1]
+        assert (
+            "\x1b[1m"
+            in Terminal(80, folder, "report", "out/last", out=False, **variables).ended()[1]
+        )
 
 
 @pytest.mark.usefixtures("of_run")
 def test_lines_of_tables_end_with_their_last_character(folder: Path) -> None:
     for words in (("list",), ("compare", "out/last", "out/last"), ("report", "out/last")):
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-        printed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False).stdout
+        printed = subprocess.run(
+            argv, cwd=folder, capture_output=True, text=True, check=False
+        ).stdout
         table = [line for line in printed.splitlines() if "  " in line]
         assert len(table) > 5 and not [line for line in table if line.endswith(" ")]
 
@@ -92,8 +98,12 @@ WIDTHS = ("", "0", "-1", "1", "x", "1e5", "999999999999")
 def test_a_width_that_makes_no_sense_is_80(words: tuple[str, ...]) -> None:
     def printed(variables: dict[str, str]) -> tuple[int, str, str]:
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-        kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-        done = subprocess.run(argv, env={**kept, **variables}, capture_output=True, text=True, check=False)
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
+        }
+        done = subprocess.run(
+            argv, env={**kept, **variables}, capture_output=True, text=True, check=False
+        )
         # How long a run takes depends on what else the machine does.
         return done.returncode, re.sub(r"about \d+ \w+", "", done.stdout), done.stderr
 

@@ -1,4 +1,5 @@
-"""``run all`` on a made-up backend: what is run, resumed and found, what is refused, and how it ends."""
+"""``run all`` on a made-up backend: what is run, resumed and found, what is refused, and how it
+ends."""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ class Judged:
 
 
 def judged(path: Path, *, verbose: bool) -> int:
-    """Stands for the analysis: the exit code is that of the experiment, or 5 where trials are missing."""
+    """Stands for the analysis: the exit code is that of the experiment, or 5 where trials are
+    missing."""
     found = directory.existing(path)
     plan = found.manifest.plan
     missing = {trial.name: "not run" for trial in plan.trials() if not found.is_done(trial.name)}
@@ -101,7 +103,8 @@ def judged(path: Path, *, verbose: bool) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder with the three experiments; gamma is for the simulator. No trial has run here before."""
+    """A user's folder with the three experiments; gamma is for the simulator. No trial has run here
+    before."""
     for name in EXIT_CODES:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
@@ -142,11 +145,16 @@ def only(folder: Path, name: str) -> Path:
 
 def test_what_is_done_is_found_again(folder: Path) -> None:
     code, text = called(folder)
-    assert (code, rows(text)) == (1, {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["run", "0"]})
+    assert (code, rows(text)) == (
+        1,
+        {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["run", "0"]},
+    )
     assert re.search(r"experiments with preset tiny: 3 to run\nabout \d+ s\n", text)
     assert Made.trials == ["one/1", "one/2"] * 3
     for name in EXIT_CODES:
-        assert str(folder / "out" / only(folder, name).name) in text, "whole, however narrow the terminal"
+        assert str(folder / "out" / only(folder, name).name) in text, (
+            "whole, however narrow the terminal"
+        )
     code, text = called(folder)
     assert (code, rows(text)) == (
         1,
@@ -178,7 +186,9 @@ def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
     plans = [run.manifest.plan for run in previous_runs.newest_first(folder / "out", "alpha")]
     assert sorted(plan.shown.network.link.rate_bps for plan in plans) == [10**7, 2 * 10**7]
     argv = [run.manifest.argv for run in previous_runs.newest_first(folder / "out", "alpha")]
-    assert all("-s" in words and words[words.index("-s") + 1].startswith("link.rate=") for words in argv)
+    assert all(
+        "-s" in words and words[words.index("-s") + 1].startswith("link.rate=") for words in argv
+    )
     code, text = swept()
     assert "runs with these settings: 2 done already\n" in text and len(Made.trials) == 4
 
@@ -190,7 +200,9 @@ def test_runs_of_another_backend_are_not_found_again(folder: Path) -> None:
     def swept(backend: str) -> str:
         text = io.StringIO()
         request = session.Request("alpha", tiny.PRESET, backend=backend, out=folder / "out")
-        run_all.sweep(request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False))
+        run_all.sweep(
+            request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False)
+        )
         return text.getvalue()
 
     assert "2 to run\n" in swept("")
@@ -232,17 +244,22 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
         (["nosuch=1,2"], [("nosuch=1,2",)]),
     ],
 )
-def test_which_settings_have_several_values(settings: list[str], expected: list[tuple[str, ...]]) -> None:
+def test_which_settings_have_several_values(
+    settings: list[str], expected: list[tuple[str, ...]]
+) -> None:
     assert sweep.combinations("fig3a", "smoke", settings) == expected
 
 
 def test_too_many_runs_are_refused() -> None:
     many = ",".join(f"{number}s" for number in range(1, 12))
     with pytest.raises(
-        UsageError, match=r"^the settings make 121 runs, more than 100: leave some of their values out$"
+        UsageError,
+        match=r"^the settings make 121 runs, more than 100: leave some of their values out$",
     ):
         sweep.combinations("fig3a", "smoke", [f"warmup={many}", f"duration={many}"])
-    with pytest.raises(UsageError, match="'warmup=1s,,2s' has an empty value: write key=value,value"):
+    with pytest.raises(
+        UsageError, match="'warmup=1s,,2s' has an empty value: write key=value,value"
+    ):
         sweep.combinations("fig3a", "smoke", ["warmup=1s,,2s"])
 
 
@@ -253,7 +270,11 @@ def test_what_is_incomplete_is_resumed(folder: Path) -> None:
     (only(folder, "beta") / outcome.NAME).unlink()
     shutil.rmtree(only(folder, "gamma"))
     _, text = called(folder)
-    assert rows(text) == {"alpha": ["resumed", "0"], "beta": ["resumed", "1"], "gamma": ["run", "0"]}
+    assert rows(text) == {
+        "alpha": ["resumed", "0"],
+        "beta": ["resumed", "1"],
+        "gamma": ["run", "0"],
+    }
     assert "1 of 2 trials are left" in text and "0 of 2 trials are left" in text
     assert Made.trials == ["one/2", "one/1", "one/2"]
 
@@ -290,7 +311,9 @@ def test_other_claims_are_told(folder: Path) -> None:
     assert text.count("found, judged by older claims") == 1
 
 
-def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_one_does_not_stop_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Made.broken["alpha"] = MachineError("the disk is full: make room")
     code, text = called(folder)
     assert (code, rows(text)["alpha"], rows(text)["beta"]) == (3, ["run", "3"], ["run", "1"])
@@ -301,12 +324,16 @@ def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.C
     assert (code, rows(text)["alpha"], rows(text)["beta"]) == (1, ["resumed", "0"], ["found", "1"])
 
 
-def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_analysis_that_a_signal_ended_is_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session, "Judge", judging.Judge)
     monkeypatch.setattr(judging, "wrap_module", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
     code, text = called(folder)
     assert (code, rows(text)["beta"]) == (5, ["run", "5"])
-    with pytest.raises(LostError, match=r"its analysis was ended by SIGKILL, .*: run  qjump-mn report "):
+    with pytest.raises(
+        LostError, match=r"its analysis was ended by SIGKILL, .*: run  qjump-mn report "
+    ):
         judging.judge(folder)
 
 
@@ -320,7 +347,9 @@ def test_an_interrupt_stops_all(folder: Path) -> None:
     assert [path.name.partition("-")[0] for path in folder.glob("out/*-*")] == ["alpha"]
 
 
-def test_without_a_preset_each_has_its_usual_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_preset_each_has_its_usual_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in EXIT_CODES:
         path = folder / f"experiments/{name}.toml"
         usual = "tiny" if name == "beta" else "course"
@@ -329,7 +358,9 @@ def test_without_a_preset_each_has_its_usual_one(folder: Path, monkeypatch: pyte
     monkeypatch.setattr(loading, "names", lambda kind: sorted(EXIT_CODES))
     code, text = called(folder, preset="")
     assert code == 1 and "experiments with their usual presets: 3 to run\n" in text
-    presets = [directory.existing(only(folder, name)).manifest.plan.shown.preset for name in EXIT_CODES]
+    presets = [
+        directory.existing(only(folder, name)).manifest.plan.shown.preset for name in EXIT_CODES
+    ]
     assert presets == ["course", "tiny", "course"]
 
 
@@ -346,7 +377,11 @@ def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: 
     [
         ("one.ping.p50_ms <", "one.pign.p50_ms <", "'one.pign.p50_ms' names no workload"),
         ('plot = "latency_cdf"', 'plot = "latency"', "there is no figure 'latency'"),
-        ("replicates = 2", 'replicates = 900\nduration = "3600s"', "experiment 'beta': it would take about"),
+        (
+            "replicates = 2",
+            'replicates = 900\nduration = "3600s"',
+            "experiment 'beta': it would take about",
+        ),
         ('title = "', "title = ", "beta.toml is not valid TOML"),
     ],
 )
@@ -387,7 +422,9 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
         (["--engine", "dask"], "--engine dask and --scheduler go together"),
     ],
 )
-def test_what_makes_no_sense_with_all_is_refused(options: list[str], sentence: str, tmp_path: Path) -> None:
+def test_what_makes_no_sense_with_all_is_refused(
+    options: list[str], sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(QJumpError, match=sentence.replace("?", r"\?")) as refusal:
         app(["run", "all", *options, "--out", str(tmp_path / "out")], standalone_mode=False)
     assert refusal.value.exit_code == 2

@@ -44,7 +44,11 @@ def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path
         "mine, preset course: 3 arms" if kind == "experiment" else "fig3a (QJump (NSDI'15), "
     )
     plan = manifest.read(here / "results/last").plan
-    assert plan.shown.title == "mine" if kind == "experiment" else plan.shown.network.topology == "mine"
+    assert (
+        plan.shown.title == "mine"
+        if kind == "experiment"
+        else plan.shown.network.topology == "mine"
+    )
 
 
 def qjump_mn(*words: str) -> str:
@@ -60,7 +64,9 @@ def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
         [(link.rate_bps, link.buffer_bytes, link.delay_ns)]
         for link in (one.shown.network.link for one in plans)
     ]
-    assert links[0] == links[1] and plans[0].shown.network.switches == plans[1].shown.network.switches
+    assert (
+        links[0] == links[1] and plans[0].shown.network.switches == plans[1].shown.network.switches
+    )
     file = here / "topologies/mine.toml"
     file.write_text(re.sub("^# trunk_", "trunk_", file.read_text(), flags=re.MULTILINE))
     changed = resolve.plan("fig3a", "10g", ["topology=mine"])
@@ -90,9 +96,17 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
         ),
         ("experiment", "a b", "new experiment: 'a b' is not a valid name: start with"),
         ("experiment", "../x", r"new experiment: '\.\./x' is not a valid name"),
-        ("experiment", "fig3a", r"experiment 'fig3a' exists already, .*/experiments/fig3a\.toml: use"),
+        (
+            "experiment",
+            "fig3a",
+            r"experiment 'fig3a' exists already, .*/experiments/fig3a\.toml: use",
+        ),
         ("experiment", "fig1a", "'fig1a' is another name of 'fig5': use a different one"),
-        ("experiment", "all", "no experiment can be called 'all', because it stands for all of them"),
+        (
+            "experiment",
+            "all",
+            "no experiment can be called 'all', because it stands for all of them",
+        ),
         ("scheme", "qjump", "scheme 'qjump' exists already"),
         ("topology", "paper12", "topology 'paper12' exists already"),
     ],
@@ -105,7 +119,9 @@ def test_what_cannot_be_begun_is_refused(kind: str, name: str, sentence: str, he
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(here: Path) -> None:
     (here / "experiments").write_text("no folder")
-    with pytest.raises(UsageError, match=r"^experiments/mine\.toml cannot be written: file exists$"):
+    with pytest.raises(
+        UsageError, match=r"^experiments/mine\.toml cannot be written: file exists$"
+    ):
         scaffold.write("experiment", "mine")
 
 
@@ -123,7 +139,12 @@ def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
     assert loading.presets("mine") == {"course": "as the file has it"}
-    assert (plan.shown.title, plan.shown.network.topology, plan.run.warmup_ns, plan.run.duration_ns) == (
+    assert (
+        plan.shown.title,
+        plan.shown.network.topology,
+        plan.run.warmup_ns,
+        plan.run.duration_ns,
+    ) == (
         "mine",
         "paper12",
         2 * 10**9,

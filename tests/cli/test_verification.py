@@ -138,7 +138,9 @@ def test_a_run_that_nobody_touched_is_identical(run: RunDirectory, backend: Repe
         ("asbuilt/tc.json", None, "the run has no such file"),
     ],
 )
-def test_what_differs_is_named(run: RunDirectory, name: str, content: str | None, told: str) -> None:
+def test_what_differs_is_named(
+    run: RunDirectory, name: str, content: str | None, told: str
+) -> None:
     file = run.trial("idle/1") / name
     if content is None:
         file.unlink()
@@ -157,13 +159,21 @@ def test_what_differs_is_named(run: RunDirectory, name: str, content: str | None
 def test_a_programs_own_output_is_named_first(run: RunDirectory) -> None:
     for name in ("raw/ping.txt", "asbuilt/tc.json"):
         (run.trial("qjump/2") / name).write_text("x")
-    assert "qjump/2 differs in 2 of 2 files, first in trials/qjump/2/raw/ping.txt: line 1" in said(run)[1]
+    assert (
+        "qjump/2 differs in 2 of 2 files, first in trials/qjump/2/raw/ping.txt: line 1"
+        in said(run)[1]
+    )
 
 
 def test_a_sample_is_drawn_anew_each_time(run: RunDirectory, backend: Repeating) -> None:
     for _ in range(40):
         assert "1 of 4 trials are run again" in said(run, sample=1)[1]
-    assert set(backend.ran) == {"idle/1", "idle/2", "qjump/1", "qjump/2"}  # by chance not, once in 25,000
+    assert set(backend.ran) == {
+        "idle/1",
+        "idle/2",
+        "qjump/1",
+        "qjump/2",
+    }  # by chance not, once in 25,000
     assert len(backend.ran) == 40
 
 
@@ -183,10 +193,14 @@ def test_a_trial_that_is_lost_proves_nothing(run: RunDirectory, backend: Repeati
     backend.loses = "qjump"
     code, text = said(run)
     assert code == 5
-    assert re.search(r"not verified: 2 of 4 trials did not end, qjump/[12]: the guest \[2\] died\n", text)
+    assert re.search(
+        r"not verified: 2 of 4 trials did not end, qjump/[12]: the guest \[2\] died\n", text
+    )
 
 
-def test_what_cannot_be_run_again_is_refused(run: RunDirectory, tmp_path: Path, backend: Repeating) -> None:
+def test_what_cannot_be_run_again_is_refused(
+    run: RunDirectory, tmp_path: Path, backend: Repeating
+) -> None:
     with pytest.raises(UsageError, match=r"the run has no arm 'idel': did you mean 'idle'\?"):
         said(run, arms=("idel",))
     for trial in run.manifest.plan.trials():
@@ -204,7 +218,9 @@ def test_run_of_days_is_not_verified(
     run: RunDirectory, backend: Repeating, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "MAX_RUN_S", 1.0)
-    with pytest.raises(UsageError, match="to repeat 4 trials would take about 0 hours: choose fewer with"):
+    with pytest.raises(
+        UsageError, match="to repeat 4 trials would take about 0 hours: choose fewer with"
+    ):
         said(run)
     assert backend.ran == []
 
@@ -220,7 +236,9 @@ def test_check_repeats_a_trial_of_the_shortest_arm(
 ) -> None:
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
     monkeypatch.setattr(
-        estimate, "each_trial", lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials}
+        estimate,
+        "each_trial",
+        lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials},
     )
     assert sampled(run) == 0
     assert len(backend.ran) == 1 and backend.ran[0] in ("idle/1", "idle/2")
@@ -265,15 +283,21 @@ def claiming(run: RunDirectory, *, backend: str, clock: Clock) -> RunDirectory:
 
 def test_verify_never_uses_the_host_backend(run: RunDirectory, backend: Repeating) -> None:
     claiming(run, backend="host", clock="virtual")
-    with pytest.raises(UsageError, match="names the backend 'host': a run is only verified in a guest or"):
+    with pytest.raises(
+        UsageError, match="names the backend 'host': a run is only verified in a guest or"
+    ):
         said(run)
     assert backend.ran == []
 
 
-def test_clock_that_contradicts_the_backend_is_refused(run: RunDirectory, backend: Repeating) -> None:
+def test_clock_that_contradicts_the_backend_is_refused(
+    run: RunDirectory, backend: Repeating
+) -> None:
     (run.trial("idle/2") / "DONE").unlink()
     claiming(run, backend="guest", clock="real")
-    with pytest.raises(UsageError, match="its manifest says clock real, and the backend guest has the virt"):
+    with pytest.raises(
+        UsageError, match="its manifest says clock real, and the backend guest has the virt"
+    ):
         session.resume(run.path, Console(file=io.StringIO()))
     assert backend.ran == []
 
@@ -324,4 +348,7 @@ def test_where_two_files_differ(tmp_path: Path) -> None:
     assert told(b"\xff\xfe\x00", b"\xff\xfe\x01") == "byte 3"
     long = b"x" * 70_000
     assert told(long + b"\na", long + b"\nb") == "line 2 is 'b', and 'a' in the run"
-    assert told(b"y" * 100, b"y" * 99 + b"z") == f"line 1 is '{'y' * 59}…', and '{'y' * 59}…' in the run"
+    assert (
+        told(b"y" * 100, b"y" * 99 + b"z")
+        == f"line 1 is '{'y' * 59}…', and '{'y' * 59}…' in the run"
+    )

@@ -70,7 +70,8 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
     ):
         path.write_text(damaged)
         with pytest.raises(
-            SystemExit, match="has not <!-- bench/cost begin --> and <!-- bench/cost end -->, once each"
+            SystemExit,
+            match="has not <!-- bench/cost begin --> and <!-- bench/cost end -->, once each",
         ):
             marks.write(path, "cost", "new")
         assert path.read_text() == damaged
@@ -94,7 +95,9 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("debug-kernel.md", "torture"),
     ],
 )
-def test_every_document_has_the_marks_of_its_benchmark(document: str, name: str, tmp_path: Path) -> None:
+def test_every_document_has_the_marks_of_its_benchmark(
+    document: str, name: str, tmp_path: Path
+) -> None:
     path = tmp_path / document
     path.write_text((DOCS / document).read_text())
     assert marks.read(path, name)
@@ -110,7 +113,9 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
     costs = measured["6.12"]["qdiscs"]
 
     def share(level: int) -> str:
-        of = [cost for name, cost in costs.items() if re.fullmatch(rf"qjump_1\w+_level{level}", name)]
+        of = [
+            cost for name, cost in costs.items() if re.fullmatch(rf"qjump_1\w+_level{level}", name)
+        ]
         whole = costs[f"prio8_tbf_level{level}"]
         return spread([cost / whole for cost in of], 2)
 
@@ -123,12 +128,14 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
     prio, ets, cake = (costs[name] for name in ("prio8_level0", "ets8_level0", "cake"))
     for sentence in (
         f"(the dearest: {dearest:.2f} x pfifo on 6.12)",
-        f"{costs['fq']:.0f} are `fq`'s own and {costs['bpf_times_fq_level0'] - costs['fq']:.0f} the program",
-        f"In the BPF qdisc {bpf['bpf_qdisc_unlimited']:.0f} of {bpf['bpf_qdisc_level0']:.0f} are reached",
+        f"{costs['fq']:.0f} are `fq`'s own and {costs['bpf_times_fq_level0'] - costs['fq']:.0f} "
+        "the program",
+        f"In the BPF qdisc {bpf['bpf_qdisc_unlimited']:.0f} of {bpf['bpf_qdisc_level0']:.0f} are "
+        "reached",
         f"At level 0 a limited level costs {share(0)} of what `prio` with `tbf` does",
         f"at level 7 it is {share(7)} (6.12)",
-        f"nothing costs {bare / prio:.0%} of `prio` with eight bands, {bare / ets:.0%} of `ets` and "
-        f"{bare / cake:.0%} of `cake`",
+        f"nothing costs {bare / prio:.0%} of `prio` with eight bands, {bare / ets:.0%} of `ets` "
+        f"and {bare / cake:.0%} of `cake`",
         f"of the {costs['wire']:.0f} instructions",
     ):
         assert sentence in " ".join(document.split()), sentence
@@ -146,10 +153,12 @@ def test_web_search_flows_have_the_published_sizes_and_rate() -> None:
     ]
     flows = simulator.trace(20_000, 0.6, 1)
     assert flows == simulator.trace(20_000, 0.6, 1)
-    assert {end for _, source, destination, _ in flows for end in (source, destination)} == set(range(144))
+    assert {end for _, source, destination, _ in flows for end in (source, destination)} == set(
+        range(144)
+    )
     assert all(source != destination for _, source, destination, _ in flows)
-    # 144 hosts at 10 Gb/s, of whose rate 1,500 of 1,460 bytes carry flows of 1,661,480 bytes: 63,266 flows a
-    # second. 3.5 standard deviations.
+    # 144 hosts at 10 Gb/s, of whose rate 1,500 of 1,460 bytes carry flows of 1,661,480 bytes:
+    # 63,266 flows a second. 3.5 standard deviations.
     assert flows[-1][0] * 63_266 == pytest.approx(20_000, rel=0.025)
     assert sum(packets for *_, packets in flows) / 20_000 == pytest.approx(1138, rel=0.05)
 
@@ -157,7 +166,10 @@ def test_web_search_flows_have_the_published_sizes_and_rate() -> None:
 def test_useful_packet_hops_are_those_of_data_and_acks() -> None:
     # 18 M hops in 0.9 s at best, and 20 M in 16 s: 20 M a second, and 1.25 M.
     runs = {simulator.SCHEMES["dctcp"]: [({"hops": "18000000"}, 1.5), ({"hops": "18000000"}, 0.9)]}
-    assert simulator.times_ns2({**runs, simulator.NS2: [({}, 16.0), ({}, 17.0)]}, {"hops": "20000000"}) == 16
+    assert (
+        simulator.times_ns2({**runs, simulator.NS2: [({}, 16.0), ({}, 17.0)]}, {"hops": "20000000"})
+        == 16
+    )
     assert simulator.useful([(0.0, 0, 15, 3), (0.0, 15, 16, 5)]) == 2 * 3 * 2 + 2 * 5 * 4
 
 
@@ -244,7 +256,8 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
 
 @pytest.mark.parametrize("path", sorted(figures.PICTURES.glob("*.csv")), ids=lambda path: path.stem)
 def test_a_section_says_what_its_data_say(path: Path) -> None:
-    """Arms, verdicts and values of docs/figures.md, told and judged anew from what lies beside it."""
+    """Arms, verdicts and values of docs/figures.md, told and judged anew from what lies beside
+    it."""
     section = dict(figures.written())[path.stem]
     said = figures.RUN.search(section)
     assert said is not None
@@ -253,7 +266,9 @@ def test_a_section_says_what_its_data_say(path: Path) -> None:
     told = [f"| {' | '.join(figures.cells(row))} |" for row in figure_data.judged(path, plan)]
     lines = [line for line in section.splitlines() if line.endswith(" |")]
     assert lines[-len(told) :] == told and lines[-len(told) - 1].startswith("| verdict |")
-    tables = figures.arm_tables(plan, figure_data.arms(path, plan)) if path.stem != said["name"] else []
+    tables = (
+        figures.arm_tables(plan, figure_data.arms(path, plan)) if path.stem != said["name"] else []
+    )
     assert lines[: -len(told) - 1] == [
         row for table in tables for row in table.splitlines() if row[-2:] == " |"
     ]
@@ -273,7 +288,9 @@ def test_data_of_a_run_are_read_as_they_were_written(tmp_path: Path) -> None:
         for workload, measures in arm.measures.items():
             for measure, spread in measures.items():
                 for seed, value in zip(spread.seeds, spread.values, strict=True):
-                    assert found[arm.name, seed][workload][measure] == pytest.approx(value, rel=1e-8)
+                    assert found[arm.name, seed][workload][measure] == pytest.approx(
+                        value, rel=1e-8
+                    )
     assert path.read_text().startswith("arm,workload,measure,1,2\n")
 
 
@@ -287,7 +304,9 @@ def test_all_schemes_everywhere_are_what_was_kept() -> None:
     with Image.open(schemes.FIGURE) as picture:
         assert picture.info["Source"] == schemes.digest(found), "the figure has other numbers"
     slow = {row.scheme for row in schemes.rows(found) if row.scale == "10 Mb/s"}
-    compared = {arm.scheme.name for arm in resolve.plan("schemes", "smoke", []).run.arms} - {"ideal"}
+    compared = {arm.scheme.name for arm in resolve.plan("schemes", "smoke", []).run.arms} - {
+        "ideal"
+    }
     assert compared <= slow, "a scheme that has no row"
 
 
@@ -304,7 +323,8 @@ def test_a_scheme_is_told_as_how_many_times_what_each_program_is_alone() -> None
     row = schemes.everywhere(known | more).splitlines()[2]
     assert (
         row
-        == "| 10 Mb/s | CAKE (`cake`) | 1.5 | not run | not run | not run | not run | not run | 1 | 6.12 | decade00 |"
+        == "| 10 Mb/s | CAKE (`cake`) | 1.5 | not run | not run | not run | not run | not run | 1 "
+        "| 6.12 | decade00 |"
     )
 
 
@@ -312,9 +332,15 @@ def test_a_scheme_whose_job_got_nothing_done_has_no_number() -> None:
     def arm(scheme: str, ms: float, rounds: float | None) -> schemes.Measured:
         job = {} if rounds is None else {"job": {"rounds": rounds}}
         values = {"ptp": {"delay_max_ms": ms}, "memcached": {"p99_ms": ms}, **job}
-        return schemes.Measured(scheme=scheme, seeds=1, linux="6.12", commit="c0ffee00", values=values)
+        return schemes.Measured(
+            scheme=scheme, seeds=1, linux="6.12", commit="c0ffee00", values=values
+        )
 
-    arms = {"idle": arm("ideal", 2.0, None), "ecn": arm("ecn", 2.0, 0.0), "cake": arm("cake", 3.0, 4.0)}
+    arms = {
+        "idle": arm("ideal", 2.0, None),
+        "ecn": arm("ecn", 2.0, 0.0),
+        "cake": arm("cake", 3.0, 4.0),
+    }
     ecn, cake = sorted(schemes.rows({"fig5/smoke": arms}), key=lambda row: row.scheme, reverse=True)
     assert (ecn.cells[1:3], cake.cells[1:3]) == (("job stalled",) * 2, (1.5, 1.5))
 
@@ -325,8 +351,14 @@ def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
     before = schemes.renewed({}, ["fig3a/smoke"])
     found = schemes.renewed(before, [str(made.path)])
     name = f"{made.manifest.plan.shown.experiment}/{made.manifest.plan.shown.preset}"
-    assert set(found[name]) >= {"idle", "contended"} and set(before["fig3a/smoke"]) >= {"idle", "qjump"}
-    assert found[name]["contended"].values["ping"]["p99_ms"] > found[name]["idle"].values["ping"]["p99_ms"]
+    assert set(found[name]) >= {"idle", "contended"} and set(before["fig3a/smoke"]) >= {
+        "idle",
+        "qjump",
+    }
+    assert (
+        found[name]["contended"].values["ping"]["p99_ms"]
+        > found[name]["idle"].values["ping"]["p99_ms"]
+    )
     assert found[name]["contended"].scheme == "none"
 
 
@@ -373,7 +405,8 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     first, table = text.split("\n\n")[:2]
     assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
     assert re.fullmatch(
-        r"\| fig3a \| `smoke --arms idle,contended` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|", table.splitlines()[-1]
+        r"\| fig3a \| `smoke --arms idle,contended` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|",
+        table.splitlines()[-1],
     )
     assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
     assert (
@@ -384,7 +417,9 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert pictures and all(f"](figures/{name})" in text for name in pictures)
     told = capsys.readouterr().err
-    assert f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
+    assert (
+        f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
+    )
     assert figures.complete(runs, "fig3a") == run.path
 
 
@@ -394,7 +429,9 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     assert anew.judged_today(run.path, tmp_path) == run.path
     manifest = run.manifest
     first, *others = manifest.plan.judged.claims
-    judged = msgspec.structs.replace(manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]})
+    judged = msgspec.structs.replace(
+        manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]}
+    )
     older = msgspec.structs.replace(
         manifest,
         plan=msgspec.structs.replace(manifest.plan, judged=judged),
@@ -417,7 +454,9 @@ def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:
         key: re.search(told, section) or pytest.fail(f"docs/figures.md: {key} says of no run")
         for key, section in figures.written()
     }
-    keys = [key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))]
+    keys = [
+        key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))
+    ]
     assert list(found) == [key for key in keys if key != "schemes"], (
         "that has a page of its own, docs/schemes.md"
     )
@@ -469,7 +508,10 @@ def test_runs_that_are_there_have_their_own_presets(
     [
         ("run fig3a --preset smoke --out /tmp/x", ""),
         ("fig3a -p smoke --out=x --replicates 2 --perturb 3", " --replicates 2 --perturb 3"),
-        ("run --engine dask --scheduler tcp://10.0.0.1:8786 -s duration=2s fig3a", " -s duration=2s"),
+        (
+            "run --engine dask --scheduler tcp://10.0.0.1:8786 -s duration=2s fig3a",
+            " -s duration=2s",
+        ),
     ],
 )
 def test_the_page_tells_the_command_of_the_run(words: str, told: str, tmp_path: Path) -> None:
@@ -517,9 +559,14 @@ def test_the_debug_kernel_is_told_with_all_that_it_said(tmp_path: Path) -> None:
 
 
 def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path: Path) -> None:
-    usual = ["sch_qjump: loading out-of-tree module taints kernel.", "hrtimer: interrupt took 12 ns"]
+    usual = [
+        "sch_qjump: loading out-of-tree module taints kernel.",
+        "hrtimer: interrupt took 12 ns",
+    ]
     _tortured(tmp_path / "a", "6.12", 20_000, usual)
-    _tortured(tmp_path / "b", "6.12", 1_000_000, [*usual, "BUG: KASAN: use-after-free in wire_tick"])
+    _tortured(
+        tmp_path / "b", "6.12", 1_000_000, [*usual, "BUG: KASAN: use-after-free in wire_tick"]
+    )
     race = ["=====", "BUG: KCSAN: data-race in vfs_read / vfs_write", "read to 0x1", "====="]
     _tortured(tmp_path / "c", "6.12-races", 30_000, [*usual, *race])
     before = f"{torture.HEAD}\n| 6.1 | as it was |\n| 6.12 | as it was |"
@@ -527,5 +574,6 @@ def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path:
     assert torture.table(guests, before).splitlines()[2:] == [
         "| 6.1 | as it was |",
         "| 6.12 | 1,000,000 | 1,206: 1,200 change, 6 move | 7 | nothing | not clean: 1 line |",
-        "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 1 race of the kernel's own; 82,911 accesses watched |",
+        "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 1 race of the "
+        "kernel's own; 82,911 accesses watched |",
     ]

@@ -1,5 +1,5 @@
-"""mininet-qos, the package for Mininet's users: its wheel on every Python there is, its commands beside the
-harness's own, its file for mn."""
+"""mininet-qos, the package for Mininet's users: its wheel on every Python there is, its commands
+beside the harness's own, its file for mn."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def test_every_python_installs_the_wheel_and_passes_its_tests(
     minor: int, wheel: Path, tmp_path: Path, debians_mininet: str
 ) -> None:
     subprocess.run(
-        [checkouts.installed_python(minor), "-m", "venv", tmp_path / "env"], check=True, capture_output=True
+        [checkouts.installed_python(minor), "-m", "venv", tmp_path / "env"],
+        check=True,
+        capture_output=True,
     )
     inside = [str(tmp_path / "env/bin/python"), "-I"]
     pip = [
@@ -98,8 +100,18 @@ def test_what_the_packages_own_settings_say_of_pythons() -> None:
 
 def test_the_harness_has_no_other_commands() -> None:
     """One file tells how a pair, a VLAN, a link and a switch's queues are made."""
-    assert Path(str(commands.__file__)).resolve() == (bench.PACKAGE / "src/mininet_qos/commands.py").resolve()
-    words = ("numtxqueues", "egress-qos-map", "type=linux-htb", "vlan_prio", "action mirred", "tso off")
+    assert (
+        Path(str(commands.__file__)).resolve()
+        == (bench.PACKAGE / "src/mininet_qos/commands.py").resolve()
+    )
+    words = (
+        "numtxqueues",
+        "egress-qos-map",
+        "type=linux-htb",
+        "vlan_prio",
+        "action mirred",
+        "tso off",
+    )
     for source in sorted((bench.ROOT / "qjump_mn").rglob("*.py")):
         if source != bench.ROOT / "qjump_mn/links/commands.py":
             assert [word for word in words if word in source.read_text()] == [], source

@@ -1,5 +1,5 @@
-"""The documentation as a site: it is built without a warning, and all in it leads somewhere. What it needs is
-not in the project's environment: bench/site.py installs it, apart."""
+"""The documentation as a site: it is built without a warning, and all in it leads somewhere. What
+it needs is not in the project's environment: bench/site.py installs it, apart."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def built(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.mark.slow
 def test_every_document_is_a_page_and_in_the_contents(built: Site) -> None:
-    names = {path.relative_to(ROOT).with_suffix(".html") for path in (*DOCUMENTS, *DOCS.glob("*.ipynb"))}
+    names = {
+        path.relative_to(ROOT).with_suffix(".html") for path in (*DOCUMENTS, *DOCS.glob("*.ipynb"))
+    }
     assert names <= set(built.pages)
     listed = {(DOCS / urlsplit(link).path).resolve() for link in built.pages[HOME].links}
     assert {name for name in names if (ROOT / name).resolve() not in listed} == {HOME}
@@ -99,7 +101,9 @@ def test_every_link_of_the_site_leads_somewhere(built: Site) -> None:
 
 @pytest.mark.slow
 def test_a_browser_fetches_nothing_from_elsewhere(built: Site) -> None:
-    assert not {link for page in built.pages.values() for link in page.loaded if urlsplit(link).netloc}
+    assert not {
+        link for page in built.pages.values() for link in page.loaded if urlsplit(link).netloc
+    }
 
 
 @pytest.mark.slow
@@ -149,7 +153,9 @@ workloads = ["ping"]
 def errors(python: Path, files: list[tuple[str, dict[str, Any]]]) -> list[list[str]]:
     """What the schemas have against the content of each file of a kind."""
     asked = json.dumps([schema.schemas(), files])
-    done = subprocess.run([python, "-c", VALIDATE], input=asked, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-c", VALIDATE], input=asked, capture_output=True, text=True, check=True
+    )
     found: list[list[str]] = json.loads(done.stdout)
     return found
 
@@ -175,11 +181,16 @@ def test_the_files_that_are_delivered_fit_the_schemas(python: Path) -> None:
         ({"durration": "10s"}, "durration"),
         ({"presets": {"course": {"arms": {"idle": {"sceme": "qjump"}}}}}, "sceme"),
         ({"workloads": {"ping": {"program": "ping", "flows": "h8>h10"}}}, "workloads.ping"),
-        ({"workloads": {"ping": {"program": "ping", "flows": ["h8>h10"], "cuont": 3}}}, "workloads.ping"),
+        (
+            {"workloads": {"ping": {"program": "ping", "flows": ["h8>h10"], "cuont": 3}}},
+            "workloads.ping",
+        ),
         ({"arms": {"idle": {}}}, "workloads"),
     ],
 )
 def test_a_schema_finds_what_is_wrong(change: dict[str, Any], place: str, python: Path) -> None:
     slim = tomllib.loads(SLIM)
-    right, (sentence, *_) = errors(python, [("experiment", slim), ("experiment", {**slim, **change})])
+    right, (sentence, *_) = errors(
+        python, [("experiment", slim), ("experiment", {**slim, **change})]
+    )
     assert right == [] and re.search(place, sentence)

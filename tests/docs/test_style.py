@@ -12,7 +12,9 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("argv", [("ruff", "check", "--quiet", "."), ("mypy",)], ids=lambda argv: argv[0])
+@pytest.mark.parametrize(
+    "argv", [("ruff", "check", "--quiet", "."), ("mypy",)], ids=lambda argv: argv[0]
+)
 def test_python(argv: tuple[str, ...]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *argv], cwd=CHECKOUT, capture_output=True, text=True, check=False

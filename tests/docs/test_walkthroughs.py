@@ -1,5 +1,5 @@
-"""Pages to follow step by step: their files are written, their commands run in their order, and what they show
-is what is printed."""
+"""Pages to follow step by step: their files are written, their commands run in their order, and
+what they show is what is printed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from qjump_mn.results import directory, outcome
 
 DOCS = Path(qjump_mn.__file__).parents[1] / "docs"
 PAGES = ("first-hour.md", "teaching.md", "research.md")
-FENCE = re.compile(r"(?:<!-- (?P<note>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)```", re.DOTALL)
+FENCE = re.compile(
+    r"(?:<!-- (?P<note>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)```", re.DOTALL
+)
 
 
 class Step(NamedTuple):
-    """A box of a page: a file in TOML, commands, or what the last command printed (text). ``note`` is "guest" for
-    what boots one, and else says why it is not run here."""
+    """A box of a page: a file in TOML, commands, or what the last command printed (text). ``note``
+    is "guest" for what boots one, and else says why it is not run here."""
 
     language: str
     text: str
@@ -52,9 +54,9 @@ def walk(page: str, folder: Path, note: str) -> None:
             said = "".join(called(line, folder) for line in step.text.splitlines())
         elif step.language and not note:
             printed = [" ".join(line.split()) for line in said.splitlines()]
-            assert [line for line in step.text.splitlines() if " ".join(line.split()) not in printed] == [], (
-                said
-            )
+            assert [
+                line for line in step.text.splitlines() if " ".join(line.split()) not in printed
+            ] == [], said
 
 
 def called(line: str, folder: Path) -> str:
@@ -64,7 +66,9 @@ def called(line: str, folder: Path) -> str:
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words[1:]]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     expected = re.search(r"# exit code (\d+)$", line)
-    assert done.returncode == (int(expected[1]) if expected else 0), f"{line}\n{done.stdout}{done.stderr}"
+    assert done.returncode == (int(expected[1]) if expected else 0), (
+        f"{line}\n{done.stdout}{done.stderr}"
+    )
     return done.stdout + done.stderr
 
 
@@ -85,7 +89,9 @@ def test_what_a_page_does_with_real_linux(page: str, tmp_path: Path) -> None:
     assert found.believable and not found.missing
 
 
-def test_a_page_that_shows_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_shows_something_else_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "page.md").write_text("```\nqjump-mn --version\n```\n\n```text\nqjump-mn 17\n```\n")
     monkeypatch.setattr(f"{__name__}.DOCS", tmp_path)
     with pytest.raises(AssertionError, match="qjump-mn 17"):

@@ -20,7 +20,9 @@ from tests.support import synthetic
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("simulated")
-    return run("fig3a", preset="10g", settings={"duration": "1ms"}, arms=["idle", "contended"], out=out)
+    return run(
+        "fig3a", preset="10g", settings={"duration": "1ms"}, arms=["idle", "contended"], out=out
+    )
 
 
 def test_the_page_of_measures_is_the_registry() -> None:
@@ -49,13 +51,17 @@ def test_the_table_of_a_workload_has_the_columns_of_the_page(simulated: Run) -> 
 
 
 def test_the_page_of_the_run_directory_is_the_types() -> None:
-    assert marks.read(run_directory.PAGE, "run_directory") == "\n".join(run_directory.page()).strip("\n")
+    assert marks.read(run_directory.PAGE, "run_directory") == "\n".join(run_directory.page()).strip(
+        "\n"
+    )
 
 
 def test_the_page_of_the_simulators_api_is_its_sources() -> None:
     text = "\n".join(simulator_api.page()).strip("\n")
     assert marks.read(simulator_api.PAGE, "simulator_api") == text
-    told = [line.strip("# `").partition("(")[0] for line in text.splitlines() if line.startswith("### ")]
+    told = [
+        line.strip("# `").partition("(")[0] for line in text.splitlines() if line.startswith("### ")
+    ]
     assert len(told) == len(set(told)) and set(told) >= simulator_api.exported() | {
         "Ping",
         "MapReduce",

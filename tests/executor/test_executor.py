@@ -66,10 +66,13 @@ def job(trial: Trial) -> bytes:
 
 
 def fingerprint(tree: Tree) -> dict[str, str]:
-    """Hashes of all that goes into the guest from the package that is imported; run in copies of it, too."""
+    """Hashes of all that goes into the guest from the package that is imported; run in copies of
+    it, too."""
     hashes = {name: _hash(node) for name, node in python_files(tree).items()}
     plan = resolve.plan("fig3a", "smoke", [])
-    hashes |= {f"job {trial.name}": hashlib.sha256(job(trial)).hexdigest() for trial in plan.trials()}
+    hashes |= {
+        f"job {trial.name}": hashlib.sha256(job(trial)).hexdigest() for trial in plan.trials()
+    }
     return hashes
 
 
@@ -79,7 +82,8 @@ def _hash(node: Node) -> str:
 
 
 def fingerprint_of_copy(folder: Path, tree: Tree, *, executor: bool) -> dict[str, str]:
-    """That of a copy with a comment at the end of each Python file of the executor, or of each other one."""
+    """That of a copy with a comment at the end of each Python file of the executor, or of each
+    other one."""
     shutil.copytree(PACKAGE, folder / "qjump_mn", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("experiments", "schemes", "topologies"):
         (folder / name).symlink_to(PACKAGE.parent / name)
@@ -110,7 +114,8 @@ def emulated() -> Iterator[Plan]:
 
 
 def renamed(value: Any) -> Any:
-    """A plan's part with another text in every label, title and field that says itself not to be run."""
+    """A plan's part with another text in every label, title and field that says itself not to be
+    run."""
     if isinstance(value, tuple):
         return tuple(renamed(entry) for entry in value)
     if isinstance(value, dict):
@@ -135,7 +140,9 @@ def other(value: str | bool | float | None) -> str | bool | float:
 def statements(source: Path) -> int:
     """The number of a module's statements, without docstrings."""
     nodes = [node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.stmt)]
-    return sum(not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) for node in nodes)
+    return sum(
+        not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) for node in nodes
+    )
 
 
 def test_executor_is_short() -> None:
@@ -181,6 +188,10 @@ def test_labels_and_titles_are_not_in_a_trials_job() -> None:
 def test_steps_survive_json() -> None:
     for plan in emulated():
         for trial in plan.trials():
-            for compiled in (trial_steps(trial), bring_up(trial.network.skeleton()), openvswitch.start()):
+            for compiled in (
+                trial_steps(trial),
+                bring_up(trial.network.skeleton()),
+                openvswitch.start(),
+            ):
                 assert steps.decode(msgspec.json.decode(msgspec.json.encode(compiled))) == compiled
                 assert steps.decode(msgspec.to_builtins(compiled)) == compiled

@@ -1,5 +1,5 @@
-"""Runs in the guest: gives networks the links, schemes and limiters of one arm after another, and takes them
-back. test_arms.py judges what that leaves."""
+"""Runs in the guest: gives networks the links, schemes and limiters of one arm after another, and
+takes them back. test_arms.py judges what that leaves."""
 
 from __future__ import annotations
 

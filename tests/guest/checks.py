@@ -1,5 +1,5 @@
-"""The checks of tests/guest/qdisc in a guest: which kernels there are, how some checks are run on one, and
-what that leaves."""
+"""The checks of tests/guest/qdisc in a guest: which kernels there are, how some checks are run on
+one, and what that leaves."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ done
 llvm-strip -g out/*.o
 """
 
-# What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets
-# back (netem too).
+# What the kernel says of every module from outside its tree, and of every qdisc below HTB that
+# holds packets back (netem too).
 EXPECTED_LOG = {
     "sch_qjump: loading out-of-tree module taints kernel.",
     "htb: qjump qdisc 6: is non-work-conserving?",
@@ -49,9 +49,9 @@ _LATE = re.compile(r"hrtimer: interrupt took \d+ ns|sched: DL replenish lagged t
 
 
 def of_note(log: Iterable[str]) -> list[str]:
-    """The lines but those that say nothing of modules, each once a boot at most: a timer was due again while
-    its interrupt was handled, which happens within 100,000 packets; the scheduler found itself late, where the
-    host is busy elsewhere."""
+    """The lines but those that say nothing of modules, each once a boot at most: a timer was due
+    again while its interrupt was handled, which happens within 100,000 packets; the scheduler found
+    itself late, where the host is busy elsewhere."""
     return [line for line in log if not _LATE.fullmatch(line)]
 
 
@@ -85,7 +85,10 @@ def kernel_image(kernel: str) -> Image:
     extra: dict[str, Node] = {}
     if kernel == "6.1":
         folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
-        extra = {name: Node.file((folder["/" in path] / path).resolve()) for name, path in OTHER_TC.items()}
+        extra = {
+            name: Node.file((folder["/" in path] / path).resolve())
+            for name, path in OTHER_TC.items()
+        }
     return prepare(print, extra=extra, kernel=kernel)
 
 
@@ -102,7 +105,8 @@ def debug_module(name: str, suite: str, folder: Path) -> bytes:
     (folder / "Makefile").write_text(f"obj-m := {name}.o\n")
     kernel = debug.kernel_tree(suite)
     kernel.run(
-        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder
+        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"],
+        folder,
     )
     return (folder / f"{name}.ko").read_bytes()
 
@@ -113,8 +117,8 @@ def job_of(
     virtual_deadline_s: float,
     others: Sequence[str] = MODULES,
 ) -> Job:
-    """The job that runs these checks, with what they import: a job's room is small. `data` are files for
-    /tmp, of which kernel modules are loaded; `others` are loaded at the end."""
+    """The job that runs these checks, with what they import: a job's room is small. `data` are
+    files for /tmp, of which kernel modules are loaded; `others` are loaded at the end."""
     sources = {path.stem: path.read_text() for path in (QDISC / "checks").glob("*.py")}
     wanted, found = [name for name, *_ in checks], {}
     for name in wanted:
@@ -122,7 +126,8 @@ def job_of(
         imported = re.findall(r"^(?:import|from) (\w+)", sources[name], re.MULTILINE)
         wanted += [other for other in imported if other in sources and other not in wanted]
     packed = {
-        name: base64.b64encode(lzma.compress(content, preset=9)).decode() for name, content in data.items()
+        name: base64.b64encode(lzma.compress(content, preset=9)).decode()
+        for name, content in data.items()
     }
     plan = {"checks": checks, "data": packed, "others": others}
     return Job(

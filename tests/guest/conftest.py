@@ -1,5 +1,5 @@
-"""One image and one laboratory for all tests that run in the guest, and another user; the image comes from the
-cache when it is there."""
+"""One image and one laboratory for all tests that run in the guest, and another user; the image
+comes from the cache when it is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What qjump-edt lets through in the guest, beside sch_qjump: tests/guest/qdisc/checks/edt_window.py."""
+"""What qjump-edt lets through in the guest, beside sch_qjump:
+tests/guest/qdisc/checks/edt_window.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs in the guest: what leaves a host through a VLAN device with an egress map, as tcpdump sees it on the cable,
-for programs that no library reaches. test_levels.py judges what it leaves."""
+"""Runs in the guest: what leaves a host through a VLAN device with an egress map, as tcpdump sees
+it on the cable, for programs that no library reaches. test_levels.py judges what it leaves."""
 
 from __future__ import annotations
 
@@ -65,12 +65,15 @@ def in_host(host: str, argv: list[str]) -> subprocess.Popen[bytes]:
 
 def is_heard(host: str) -> bool:
     argv = ["ip", "netns", "exec", host, "cat", "/proc/net/tcp"]
-    return f":{PORT:04X} 00000000:0000 0A" in subprocess.run(argv, capture_output=True, text=True).stdout
+    return (
+        f":{PORT:04X} 00000000:0000 0A"
+        in subprocess.run(argv, capture_output=True, text=True).stdout
+    )
 
 
 def capture(name: str, here: list[str], there: list[str], *, listens: str) -> None:
-    """Run one program at each end until both have ended well, the server first; what host a sends lies in a
-    file."""
+    """Run one program at each end until both have ended well, the server first; what host a sends
+    lies in a file."""
     with open(f"{name}.txt", "wb") as output:
         argv = f"ip netns exec a tcpdump -l -n -e -Q out -i e vlan and tcp port {PORT}".split()
         tap = subprocess.Popen(argv, stdout=output, stderr=subprocess.PIPE)
@@ -103,7 +106,17 @@ def main() -> None:
         capture(name, [*level, "nice", *argv], answering, listens="b")
     capture("server.plain", python(HASTY, HERE), asking, listens="a")
     capture("server", [*level, *python(HASTY, HERE)], asking, listens="a")
-    by_user = ["setpriv", "--reuid", "65534", "--clear-groups", "qjau", "-p", "6", "nice", str(static)]
+    by_user = [
+        "setpriv",
+        "--reuid",
+        "65534",
+        "--clear-groups",
+        "qjau",
+        "-p",
+        "6",
+        "nice",
+        str(static),
+    ]
     refused = subprocess.run(by_user, capture_output=True, text=True, check=False)
     time.sleep(0.5)
     left = [name for name in os.listdir("/proc") if name.isdigit() and comm(name) == "qjau-watch"]

@@ -30,7 +30,9 @@ def treated(name: str, fate: str, seconds: float) -> Iterator[None]:
     real = AWAY / name
     shutil.move(place, real)
     if fate in FAKES:
-        place.write_text("#!/bin/bash\n" + FAKES[fate].format(name=name, real=real, seconds=seconds) + "\n")
+        place.write_text(
+            "#!/bin/bash\n" + FAKES[fate].format(name=name, real=real, seconds=seconds) + "\n"
+        )
         place.chmod(0o755)
     try:
         yield

@@ -53,7 +53,10 @@ def applied(patches: list[Path], tree: Path) -> None:
     """Apply them as a maintainer does, but for the commits."""
     for path in patches[1:]:
         done = subprocess.run(
-            ["git", "apply", "--whitespace=error", str(path)], cwd=tree, capture_output=True, text=True
+            ["git", "apply", "--whitespace=error", str(path)],
+            cwd=tree,
+            capture_output=True,
+            text=True,
         )
         assert (done.returncode, done.stderr) == (0, ""), path.name
 

@@ -11,9 +11,7 @@ from pathlib import Path
 
 PTPD = "ptpd -C -L -E --clock:no_adjust=y --ptpengine:ip_mode=hybrid".split()
 MASTER = ["-M"]
-SLAVE = (
-    "-s --ptpengine:log_sync_interval=0 --ptpengine:log_delayreq_interval=0 --global:log_statistics=Y".split()
-)
+SLAVE = "-s --ptpengine:log_sync_interval=0 --ptpengine:log_delayreq_interval=0 --global:log_statistics=Y".split()
 STAMPS = ["env", "LD_PRELOAD=/usr/lib/qjump-mn/libptpstamps.so"]
 LEVEL = ["qjau", "-p", "7", "--"]
 PTP_S, LOAD_FROM_S, LOAD_S = 24, 18, 2
@@ -39,7 +37,8 @@ def shell(line: str) -> str:
 
 
 def cpu_ms(process: subprocess.Popen[bytes]) -> float:
-    """The processor time of a process; 0 where none counts it, for time stands still while programs run."""
+    """The processor time of a process; 0 where none counts it, for time stands still while programs
+    run."""
     path = Path(f"/proc/{process.pid}/schedstat")
     return int(path.read_text().split()[0]) / 1e6 if path.exists() else 0.0
 
@@ -83,7 +82,9 @@ def barrier() -> int:
 def in_host(host: str, argv: list[str], output: str) -> subprocess.Popen[bytes]:
     """A program in the namespace of a host, with what it says in a file."""
     with open(output, "wb") as file:
-        return subprocess.Popen(["ip", "netns", "exec", host, *argv], stdout=file, stderr=subprocess.STDOUT)
+        return subprocess.Popen(
+            ["ip", "netns", "exec", host, *argv], stdout=file, stderr=subprocess.STDOUT
+        )
 
 
 def pair(name: str, model: str) -> tuple[str, str]:
@@ -92,7 +93,8 @@ def pair(name: str, model: str) -> tuple[str, str]:
     for host in hosts:
         shell(f"ip netns add {host}")
     shell(
-        f"ip link add {hosts[0]}-eth0 netns {hosts[0]} type veth peer name {hosts[1]}-eth0 netns {hosts[1]}"
+        f"ip link add {hosts[0]}-eth0 netns {hosts[0]} type veth peer name {hosts[1]}-eth0 netns "
+        f"{hosts[1]}"
     )
     for number, host in enumerate(hosts, 1):
         device = f"{host}-eth0"
@@ -105,8 +107,8 @@ def pair(name: str, model: str) -> tuple[str, str]:
 
 
 def ptp() -> dict[str, list[float]]:
-    """ptpd in four pairs of hosts, whose masters' links are full for a while: processor time of master and
-    slave, ms in each second."""
+    """ptpd in four pairs of hosts, whose masters' links are full for a while: processor time of
+    master and slave, ms in each second."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     floods = []
     cases: tuple[tuple[str, str, list[str]], ...] = (

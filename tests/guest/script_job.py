@@ -1,4 +1,5 @@
-"""Runs in the guest: the scripts that ``--dry-run`` prints, each on a machine where only Open vSwitch runs.
+"""Runs in the guest: the scripts that ``--dry-run`` prints, each on a machine where only Open
+vSwitch runs.
 
 test_script.py judges what they leave."""
 
@@ -25,10 +26,14 @@ LOOKS = {
 
 def look() -> dict[str, str]:
     """What there is on this machine."""
-    return {what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()}
+    return {
+        what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()
+    }
 
 
-trial.Network().build(steps.decode(json.loads((HOME / "openvswitch.json").read_text())), Path("/tmp"))
+trial.Network().build(
+    steps.decode(json.loads((HOME / "openvswitch.json").read_text())), Path("/tmp")
+)
 results = {}
 for script in sorted(HOME.glob("*.sh")):
     Path("/dev/console").write_text(f"{trial.PROGRESS}{script.name}\n")

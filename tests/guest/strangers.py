@@ -19,7 +19,8 @@ from tests.support.result_store import VARIABLE
 
 @dataclass
 class Stranger:
-    """Another user (the same one without root) with a folder of their own and a Python that they may run."""
+    """Another user (the same one without root) with a folder of their own and a Python that they
+    may run."""
 
     home: Path
     python: str

@@ -1,6 +1,7 @@
-"""The machine file for arm64 hosts: it is the locked one, has the guest of the one for x86-64, the machine in
-which that runs there (test_outer.py), and a simulator whose module is for arm64. With -rP pytest shows the processor's time of what the simulator leaves there: its
-programs are run here by a translator of processors (qemu-user)."""
+"""The machine file for arm64 hosts: it is the locked one, has the guest of the one for x86-64, the
+machine in which that runs there (test_outer.py), and a simulator whose module is for arm64. With
+-rP pytest shows the processor's time of what the simulator leaves there: its programs are run here
+by a translator of processors (qemu-user)."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def measured(what: str) -> Iterator[None]:
 
 
 @of_both
-def test_the_file_for_arm64_is_the_locked_one_with_the_same_guest(image: Image, tmp_path: Path) -> None:
+def test_the_file_for_arm64_is_the_locked_one_with_the_same_guest(
+    image: Image, tmp_path: Path
+) -> None:
     file = tmp_path / "machine.tar.xz"
     argv = [sys.executable, "-m", "qjump_mn.run", "machine", "export", "--for", "arm64", str(file)]
     done = subprocess.run(argv, capture_output=True, text=True)
@@ -73,13 +76,20 @@ def test_the_simulator_for_arm64_leaves_the_same_files(image: Image, tmp_path: P
     tree = trees.needed(lambda progress: toolbox.made("arm64-python", progress))
     trees.needed(lambda progress: toolbox.made(arm64.COMPILER, progress))
     assert tree.processor is processors.AARCH64
-    python = [str(emulator.root / "usr/bin/qemu-aarch64"), *tree.program("usr/bin/python3.13", "-S")]
+    python = [
+        str(emulator.root / "usr/bin/qemu-aarch64"),
+        *tree.program("usr/bin/python3.13", "-S"),
+    ]
     folder = tree.root / tree.processor.libraries
     python[python.index("--library-path") + 1] += f":{folder / 'blas'}:{folder / 'lapack'}"
     here, there = [simulator.package(print)], [arm64.simulator_package(print)]
     there.append(tree.root / "usr/lib/python3/dist-packages")
     for number, trial in enumerate(resolve.plan("fig9", "smoke", []).trials()[::7]):
-        text, ours, theirs = msgspec.json.encode(trial), tmp_path / f"{number}", tmp_path / f"{number}-there"
+        text, ours, theirs = (
+            msgspec.json.encode(trial),
+            tmp_path / f"{number}",
+            tmp_path / f"{number}-there",
+        )
         with measured("x86-64"):
             simulated([sys.executable], here, ours, text)
         with measured("arm64"):
@@ -90,7 +100,12 @@ def test_the_simulator_for_arm64_leaves_the_same_files(image: Image, tmp_path: P
 def simulated(python: list[str], places: list[Path], out: Path, text: bytes, **more: str) -> None:
     """Run a trial by this Python, which imports from these places and the checkout."""
     path = os.pathsep.join(map(str, (*places, Path(qjump_mn.__file__).parents[1])))
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": path,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **more,
+    }
     argv = [*python, "-m", "qjump_mn.simulation", str(out)]
     done = subprocess.run(argv, input=text, env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

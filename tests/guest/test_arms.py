@@ -29,8 +29,8 @@ def emulated(experiment: str, presets: list[str]) -> Iterator[tuple[str, ArmPlan
 
 
 def identity(arm: ArmPlan) -> bytes:
-    """What is done to the network: of the workloads it depends on which hosts answer pings at which level. One
-    epoch or budget is as good as another: tc takes it as a number of ns or bytes."""
+    """What is done to the network: of the workloads it depends on which hosts answer pings at which
+    level. One epoch or budget is as good as another: tc takes it as a number of ns or bytes."""
     limiter = arm.qjump
     qjump = limiter and msgspec.structs.replace(
         limiter, epoch_ns=1, budget_bytes=tuple(min(budget, 1) for budget in limiter.budget_bytes)
@@ -42,7 +42,9 @@ def identity(arm: ArmPlan) -> bytes:
 def untried() -> dict[str, ArmPlan]:
     """One arm for each treatment that only longer presets have."""
     experiments = loading.names("experiments")
-    tried = {identity(arm) for experiment in experiments for _, arm in emulated(experiment, ["smoke"])}
+    tried = {
+        identity(arm) for experiment in experiments for _, arm in emulated(experiment, ["smoke"])
+    }
     arms: dict[bytes, tuple[str, ArmPlan]] = {}
     for experiment in experiments:
         for name, arm in emulated(experiment, list(loading.presets(experiment))):
@@ -52,13 +54,15 @@ def untried() -> dict[str, ArmPlan]:
 
 
 def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
-    """For each network what brings it up, and for each arm of it what treats it and reads it back."""
+    """For each network what brings it up, and for each arm of it what treats it and reads it
+    back."""
     networks: dict[Network, dict[str, Any]] = {}
     for name, arm in chosen.items():
         steps = [*treatment.treatment(arm, 1), *readback.built(arm)]
         networks.setdefault(arm.network.skeleton(), {})[name] = msgspec.to_builtins(steps)
     return [
-        {"up": msgspec.to_builtins(bring_up(network)), "arms": arms} for network, arms in networks.items()
+        {"up": msgspec.to_builtins(bring_up(network)), "arms": arms}
+        for network, arms in networks.items()
     ]
 
 
@@ -71,10 +75,17 @@ def test_kernel_accepts_every_other_treatment(image: Image, booted: Setup, tmp_p
 
 def are_taken(chosen: dict[str, ArmPlan], image: Image, booted: Setup, out: Path) -> None:
     todo = {"openvswitch": msgspec.to_builtins(openvswitch.start()), "networks": work(chosen)}
-    script, files = Path(__file__).with_name("arms_job.py").read_text(), {"work.json": json.dumps(todo)}
-    result = run(image, booted, Job(script=script, files=files, virtual_deadline_s=4000), out, progress=print)
+    script, files = (
+        Path(__file__).with_name("arms_job.py").read_text(),
+        {"work.json": json.dumps(todo)},
+    )
+    result = run(
+        image, booted, Job(script=script, files=files, virtual_deadline_s=4000), out, progress=print
+    )
     assert result.exit_code == 0, (out / "stderr").read_text()
-    print(f"{len(todo['networks'])} networks: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
+    print(
+        f"{len(todo['networks'])} networks: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s"
+    )
     for name, arm in chosen.items():
         assert asbuilt.differences(out / name / readback.BEFORE, arm) == [], name
     sentences = json.loads((out / "sentences.json").read_text())

@@ -1,4 +1,5 @@
-"""The box: it boots in a plain QEMU, and has the reference run's results there, with no network at all."""
+"""The box: it boots in a plain QEMU, and has the reference run's results there, with no network at
+all."""
 
 from __future__ import annotations
 
@@ -27,10 +28,21 @@ BOOTS_S = 900
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("box")
-    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "export", "--format", "box", str(folder / "box")]
+    argv = [
+        sys.executable,
+        "-m",
+        "qjump_mn.run",
+        "machine",
+        "export",
+        "--format",
+        "box",
+        str(folder / "box"),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    done = subprocess.run(["tar", "xvf", "box"], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["tar", "xvf", "box"], cwd=folder, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["metadata.json", "Vagrantfile", box.KEY, box.IMAGE]
     (folder / "box").unlink()
     return folder
@@ -54,7 +66,10 @@ def test_it_boots_and_has_the_reference_results_without_a_network(unpacked: Path
         assert there("getent hosts example.org || ip route get 192.0.2.1").returncode
         done = there(f"qjump-mn run {' '.join(box.FIRST)} --out results")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "the results are those of the reference run in the 1 trial that both have" in done.stdout
+        assert (
+            "the results are those of the reference run in the 1 trial that both have"
+            in done.stdout
+        )
         done = there("qjump-mn doctor")
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,4 +1,5 @@
-"""A budget has one meaning: what it lets through in the guest and in the simulator, for packets of all sizes."""
+"""A budget has one meaning: what it lets through in the guest and in the simulator, for packets of
+all sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ FRAME_US = 1233.6
 """Of a full-size frame at 10 Mb/s."""
 EPOCH_US = 20_000
 SIZES = {24: 16, 238: 5, 700: 2, 1472: 1}
-"""Payloads, and how many datagrams of each take 1,542 B of the wire at most: of 94, 308, 770 and 1,542 B."""
+"""Payloads, and how many datagrams of each take 1,542 B of the wire at most: of 94, 308, 770 and
+1,542 B."""
 
 EXPERIMENT = """
 title = "Budgets in packets of all sizes"
@@ -65,10 +67,12 @@ phase = "{phase}ms"
 def test_guest_and_simulator_charge_packets_of_all_sizes_the_same(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each host's burst some datagrams are above its budget, and leave an epoch later; with departure times,
-    of which the simulator knows nothing, as with the qdisc."""
+    """Of each host's burst some datagrams are above its budget, and leave an epoch later; with
+    departure times, of which the simulator knows nothing, as with the qdisc."""
     workloads = (
-        WORKLOAD.format(payload=payload, host=number + 1, streams=fit + excess(fit), phase=4 * number)
+        WORKLOAD.format(
+            payload=payload, host=number + 1, streams=fit + excess(fit), phase=4 * number
+        )
         for number, (payload, fit) in enumerate(SIZES.items())
     )
     names = [f"of{payload}" for payload in SIZES]
@@ -80,7 +84,9 @@ def test_guest_and_simulator_charge_packets_of_all_sizes_the_same(
     simulator = latencies(tmp_path / "simulator", "simulator")
     for payload, fit in SIZES.items():
         # A row for each datagram of a burst, in the order in which they arrive.
-        ours, theirs = (found[payload].reshape(fit + excess(fit), -1) for found in (guest, simulator))
+        ours, theirs = (
+            found[payload].reshape(fit + excess(fit), -1) for found in (guest, simulator)
+        )
         assert min(ours.shape[1], theirs.shape[1]) >= 20
         assert np.abs(ours.mean(axis=1) - theirs.mean(axis=1)).max() < FRAME_US, payload
         assert np.ptp(ours, axis=1).max() < FRAME_US, payload

@@ -20,7 +20,8 @@ TICK_NS = 4_000_000
 """TCP's timers end on the kernel's ticks."""
 RTO_NS = 200_000_000
 COARSE = 1.1
-"""The kernel's timers of the wheel are late by an eighth of themselves at most, here by less, and by a tick."""
+"""The kernel's timers of the wheel are late by an eighth of themselves at most, here by less, and
+by a tick."""
 FRAME_NS = 1_230_400
 """A frame of 1518 bytes at 10 Mb/s, with preamble and gap."""
 

@@ -85,7 +85,9 @@ def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
 
 
 def test_killed_holder_frees_its_core(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert holder.stdout is not None
     number = int(holder.stdout.readline())
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {number})
@@ -107,7 +109,9 @@ def test_killed_holder_frees_its_core(slots: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.root
-def test_roots_folder_is_writable_by_root_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roots_folder_is_writable_by_root_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.delenv("TMPDIR")
     monkeypatch.setattr(cores, "_RUNTIME", tmp_path / "run")
@@ -152,7 +156,9 @@ def tickets(slots: Path) -> list[Path]:
 
 
 @contextmanager
-def process(code: str, *arguments: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+def process(
+    code: str, *arguments: str, stdout: int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[str]]:
     argv = [sys.executable, "-c", code, *arguments]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=stdout, text=True) as started:
         try:
@@ -263,11 +269,15 @@ def test_killed_or_stopped_waiters_are_passed(slots: Path, only: int, how: signa
         assert len(tickets(slots)) == (how == signal.SIGSTOP)
 
 
-def test_core_that_no_earlier_waiter_may_use_is_taken(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_core_that_no_earlier_waiter_may_use_is_taken(
+    slots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = 3, 5
     affinity: dict[int, set[int]] = {}
     me = threading.get_native_id
-    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: affinity.get(thread or me(), {one, other}))
+    monkeypatch.setattr(
+        os, "sched_getaffinity", lambda thread: affinity.get(thread or me(), {one, other})
+    )
 
     def first() -> None:
         affinity[threading.get_native_id()] = {one}
@@ -322,7 +332,9 @@ def test_waiting_is_reported_when_it_changes(slots: Path, only: int) -> None:
         pass
 
 
-def test_own_threads_are_not_reported(slots: Path, only: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_threads_are_not_reported(
+    slots: Path, only: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cores, "_SILENT_S", 0.1)
     lines: list[str] = []
     stop = threading.Event()
@@ -343,7 +355,9 @@ def test_own_threads_are_not_reported(slots: Path, only: int, monkeypatch: pytes
 
 
 def test_busy_error_names_pids_of_holders(slots: Path) -> None:
-    holds = HOLD.replace("with core", "import os; os.sched_getaffinity = lambda pid: {3, 5}\nwith core")
+    holds = HOLD.replace(
+        "with core", "import os; os.sched_getaffinity = lambda pid: {3, 5}\nwith core"
+    )
     with process(holds) as one, process(holds) as other:
         for holder in (one, other):
             assert holder.stdout is not None and holder.stdout.readline()

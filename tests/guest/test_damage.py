@@ -1,8 +1,8 @@
-"""Damage to what a guest starts from: a run that it stops names it, `machine verify` removes it, and the next
-run builds it again and has the right result.
+"""Damage to what a guest starts from: a run that it stops names it, `machine verify` removes it,
+and the next run builds it again and has the right result.
 
-The cache is a copy of what is in use, as far as these tests need it, and the toolbox is built again from the
-session's own, which plays the mirror.
+The cache is a copy of what is in use, as far as these tests need it, and the toolbox is built again
+from the session's own, which plays the mirror.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ SETUP = Setup(entry="builtins:str", args={"answer": 42})
 JOB = Job(script="import os\nprint(os.urandom(4).hex())", seed=5)
 PROGRAM = "usr/bin/kmod"
 BIG_BYTES = 20 << 20  # compilers' libraries: nothing is compiled here
-PARTS = ("usr/bin usr/sbin usr/lib64 usr/lib/python3 usr/lib/python3.13 var/lib/dpkg/status").split()
+PARTS = (
+    "usr/bin usr/sbin usr/lib64 usr/lib/python3 usr/lib/python3.13 var/lib/dpkg/status"
+).split()
 
 
 def copied(source: Path, target: Path) -> None:
@@ -96,7 +99,7 @@ def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Itera
         toolbox.made(toolbox.NAME)
         for path in used:
             if path.parent.name != "toolbox":
-                cache.artefact(path.parent.name, path.name, lambda target, path=path: filled(path, target))  # type: ignore[misc]
+                cache.artefact(path.parent.name, path.name, partial(filled, path))
         yield folder
     shutil.rmtree(folder)
 
@@ -150,7 +153,12 @@ def verified(private: Path) -> list[str]:
     ],
 )
 def test_verify_removes_a_damaged_part_and_the_next_run_builds_it(
-    private: Path, right: Result, tmp_path: Path, pattern: str, damage: Callable[[Path], None], how: str
+    private: Path,
+    right: Result,
+    tmp_path: Path,
+    pattern: str,
+    damage: Callable[[Path], None],
+    how: str,
 ) -> None:
     (path,) = private.glob(pattern)
     damage(path)

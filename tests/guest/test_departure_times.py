@@ -1,5 +1,5 @@
-"""qjump-edt, QJump's budgets without a module of ours, beside sch_qjump: what two levels send in any window, of frames
-of all sizes, as root and below a busy link."""
+"""qjump-edt, QJump's budgets without a module of ours, beside sch_qjump: what two levels send in
+any window, of frames of all sizes, as root and below a busy link."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def test_nothing_is_lost_and_levels_keep_their_order(found: dict[str, Any]) -> N
         assert [case[level]["disordered"] for level in LEVELS] == [0, 0], name
 
 
-def test_where_nothing_is_behind_no_window_of_an_epoch_has_more_than_a_budget(found: dict[str, Any]) -> None:
+def test_where_nothing_is_behind_no_window_of_an_epoch_has_more_than_a_budget(
+    found: dict[str, Any],
+) -> None:
     for name in ("qjump root", "qjump-edt root", "qjump wire"):
         assert all(0.9 < found["cases"][name][level]["exact"] <= 1 for level in LEVELS), name
     assert found["cases"]["qjump-edt root"]["told"]["levels"][7]["throttled"] > 50
@@ -54,7 +56,9 @@ def test_an_urgent_frame_waits_for_one_frame_as_with_the_qdisc(found: dict[str, 
     assert all(0.99 < wait / found["frame_ns"] < 1.01 for wait in waits), waits
 
 
-def test_what_has_no_room_and_what_costs_too_much_is_dropped_and_counted(found: dict[str, Any]) -> None:
+def test_what_has_no_room_and_what_costs_too_much_is_dropped_and_counted(
+    found: dict[str, Any],
+) -> None:
     """One leaves at once, ten wait."""
     full = found["full"]
     assert (full["taken"], full["arrived"], full["packets"]) == (11, 11, 11)

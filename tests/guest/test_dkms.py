@@ -1,9 +1,10 @@
-"""The Debian packages: reproducible; and their whole life in a guest that holds a Debian of its own, for Linux
-6.1 and 6.12.
+"""The Debian packages: reproducible; and their whole life in a guest that holds a Debian of its
+own, for Linux 6.1 and 6.12.
 
-The guest boots from an initramfs of the suite's own tree with dkms, compiler and headers of two kernels, and
-the first of them runs. In Debian 13 the headers of the second come with its image, in 12 alone. Four builds
-by DKMS, or six, each of which compiles three modules at the guest's pace, are what takes the time.
+The guest boots from an initramfs of the suite's own tree with dkms, compiler and headers of two
+kernels, and the first of them runs. In Debian 13 the headers of the second come with its image, in
+12 alone. Four builds by DKMS, or six, each of which compiles three modules at the guest's pace, are
+what takes the time.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from tests.guest.vm import Image, Job, Setup, first_programs, modules, of_files,
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
 SOURCE = Path(__file__).parents[2] / "kmod-patches"
-# Their locks ask for what a machine has that the package is installed on, and for the headers of another
-# kernel, which comes later.
+# Their locks ask for what a machine has that the package is installed on, and for the headers of
+# another kernel, which comes later.
 KERNELS = ("6.12", "6.1")
 # As much as the tree twice, for it is unpacked into memory, and a compiler.
 MEMORY_MB = 3072
@@ -81,7 +82,9 @@ def test_another_build_gives_the_same_bytes(packages: list[Path], tmp_path: Path
     finally:
         os.umask(umask)
     assert [path.name for path in again] == [path.name for path in packages]
-    assert [cache.hash_of_file(path) for path in again] == [cache.hash_of_file(path) for path in packages]
+    assert [cache.hash_of_file(path) for path in again] == [
+        cache.hash_of_file(path) for path in packages
+    ]
 
 
 def contents(package: Path) -> list[str]:
@@ -91,7 +94,9 @@ def contents(package: Path) -> list[str]:
         check=True,
     ).stdout
     names = (
-        subprocess.run(["tar", "-t"], input=listed, capture_output=True, check=True).stdout.decode().split()
+        subprocess.run(["tar", "-t"], input=listed, capture_output=True, check=True)
+        .stdout.decode()
+        .split()
     )
     return [name.removeprefix("./") for name in names if not name.endswith("/")]
 
@@ -102,24 +107,31 @@ def documents(name: str) -> set[str]:
 
 def test_one_holds_what_dkms_needs_and_no_more(packages: list[Path]) -> None:
     sources = {
-        str(path.relative_to(SOURCE)) for path in (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))
+        str(path.relative_to(SOURCE))
+        for path in (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))
     } | {"Kbuild", "Makefile", "dkms.conf"}
     assert packages[0].name == "qjump-dkms_0.1_all.deb"
-    assert set(contents(packages[0])) == {f"usr/src/qjump-0.1/{name}" for name in sources} | documents(
-        "qjump-dkms"
-    )
+    assert set(contents(packages[0])) == {
+        f"usr/src/qjump-0.1/{name}" for name in sources
+    } | documents("qjump-dkms")
 
 
 def test_the_other_holds_what_tc_needs_and_no_more(packages: list[Path]) -> None:
-    plugins = {f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in ("qjump", "qjump2015", "wire")}
+    plugins = {
+        f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in ("qjump", "qjump2015", "wire")
+    }
     manuals = {f"usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")}
     assert packages[1].name == "qjump-tc_0.1_amd64.deb"
     assert set(contents(packages[1])) == plugins | manuals | documents("qjump-tc")
 
 
-def test_the_plugins_ask_for_the_versions_of_tc_that_they_were_tested_with(packages: list[Path]) -> None:
+def test_the_plugins_ask_for_the_versions_of_tc_that_they_were_tested_with(
+    packages: list[Path],
+) -> None:
     """What tc's functions are says the comment of plugin.h."""
-    tested = re.search(r"iproute2 (\d+)\.(\d+) to (\d+)\.(\d+)", (SOURCE / "tc/plugin.h").read_text())
+    tested = re.search(
+        r"iproute2 (\d+)\.(\d+) to (\d+)\.(\d+)", (SOURCE / "tc/plugin.h").read_text()
+    )
     assert tested
     above = f"{tested[3]}.{int(tested[4]) + 1}"
     asked = debian.tree().output("usr/bin/dpkg-deb", "--field", str(packages[1]), "Depends").strip()
@@ -146,7 +158,11 @@ def test_the_configurations_that_dkms_asks_for_are_those_of_debian() -> None:
     conf = (SOURCE / "dkms.conf").read_text()
     (names,) = re.findall(r'^BUILD_EXCLUSIVE_CONFIG="(.*)"$', conf, re.M)
     kernel = trees.kernel_tree("7")
-    lines = next((kernel.root / "usr/src").glob("linux-headers-*-amd64/.config")).read_text().splitlines()
+    lines = (
+        next((kernel.root / "usr/src").glob("linux-headers-*-amd64/.config"))
+        .read_text()
+        .splitlines()
+    )
     assert all(f"{name}=y" in lines or f"{name}=m" in lines for name in names.split())
 
 
@@ -177,7 +193,8 @@ def test_the_changelog_has_the_version_that_dkms_is_told() -> None:
     assert changelog and conf and changelog[1] == conf[1]
 
 
-# --- the life of the package ------------------------------------------------------------------------------------------
+# --- the life of the package
+# ------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -199,25 +216,27 @@ class Life:
     @property
     def rebuilt(self) -> list[str]:
         """The kernels that DKMS builds for when there are two. It is told by its configuration
-        (autoinstall_all_kernels) to build for all that have headers in Debian 13; in 12 for the running one
-        and the newest that is installed: here that is the same."""
+        (autoinstall_all_kernels) to build for all that have headers in Debian 13; in 12 for the
+        running one and the newest that is installed: here that is the same."""
         return [self.release, self.newer] if self.kernel == "6.12" else [self.release]
 
 
 class Debian(toolbox.Tree):
-    """A tree whose plain kernel runs. The cloud kernel, which comes with its headers in Debian 13, has no
-    /dev/port, which the agent needs."""
+    """A tree whose plain kernel runs. The cloud kernel, which comes with its headers in Debian 13,
+    has no /dev/port, which the agent needs."""
 
     @cached_property
     def kernel_release(self) -> str:
         return next(
-            path.name for path in (self.root / "usr/lib/modules").iterdir() if "cloud" not in path.name
+            path.name
+            for path in (self.root / "usr/lib/modules").iterdir()
+            if "cloud" not in path.name
         )
 
 
 def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
-    """The tree as the guest sees it: without the kernel modules that it has no use for. Each kernel keeps
-    some, as DKMS takes one without any for removed, and removes its lists."""
+    """The tree as the guest sees it: without the kernel modules that it has no use for. Each kernel
+    keeps some, as DKMS takes one without any for removed, and removes its lists."""
     top = f"usr/lib/modules/{tree.kernel_release}/"
     used = {name.removeprefix(top).removesuffix(".ko") for name in modules.of_debian(tree)}
     for base, folders, names in os.walk(tree.root):
@@ -251,11 +270,14 @@ def life(
 ) -> Life:
     if "slow" not in request.config.option.markexpr:
         pytest.skip(
-            "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour per kernel"
+            "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour "
+            "per kernel"
         )
     trees.toolbox()
     folder = tmp_path_factory.mktemp("life")
-    job = Job(script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600)
+    job = Job(
+        script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600
+    )
     with tempfile.TemporaryDirectory() as scratch:
         try:
             machine = guest_image(request.param, [*packages, *newer], Path(scratch, "initrd"))
@@ -268,8 +290,8 @@ def life(
 
 
 def check_installed(life: Life, after: str, version: str, releases: list[str]) -> None:
-    """The package is whole, DKMS has the modules for exactly these kernels, and they lie where modprobe
-    looks."""
+    """The package is whole, DKMS has the modules for exactly these kernels, and they lie where
+    modprobe looks."""
     state = life.steps[after]
     assert state["dpkg"] == f"install ok installed {version}"
     assert state["verify"] == {"code": 0, "said": ""}
@@ -307,9 +329,10 @@ def check_used(life: Life, when: str) -> None:
         [0] * 7 + [1500],
     )
     assert (wire["kind"], wire["options"]["rate_bps"]) == ("wire", 10_000_000)
-    assert (use["alone"], use["loaded"]) == (["sch_qjump"], ["sch_qjump", "sch_qjump2015", "sch_wire"]), (
-        "tc loads a qdisc's module by its name"
-    )
+    assert (use["alone"], use["loaded"]) == (
+        ["sch_qjump"],
+        ["sch_qjump", "sch_qjump2015", "sch_wire"],
+    ), "tc loads a qdisc's module by its name"
 
 
 @pytest.mark.slow
@@ -330,9 +353,9 @@ def test_a_new_kernel_gets_the_modules_with_its_headers(life: Life) -> None:
     assert life.steps["new kernel"]["code"] == 0, life.steps["new kernel"]["said"]
     check_installed(life, "with the new kernel", "0.1", [life.release, life.newer])
     # DKMS 3.0 runs depmod for a kernel that is not there.
-    assert (f"/usr/lib/modules/{life.newer}/modules.dep" in life.steps["with the new kernel"]["new"]) == (
-        life.kernel == "6.1"
-    )
+    assert (
+        f"/usr/lib/modules/{life.newer}/modules.dep" in life.steps["with the new kernel"]["new"]
+    ) == (life.kernel == "6.1")
 
 
 @pytest.mark.slow
@@ -360,5 +383,7 @@ def test_nothing_is_left(life: Life, command: str, after: str) -> None:
     assert (state["gone"], state["loaded"], state["dkms"]) == ([], [], "")
     # DKMS 3.0 makes lists of modules for a kernel that is not there. They are not ours to remove.
     of_dkms = f"/usr/lib/modules/{life.newer}/modules."
-    left = [name for name in state["new"] if not (life.kernel == "6.1" and name.startswith(of_dkms))]
+    left = [
+        name for name in state["new"] if not (life.kernel == "6.1" and name.startswith(of_dkms))
+    ]
     assert left == []

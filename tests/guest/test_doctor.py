@@ -1,4 +1,5 @@
-"""The real `doctor`: it runs a job in a guest, ends within 20 s whatever else runs, and builds nothing."""
+"""The real `doctor`: it runs a job in a guest, ends within 20 s whatever else runs, and builds
+nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ class Said(NamedTuple):
 def run_doctor(
     slots: Path, *words: str, cores: Iterable[int] = (), variables: Mapping[str, str] | None = None
 ) -> Said:
-    """Run it with a queue of its own for cores, in the folder ``slots``, on some of the cores or on all."""
+    """Run it with a queue of its own for cores, in the folder ``slots``, on some of the cores or on
+    all."""
     kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
     on = cores or os.sched_getaffinity(0)
     began = time.monotonic()
@@ -70,7 +72,12 @@ def run_doctor(
 def running(code: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     argv, env = [sys.executable, "-c", code], {**os.environ, **variables}
     with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=environment.CHECKOUT
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=env,
+        cwd=environment.CHECKOUT,
     ) as process:
         try:
             yield process
@@ -109,17 +116,23 @@ def test_it_does_not_wait_for_those_who_have_the_cores(image: Image, tmp_path: P
     assert "experiments do not run here" not in said.text or said.code_without_guest
     for one in (said, as_json):
         assert (one.code, one.seconds < LIMIT_S) == (said.code_without_guest, True)
-    (found,) = (one for one in msgspec.json.decode(as_json.text)["findings"] if one["what"] == "guest")
+    (found,) = (
+        one for one in msgspec.json.decode(as_json.text)["findings"] if one["what"] == "guest"
+    )
     assert (found["state"], found["says"], found["remedy"]) == ("unknown", sentence, "")
 
 
-def test_a_guest_that_is_late_is_ended(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_that_is_late_is_ended(
+    image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(doctor, "START_S", 0.0)
     found = doctor._boot(print, time.monotonic() + 0.5)
     assert found[0] is doctor.State.UNKNOWN
-    assert re.fullmatch(r"not done within \d s, this machine is busy or slow; try again later", found[1])
+    assert re.fullmatch(
+        r"not done within \d s, this machine is busy or slow; try again later", found[1]
+    )
     assert not list(tmp_path.glob("qjump-mn-[0-9]*")), "nothing of it is left"
 
 

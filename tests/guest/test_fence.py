@@ -25,7 +25,9 @@ def intruder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("gcc") or os.uname().machine != "x86_64":
         pytest.skip("builds a static program for x86_64 by gcc: install gcc on such a machine")
     program = tmp_path_factory.mktemp("intruder") / "intruder"
-    subprocess.run(["gcc", "-Wall", "-Werror", "-static", "-o", program, HERE / "intruder.c"], check=True)
+    subprocess.run(
+        ["gcc", "-Wall", "-Werror", "-static", "-o", program, HERE / "intruder.c"], check=True
+    )
     return program
 
 
@@ -36,7 +38,10 @@ def aims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     secret.write_text("secret")
     secret.chmod(0o644)
     name = f"qjump-mn-fence-{os.getpid()}"
-    with closing(socket.create_server(("127.0.0.1", 0))) as server, socket.socket(socket.AF_UNIX) as named:
+    with (
+        closing(socket.create_server(("127.0.0.1", 0))) as server,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
         named.bind("\0" + name)
         named.listen()
         yield [str(server.getsockname()[1]), name, str(secret)]
@@ -63,7 +68,9 @@ print(instance.run(program, program, b"", folder, words={aims!r}).out.read_text(
     assert stranger.run(code, b"") == ALL
 
 
-def test_intruder_without_fence_reaches_the_host(intruder: Path, aims: list[str], stranger: Stranger) -> None:
+def test_intruder_without_fence_reaches_the_host(
+    intruder: Path, aims: list[str], stranger: Stranger
+) -> None:
     """So the attempts are real ones; as an ordinary user, for root's would do harm."""
     program = stranger.home / "intruder"
     shutil.copy(intruder, program)
@@ -90,11 +97,15 @@ def test_descriptors_are_renumbered(tmp_path: Path) -> None:
     given = [files[2], files[0], files[1]]
     names = [os.readlink(f"/proc/self/fd/{fd}") for fd in given]
     code = (
-        f"import os, sys; sys.path.insert(0, {str(Path(starter.__file__).parent)!r}); import starter\n"
-        f"starter._renumber({given})\n"
-        "print([os.readlink(f'/proc/self/fd/{n}') for n in range(3, 6)], len(os.listdir('/proc/self/fd')))"
+        f"import os, sys; sys.path.insert(0, {str(Path(starter.__file__).parent)!r}); import "
+        f"starter\nstarter._renumber({given})\nprint([os.readlink(f'/proc/self/fd/{{n}}') for n in "
+        "range(3, 6)], len(os.listdir('/proc/self/fd')))"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-c", code], pass_fds=given, capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-c", code],
+        pass_fds=given,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == f"{names} 7\n"  # 0 to 5, and that of the listing

@@ -1,6 +1,6 @@
-"""What stops the clock of taprio's gates, so that nothing is sent any more: on kernels before Linux 7 whatever is
-added to its interface, even beside it. So a scheme's gates come after all that a trial adds there
-(`qjump_mn.steps.treatment`), for the host backend may run on one."""
+"""What stops the clock of taprio's gates, so that nothing is sent any more: on kernels before Linux
+7 whatever is added to its interface, even beside it. So a scheme's gates come after all that a
+trial adds there (`qjump_mn.steps.treatment`), for the host backend may run on one."""
 
 from __future__ import annotations
 
@@ -119,9 +119,10 @@ open("arrived.json", "w").write(json.dumps([arrived(""), arrived("max-sdu 1500 1
 def test_what_fits_a_window_only_without_its_headers_is_never_sent(
     image: Image, booted: Setup, tmp_path: Path, of_a_packet: str, stuck: bool
 ) -> None:
-    """60 datagrams of 100 bytes are a packet of 6,042 before they are segmented, and 8,520 afterwards: at 10 Gb/s 4.8
-    and 6.8 us. Linux compares the first with the window and waits for the second; so nothing is sent any more
-    (hence ``max-sdu`` in schemes/taprio.toml, which makes it segment what is larger)."""
+    """60 datagrams of 100 bytes are a packet of 6,042 before they are segmented, and 8,520
+    afterwards: at 10 Gb/s 4.8 and 6.8 us. Linux compares the first with the window and waits for
+    the second; so nothing is sent any more (hence ``max-sdu`` in schemes/taprio.toml, which makes
+    it segment what is larger)."""
     window_ns = 6_000 if stuck else 7_500
     ended = run(image, booted, Job(script=NEVER_FITS.replace("WINDOW", str(window_ns))), tmp_path)
     assert ended.exit_code == 0, (tmp_path / "stderr").read_text()

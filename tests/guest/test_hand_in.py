@@ -1,4 +1,5 @@
-"""A run that is handed in: verified here, bundled, checked and run again; and one that was forged."""
+"""A run that is handed in: verified here, bundled, checked and run again; and one that was
+forged."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def called(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     out = tmp_path_factory.mktemp("handed")
-    called("fig3a", "--preset", "smoke", "--arms", "idle,contended", "-s", "duration=1s", "--out", out)
+    called(
+        "fig3a", "--preset", "smoke", "--arms", "idle,contended", "-s", "duration=1s", "--out", out
+    )
     return directory.existing(out / "last")
 
 

@@ -131,7 +131,10 @@ def test_run_restores_the_machine_byte_for_byte(
     assert shows["code"] == 0, shows["said"]
     assert shows["left"] == {}
     for trial in plans[name].trials():
-        assert asbuilt.differences(out / "whole" / name / trial.name / readback.BEFORE, trial.arm) == []
+        assert (
+            asbuilt.differences(out / "whole" / name / trial.name / readback.BEFORE, trial.arm)
+            == []
+        )
 
 
 @pytest.mark.parametrize("number", range(KILLS))
@@ -159,14 +162,14 @@ def test_runs_are_killed_at_all_stages(results: dict[str, Any]) -> None:
 
 def test_second_run_is_refused_with_holder_and_start(results: dict[str, Any]) -> None:
     shows = results["second"]
-    whose = (
-        rf"a run of root \(pid {shows['pid']}, since 2026-01-01 \d\d:\d\d UTC\) has this machine's network"
-    )
+    whose = rf"a run of root \(pid {shows['pid']}, since 2026-01-01 \d\d:\d\d UTC\) has this machine's network"
     assert shows["other"]["code"] == 3
-    assert re.fullmatch(rf"{whose}: wait for its end, or use --backend guest\n", shows["other"]["said"]), (
-        shows["other"]["said"]
+    assert re.fullmatch(
+        rf"{whose}: wait for its end, or use --backend guest\n", shows["other"]["said"]
+    ), shows["other"]["said"]
+    assert len(shows["clean"]) == 1 and re.fullmatch(
+        rf"{whose}; nothing was removed", shows["clean"][0]
     )
-    assert len(shows["clean"]) == 1 and re.fullmatch(rf"{whose}; nothing was removed", shows["clean"][0])
     assert shows["running"]
 
 
@@ -174,14 +177,17 @@ def test_next_run_removes_what_a_killed_run_left(results: dict[str, Any]) -> Non
     shows = results["second"]
     assert shows["third"]["code"] == 0, shows["third"]["said"]
     first, _, _ = shows["third"]["said"].partition("\n")
-    assert re.fullmatch(r"removing what a run of root \(pid \d+, .*\) left when it was killed", first)
+    assert re.fullmatch(
+        r"removing what a run of root \(pid \d+, .*\) left when it was killed", first
+    )
     assert shows["left"] == {}
 
 
 def test_conflicting_names_are_reported_and_left_alone(results: dict[str, Any]) -> None:
     shows = results["in the way"]
     said = {
-        make.split()[-1] if "dummy" not in make else "s1-eth1": told for make, told in shows["told"].items()
+        make.split()[-1] if "dummy" not in make else "s1-eth1": told
+        for make, told in shows["told"].items()
     }
     assert {told["code"] for told in said.values()} == {3}
     assert "/run/netns/h2 belongs to another network on this machine: " in said["h2"]["said"]

@@ -1,8 +1,8 @@
-"""sch_qjump and sch_wire on the debug kernel (docs/debug-kernel.md): nothing is reported, and what they do is
-right.
+"""sch_qjump and sch_wire on the debug kernel (docs/debug-kernel.md): nothing is reported, and what
+they do is right.
 
-All checks of test_qdisc.py and test_qdisc_pause.py run there in one boot, and all its assertions hold but
-those of RELAXED. For `pytest -m slow`.
+All checks of test_qdisc.py and test_qdisc_pause.py run there in one boot, and all its assertions
+hold but those of RELAXED. For `pytest -m slow`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 OURS = ["sch_qjump", "sch_qjump2015", "sch_wire"]
 
-# Tests of test_qdisc.py that count on Debian's kernel being fast, and what happened on this one: sending a
-# frame takes 200 us, receiving it 170 us instead of 9. What holds all the same is in
+# Tests of test_qdisc.py that count on Debian's kernel being fast, and what happened on this one:
+# sending a frame takes 200 us, receiving it 170 us instead of 9. What holds all the same is in
 # test_what_does_not_depend_on_the_kernels_speed.
 RELAXED = {
     "test_serialisation_is_exact": "frames below 250 us leave faster than the sender brings them",
@@ -63,7 +63,11 @@ RELAXED = {
 }
 
 for name, check in (vars(quick) | vars(pause)).items():
-    if name.startswith("test_") and "guest" in inspect.signature(check).parameters and name not in RELAXED:
+    if (
+        name.startswith("test_")
+        and "guest" in inspect.signature(check).parameters
+        and name not in RELAXED
+    ):
         globals()[name] = check  # with this module's fixture `guest`
 
 
@@ -91,7 +95,10 @@ def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], fold
 @pytest.fixture(scope="module")
 def guest(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(
-        image, [*quick.QUICK, *pause.CHECKS, ["kernel_health", *OURS]], {}, tmp_path_factory.mktemp("debug")
+        image,
+        [*quick.QUICK, *pause.CHECKS, ["kernel_health", *OURS]],
+        {},
+        tmp_path_factory.mktemp("debug"),
     )
 
 
@@ -104,7 +111,12 @@ def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
 
 
 def test_no_memory_is_lost_and_lockdep_watched_to_the_end(guest: Guest) -> None:
-    assert guest.values("kernel_health") == {"before": "", "after": "", "removed": True, "lock_checker": 1}
+    assert guest.values("kernel_health") == {
+        "before": "",
+        "after": "",
+        "removed": True,
+        "lock_checker": 1,
+    }
 
 
 def test_what_is_relaxed_exists() -> None:
@@ -114,9 +126,12 @@ def test_what_is_relaxed_exists() -> None:
 def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
     for case in guest.values("wire_serialisation")["cases"]:
         assert case["gaps"] == 100
-        assert case["expected_ns"] < 250_000 or abs(case["mean_ns"] - case["expected_ns"]) <= 100, case
+        assert case["expected_ns"] < 250_000 or abs(case["mean_ns"] - case["expected_ns"]) <= 100, (
+            case
+        )
     assert all(
-        case["drops"] == 0 and abs(case["ppm"]) < 1000 for case in guest.values("wire_rate")["rates"].values()
+        case["drops"] == 0 and abs(case["ppm"]) < 1000
+        for case in guest.values("wire_rate")["rates"].values()
     )
     for case in guest.values("wire_random")["cases"]:
         assert (case["wrong"], case["early"], case["late"]) == (0, 0, 0), case
@@ -131,15 +146,23 @@ def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
         assert case["sent"] == 1 and case["late_ns"] >= 0, case
     for below in guest.values("wire_pause_children")["children"].values():
         for child, case in ((child, found["obeys"]) for child, found in below.items()):
-            assert case["obeyed"]["received"] == case["sent"]["sent"] == case["reckoned"] >= 6, child
+            assert case["obeyed"]["received"] == case["sent"]["sent"] == case["reckoned"] >= 6, (
+                child
+            )
             frames = [number for number in case["numbers"] if number != pause.URGENT]
             assert frames == sorted(set(frames)) and len(frames) + case["drops"] == 20, child
     waits = guest.values("wire_priority")["classify"]
     assert all(
-        waits[classify]["arrived"] == waits[classify]["sent"] == 2000 for classify in ("pcp", "priority")
+        waits[classify]["arrived"] == waits[classify]["sent"] == 2000
+        for classify in ("pcp", "priority")
     )
     limit = guest.values("wire_limit")
-    assert (limit["delivered"] + limit["drops"], limit["other"], limit["backlog"], limit["qlen"]) == (
+    assert (
+        limit["delivered"] + limit["drops"],
+        limit["other"],
+        limit["backlog"],
+        limit["qlen"],
+    ) == (
         300,
         49,
         0,
@@ -151,7 +174,9 @@ def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
         delays[by]["first_ns"] >= 5_000_000 and abs(delays[by]["gap_ns"] - 819_200) < 50
         for by in ("delay", "netem")
     )
-    assert all(case["numbers"] == [0, 1, 2, 3, 4] for case in guest.values("wire_stamps")["modes"].values())
+    assert all(
+        case["numbers"] == [0, 1, 2, 3, 4] for case in guest.values("wire_stamps")["modes"].values()
+    )
     gone = guest.values("wire_pause")["gone"]
     assert {case["account"] for case in gone.values()} == {0}
     assert {gone[name]["arrived"] for name in ("replaced", "deleted", "off")} == {40}
@@ -183,5 +208,7 @@ def test_the_debug_kernel_reports_a_mistake(broken: Guest, what: str, where: str
 
 def test_the_debug_kernel_reports_a_leak(broken: Guest) -> None:
     values: dict[str, Any] = broken.values("kernel_health")
-    assert values["before"].count("unreferenced object") == values["before"].count("broken_leak") == 10
+    assert (
+        values["before"].count("unreferenced object") == values["before"].count("broken_leak") == 10
+    )
     assert values["lock_checker"] == 0

@@ -1,5 +1,5 @@
-"""What compilers, sparse, checkpatch and troff say of the kernel modules, tc's plugins and their manual
-pages: nothing.
+"""What compilers, sparse, checkpatch and troff say of the kernel modules, tc's plugins and their
+manual pages: nothing.
 
 On the headers of Linux 6.12, 6.1 and 7.x; needs the trees of the guest, and no guest.
 """
@@ -28,9 +28,9 @@ SOURCES = CHECKOUT / "kmod-patches"
 SOURCE_FILES = {"kmod-patches": 7}
 """The folders with kernel modules, and how many C files each has."""
 COMPILERS = {"6.12": "gcc-14", "6.1": "gcc-12", "7": "gcc-14"}
-# How make is told to check. Debian's headers of 7.3 lack scripts/checker-valid.sh, without which C=2 checks
-# nothing; it would refuse Debian 13's sparse, 0.6.4, which knows no __typeof_unqual__ and takes no strlen()
-# of a literal for constant: MODULE_INFO() asserts one.
+# How make is told to check. Debian's headers of 7.3 lack scripts/checker-valid.sh, without which
+# C=2 checks nothing; it would refuse Debian 13's sparse, 0.6.4, which knows no __typeof_unqual__
+# and takes no strlen() of a literal for constant: MODULE_INFO() asserts one.
 CHECKED = {
     "6.12": ["C=2"],
     "6.1": ["C=2"],
@@ -64,7 +64,8 @@ def read(
     used = [trees.kernel_tree(kernel), *filter(None, [style])]
     folder = CHECKOUT / name
     files = [
-        f"{path.relative_to(folder)} {cache.hash_of_file(path)}" for path in Recipe(folder, "").sources()
+        f"{path.relative_to(folder)} {cache.hash_of_file(path)}"
+        for path in Recipe(folder, "").sources()
     ]
     return [*(tree.packages_sha256 for tree in used), *files]
 
@@ -81,7 +82,9 @@ def modules(kernel: str, folder: Path) -> str:
     tree = trees.kernel_tree(kernel)
     assert tree.kernel_release.startswith(f"{kernel}.")
     kdir = f"KDIR=/usr/lib/modules/{tree.kernel_release}/build"
-    said = tree.run(["make", "--no-print-directory", kdir, "W=1", *CHECKED[kernel], "modules"], folder)
+    said = tree.run(
+        ["make", "--no-print-directory", kdir, "W=1", *CHECKED[kernel], "modules"], folder
+    )
     assert said.count("  CHECK ") == SOURCE_FILES[folder.name], said
     return said
 
@@ -103,18 +106,22 @@ def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
 
 @pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 def test_the_plugins_compile_without_a_warning(kernel: str, copy: Path) -> None:
-    trees.kernel_tree(kernel).run(["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy)
+    trees.kernel_tree(kernel).run(
+        ["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy
+    )
     assert (copy / "tc/q_qjump.so").exists() and (copy / "tc/q_wire.so").exists()
 
 
 def checkpatch(style: Tree, folder: Path) -> list[str]:
-    """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side has the
-    types of C."""
+    """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side
+    has the types of C."""
     tree = trees.kernel_tree("6.12")
     shutil.copytree(style.root / "scripts", folder / "scripts")
     headers = next((tree.root / "usr/src").glob("linux-headers-*-common"))
     files = sorted(
-        str(path.relative_to(folder)) for pattern in ("*.c", "*.h") for path in folder.rglob(pattern)
+        str(path.relative_to(folder))
+        for pattern in ("*.c", "*.h")
+        for path in folder.rglob(pattern)
     )
     options = f"--no-tree --root=/usr/src/{headers.name} --strict --max-line-length=100 --terse --no-summary --ignore PREFER_KERNEL_TYPES -f"
     # Its exit code tells findings, too.
@@ -144,7 +151,9 @@ def test_checkpatch_finds_nothing_in_the_patches_of_linux(style: Tree, tmp_path:
 @of_the_sources
 def test_checkpatch_is_at_work(style: Tree, copy: Path) -> None:
     source = copy / "sch_qjump.c"
-    source.write_text(re.sub(r"^\t(\w.*;)$", r"        \1", source.read_text(), count=1, flags=re.M))
+    source.write_text(
+        re.sub(r"^\t(\w.*;)$", r"        \1", source.read_text(), count=1, flags=re.M)
+    )
     assert any("sch_qjump.c" in line and "ERROR" in line for line in checkpatch(style, copy))
 
 
@@ -184,8 +193,12 @@ def test_troff_is_at_work(style: Tree, tmp_path: Path) -> None:
 def test_the_manual_page_names_every_option(page: str, source: str, count: int) -> None:
     """Those that `help` tells."""
     text = (SOURCES / "tc" / page).read_text().replace("\\-", "-")
-    usage = re.search(r'"Usage: \.\.\. qjump(?:2015)? (.*?)\);', (SOURCES / "tc" / source).read_text(), re.S)
+    usage = re.search(
+        r'"Usage: \.\.\. qjump(?:2015)? (.*?)\);', (SOURCES / "tc" / source).read_text(), re.S
+    )
     assert usage
     options = set(re.findall(r"[a-z]{3,}", usage[1]))
     assert len(options) == count
-    assert {one for one in options if not re.search(rf"^\.[BIR]+\S* .*\b{one}\b", text, re.M)} == set()
+    assert {
+        one for one in options if not re.search(rf"^\.[BIR]+\S* .*\b{one}\b", text, re.M)
+    } == set()

@@ -1,4 +1,5 @@
-"""qjau in the guest: the level is in the VLAN tag of every frame, for programs that no library reaches."""
+"""qjau in the guest: the level is in the VLAN tag of every frame, for programs that no library
+reaches."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def out(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What levels_job.py leaves, from one guest for all tests here."""
     folder = tmp_path_factory.mktemp("levels")
     script = Path(__file__).with_name("levels_job.py").read_text()
-    job = Job(script=script, files={"static.txt": static_program(tmp_path_factory.mktemp("static"))})
+    job = Job(
+        script=script, files={"static.txt": static_program(tmp_path_factory.mktemp("static"))}
+    )
     assert run(image, Setup(), job, folder / "out", progress=print).exit_code == 0, (
         folder / "out/stderr"
     ).read_text()
@@ -48,7 +51,8 @@ def tags(out: Path, name: str) -> Counter[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", ["raw", "static", "server"])
 def test_every_frame_is_tagged(out: Path, name: str) -> None:
-    """But what the kernel answers for the server in TIME_WAIT, which has no priority since Linux 6.14."""
+    """But what the kernel answers for the server in TIME_WAIT, which has no priority since Linux
+    6.14."""
     plain, marked = tags(out, f"{name}.plain"), tags(out, name)
     print(name, sorted(plain.items()), sorted(marked.items()))
     assert {level for level, _ in plain} == {0} and marked.total() == plain.total() >= 5

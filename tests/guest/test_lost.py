@@ -95,8 +95,8 @@ PROGRAMS = (
     ("commits", "q2pc", "h2", "absent dies half silent other"),
     ("noise", "fanin", "h3", "absent dies half silent other"),
 )
-"""Arm, program, the host on which it is missed first, and what happens to it; only our own logs tell their
-version."""
+"""Arm, program, the host on which it is missed first, and what happens to it; only our own logs
+tell their version."""
 
 CASES = {
     f"{arm}-{program}-{fate}": (arm, program, host, fate)
@@ -142,12 +142,16 @@ def out(image: Image, booted: Setup, plan: Plan, tmp_path_factory: pytest.TempPa
     work = {
         "openvswitch": msgspec.to_builtins(openvswitch.start()),
         "up": msgspec.to_builtins(bring_up(plan.shown.network.skeleton())),
-        "trials": {trial.arm.name: msgspec.to_builtins(trial_steps(trial)) for trial in plan.trials()},
+        "trials": {
+            trial.arm.name: msgspec.to_builtins(trial_steps(trial)) for trial in plan.trials()
+        },
         "cases": cases,
     }
     files = {"plan.json": json.dumps(work)}
     job = Job(
-        script=Path(__file__).with_name("lost_job.py").read_text(), files=files, virtual_deadline_s=2000
+        script=Path(__file__).with_name("lost_job.py").read_text(),
+        files=files,
+        virtual_deadline_s=2000,
     )
     result = run(image, booted, job, folder, progress=print)
     assert result.exit_code == 0, (folder / "stderr").read_text()
@@ -192,7 +196,11 @@ def test_lost_arm_does_not_stop_the_others(plan: Plan, tmp_path: Path) -> None:
         str(tmp_path / "out"),
     ]
     done = subprocess.run(
-        argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+        argv,
+        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     print(done.stdout, done.stderr)
     assert done.returncode == 5
@@ -204,7 +212,9 @@ def test_lost_arm_does_not_stop_the_others(plan: Plan, tmp_path: Path) -> None:
     }
     assert {arm.name: arm.done for arm in found.arms} == {"ping": 1, "both": 1, "broken": 0}
     why = found.missing["broken/1"]
-    assert re.fullmatch(r"lost: iperf3 on h2 ended with status 1 while it was needed: .*congestion.*", why)
+    assert re.fullmatch(
+        r"lost: iperf3 on h2 ended with status 1 while it was needed: .*congestion.*", why
+    )
     assert (run.path / "fig/latency_cdf.png").is_file()
     assert set(found.links) == {"ping", "both"}
     for text in (done.stdout, (run.path / "report.md").read_text()):

@@ -51,13 +51,21 @@ os.kill(os.getppid(), 9)
 def sessions(parent: int) -> set[str]:
     """Those of the processes that ``parent`` has started in sessions of their own: of guests, here."""
     fields = {folder.name: stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*")}
-    return {pid for pid, (_, ppid, _, session, *_) in all_of(fields) if (ppid, session) == (str(parent), pid)}
+    return {
+        pid
+        for pid, (_, ppid, _, session, *_) in all_of(fields)
+        if (ppid, session) == (str(parent), pid)
+    }
 
 
 def members(wanted: set[str]) -> list[str]:
     """The processes of these sessions that run."""
     fields = {folder.name: stat(int(folder.name)) for folder in Path("/proc").glob("[0-9]*")}
-    return [pid for pid, (state, _, _, session, *_) in all_of(fields) if session in wanted and state != "Z"]
+    return [
+        pid
+        for pid, (state, _, _, session, *_) in all_of(fields)
+        if session in wanted and state != "Z"
+    ]
 
 
 def all_of(fields: dict[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
@@ -87,10 +95,10 @@ raise SystemExit(3)
     assert set(result.sha256) == {"kernel", "initrd", "setup", "job", "result"}
 
 
-def test_all_programs_are_installed_and_modules_built_in(image: Image, booted: Setup, tmp_path: Path) -> None:
-    programs = (
-        "ovs-vswitchd ovs-vsctl ovs-ofctl iperf3 ping tc ip ethtool tcpdump mnexec qjau ps pkill".split()
-    )
+def test_all_programs_are_installed_and_modules_built_in(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
+    programs = "ovs-vswitchd ovs-vsctl ovs-ofctl iperf3 ping tc ip ethtool tcpdump mnexec qjau ps pkill".split()
     script = f"""
 import shutil, subprocess, mininet.net, msgspec
 subprocess.run(["modprobe", "-a", "sch_qjump", "openvswitch"], check=True)
@@ -101,7 +109,9 @@ raise SystemExit(" ".join(name for name in {programs!r} if not shutil.which(name
     assert result.exit_code == 0
 
 
-def test_an_entry_gets_context_arguments_and_folder(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_an_entry_gets_context_arguments_and_folder(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     result = run(image, booted, Job(entry="builtins:print", args={"n": 1}), tmp_path)
     assert result.exit_code == 0
     assert "{'answer': 42} {'n': 1} /tmp/out" in result.console.read_text()
@@ -129,7 +139,9 @@ def test_ordinary_user_can_use_what_root_built(image: Image, stranger: Stranger)
         "run(image, Setup(), Job(script='pass'), Path(sys.stdin.readline())); print(image.identity)"
     )
     # It must find all in the cache: it may build nothing.
-    assert stranger.run(code, str(stranger.home / "out").encode()).strip().splitlines() == [image.identity]
+    assert stranger.run(code, str(stranger.home / "out").encode()).strip().splitlines() == [
+        image.identity
+    ]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +176,9 @@ def test_failed_setup_is_lost(image: Image, tmp_path: Path) -> None:
         run(image, Setup(entry="nowhere:nothing"), Job(script="pass"), tmp_path)
 
 
-def test_stop_ends_guests_and_prevents_new_ones(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_stop_ends_guests_and_prevents_new_ones(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     stop = Stop()
     timer = threading.Timer(3, stop.now)
     timer.start()
@@ -188,14 +202,18 @@ def test_waiting_for_a_core_is_reported(image: Image, booted: Setup, tmp_path: P
     seen: list[str] = []
     with ThreadPoolExecutor(1) as pool:
         with taken_cores():
-            running = pool.submit(run, image, booted, Job(script="pass"), tmp_path, progress=seen.append)
+            running = pool.submit(
+                run, image, booted, Job(script="pass"), tmp_path, progress=seen.append
+            )
             time.sleep(3)
             assert not running.done()
         result = running.result()
     assert result.waited_s >= 2 and seen[0].startswith(WAITS)
 
 
-def test_no_guest_process_survives_its_killed_harness(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_no_guest_process_survives_its_killed_harness(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     code = (
         "import pickle, sys, threading; from pathlib import Path; from qjump_mn.guest import run\n"
         "image, setup, job, out = pickle.load(sys.stdin.buffer)\n"
@@ -211,7 +229,9 @@ def test_no_guest_process_survives_its_killed_harness(image: Image, booted: Setu
     try:
         until = time.monotonic() + 60
         # The kernel, and what it has for programs: of one look, for while it boots some are there for a moment.
-        while len(found := members(started := sessions(harness.pid))) < 3 and time.monotonic() < until:
+        while (
+            len(found := members(started := sessions(harness.pid))) < 3 and time.monotonic() < until
+        ):
             time.sleep(0.05)
         assert len(found) >= 3
     finally:
@@ -224,7 +244,11 @@ def test_no_guest_process_survives_its_killed_harness(image: Image, booted: Setu
 
 
 def test_bad_jobs_and_missing_kernel_are_one_sentence(image: Image, tmp_path: Path) -> None:
-    for job in (Job(), Job(script="pass", entry="builtins:str"), Job(script="pass", virtual_deadline_s=0)):
+    for job in (
+        Job(),
+        Job(script="pass", entry="builtins:str"),
+        Job(script="pass", virtual_deadline_s=0),
+    ):
         with pytest.raises(UsageError):
             run(image, Setup(), job, tmp_path)
     missing = msgspec.structs.replace(image, kernel=tmp_path / "linux")

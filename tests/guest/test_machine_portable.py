@@ -1,6 +1,6 @@
-"""The machine as one file: made again it is the same file, also in another folder; and another user, without root,
-a mirror or anything built, has the reference run's results with it. Whoever takes it may be killed at any moment,
-and two may at once."""
+"""The machine as one file: made again it is the same file, also in another folder; and another
+user, without root, a mirror or anything built, has the reference run's results with it. Whoever
+takes it may be killed at any moment, and two may at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ from tests.guest import strangers
 
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
-RUN = ["-m", "qjump_mn.run", "run", "fig3a", "--preset", "smoke", "--arms", "idle", "--out", "results"]
+RUN = [
+    "-m",
+    "qjump_mn.run",
+    "run",
+    "fig3a",
+    "--preset",
+    "smoke",
+    "--arms",
+    "idle",
+    "--out",
+    "results",
+]
 NO_MIRROR = "http://127.0.0.1:9/debian"
 
 
@@ -62,7 +73,10 @@ def test_another_user_has_the_reference_results_with_nothing_but_the_file(export
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"takes the machine from {file}" in done.stdout + done.stderr
-        assert "the results are those of the reference run in the 1 trial that both have" in done.stdout
+        assert (
+            "the results are those of the reference run in the 1 trial that both have"
+            in done.stdout
+        )
         assert {path.name for path in (someone.home / "cache").iterdir()} == {"machine"}
 
 
@@ -101,7 +115,10 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     both = [importing(exported), importing(exported)]
     said = [process.communicate()[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    assert sum("waiting for another qjump-mn that builds the same machine" in text for text in said) == 1
+    assert (
+        sum("waiting for another qjump-mn that builds the same machine" in text for text in said)
+        == 1
+    )
     left = {path.name for path in (tmp_path / "cache/machine").iterdir()}
     assert left == {machines.read().sha256, f"{machines.read().sha256}.lock"}
     assert verification.verify(print) == (1, 0, 0)
@@ -110,9 +127,17 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
 def test_built_anew_in_another_folder_it_is_the_same_file(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of packages, with compilers, modules, programs and image: nothing is taken of what was built before."""
+    """Of packages, with compilers, modules, programs and image: nothing is taken of what was built
+    before."""
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "another cache"))
-    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "export", str(tmp_path / "again.tar.xz")]
+    argv = [
+        sys.executable,
+        "-m",
+        "qjump_mn.run",
+        "machine",
+        "export",
+        str(tmp_path / "again.tar.xz"),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True)
     if "can be had nowhere" in done.stdout + done.stderr:
         pytest.skip("the locked packages cannot be had any more")

@@ -134,7 +134,9 @@ def check(folder: Path, preset: str, least: int, last: float) -> None:
     # Had none of them met a frame of bulk that had just begun, this would say little. At the last port few can:
     # the link before it is as fast, so that a frame has mostly left when the next one comes. How much of it is
     # left is chance where they are few: of 11,000 packets 0.34 of a frame was the most.
-    assert min(longest for port, longest in nearest.items() if port != ("s3", "h10")) > 0.95 * FULL_NS
+    assert (
+        min(longest for port, longest in nearest.items() if port != ("s3", "h10")) > 0.95 * FULL_NS
+    )
     assert nearest["s3", "h10"] > last * FULL_NS
     # Five packets of 240 ns besides that frame, and two.
     assert nearest["s1", "s0"] > 0.85 * (5 * 240 + FULL_NS)

@@ -1,5 +1,5 @@
-"""mininet-qos in the guest, with Debian's Mininet and Open vSwitch: its networks are what they are said to be, urgent
-packets pass the queues, mn takes its file, and nothing is left."""
+"""mininet-qos in the guest, with Debian's Mininet and Open vSwitch: its networks are what they are
+said to be, urgent packets pass the queues, mn takes its file, and nothing is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ BITS_MS = theory.ping_rtt_ns(56, [(10**7, 0)] * 4) / 1e6
 
 FRAME_MS = (theory.frame_bytes(1500) + theory.AROUND_FRAME_BYTES) * 8 / 1e4
 PROCESSOR_MS = 0.15
-"""What the guest's processor adds to a round trip, at most: 0.05 ms with a wire, 0.09 with tbf and ifb."""
+"""What the guest's processor adds to a round trip, at most: 0.05 ms with a wire, 0.09 with tbf and
+ifb."""
 
 BUSY_PORTS = 3
 NOTHING: dict[str, Any] = {}
@@ -79,7 +80,11 @@ def test_both_ends_of_a_link_have_eight_queues(networks: bench.Results, name: st
 def test_what_is_queued_is_frames(networks: bench.Results, name: str) -> None:
     for device in ("h10-eth0", "s0-eth3", "s3-eth2"):
         offloads = networks[name]["built"][device]["offloads"]
-        for what in ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload"):
+        for what in (
+            "tcp-segmentation-offload",
+            "generic-segmentation-offload",
+            "generic-receive-offload",
+        ):
             assert re.search(rf"^{what}: off", offloads, re.M), f"{device}: {offloads}"
 
 
@@ -87,9 +92,17 @@ def test_a_wire_is_read_back_as_asked(networks: bench.Results) -> None:
     for device in ("h10-eth0", "s0-eth3", "s3-eth2"):
         wire = root(networks["WireLink"]["built"], device)
         assert wire["kind"] == "wire"
-        asked = {"rate_bps": 10**7, "limit": 152_200, "classify": "pcp", "delay_ns": 0, "orphan": True}
+        asked = {
+            "rate_bps": 10**7,
+            "limit": 152_200,
+            "classify": "pcp",
+            "delay_ns": 0,
+            "orphan": True,
+        }
         assert {key: wire["options"][key] for key in asked} == asked
-    levels = {level["level"]: level for level in root(networks["WireLink"]["built"], "s0-eth3")["levels"]}
+    levels = {
+        level["level"]: level for level in root(networks["WireLink"]["built"], "s0-eth3")["levels"]
+    }
     # 100 urgent pings of each of two measurements, two first ones; iperf3's frames are of level 0.
     assert levels[6]["packets"] == 202
     assert levels[0]["packets"] > 1000
@@ -110,7 +123,11 @@ def test_a_port_of_a_switch_has_a_finite_queue_for_each_level(
 ) -> None:
     built = networks[name]["built"]
     assert root(built, "s0-eth3")["kind"] == kind
-    queues = {qdisc.get("parent"): qdisc for qdisc in built["s0-eth3"]["qdiscs"] if qdisc["kind"] == "bfifo"}
+    queues = {
+        qdisc.get("parent"): qdisc
+        for qdisc in built["s0-eth3"]["qdiscs"]
+        if qdisc["kind"] == "bfifo"
+    }
     assert {queue["options"]["limit"] for queue in queues.values()} == {152_200}
     # prio's first band is the most urgent; Open vSwitch's class 1:1 is of queue 0.
     band = {level: level + 1 if name == OVS else 8 - level for level in range(8)}
@@ -157,7 +174,9 @@ def test_urgent_packets_pass_the_queue(networks: bench.Results, name: str) -> No
 
 
 @pytest.mark.parametrize("name", WIRES)
-def test_an_urgent_packet_waits_for_the_frame_in_transmission(networks: bench.Results, name: str) -> None:
+def test_an_urgent_packet_waits_for_the_frame_in_transmission(
+    networks: bench.Results, name: str
+) -> None:
     shows = networks[name]
     assert statistics.median(shows["urgent"]) > statistics.median(shows["idle"]) + FRAME_MS / 3
 
@@ -176,8 +195,8 @@ def numbers(row: str) -> list[float]:
 
 
 def test_the_readmes_table_is_what_is_measured(networks: bench.Results) -> None:
-    """To a millisecond or a third, for TCP goes another way with every byte of the image and of the package;
-    `python bench/mininet_qos.py --write` renews it."""
+    """To a millisecond or a third, for TCP goes another way with every byte of the image and of the
+    package; `python bench/mininet_qos.py --write` renews it."""
     told = marks.read(bench.README, bench.MARKS).splitlines()
     measured = bench.table(networks).splitlines()
     assert told[:2] == measured[:2]
@@ -198,11 +217,18 @@ def test_mn_takes_our_hosts_links_and_switches(by_hand: bench.Results, link: str
 @pytest.mark.parametrize(
     ("mistake", "sentence"),
     [
-        ("no rate", "QosError: s1-eth1 has no rate, so that nothing would queue there: give its link bw="),
-        ("too fast", "QosError: s1-eth1: bw=2000: Mininet's TC links have no rate above 1000 Mbit/s"),
+        (
+            "no rate",
+            "QosError: s1-eth1 has no rate, so that nothing would queue there: give its link bw=",
+        ),
+        (
+            "too fast",
+            "QosError: s1-eth1: bw=2000: Mininet's TC links have no rate above 1000 Mbit/s",
+        ),
         (
             "no bytes",
-            "QosError: WireLink: buffer=10: give the bytes of each level, at least one frame's 1522",
+            "QosError: WireLink: buffer=10: give the bytes of each level, at least one frame's "
+            "1522",
         ),
         ("no controller", "Exception: Could not find a default controller for switch qjprio"),
     ],
@@ -216,7 +242,9 @@ def test_mn_ends_with_a_sentence_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(("link", "stays"), [("qjtbf", "interfaces"), ("ovs", "shapers")])
-def test_what_a_killed_mn_leaves_is_cleaned_up(by_hand: bench.Results, link: str, stays: str) -> None:
+def test_what_a_killed_mn_leaves_is_cleaned_up(
+    by_hand: bench.Results, link: str, stays: str
+) -> None:
     done = by_hand["killed"][link]
     assert stays in done["stayed"], "nothing was there to clean up"
     assert (done["code"], done["left"]) == (0, NOTHING)
@@ -258,7 +286,11 @@ def test_a_host_has_the_maps_and_the_queues_that_are_asked_for(by_hand: bench.Re
     assert info["ingress_qos"] == [{"from": 7, "to": 6}]
     assert devices["h1-eth1"]["num_tx_queues"] == 4
     addresses = {
-        name: [(one["local"], one["prefixlen"]) for one in device["addr_info"] if one["family"] == "inet"]
+        name: [
+            (one["local"], one["prefixlen"])
+            for one in device["addr_info"]
+            if one["family"] == "inet"
+        ]
         for name, device in devices.items()
         if name != "lo"
     }

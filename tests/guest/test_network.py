@@ -1,4 +1,5 @@
-"""The network under test, in the guest and on its clock: the wire is real, the levels are served."""
+"""The network under test, in the guest and on its clock: the wire is real, the levels are
+served."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ SMALL_BYTES = FULL_BYTES - SEGMENT_BYTES
 
 
 def round_trips_us(trial: Trial, out: Path) -> list[float]:
-    """Every round trip of the trial's ping, without the first, which Open vSwitch sends to user space."""
+    """Every round trip of the trial's ping, without the first, which Open vSwitch sends to user
+    space."""
     workload = next(workload for workload in trial.arm.workloads if isinstance(workload, PingPlan))
     table = tables.table(workload, trial, out / "raw")
     latencies_us: list[float] = table["latency_us"].slice(1).drop_null().to_pylist()
@@ -53,12 +55,19 @@ def test_lone_ping_takes_exactly_its_serialisation_times(laboratory: Laboratory,
 
 @pytest.mark.nightly
 def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laboratory) -> None:
-    settings = ["workloads.bulk.flows=h7>h10", "workloads.ping.interval=100ms", "duration=8s", "warmup=3s"]
+    settings = [
+        "workloads.bulk.flows=h7>h10",
+        "workloads.ping.interval=100ms",
+        "duration=8s",
+        "warmup=3s",
+    ]
     _, out = laboratory.run(fig3a(*settings), "priority_only")
     window = msgspec.json.decode((out / "trial.json").read_bytes())["window_s"]
     intervals = iperf.parse((out / "raw" / "bulk-h7-h10.server.json").read_text())
     inside = [
-        interval for interval in intervals if window[0] <= interval.start_s and interval.end_s <= window[1]
+        interval
+        for interval in intervals
+        if window[0] <= interval.start_s and interval.end_s <= window[1]
     ]
     goodput = (
         sum(interval.bytes for interval in inside)
@@ -71,7 +80,9 @@ def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laborato
 
 
 @pytest.mark.parametrize("arm", nightly(["qjump", "priority_only"], but=["qjump"]))
-def test_urgent_packet_waits_for_at_most_one_packet_per_port(laboratory: Laboratory, arm: str) -> None:
+def test_urgent_packet_waits_for_at_most_one_packet_per_port(
+    laboratory: Laboratory, arm: str
+) -> None:
     resolved = fig3a("duration=4s")
     trial, out = laboratory.run(resolved, arm)
     idle_us = theory.ping_rtt_ns(56, [(10**7, 0)] * 4) / 1e3 + PING_US
@@ -92,7 +103,9 @@ def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
-def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Laboratory, model: str) -> None:
+def test_links_between_switches_may_have_another_rate_and_delay(
+    laboratory: Laboratory, model: str
+) -> None:
     settings = [
         "link.trunk_rate=40Mbit",
         "link.trunk_buffer=60880B",
@@ -105,7 +118,9 @@ def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Labo
     analytic_us = theory.ping_rtt_ns(56, trial.network.speeds("h8", "h10")) / 1e3
     assert analytic_us == pytest.approx(2 * (2 * 91.2 + 2 * (22.8 + 300)))
     if model == "wire":
-        assert statistics.median(round_trips_us(trial, out)) == pytest.approx(analytic_us, abs=PING_US)
+        assert statistics.median(round_trips_us(trial, out)) == pytest.approx(
+            analytic_us, abs=PING_US
+        )
 
 
 @pytest.mark.nightly
@@ -123,11 +138,15 @@ def test_trunk_utilisation_is_relative_to_its_own_rate(laboratory: Laboratory) -
 
 
 @pytest.mark.parametrize("experiment", nightly(["fig3a", "table1", "fig11"], but=["fig3a"]))
-def test_switches_learn_every_host_before_a_trial(image: Image, tmp_path: Path, experiment: str) -> None:
+def test_switches_learn_every_host_before_a_trial(
+    image: Image, tmp_path: Path, experiment: str
+) -> None:
     resolved = plan(experiment, "smoke", [])
     network = resolved.trials()[0].network
     script = "; ".join(f"ovs-appctl fdb/show {switch}" for switch in network.switches)
-    job = Job(script=f"import subprocess; print(subprocess.run({script!r}, shell=True, check=True))")
+    job = Job(
+        script=f"import subprocess; print(subprocess.run({script!r}, shell=True, check=True))"
+    )
     assert run(image, setup(network.skeleton()), job, tmp_path).exit_code == 0
     rows = [line.split() for line in (tmp_path / "stdout").read_text().splitlines()]
     tagged = [row[2] for row in rows if len(row) == 4 and row[1] == str(network.vlan)]
@@ -137,7 +156,9 @@ def test_switches_learn_every_host_before_a_trial(image: Image, tmp_path: Path, 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("source", "destination"), [("h7", "h12"), ("h1", "h9"), ("h12", "h7")])
-def test_hosts_link_carries_only_its_own_flows(laboratory: Laboratory, source: str, destination: str) -> None:
+def test_hosts_link_carries_only_its_own_flows(
+    laboratory: Laboratory, source: str, destination: str
+) -> None:
     trial, out = laboratory.run(fig3a(f"workloads.bulk.flows={source}>{destination}"), "contended")
     facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
     assert facts.read_ns is not None
@@ -152,27 +173,35 @@ def test_hosts_link_carries_only_its_own_flows(laboratory: Laboratory, source: s
 
 def test_frames_carry_the_level_as_pcp_in_both_directions(laboratory: Laboratory) -> None:
     _, out = laboratory.run(fig3a(), "priority_only")
-    # Beforehand one ping each way, by which the switches know the flows: requests have the level, and so
-    # have the replies of h10, which is asked.
+    # Beforehand one ping each way, by which the switches know the flows: requests have the level,
+    # and so have the replies of h10, which is asked.
     for device, beforehand in {"s0-eth3": 1, "s3-eth1": 2}.items():
         qdiscs = msgspec.json.decode((out / "asbuilt" / "after" / "tc-switches.json").read_bytes())
         port = next(qdisc for qdisc in qdiscs if qdisc.get("dev") == device and qdisc.get("root"))
         packets = {level["level"]: level["packets"] for level in port["levels"]}
         assert packets[6] == 100 + beforehand, (
-            f"{device}: a frame of level 6 for each of 100 pings and {beforehand} beforehand, not {packets}"
+            f"{device}: a frame of level 6 for each of 100 pings and {beforehand} beforehand, not "
+            f"{packets}"
         )
         assert packets[0] > 100
 
 
 def test_links_carry_copies_with_their_headers(laboratory: Laboratory) -> None:
-    settings = ["duration=4s", "warmup=1s", "workloads.job.parallel=1", "workloads.job.shuffle=100kB"]
+    settings = [
+        "duration=4s",
+        "warmup=1s",
+        "workloads.job.parallel=1",
+        "workloads.job.shuffle=100kB",
+    ]
     trial, out = laboratory.run(plan("fig3b", "smoke", settings), "contended")
     _, job = trial.arm.workloads
     network, facts = (
         trial.network,
         msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts),
     )
-    copies = [row for row in tables.table(job, trial, out / "raw").to_pylist() if row["step"] != "round"]
+    copies = [
+        row for row in tables.table(job, trial, out / "raw").to_pylist() if row["step"] != "round"
+    ]
     assert facts.read_ns is not None
     loads = links.table(network, out, facts.read_ns, "before", "after").to_pylist()
     sent_again = sum(row["drops"] for row in loads) * FULL_BYTES
@@ -180,18 +209,26 @@ def test_links_carry_copies_with_their_headers(laboratory: Laboratory) -> None:
     for host in ("h1", "h4", "h5", "h7", "h8", "h9", "h10", "h12"):
         for source, destination in (network.path(host, "h3")[0], network.path("h3", host)[-1]):
             towards = [
-                copy for copy in copies if copy["destination" if destination == host else "source"] == host
+                copy
+                for copy in copies
+                if copy["destination" if destination == host else "source"] == host
             ]
             back = [
-                copy for copy in copies if copy["source" if destination == host else "destination"] == host
+                copy
+                for copy in copies
+                if copy["source" if destination == host else "destination"] == host
             ]
             carried = sum(
-                row["bytes"] for row in loads if (row["source"], row["destination"]) == (source, destination)
+                row["bytes"]
+                for row in loads
+                if (row["source"], row["destination"]) == (source, destination)
             )
             data = sum(copy["bytes"] for copy in towards) / SEGMENT_BYTES * FULL_BYTES
-            # At most: an answer to every segment, a dozen small frames a copy to open, ask and close, and
-            # what was dropped on the way.
-            answers = sum(copy["bytes"] for copy in back) / SEGMENT_BYTES + 12 * (len(towards) + len(back))
+            # At most: an answer to every segment, a dozen small frames a copy to open, ask and
+            # close, and what was dropped on the way.
+            answers = sum(copy["bytes"] for copy in back) / SEGMENT_BYTES + 12 * (
+                len(towards) + len(back)
+            )
             print(
                 f"{source}>{destination}: {carried} B, {data:.0f} B of data, "
                 f"{(carried - data) / answers:.1f} B an answer, {sent_again} B dropped"
@@ -215,7 +252,9 @@ def test_network_unlike_the_plan_stops_the_trial(
     assert "its MTU is 1500, not 1400" in ended.message
 
 
-def test_htb_equals_mininets_bandwidth_and_delay(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_htb_equals_mininets_bandwidth_and_delay(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     """Its own TC link, asked for the commands that it would run."""
     script = """
 from mininet.link import TCIntf
@@ -224,14 +263,18 @@ bandwidth, parent = interface.bwCmds(bw=10)
 delay, _ = interface.delayCmds(parent, delay="300000ns")
 print("\\n".join(" ".join((line % ("tc", "h1-eth0")).split()) for line in bandwidth + delay))
 """
-    assert run(image, booted, Job(script=script), tmp_path).exit_code == 0, (tmp_path / "stderr").read_text()
+    assert run(image, booted, Job(script=script), tmp_path).exit_code == 0, (
+        tmp_path / "stderr"
+    ).read_text()
     link = msgspec.structs.replace(fig3a().shown.network.link, delay_ns=300_000)
     lines = registry.of("htb").shape(link, "h1-eth0", on_switch=False, seed=1).tc
     assert (tmp_path / "stdout").read_text().splitlines() == [f"tc {line}" for line in lines]
 
 
 def test_dead_program_is_lost_with_its_last_output(laboratory: Laboratory) -> None:
-    _, ended, _ = laboratory.attempt(fig3a("workloads.bulk.congestion_control=nonsense"), "contended")
+    _, ended, _ = laboratory.attempt(
+        fig3a("workloads.bulk.congestion_control=nonsense"), "contended"
+    )
     assert ended.exit_code == 5
     assert "iperf3 on h7 ended with status 1" in ended.message
     assert "congestion" in ended.message

@@ -1,7 +1,8 @@
-"""A mirror that has moved on: of what it has now another machine is made, and every run on it says so.
+"""A mirror that has moved on: of what it has now another machine is made, and every run on it says
+so.
 
-The mirror is one of ours, of the locked packages; one of them is a newer version there. Its ping is a byte
-longer, so that it is another image as well.
+The mirror is one of ours, of the locked packages; one of them is a newer version there. Its ping is
+a byte longer, so that it is another image as well.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def test_a_run_on_another_machine_says_so_first_and_last(mirror: Path, tmp_path:
     version = locks.versions(locks.read(toolbox.NAME))[PACKAGE]
     other = f"{PACKAGE} is {version}.1, the reference has {version}"
     first = called(*RUN, "--out", str(tmp_path))
-    assert f"such as {PACKAGE} {version}: takes what the mirror has now, which is another machine" in first
+    assert (
+        f"such as {PACKAGE} {version}: takes what the mirror has now, which is another machine"
+        in first
+    )
     again = called(*RUN, "--out", str(tmp_path))
     for said in (first, again):
         assert f"not the machine of the reference runs: {other}" in said

@@ -21,8 +21,8 @@ from qjump_mn.guest import images, instance, outer
 from qjump_mn.toolbox import machine_file, processors
 from qjump_mn.toolbox import outer_machine as around
 
-# Writes its arguments, the output, a line of the console and how the instance ended, then does what a test
-# wants.
+# Writes its arguments, the output, a line of the console and how the instance ended, then does what
+# a test wants.
 _FAKE = """#!/bin/sh
 printf '%s\\n' "$@" >{folder}/argv
 path() {{ word=${{1#*path=}}; echo "${{word%%,*}}"; }}
@@ -49,7 +49,9 @@ def machine(tmp_path: Path) -> Path:
     return folder
 
 
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str = "0\\n", then: str = "") -> None:
+def play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str = "0\\n", then: str = ""
+) -> None:
     """Put the program in QEMU's place."""
     path = tmp_path / "bin" / outer.QEMU
     path.parent.mkdir()
@@ -63,7 +65,9 @@ def ran(machine: Path, **options: object) -> instance.Outcome:
     return outer.run(machine, machine / "linux", machine / "cpio", b"input", folder, **options)  # type: ignore[arg-type]
 
 
-def test_outer_machine_is_for_other_processors_or_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outer_machine_is_for_other_processors_or_on_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv(outer.VARIABLE, raising=False)
     monkeypatch.setattr(processors, "here", lambda: "x86_64")
     assert not outer.is_wanted()
@@ -74,11 +78,14 @@ def test_outer_machine_is_for_other_processors_or_on_request(monkeypatch: pytest
     assert outer.is_wanted()
 
 
-def test_missing_qemu_names_packages_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_qemu_names_packages_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
-        MachineError, match=r"on aarch64 the guest needs .*not installed: run `apt-get install qemu-sys"
+        MachineError,
+        match=r"on aarch64 the guest needs .*not installed: run `apt-get install qemu-sys",
     ):
         guest.check_processor()
 
@@ -106,7 +113,9 @@ def test_instance_gets_the_same_input_as_without_qemu(
     argv = (tmp_path / "argv").read_text().splitlines()
     told = dict(itertools.pairwise(argv))
     assert told["-accel"].startswith("tcg") and "-icount" not in argv and told["-cpu"] == "max"
-    assert told["-m"] == f"{512 + outer.MORE_MB}M" and told["-kernel"] == str(machine / machine_file.KERNEL)
+    assert told["-m"] == f"{512 + outer.MORE_MB}M" and told["-kernel"] == str(
+        machine / machine_file.KERNEL
+    )
     assert "-nodefaults" in argv and not {"-nic", "-netdev", "-drive"} & set(argv)
     archive = Path(told["-initrd"]).read_bytes()
     assert archive.startswith(b"<initrd>")
@@ -146,7 +155,9 @@ def test_deadline_is_scaled_by_the_slowdown(
     assert 1.5 <= time.monotonic() - began < 30
 
 
-def test_stop_ends_the_machine(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_the_machine(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     play(tmp_path, monkeypatch, "", f"echo $$ >{tmp_path}/pid; exec sleep 60")
     stop = instance.Stop()
     timer = threading.Timer(1.0, stop.now)

@@ -32,7 +32,9 @@ def inside(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ima
     return msgspec.structs.replace(image, outer=trees.needed(around.machine))
 
 
-def test_a_job_leaves_the_same_bits(image: Image, inside: Image, booted: Setup, tmp_path: Path) -> None:
+def test_a_job_leaves_the_same_bits(
+    image: Image, inside: Image, booted: Setup, tmp_path: Path
+) -> None:
     job = Job(script=_SCRIPT, seed=3)
     here = run(image, booted, job, tmp_path / "here")
     there = run(inside, booted, job, tmp_path / "there")

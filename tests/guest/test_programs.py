@@ -1,5 +1,5 @@
-"""The workloads' programs in the guest: they run, and leave what a parser needs; and that ptpd costs next to
-nothing, on a virtual machine."""
+"""The workloads' programs in the guest: they run, and leave what a parser needs; and that ptpd
+costs next to nothing, on a virtual machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def out(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What programs_job.py leaves, from one guest for all tests here."""
     folder = tmp_path_factory.mktemp("programs")
     job = Job(script=Path(__file__).with_name("programs_job.py").read_text())
-    assert run(image, Setup(), job, folder, progress=print).exit_code == 0, (folder / "stderr").read_text()
+    assert run(image, Setup(), job, folder, progress=print).exit_code == 0, (
+        folder / "stderr"
+    ).read_text()
     return folder
 
 
@@ -65,10 +67,11 @@ def test_a_barrier_of_four_is_done_with_before_the_next_begins(out: Path) -> Non
 
 @pytest.mark.nightly
 def test_ptpd_spins_when_its_send_times_come_late(timed: Path) -> None:
-    """Why there is native/ptp-stamps: when this fails, ptpd or the kernel has changed, and it may go.
+    """Why there is native/ptp-stamps: when this fails, ptpd or the kernel has changed, and it may
+    go.
 
-    The wire stamps a message when it starts; behind the flood that is 120 ms after ptpd sent it, which waits
-    for 10 ms.
+    The wire stamps a message when it starts; behind the flood that is 120 ms after ptpd sent it,
+    which waits for 10 ms.
     """
     used = json.loads((timed / "ptp.json").read_text())["late.master"]
     assert max(used[1:LOAD_FROM_S]) < 1, "before its link is full it idles"
@@ -77,8 +80,8 @@ def test_ptpd_spins_when_its_send_times_come_late(timed: Path) -> None:
 
 @pytest.mark.nightly
 def test_ptpd_idles_at_a_level_above_the_load(timed: Path) -> None:
-    """Its messages wait for one frame of 1.2 ms at most, so their send times come in time; what the library
-    is not needed for."""
+    """Its messages wait for one frame of 1.2 ms at most, so their send times come in time; what the
+    library is not needed for."""
     used = json.loads((timed / "ptp.json").read_text())
     assert max(used["urgent.master"][1:] + used["urgent.slave"][1:]) < 1
 
@@ -103,14 +106,14 @@ def test_ptpd_measures_the_time_on_the_wire(out: Path, name: str) -> None:
         for row in csv.reader((out / f"{name}.slave.csv").open())
         if len(row) == 17 and not row[0].startswith("#")
     ]
-    # In s: the last column when a delay request has been answered (D), the one before for each message of the
-    # master (S).
+    # In s: the last column when a delay request has been answered (D), the one before for each
+    # message of the master (S).
     up_us = [float(row[16]) * 1e6 for row in rows if row[8].strip() == "D"]
     down_us = [float(row[15]) * 1e6 for row in rows if row[8].strip() == "S"]
     assert len(up_us) >= 5 and len(down_us) >= 5
     wire_us = (8 + 14 + 4 + 20 + 8 + 44 + 4) * 8 / 10
-    # Without stamps of the device a message's time of sending is that of a copy which ptpd receives: a thread
-    # of the kernel may delay it by 20 us.
+    # Without stamps of the device a message's time of sending is that of a copy which ptpd
+    # receives: a thread of the kernel may delay it by 20 us.
     tolerance_us = 10 if name == "stamps" else 30
     assert min(up_us) == pytest.approx(wire_us, abs=tolerance_us)
     assert min(down_us) == pytest.approx(wire_us, abs=tolerance_us)

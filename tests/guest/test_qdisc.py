@@ -91,7 +91,9 @@ def test_serialisation_is_exact(guest: Guest) -> None:
         assert case["gaps"] == 100
         assert abs(case["mean_ns"] - case["expected_ns"]) <= 5, case
         # Timers are late by this or that instruction: 15 ns on 7.3, and nothing on the average.
-        assert abs(case["median_ns"] - case["expected_ns"]) <= (20 if guest.kernel == "7" else 10), case
+        assert abs(case["median_ns"] - case["expected_ns"]) <= (
+            20 if guest.kernel == "7" else 10
+        ), case
         # A few of a hundred stamps may meet a tick (2.3 us on 7.3), or a kernel thread.
         assert case["off_ns"][96] <= 2500, case
         assert case["off_ns"][100] <= THREAD_NS, case
@@ -131,7 +133,9 @@ def check_longest_waits(longest_ns: list[int], bulk_ns: int) -> None:
 
 
 @pytest.mark.parametrize("classify", ["pcp", "priority"])
-def test_strict_priority_waits_for_the_frame_being_sent_and_no_longer(guest: Guest, classify: str) -> None:
+def test_strict_priority_waits_for_the_frame_being_sent_and_no_longer(
+    guest: Guest, classify: str
+) -> None:
     values = guest.values("wire_priority")
     assert values["bulk_ns"] == (1514 + 24) * 8 * 100
     case = values["classify"][classify]
@@ -173,7 +177,9 @@ def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
 
 
 @pytest.mark.parametrize(("by", "gap_ns"), [("delay", 50), ("netem", 2000)])
-def test_propagation_delays_and_keeps_several_frames_in_flight(guest: Guest, by: str, gap_ns: int) -> None:
+def test_propagation_delays_and_keeps_several_frames_in_flight(
+    guest: Guest, by: str, gap_ns: int
+) -> None:
     case = guest.values("wire_delay")[by]
     assert abs(case["first_ns"] - 5_000_000) < THREAD_NS
     assert abs(case["gap_ns"] - 819_200) < gap_ns
@@ -185,7 +191,9 @@ def test_a_shorter_delay_does_not_reorder(guest: Guest) -> None:
 
 @pytest.mark.parametrize("slack", ["0us", "10us"])
 @pytest.mark.parametrize("traffic", ["alone", "saturated"])
-def test_a_budget_of_a_child_holds_at_the_wire_with_a_slack(guest: Guest, slack: str, traffic: str) -> None:
+def test_a_budget_of_a_child_holds_at_the_wire_with_a_slack(
+    guest: Guest, slack: str, traffic: str
+) -> None:
     case = guest.values("wire_child")["windows"][slack][traffic]
     assert (case["frames"], case["overlap_ns"] < 1) == (500, True)
     assert case["most"] == 1 or (slack, traffic) == ("0us", "saturated")
@@ -320,7 +328,9 @@ def test_with_a_slack_no_exact_epoch_holds_more_than_a_budget(guest: Guest) -> N
     for case in cases:
         assert case["received"] == case["sent"] and case["drops"] == 0, case
         period = case["epoch_ns"] + case["slack_ns"]
-        assert 0.98 <= case["share"] * period / case["epoch_ns"] <= 1, "a budget every epoch and slack"
+        assert 0.98 <= case["share"] * period / case["epoch_ns"] <= 1, (
+            "a budget every epoch and slack"
+        )
         assert case["most"] == 1 if case["slack_ns"] else 1 <= case["most"] <= 2, case
 
 
@@ -352,7 +362,9 @@ def test_the_document_has_the_table_of_slack(guest: Guest) -> None:
         assert told[:2] == measured_now[:2] and told[3:5] == measured_now[3:5]
         # Whether a frame is late without a slack, and where ticks fall, changes with what ran before.
         assert told[1] == "none" or told[2] == measured_now[2] == "1"
-        assert float(told[5]) == pytest.approx(float(measured_now[5]), abs=1), "python bench/qdisc.py --write"
+        assert float(told[5]) == pytest.approx(float(measured_now[5]), abs=1), (
+            "python bench/qdisc.py --write"
+        )
 
 
 def check_tcp(guest: Guest, count: int) -> None:
@@ -390,7 +402,9 @@ def test_every_refusal_has_a_sentence_and_changes_nothing(guest: Guest) -> None:
         if answer["code"] == 2:  # the kernel's own sentence
             assert first.startswith("Error: ") and first.endswith("."), (command, first)
         assert len(first.split()) > 3, (command, first)
-        assert "Unknown error" not in answer["words"] and "RTNETLINK" not in answer["words"], command
+        assert "Unknown error" not in answer["words"] and "RTNETLINK" not in answer["words"], (
+            command
+        )
     assert values["unchanged"] and all(values["unchanged"].values())
     assert values["leftover"] is False
 
@@ -423,7 +437,9 @@ def test_a_limit_taken_away_lets_everything_go(guest: Guest) -> None:
 
 
 @pytest.mark.parametrize("parent", ["htb", "prio", "wire"])
-def test_deleting_and_replacing_with_a_backlog_clears_the_parents_account(guest: Guest, parent: str) -> None:
+def test_deleting_and_replacing_with_a_backlog_clears_the_parents_account(
+    guest: Guest, parent: str
+) -> None:
     states = guest.values("qjump_churn")["parents"][parent]
     assert len(states) == 3
     for state in states:
@@ -448,7 +464,11 @@ def test_nobody_has_a_fresh_budget_within_an_epoch(guest: Guest) -> None:
 def test_a_gso_packet_that_an_unlimited_level_held_is_split_for_a_budget(guest: Guest) -> None:
     split = guest.values("qjump_change")["split"]
     assert split["after"]["qlen"] + split["after"]["packets"] == 10
-    assert (split["gone"]["packets"], split["gone"]["oversize"], split["gone"]["drops"]) == (10, 0, 0)
+    assert (split["gone"]["packets"], split["gone"]["oversize"], split["gone"]["drops"]) == (
+        10,
+        0,
+        0,
+    )
     assert split["parents"][1] == 0 < split["parents"][0]
 
 
@@ -490,7 +510,11 @@ def test_two_budgets_of_2015_meet_at_the_edge_of_a_lazy_epoch(guest: Guest) -> N
     edge = values["edge"]
     assert edge["passed"] == [0, 3, 3]
     assert edge["most"] == 2 * values["budget"]
-    assert (edge["stats"]["packets"], edge["stats"]["drops"], edge["stats"]["oversize"]) == (6, 5, 1)
+    assert (edge["stats"]["packets"], edge["stats"]["drops"], edge["stats"]["oversize"]) == (
+        6,
+        5,
+        1,
+    )
 
 
 def test_priorities_above_the_top_level_belong_to_it_in_2015_only(guest: Guest) -> None:
@@ -507,7 +531,8 @@ def test_a_budget_of_0_lets_nothing_pass_in_2015(guest: Guest) -> None:
 def test_gso_packets_are_charged_whole_in_2015_and_split_otherwise(guest: Guest) -> None:
     gso = guest.values("qjump_rules2015")["gso"]
     counts = {
-        name: [case[key] for key in ("packets", "bytes", "drops", "oversize")] for name, case in gso.items()
+        name: [case[key] for key in ("packets", "bytes", "drops", "oversize")]
+        for name, case in gso.items()
     }
     assert counts == {
         "qjump2015 10420": [1, 10420, 0, 0],
@@ -541,15 +566,17 @@ def test_messages_that_tc_never_sends_are_refused_with_a_sentence(guest: Guest) 
 
 def test_what_tc_shows_it_takes_back(guest: Guest) -> None:
     values = guest.values("qjump_options")
-    assert set(values["versions"]) == ({"guest", "bookworm"} if guest.kernel == "6.1" else {"guest"})
+    assert set(values["versions"]) == (
+        {"guest", "bookworm"} if guest.kernel == "6.1" else {"guest"}
+    )
     assert len(set(values["versions"].values())) == len(values["versions"])
     for cases in values["roundtrip"].values():
         assert len(cases) == 5
         for case, (before, after, words) in cases.items():
             assert before == after, (case, words)
-    assert len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1, (
-        "every tc shows the same"
-    )
+    assert (
+        len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1
+    ), "every tc shows the same"
 
 
 def test_options_are_what_was_given(guest: Guest) -> None:
@@ -590,7 +617,10 @@ def test_a_change_changes_what_it_names(guest: Guest) -> None:
             "limits": [1000, 1000, 1000, 70, 1000, 1000, 1000, 1000],
         },
         "limit 50": {"limits": [50] * 8},
-        "level 7 unlimited limit 60": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "limits": [50] * 7 + [60]},
+        "level 7 unlimited limit 60": {
+            "budgets": [0, 0, 0, 4000, 0, 0, 0, 0],
+            "limits": [50] * 7 + [60],
+        },
         "mpu 84": {"mpu": 84},
         "slack 1ms": {"slack_ns": 1_000_000},
     }

@@ -1,5 +1,5 @@
-"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Three boots, four minutes
-together."""
+"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Three boots, four
+minutes together."""
 
 from __future__ import annotations
 
@@ -26,13 +26,18 @@ EPOCH_NS = 10_000_000
 @pytest.fixture(scope="module")
 def guests(tmp_path_factory: pytest.TempPathFactory) -> list[Guest]:
     return [
-        measured(kernel, [check], tmp_path_factory.mktemp("compare")) for kernel, check in COMPARED.items()
+        measured(kernel, [check], tmp_path_factory.mktemp("compare"))
+        for kernel, check in COMPARED.items()
     ]
 
 
 @pytest.fixture(scope="module")
 def cases(guests: list[Guest]) -> dict[str, dict[str, Any]]:
-    return {name: case for guest in guests for name, case in guest.values("qdisc_compare")["cases"].items()}
+    return {
+        name: case
+        for guest in guests
+        for name, case in guest.values("qdisc_compare")["cases"].items()
+    }
 
 
 def test_all_are_measured_and_the_kernels_have_nothing_to_say(
@@ -53,7 +58,10 @@ def test_only_charging_at_departure_keeps_one_budget(cases: dict[str, dict[str, 
         if name == "prio + cake":
             assert 0 < case["lost"] < case["sent"] / 10, "CoDel drops"
         else:
-            assert (case["lost"] == 0) if name in HOLD else (case["lost"] > case["sent"] / 2), (name, case)
+            assert (case["lost"] == 0) if name in HOLD else (case["lost"] > case["sent"] / 2), (
+                name,
+                case,
+            )
 
 
 def test_who_keeps_a_budget_by_single_frames_sends_a_message_as_slowly(
@@ -69,7 +77,10 @@ def test_who_keeps_a_budget_by_single_frames_sends_a_message_as_slowly(
 def test_small_frames_show_a_bucket_of_one_frame(cases: dict[str, dict[str, Any]]) -> None:
     """Eight of 260 bytes, with a budget of 1042."""
     assert cases["prio + tbf, burst of a frame"]["quarters"] == pytest.approx(2, abs=0.01)
-    assert {name for name, case in cases.items() if case["quarters"] <= 1} & KEEP == {"qjump", "bpf qdisc"}
+    assert {name for name, case in cases.items() if case["quarters"] <= 1} & KEEP == {
+        "qjump",
+        "bpf qdisc",
+    }
 
 
 def test_a_launch_time_is_for_the_program_to_keep_and_for_nothing_behind_to_miss(
@@ -77,7 +88,9 @@ def test_a_launch_time_is_for_the_program_to_keep_and_for_nothing_behind_to_miss
 ) -> None:
     case = cases[TIMED]
     assert case["lost_below"] == case["sent"], "below a busy HTB every frame is late, and dropped"
-    assert EPOCH_NS < case["message_ns"] < 1.11 * EPOCH_NS, "the next epoch, a millisecond ahead at least"
+    assert EPOCH_NS < case["message_ns"] < 1.11 * EPOCH_NS, (
+        "the next epoch, a millisecond ahead at least"
+    )
     assert not case["tcp"]
 
 
@@ -104,7 +117,9 @@ def test_fq_of_older_kernels_does_not_hold_the_top_level(
     cases: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     name = "bpf times + prio, fq"
-    older = measured("6.1", [["qdisc_compare", name]], tmp_path).values("qdisc_compare")["cases"][name]
+    older = measured("6.1", [["qdisc_compare", name]], tmp_path).values("qdisc_compare")["cases"][
+        name
+    ]
     assert older["most"] == cases[name]["most"] == cases[name]["most_level7"] == 1
     assert older["most_level7"] == 21 / 8, "all that is sent"
 
@@ -112,14 +127,18 @@ def test_fq_of_older_kernels_does_not_hold_the_top_level(
 def test_an_urgent_frame_waits_for_one_frame_and_no_longer(guests: list[Guest]) -> None:
     for guest in guests:
         values = guest.values("qdisc_compare")
-        assert all(0.9 < case["wait_ns"] / values["bulk_ns"] < 1.01 for case in values["cases"].values())
+        assert all(
+            0.9 < case["wait_ns"] / values["bulk_ns"] < 1.01 for case in values["cases"].values()
+        )
 
 
-def test_tcp_gets_its_budget_where_packets_wait_and_are_split(cases: dict[str, dict[str, Any]]) -> None:
+def test_tcp_gets_its_budget_where_packets_wait_and_are_split(
+    cases: dict[str, dict[str, Any]],
+) -> None:
     for name, case in cases.items():
         shares = case.get("tcp_single", case["tcp"]).values()
-        # Other images start HTB's second of measuring elsewhere in its bursts: 1.003 to 1.026. fq counts a packet
-        # of several frames without the headers of all but one: 1.041 to 1.048.
+        # Other images start HTB's second of measuring elsewhere in its bursts: 1.003 to 1.026. fq
+        # counts a packet of several frames without the headers of all but one: 1.041 to 1.048.
         assert (
             all(0.95 < share < 1.05 for share in shares)
             if name in {*HOLD, "prio + cake"}
@@ -128,8 +147,8 @@ def test_tcp_gets_its_budget_where_packets_wait_and_are_split(cases: dict[str, d
 
 
 def test_bpf_does_not_split_packets(cases: dict[str, dict[str, Any]]) -> None:
-    """How much of the budget is lost depends on how TCP happens to cut its packets: nothing to 30 % in seven
-    runs, and something of one budget or the other."""
+    """How much of the budget is lost depends on how TCP happens to cut its packets: nothing to 30 %
+    in seven runs, and something of one budget or the other."""
     for name in ("bpf times + prio, fq", "bpf qdisc"):
         assert 0.5 < min(cases[name]["tcp"].values()) < 0.98, cases[name]
 

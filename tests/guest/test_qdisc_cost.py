@@ -18,15 +18,17 @@ FIGURES = json.loads((Path(__file__).parents[2] / "bench/qdisc.json").read_text(
 
 @pytest.fixture(scope="module", params=OTHERS_NIGHTLY)
 def costs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    """A boot for this check alone: what a packet costs depends on what the kernel has been told to do since
-    it booted. The same as in bench/qdisc.py."""
+    """A boot for this check alone: what a packet costs depends on what the kernel has been told to
+    do since it booted. The same as in bench/qdisc.py."""
     return measured(request.param, [COST], tmp_path_factory.mktemp("cost"))
 
 
 def test_a_packet_costs_little_more_than_in_pfifo_and_half_of_prio_with_tbf(costs: Guest) -> None:
     qdiscs = costs.values("qdisc_cost")["qdiscs"]
     assert qdiscs["qjump_unlimited"] <= 1.75 * qdiscs["pfifo"]
-    limited = {name: cost for name, cost in qdiscs.items() if re.fullmatch(r"qjump_1\w+_level\d", name)}
+    limited = {
+        name: cost for name, cost in qdiscs.items() if re.fullmatch(r"qjump_1\w+_level\d", name)
+    }
     assert len(limited) == 4
     assert max(limited.values()) <= 1.03 * 2.4 * qdiscs["pfifo"], "3 % for no hints to the compiler"
     assert (
@@ -46,7 +48,9 @@ def test_a_limited_packet_costs_a_third_of_what_it_does_by_bpf(costs: Guest) -> 
     values = costs.values("qdisc_cost")
     qdiscs = values["qdiscs"]
     by_bpf = {
-        name: cost for name, cost in qdiscs.items() if name.startswith("bpf") and name.endswith("level0")
+        name: cost
+        for name, cost in qdiscs.items()
+        if name.startswith("bpf") and name.endswith("level0")
     }
     assert (values["jit"], len(by_bpf)) == (1, 3 if costs.kernel == "7" else 2)
     assert 3 * qdiscs["qjump_10ms_level0"] <= min(by_bpf.values()), by_bpf
@@ -62,9 +66,10 @@ def test_a_wire_costs_what_it_did_when_no_other_pauses_any_more(costs: Guest) ->
 def test_no_cost_has_grown(costs: Guest) -> None:
     """By more than one percent; `python bench/qdisc.py --write` renews the figures.
 
-    Those measured by sendto() are differences that may be near or below zero: one percent of all that such a
-    packet costs. Packets that stay take fresh memory, and those that are too dear free it, and with another
-    image that costs up to 33 instructions more or less (tbf_held and qjump_held on 7.3): two percent.
+    Those measured by sendto() are differences that may be near or below zero: one percent of all
+    that such a packet costs. Packets that stay take fresh memory, and those that are too dear free
+    it, and with another image that costs up to 33 instructions more or less (tbf_held and
+    qjump_held on 7.3): two percent.
     """
     stored, values, release = (
         FIGURES.get(costs.kernel, {"release": "no such kernel"}),
@@ -73,7 +78,8 @@ def test_no_cost_has_grown(costs: Guest) -> None:
     )
     if release != stored["release"]:
         pytest.skip(
-            f"bench/qdisc.json is of {stored['release']}, this is {release}: python bench/qdisc.py --write"
+            f"bench/qdisc.json is of {stored['release']}, this is {release}: python bench/qdisc.py "
+            "--write"
         )
     for group in ("qdiscs", "paths", "udp"):
         assert set(values[group]) == set(stored[group])

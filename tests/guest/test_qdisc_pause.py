@@ -37,10 +37,14 @@ BY = pytest.mark.parametrize("by", ["link", "level"])
 
 
 @BY
-def test_with_pauses_nothing_is_dropped_and_each_ingress_gets_a_third(guest: Guest, by: str) -> None:
+def test_with_pauses_nothing_is_dropped_and_each_ingress_gets_a_third(
+    guest: Guest, by: str
+) -> None:
     case = paused(guest, by, "lossless")
     assert (case["arrived"], case["drops"]) == (3 * 200, 0)
-    assert sum(case["half"]) == 300 and all(85 <= count <= 115 for count in case["half"]), case["half"]
+    assert sum(case["half"]) == 300 and all(85 <= count <= 115 for count in case["half"]), case[
+        "half"
+    ]
     assert all(
         sent["sent"] == obeyed["received"] >= 5
         for sent, obeyed in zip(case["pauses"], case["obeyed"], strict=True)
@@ -59,11 +63,15 @@ def test_without_pauses_the_congested_port_drops(guest: Guest) -> None:
 def test_accounts_are_exact(guest: Guest, by: str) -> None:
     case = paused(guest, by, "lossless")
     assert case["accounts"] == [0] * 5
-    assert [port["max_ingress"] for port in case["pauses"]] == [XOFF + 1518] * 3, "one frame was on its way"
+    assert [port["max_ingress"] for port in case["pauses"]] == [XOFF + 1518] * 3, (
+        "one frame was on its way"
+    )
 
 
 @BY
-def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(guest: Guest, by: str) -> None:
+def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(
+    guest: Guest, by: str
+) -> None:
     values = guest.values("wire_pause")
     frame, slow, case = values["frame_ns"], 10 * values["frame_ns"], paused(guest, by, "gap")
     assert (case["arrived"], case["sent"]["sent"], case["obeyed"]["received"]) == (6, 1, 1)
@@ -106,7 +114,14 @@ def test_no_sender_stays_paused_when_a_wire_goes(guest: Guest) -> None:
     arrived = {name: case["arrived"] for name, case in cases.items()}
     # A sender whose link goes down, or whose wire is replaced, loses the 25 frames it has not sent; a
     # congested port the four that wait.
-    assert arrived == {"replaced": 40, "deleted": 40, "off": 40, "down": 15, "sender": 15, "congested": 36}
+    assert arrived == {
+        "replaced": 40,
+        "deleted": 40,
+        "off": 40,
+        "down": 15,
+        "sender": 15,
+        "congested": 36,
+    }
     assert cases["deleted"]["after"]["received"] == cases["off"]["after"]["received"] == 1
     assert all(
         cases[name]["after"]["received"] > 1 for name in ("replaced", "down", "sender", "congested")
@@ -165,7 +180,9 @@ def children(guest: Guest, by: str, child: str, what: str) -> dict[str, Any]:
 
 @BY
 @CHILD
-def test_a_child_starts_no_frame_while_its_wire_is_paused(guest: Guest, by: str, child: str) -> None:
+def test_a_child_starts_no_frame_while_its_wire_is_paused(
+    guest: Guest, by: str, child: str
+) -> None:
     case = children(guest, by, child, "obeys")
     assert (case["before"], case["passed"]) == ([0, 1], 0)
     assert case["obeyed"]["received"] == case["sent"]["sent"] == case["reckoned"] >= 6
@@ -174,7 +191,9 @@ def test_a_child_starts_no_frame_while_its_wire_is_paused(guest: Guest, by: str,
 
 @BY
 @CHILD
-def test_pauses_of_a_child_are_those_that_its_frames_tell_of(guest: Guest, by: str, child: str) -> None:
+def test_pauses_of_a_child_are_those_that_its_frames_tell_of(
+    guest: Guest, by: str, child: str
+) -> None:
     case = children(guest, by, child, "obeys")
     assert case["inside"] == []
     # One is reckoned from the frame's arrival, and the switch takes 5.6 us.
@@ -183,11 +202,15 @@ def test_pauses_of_a_child_are_those_that_its_frames_tell_of(guest: Guest, by: s
 
 @BY
 @CHILD
-def test_what_a_child_held_in_a_pause_leaves_in_its_order(guest: Guest, by: str, child: str) -> None:
+def test_what_a_child_held_in_a_pause_leaves_in_its_order(
+    guest: Guest, by: str, child: str
+) -> None:
     case = children(guest, by, child, "obeys")
     frames = [number for number in case["numbers"] if number != URGENT]
     assert frames == sorted(set(frames)) and len(frames) + case["drops"] == 20
-    assert case["drops"] == 0 or child == "fq_codel", "after 100 ms in which all wait longer than 5 ms"
+    assert case["drops"] == 0 or child == "fq_codel", (
+        "after 100 ms in which all wait longer than 5 ms"
+    )
     ahead = case["numbers"].index(URGENT)
     # Two leave between a pause and the next, but qjump holds them back itself.
     assert ahead <= 6 if child in ("prio", "qjump") else ahead == len(frames)
@@ -195,7 +218,9 @@ def test_what_a_child_held_in_a_pause_leaves_in_its_order(guest: Guest, by: str,
 
 @BY
 @CHILD
-def test_a_child_loses_nothing_below_the_port_that_pauses(guest: Guest, by: str, child: str) -> None:
+def test_a_child_loses_nothing_below_the_port_that_pauses(
+    guest: Guest, by: str, child: str
+) -> None:
     case = children(guest, by, child, "sends")
     assert (case["numbers"], case["back"], case["drops"]) == ([*range(20)], [*range(60)], 0)
     assert case["obeyed"]["received"] == case["sent"]["sent"] >= 6
@@ -226,4 +251,7 @@ def test_what_waits_in_a_child_is_on_no_account(guest: Guest) -> None:
 def test_two_ends_that_pause_each_other_do_not_stop_for_ever(guest: Guest) -> None:
     case = guest.values("wire_pause")["both"]
     assert case["arrived"] == [40, 40]
-    assert all(port["sent"] > 5 and port["received"] > 5 and port["ingress"] == 0 for port in case["pauses"])
+    assert all(
+        port["sent"] > 5 and port["received"] > 5 and port["ingress"] == 0
+        for port in case["pauses"]
+    )

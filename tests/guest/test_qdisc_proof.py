@@ -1,20 +1,23 @@
-"""Two proofs by experiment in the guest: QJump's bound on latency, and that no set of options gets past
-checks of sch_qjump, sch_qjump2015 and sch_wire.
+"""Two proofs by experiment in the guest: QJump's bound on latency, and that no set of options gets
+past checks of sch_qjump, sch_qjump2015 and sch_wire.
 
-The latency theorem. n senders, one receiver behind a store-and-forward switch, links of R bit/s, all of them
-saturated with bulk of the lowest level. On a wire a bulk frame takes b, a packet of the top level c, its last
-bit arriving s = c - 12 * 8 / R after its first (the gap between frames follows it). Every sender leaves T +
-b, T = 2 n c, between its packets. A packet then waits at most
+The latency theorem. n senders, one receiver behind a store-and-forward switch, links of R bit/s,
+all of them saturated with bulk of the lowest level. On a wire a bulk frame takes b, a packet of the
+top level c, its last bit arriving s = c - 12 * 8 / R after its first (the gap between frames
+follows it). Every sender leaves T + b, T = 2 n c, between its packets. A packet then waits at most
 
-- b at its host, for the frame on the wire: nothing else is more urgent, and qjump does not hold it, for the one before left more than T ago;
-- b + (n - 1) c at the switch. What leaves a host is at least T apart (rolling epochs). So of a queue that began to form at 0, behind a bulk
-  frame, there have come n (k + 1) packets at most by any time t in [k T, (k + 1) T), and the last of them waits until b + (n (k + 1) - 1) c:
+- b at its host, for the frame on the wire: nothing else is more urgent, and qjump does not hold it,
+for the one before left more than T ago;
+- b + (n - 1) c at the switch. What leaves a host is at least T apart (rolling epochs). So of a
+queue that began to form at 0, behind a bulk
+  frame, there have come n (k + 1) packets at most by any time t in [k T, (k + 1) T), and the last
+  of them waits until b + (n (k + 1) - 1) c:
   that is b + (n (k + 1) - 1) c - t <= b + (n - 1) c - k n c <= b + (n - 1) c;
 
-and is sent twice: D <= 2 b + (n - 1) c + 2 s + e. e is the processor, which all hosts share here: for itself
-a lone packet's excess over 2 s, and at both hops at most as much for each of the n other ports whose frame is
-due at the same instant: (1 + 2 n) times the excess. With T / 4 the receiver's link is asked for more than it
-has, and some packets must take longer.
+and is sent twice: D <= 2 b + (n - 1) c + 2 s + e. e is the processor, which all hosts share here:
+for itself a lone packet's excess over 2 s, and at both hops at most as much for each of the n other
+ports whose frame is due at the same instant: (1 + 2 n) times the excess. With T / 4 the receiver's
+link is asked for more than it has, and some packets must take longer.
 
 One boot each; -m slow has 100,000 packets and 10,000 sets.
 """
@@ -34,7 +37,9 @@ pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 HEADERS = Path(__file__).parents[2] / "kmod-patches/include"
 SENDERS = [3, 6, 11]
-QUICK = [f"{n}:{packets}:{divisor}" for n in SENDERS for packets, divisor in ((1000, 1), (100 * n, 4))]
+QUICK = [
+    f"{n}:{packets}:{divisor}" for n in SENDERS for packets, divisor in ((1000, 1), (100 * n, 4))
+]
 FULL = [f"{n}:{packets}:1" for n, packets in zip(SENDERS, (33_334, 33_333, 33_333), strict=True)]
 QUICK_SETS = {"qjump": 1500, "qjump2015": 500, "wire": 500}
 FULL_SETS = {kind: 4 * count for kind, count in QUICK_SETS.items()}
@@ -61,15 +66,15 @@ def bound_ns(case: dict[str, Any], values: dict[str, Any]) -> float:
 
 
 def check_bound(values: dict[str, Any], packets: dict[int, int]) -> None:
-    """No packet of the cases with the whole epoch took longer than the bound, or was held or lost, and all
-    links were busy."""
+    """No packet of the cases with the whole epoch took longer than the bound, or was held or lost,
+    and all links were busy."""
     whole = [case for case in values["cases"] if case["divisor"] == 1]
     assert {case["n"]: case["sent"] for case in whole} == packets
     for case in whole:
         bound = bound_ns(case, values)
         print(
-            f"n = {case['n']}: {case['arrived']} packets, longest {case['waits'][0] / 1e3:.1f} us, bound "
-            f"{bound / 1e3:.1f} us, busy {case['busy']}"
+            f"n = {case['n']}: {case['arrived']} packets, longest {case['waits'][0] / 1e3:.1f} us, "
+            f"bound {bound / 1e3:.1f} us, busy {case['busy']}"
         )
         assert (case["arrived"], case["throttled"], case["drops"]) == (case["sent"], 0, 0)
         assert case["epoch_ns"] == 2 * case["n"] * case["packet_ns"]
@@ -80,7 +85,9 @@ def check_bound(values: dict[str, Any], packets: dict[int, int]) -> None:
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(
-        "6.12", [["qjump_theorem", *QUICK], fuzz("quick", QUICK_SETS)], tmp_path_factory.mktemp("proof")
+        "6.12",
+        [["qjump_theorem", *QUICK], fuzz("quick", QUICK_SETS)],
+        tmp_path_factory.mktemp("proof"),
     )
 
 
@@ -104,7 +111,8 @@ def test_of_100000_packets_none_takes_longer_than_the_bound(tmp_path: Path) -> N
     check_bound(guest.values("qjump_theorem"), {3: 33_334, 6: 33_333, 11: 33_333})
 
 
-# --- options ----------------------------------------------------------------------------------------------------------
+# --- options
+# ----------------------------------------------------------------------------------------------------------
 
 
 def numbers() -> dict[str, int]:
@@ -120,13 +128,18 @@ def numbers() -> dict[str, int]:
 
 def fuzz(seed: str, sets: dict[str, int]) -> list[str]:
     """The check with its arguments."""
-    return ["netlink_fuzz", seed, json.dumps(numbers()), *(f"{kind}:{count}" for kind, count in sets.items())]
+    return [
+        "netlink_fuzz",
+        seed,
+        json.dumps(numbers()),
+        *(f"{kind}:{count}" for kind, count in sets.items()),
+    ]
 
 
 def check_sets(guest: Guest, counts: dict[str, int]) -> None:
-    assert all(line in EXPECTED_LOG or GENERIC_LOG.fullmatch(line) for line in guest.results["log"]), (
-        guest.results["log"]
-    )
+    assert all(
+        line in EXPECTED_LOG or GENERIC_LOG.fullmatch(line) for line in guest.results["log"]
+    ), guest.results["log"]
     values = guest.values("netlink_fuzz")
     assert set(values) == set(counts)
     for kind, total in counts.items():
@@ -136,7 +149,11 @@ def check_sets(guest: Guest, counts: dict[str, int]) -> None:
         assert sum(outcome["counts"].values()) == total
         for operation in ("add", "change", "replace", "replace by another"):
             for result in ("accepted", "refused"):
-                assert outcome["counts"][f"{operation}: {result}"] >= total / 50, (kind, operation, result)
+                assert outcome["counts"][f"{operation}: {result}"] >= total / 50, (
+                    kind,
+                    operation,
+                    result,
+                )
         assert len(outcome["flaws"]) == (18 if kind == "qjump" else 9)
         assert min(outcome["flaws"].values()) >= total / 200
         for words in outcome["words"]:

@@ -1,5 +1,5 @@
-"""Who enters which level of qjump: what docs/qdisc.md, kmod-patches/README.md and tc-qjump(8) say of it, as
-tests/guest/qdisc/checks/qjump_who.py measured. A boot of its own, of 40 s."""
+"""Who enters which level of qjump: what docs/qdisc.md, kmod-patches/README.md and tc-qjump(8) say
+of it, as tests/guest/qdisc/checks/qjump_who.py measured. A boot of its own, of 40 s."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ PRIORITIES |= dict.fromkeys(("arp", "ping", "none", "cs6", "cs7"), 0)
 
 
 @pytest.fixture(scope="module", params=KERNELS)
-def values(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def values(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     maps = [priomap.replace(" ", ",") for priomap in (DEFAULT, SHIPPED, FOR_QJAU)]
     guest = measured(request.param, [["qjump_who", *maps]], tmp_path_factory.mktemp("who"))
     return guest.values("qjump_who")

@@ -1,4 +1,5 @@
-"""Reference runs are run again: what is the same stays as it is, what differs is rewritten and said."""
+"""Reference runs are run again: what is the same stays as it is, what differs is rewritten and
+said."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 def test_renew_rewrites_what_differs_and_says_what(image: Image, tmp_path: Path) -> None:
     if image.differences:
-        pytest.skip(f"this machine is not that of the reference runs: {', '.join(image.differences)}")
+        pytest.skip(
+            f"this machine is not that of the reference runs: {', '.join(image.differences)}"
+        )
     committed = (references.ours() / "orphan-smoke.json").read_bytes()
     before = msgspec.json.decode(committed, type=reference.Reference)
     name, trial = next(iter(before.trials.items()))

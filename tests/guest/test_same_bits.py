@@ -1,6 +1,7 @@
 """A guest does the same thing twice, to the bit: beside a busy host, and for another user.
 
-These are facts about an image and this machine (tests/support/facts.py): shown once, and by `--all`.
+These are facts about an image and this machine (tests/support/facts.py): shown once, and by
+`--all`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from tests.support.load import busy_host
 
 pytestmark = pytest.mark.guest
 
-# Sees differences of a nanosecond: stamps, timers, threads that wait for each other, the order of processes,
-# the pool of random numbers, addresses of memory, what the kernel counts.
+# Sees differences of a nanosecond: stamps, timers, threads that wait for each other, the order of
+# processes, the pool of random numbers, addresses of memory, what the kernel counts.
 PROBE = """
 import os, subprocess, threading, time
 for step in range(20):
@@ -49,12 +50,16 @@ open("random", "w").write(os.urandom(16).hex())
 
 def files_of(folder: Path) -> dict[str, str]:
     return {
-        str(path.relative_to(folder)): sha256_of(path) for path in sorted(folder.rglob("*")) if path.is_file()
+        str(path.relative_to(folder)): sha256_of(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
 @facts.of_the_guest
-def test_ten_guests_beside_busy_loops_are_identical(image: Image, booted: Setup, tmp_path: Path) -> None:
+def test_ten_guests_beside_busy_loops_are_identical(
+    image: Image, booted: Setup, tmp_path: Path
+) -> None:
     def one(number: int) -> str:
         result = run(image, booted, Job(script=PROBE, seed=1), tmp_path / str(number))
         assert result.exit_code == 0, (tmp_path / str(number) / "stderr").read_text()

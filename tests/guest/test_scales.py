@@ -1,7 +1,7 @@
 """One plan at 10 Mb/s and at 10 Gb/s: in full-size frames it is the same.
 
-Four hosts send bursts of datagrams to a fifth, which meet at two ports whose buffers are too small; beside
-that, pings alone.
+Four hosts send bursts of datagrams to a fifth, which meet at two ports whose buffers are too small;
+beside that, pings alone.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ def experiment() -> str:
             f'\n[workloads.{host}]\nprogram = "fanin"\nlabel = "{host}"\nlevel = 0\nflows = ["{host}>h10"]\n'
             f'streams = 10\npayload = "1472B"\ninterval = "{INTERVAL_US}us"\nphase = "{phase_us}us"\n'
         )
-        fast += [f'workloads.{host}.interval = "{INTERVAL_US}ns"', f'workloads.{host}.phase = "{phase_us}ns"']
+        fast += [
+            f'workloads.{host}.interval = "{INTERVAL_US}ns"',
+            f'workloads.{host}.phase = "{phase_us}ns"',
+        ]
         names.append(host)
     for switch in PORTS:
         flow = "h7>h10" if switch == "s2" else "h1>h10"
@@ -118,8 +121,9 @@ class Scale:
         return np.array(self.table("idle", "ping")["latency_us"].to_pylist()) * 1e3 / self.frame_ns
 
     def departures(self, switch: str) -> npt.NDArray[np.float64]:
-        """Of each frame that left the switch in the cycles compared, in order: since when, from the beginning
-        of the first cycle, and how long it had been there, in frames; shape (frames, 2)."""
+        """Of each frame that left the switch in the cycles compared, in order: since when, from the
+        beginning of the first cycle, and how long it had been there, in frames; shape (frames,
+        2)."""
         table = self.table("met", f"tap_{switch}")
         starts = np.array(table["start_ns"].to_pylist())
         began = starts.min() // self.cycle_ns + CYCLES.start
@@ -141,11 +145,15 @@ class Scale:
                 if latency_us is not None
             ]
         began = (min(came)[0] // self.cycle_ns + CYCLES.start) * self.cycle_ns
-        return [host for when, host in sorted(came) if 0 <= when - began < len(CYCLES) * self.cycle_ns]
+        return [
+            host for when, host in sorted(came) if 0 <= when - began < len(CYCLES) * self.cycle_ns
+        ]
 
     def lost(self) -> dict[str, list[int]]:
         """By host, how many of the ten datagrams of each cycle were lost."""
-        return {host: [10 - len(rows) for rows in self._arrived(host).values()] for host in PHASES_US}
+        return {
+            host: [10 - len(rows) for rows in self._arrived(host).values()] for host in PHASES_US
+        }
 
     def way(self, host: str) -> npt.NDArray[np.float64]:
         """One-way times of the cycles compared, in frames."""
@@ -190,7 +198,9 @@ def test_pings_take_as_many_frames(scales: tuple[Scale, Scale]) -> None:
 
 
 @pytest.mark.parametrize("switch", PORTS)
-def test_frames_leave_every_port_at_the_same_times(switch: str, scales: tuple[Scale, Scale]) -> None:
+def test_frames_leave_every_port_at_the_same_times(
+    switch: str, scales: tuple[Scale, Scale]
+) -> None:
     slow, fast = (scale.departures(switch) for scale in scales)
     assert len(slow) >= 9 * len(CYCLES)
     assert fast == pytest.approx(slow, abs=0.05)

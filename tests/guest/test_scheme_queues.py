@@ -1,4 +1,5 @@
-"""Queues of schemes below a wire: that frames meet them by their levels, and what cannot be there."""
+"""Queues of schemes below a wire: that frames meet them by their levels, and what cannot be
+there."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ FLAT = {"fq_codel": "fq_codel", "cake": "cake"}
 CLASSES = "num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2"
 UNFIT = {
     "taprio": (
-        f"taprio {CLASSES} base-time 0 sched-entry S 01 300000 sched-entry S 06 700000 clockid CLOCK_TAI"
+        f"taprio {CLASSES} base-time 0 sched-entry S 01 300000 sched-entry S 06 700000 clockid "
+        "CLOCK_TAI"
     ),
     "mqprio": f"mqprio {CLASSES} hw 0",
     "etf": "etf clockid CLOCK_TAI delta 300000 skip_sock_check",
@@ -109,7 +111,8 @@ def test_priority_flow_control_pauses_the_bulk_flows_level_alone_and_loses_nothi
 
 
 def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
-    """The shortest part of the gates' cycle, in times of a full-size frame, in which all replies came."""
+    """The shortest part of the gates' cycle, in times of a full-size frame, in which all replies
+    came."""
     (log,) = (trial / "raw").glob("ping*.ping.txt")
     cycle_ns = cycle_frames * 1_233_600
     times = re.findall(r"^\[(\d+)\.(\d{6})\] 64 bytes", log.read_text(), re.MULTILINE)
@@ -121,9 +124,11 @@ def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("arm", ["taprio", "etf"])
-def test_gates_and_launch_times_let_levels_go_in_their_window(arm: str, laboratory: Laboratory) -> None:
-    """A window is a frame long; on its way a reply waits for one at each of three busy ports at most. Without
-    a cycle replies come all over it."""
+def test_gates_and_launch_times_let_levels_go_in_their_window(
+    arm: str, laboratory: Laboratory
+) -> None:
+    """A window is a frame long; on its way a reply waits for one at each of three busy ports at
+    most. Without a cycle replies come all over it."""
     _, out = laboratory.run(resolved("taprio", "etf", "priorities"), arm)
     (root,) = (
         qdisc
@@ -142,7 +147,9 @@ def test_without_a_cycle_replies_come_all_over_it(laboratory: Laboratory) -> Non
 
 def test_what_cannot_stand_below_a_wire(image: Image, booted: Setup, tmp_path: Path) -> None:
     script = VETH.replace("LINES", repr(UNFIT))
-    assert run(image, booted, Job(script=script), tmp_path).exit_code == 0, (tmp_path / "stderr").read_text()
+    assert run(image, booted, Job(script=script), tmp_path).exit_code == 0, (
+        tmp_path / "stderr"
+    ).read_text()
     left = json.loads((tmp_path / "left.json").read_text())
     assert left["taprio"]["code"] and left["mqprio"]["code"], "they want to be root"
     assert left["taprio"]["sent"] >= 3 and left["mqprio"]["sent"] >= 3

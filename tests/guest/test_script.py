@@ -25,7 +25,9 @@ SHORT = ["duration=200ms", "warmup=200ms"]
 
 
 def fig3a(model: str, arms: tuple[str, ...], schemes: tuple[str, ...] = ()) -> Plan:
-    return plan("fig3a", "smoke", [*SHORT, f"link.model={model}"], replicates=1, only=arms, schemes=schemes)
+    return plan(
+        "fig3a", "smoke", [*SHORT, f"link.model={model}"], replicates=1, only=arms, schemes=schemes
+    )
 
 
 PLANS = {
@@ -33,17 +35,23 @@ PLANS = {
     "htb": fig3a("htb", ("qjump",)),
     "tbf": fig3a("tbf", ("qjump",)),
 }
-TRIALS = {(name, trial.arm.name): trial for name, resolved in PLANS.items() for trial in resolved.trials()}
+TRIALS = {
+    (name, trial.arm.name): trial for name, resolved in PLANS.items() for trial in resolved.trials()
+}
 
 
 @pytest.fixture(scope="module")
 def out(image: Image, booted: Setup, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What script_job.py leaves, from one guest for all scripts."""
     folder = tmp_path_factory.mktemp("scripts")
-    files = {f"{name}.sh": "\n".join([*script.lines(resolved), ""]) for name, resolved in PLANS.items()}
+    files = {
+        f"{name}.sh": "\n".join([*script.lines(resolved), ""]) for name, resolved in PLANS.items()
+    }
     files["openvswitch.json"] = msgspec.json.encode(openvswitch.start()).decode()
     job = Job(
-        script=Path(__file__).with_name("script_job.py").read_text(), files=files, virtual_deadline_s=1000
+        script=Path(__file__).with_name("script_job.py").read_text(),
+        files=files,
+        virtual_deadline_s=1000,
     )
     result = run(image, booted, job, folder, progress=print)
     assert result.exit_code == 0, (folder / "stderr").read_text()

@@ -1,5 +1,6 @@
-"""kmod-patches/series: the patches apply to Debian's source of Linux 7.x and of iproute2, build there, please
-checkpatch, and are read by the tools that they are for; in a guest, what they add works.
+"""kmod-patches/series: the patches apply to Debian's source of Linux 7.x and of iproute2, build
+there, please checkpatch, and are read by the tools that they are for; in a guest, what they add
+works.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ NOT_FOR_TC = ["--no-tree", "--ignore", "PREFER_KERNEL_TYPES,FILE_PATH_CHANGES"]
 
 
 @pytest.fixture(scope="module")
-def patched(source: Path, patches: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def patched(
+    source: Path, patches: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """A copy of the kernel's tree with the series in it."""
     folder = tmp_path_factory.mktemp("patched")
     subprocess.run(["cp", "-a", str(source), str(folder / "source")], check=True)
@@ -34,7 +37,8 @@ def patched(source: Path, patches: list[Path], tmp_path_factory: pytest.TempPath
     shutil.rmtree(folder)
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- what is written
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_same_sources_and_tree_give_the_same_bytes(
@@ -75,7 +79,9 @@ def test_the_module_of_the_series_is_that_of_the_checkout() -> None:
     mine = (SOURCES / "sch_qjump.c").read_text().splitlines()
     kept = {line for line in mine if not line.startswith('#include "')}
     assert kept - set(made.splitlines()) == set()
-    assert len(mine) <= 560 and len(made.splitlines()) <= 620, "a qdisc that can be read in one sitting"
+    assert len(mine) <= 560 and len(made.splitlines()) <= 620, (
+        "a qdisc that can be read in one sitting"
+    )
 
 
 def test_a_source_that_has_changed_is_refused(tmp_path: Path) -> None:
@@ -83,7 +89,8 @@ def test_a_source_that_has_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "kmod-patches/sch_qjump.c"
     path.write_text(path.read_text().replace("#define QJUMP_MAX", "#define MAX"))
     with pytest.raises(
-        single.TextError, match=r"^sch_qjump\.c: 0 places match .* change the series with its source"
+        single.TextError,
+        match=r"^sch_qjump\.c: 0 places match .* change the series with its source",
     ):
         kernel.module(tmp_path / "kmod-patches")
 
@@ -96,12 +103,17 @@ def test_a_source_that_has_changed_is_refused(tmp_path: Path) -> None:
             2,
             "is not a kernel or iproute2 source tree: give the directory that contains net/ or tc/",
         ),
-        (["{tree}", "out", "--author", "me"], 2, "'me' is not a valid author: give one as 'NAME <ADDRESS>'"),
+        (
+            ["{tree}", "out", "--author", "me"],
+            2,
+            "'me' is not a valid author: give one as 'NAME <ADDRESS>'",
+        ),
         (["{tree}", "{full}", "--author", AUTHOR], 3, "holds patches already: name a new folder"),
         (
             ["{hollow}", "out", "--author", AUTHOR],
             3,
-            "cannot be read (No such file or directory): the series is for another version of this tree",
+            "cannot be read (No such file or directory): the series is for another version of "
+            "this tree",
         ),
     ],
 )
@@ -125,19 +137,32 @@ def test_the_letter_has_the_figures_of_the_documents() -> None:
     module = kernel.module(SOURCES)
     letter = " ".join(cover.letter(CHECKOUT / "docs", module).split())
     compared = cover.rows((CHECKOUT / "docs/qdisc.md").read_text(), "what limits level 4")
-    costs = cover.rows((CHECKOUT / "docs/qdisc-cost.md").read_text(), "a packet that leaves at once")
+    costs = cover.rows(
+        (CHECKOUT / "docs/qdisc-cost.md").read_text(), "a packet that leaves at once"
+    )
     assert f"What do {len(module.splitlines())} lines buy?" in letter
-    own, tbf, bucket = (compared[name] for name in ("qjump", "prio + tbf", "prio + tbf, burst of a frame"))
+    own, tbf, bucket = (
+        compared[name] for name in ("qjump", "prio + tbf", "prio + tbf, burst of a frame")
+    )
     assert f"no more: {own[0]} at the root and {own[1]} below a busy HTB class" in letter
-    assert f"leaves at once, in {own[4]}, and TCP gets {own[5]} of a budget of four frames" in letter
+    assert (
+        f"leaves at once, in {own[4]}, and TCP gets {own[5]} of a budget of four frames" in letter
+    )
     assert f"one budget we saw {tbf[0]} at the root and {tbf[1]} below" in letter
-    assert f"With a burst of one frame we saw {bucket[0]} of full frames, and {bucket[3]} of small" in letter
+    assert (
+        f"With a burst of one frame we saw {bucket[0]} of full frames, and {bucket[3]} of small"
+        in letter
+    )
     assert f"one budget, takes {bucket[4]}." in letter
     assert f"The same bucket as tbf: {compared['htb'][0]} at the root" in letter
     assert f"the root it does: {compared['bpf times + prio, fq'][0]}." in letter
     assert f"is gone: {compared['bpf times + prio, fq'][1]} below" in letter
-    bare, prio, ets = (int(costs[name][0]) for name in ("qjump_priorities", "prio8_level0", "ets8_level0"))
-    assert f"no limit costs {bare} instructions, {bare / prio:.0%} of what prio with eight" in letter
+    bare, prio, ets = (
+        int(costs[name][0]) for name in ("qjump_priorities", "prio8_level0", "ets8_level0")
+    )
+    assert (
+        f"no limit costs {bare} instructions, {bare / prio:.0%} of what prio with eight" in letter
+    )
     assert f"does ({prio}) and {bare / ets:.0%} of ets ({ets});" in letter
     for name in ("prio8_tbf_level0", "qjump_10ms_level0", "htb_pfifo"):
         assert costs[name][0] in letter, name
@@ -147,19 +172,31 @@ def test_the_letter_has_the_figures_of_the_documents() -> None:
         assert f"Why not {alternative}" in letter
 
 
-def test_a_figure_that_no_table_has_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_that_no_table_has_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "cover.txt").write_text("Subject\n\nIt costs {no_qdisc, instructions}.\n")
     monkeypatch.setattr(cover, "TEXT", tmp_path / "cover.txt")
-    with pytest.raises(single.TextError, match="refers to 'no_qdisc, instructions', which is in no table"):
+    with pytest.raises(
+        single.TextError, match="refers to 'no_qdisc, instructions', which is in no table"
+    ):
         cover.letter(CHECKOUT / "docs", "")
 
 
-# --- the tools of the kernel and of iproute2 --------------------------------------------------------------------------
+# --- the tools of the kernel and of iproute2
+# --------------------------------------------------------------------------
 
 
 def checkpatch(source: Path, patch: Path, *options: str) -> str:
     """What it says of a patch; its exit code tells findings, too."""
-    argv = ["perl", str(source / "scripts/checkpatch.pl"), f"--root={source}", *STRICT, *options, str(patch)]
+    argv = [
+        "perl",
+        str(source / "scripts/checkpatch.pl"),
+        f"--root={source}",
+        *STRICT,
+        *options,
+        str(patch),
+    ]
     return subprocess.run(argv, cwd=source, capture_output=True, text=True).stdout
 
 
@@ -173,14 +210,16 @@ def test_checkpatch_is_silent(source: Path, patches: list[Path], tc_patches: lis
 
 def test_checkpatch_is_at_work(source: Path, patches: list[Path], tmp_path: Path) -> None:
     bad = tmp_path / "bad.patch"
-    bad.write_text(re.sub(r"^\+\t(\w.*;)$", r"+        \1", patches[1].read_text(), count=1, flags=re.M))
+    bad.write_text(
+        re.sub(r"^\+\t(\w.*;)$", r"+        \1", patches[1].read_text(), count=1, flags=re.M)
+    )
     assert "ERROR" in checkpatch(source, bad)
 
 
 @pytest.mark.slow
 def test_it_builds_in_the_tree(tools: Tree, patched: Path) -> None:
-    """With Debian's configuration, as a module. There is no vmlinux to look its symbols up in: Debian's kernel
-    has them all."""
+    """With Debian's configuration, as a module. There is no vmlinux to look its symbols up in:
+    Debian's kernel has them all."""
     script = """cd source
 scripts/config --module NET_SCH_QJUMP
 make -s olddefconfig
@@ -192,7 +231,9 @@ nm -u net/sched/sch_qjump.o
     said, _, symbols = tools.run(["sh", "-e", "-c", script], patched).partition("undefined:")
     assert "CONFIG_NET_SCH_QJUMP=m" in said and "CC [M]  net/sched/sch_qjump.o" in said
     assert not re.search(r"sch_qjump\.c.*(warning|error)", said), said
-    exported = {line.split("\t")[1] for line in (patched / "source/Module.symvers").read_text().splitlines()}
+    exported = {
+        line.split("\t")[1] for line in (patched / "source/Module.symvers").read_text().splitlines()
+    }
     wanted = set(symbols.split()) - {"U", "__this_module"}  # modpost makes that
     assert len(wanted) > 20 and wanted <= exported, wanted - exported
 
@@ -201,7 +242,9 @@ nm -u net/sched/sch_qjump.o
 def test_it_builds_as_allmodconfig_has_it(tools: Tree, patched: Path) -> None:
     script = "cd source; make -s allmodconfig; grep -x CONFIG_NET_SCH_QJUMP=m .config; make W=1 net/sched/sch_qjump.o 2>&1"
     said = tools.run(["sh", "-e", "-c", script], patched)
-    assert "CONFIG_NET_SCH_QJUMP=m" in said and not re.search(r"sch_qjump\.c.*(warning|error)", said), said
+    assert "CONFIG_NET_SCH_QJUMP=m" in said and not re.search(
+        r"sch_qjump\.c.*(warning|error)", said
+    ), said
 
 
 def test_ynl_reads_the_specification_by_its_schema(tools: Tree, patched: Path) -> None:
@@ -223,9 +266,7 @@ def test_the_schema_is_at_work(tools: Tree, source: Path, tmp_path: Path) -> Non
     (tmp_path / "tc.yaml").write_text(text.replace("name: qjump-attrs", "nom: qjump-attrs"))
     shutil.copytree(source / "tools/net/ynl/pyynl", tmp_path / "pyynl")
     shutil.copy(source / "Documentation/netlink/netlink-raw.yaml", tmp_path)
-    script = (
-        "cd pyynl; ./cli.py --spec ../tc.yaml --schema ../netlink-raw.yaml --validate 2>&1 || echo refused"
-    )
+    script = "cd pyynl; ./cli.py --spec ../tc.yaml --schema ../netlink-raw.yaml --validate 2>&1 || echo refused"
     said = tools.run(["sh", "-c", script], tmp_path)
     assert "refused" in said and "nom" in said
 
@@ -236,7 +277,9 @@ def test_every_attribute_is_in_the_specification_with_its_number(source: Path) -
     text = spec.written((source / kernel.SPEC).read_text(), header)
     for prefix, name in spec.SETS.items():
         names = re.findall(rf"^\t{prefix}([A-Z]+),", header, re.M)
-        listed = re.search(rf"    name: {name}\n.*?    attributes:\n(.*?)(?=^  -\n)", text, re.M | re.S)
+        listed = re.search(
+            rf"    name: {name}\n.*?    attributes:\n(.*?)(?=^  -\n)", text, re.M | re.S
+        )
         assert listed
         found = re.findall(r"^        name: (\S+)$", listed[1], re.M)
         assert [one.upper() for one in found] == [one for one in names if one != "UNSPEC"], name
@@ -282,14 +325,22 @@ def test_iproute2_builds_with_it(tc: Path) -> None:
     ("options", "sentence"),
     [
         ("epoch 1ms level 9 1550", '"9" is not a level; levels are 0 to 7, 7 is the most urgent'),
-        ("epoch 5", 'invalid value "5" for "epoch": give a number of s sec ms msec us usec ns nsec'),
+        (
+            "epoch 5",
+            'invalid value "5" for "epoch": give a number of s sec ms msec us usec ns nsec',
+        ),
         ("colour blue", 'qjump has no option "colour"; see "qjump help"'),
         ("help", "Usage: ... qjump [ epoch TIME ] [ bytes SIZE ]"),
     ],
 )
 def test_tc_parses(tools: Tree, tc: Path, options: str, sentence: str) -> None:
     said = tools.run(
-        ["sh", "-c", f"unshare --net source/tc/tc qdisc add dev lo root qjump {options} 2>&1 || true"], tc
+        [
+            "sh",
+            "-c",
+            f"unshare --net source/tc/tc qdisc add dev lo root qjump {options} 2>&1 || true",
+        ],
+        tc,
     )
     assert sentence in said
 

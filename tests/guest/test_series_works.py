@@ -1,5 +1,5 @@
-"""What kmod-patches/series adds to the kernel and to iproute2, at work in a guest: the selftest, ynl by the
-specification, and the cases for tdc with the tc that is built of the series."""
+"""What kmod-patches/series adds to the kernel and to iproute2, at work in a guest: the selftest,
+ynl by the specification, and the cases for tdc with the tc that is built of the series."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ AS_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(open('tc.yaml')), op
 
 
 def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
-    """What the guest needs of both trees. It has no PyYAML, so that there the specification is JSON."""
+    """What the guest needs of both trees. It has no PyYAML, so that there the specification is
+    JSON."""
     made = kernel.series(source, SOURCES, AUTHOR).patches
     texts = {name: text for patch in made for name, text in patch.files.items()}
     (folder / "tc.yaml").write_text(texts[kernel.SPEC])
@@ -47,7 +48,11 @@ def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
             entry.size = len(text.encode())
             tar.addfile(entry, io.BytesIO(text.encode()))
         for name in SELFTEST_FILES:
-            tar.add(source / name, name, filter=lambda entry: None if "__pycache__" in entry.name else entry)
+            tar.add(
+                source / name,
+                name,
+                filter=lambda entry: None if "__pycache__" in entry.name else entry,
+            )
         tar.add(tc / "source/tc/tc", "bin/tc")
     return packed.getvalue()
 
@@ -59,7 +64,8 @@ def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPath
     trees.toolbox()
     image = prepare(print, extra={"opt/series.tar": Node.file(packed)})
     files = {
-        f"{name}.py": (checks / f"{name}.py").read_text() for name in ("rig", "series_tools", "tdc_cases")
+        f"{name}.py": (checks / f"{name}.py").read_text()
+        for name in ("rig", "series_tools", "tdc_cases")
     }
     plan = {"checks": [["series_tools", "qjump.json"]], "data": {}, "others": MODULES}
     files |= {"plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
@@ -82,7 +88,11 @@ def test_the_selftest_passes(values: dict[str, Any]) -> None:
 
 def test_ynl_makes_and_reads_a_qdisc(values: dict[str, Any]) -> None:
     options, stats = values["ynl"]["options"], values["ynl"]["stats"]
-    assert (options["epoch"], options["slack"], options["overhead"]) == (1_000_000, 5_000_000_000, 0)
+    assert (options["epoch"], options["slack"], options["overhead"]) == (
+        1_000_000,
+        5_000_000_000,
+        0,
+    )
     assert [level["budget"] for level in options["level"]] == [0, 0, 0, 9000, 0, 0, 0, 1550]
     assert [level["limit"] for level in options["level"]] == [1000] * 3 + [10] + [1000] * 4
     assert [level["index"] for level in stats["level"]] == list(range(8))

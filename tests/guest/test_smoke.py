@@ -1,5 +1,5 @@
-"""The smoke preset of every experiment, by the command line, as a user calls it: whole every night; else those of
-``WHOLE``, and of each other experiment one arm."""
+"""The smoke preset of every experiment, by the command line, as a user calls it: whole every night;
+else those of ``WHOLE``, and of each other experiment one arm."""
 
 from __future__ import annotations
 
@@ -61,14 +61,19 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     }
     assert (
         drawn
-        and {path: path.stat().st_size for path, least in drawn.items() if path.stat().st_size < least} == {}
+        and {
+            path: path.stat().st_size
+            for path, least in drawn.items()
+            if path.stat().st_size < least
+        }
+        == {}
     )
     return run
 
 
 FIGURE_BYTES = {"png": 30_000, "svg": 25_000, "pdf": 10_000, "csv": 400}
-"""Twice or three times what empty axes have; the least figure here has twice as much again. Of numbers, a head
-and some rows."""
+"""Twice or three times what empty axes have; the least figure here has twice as much again. Of
+numbers, a head and some rows."""
 
 
 NOT_REPRODUCED = {
@@ -78,10 +83,10 @@ NOT_REPRODUCED = {
     "hadoop-codel": {"c11", "c12", "ece_enough"},
     "hadoop-sensitivity": {"gains"},
 }
-"""Published claims that do not hold here, and why is said in the experiment's remarks; one that begins to
-hold must be told so too. ECN's RMS in `fig7` (0.69 of the contended one, half is claimed) and DCTCP's 99th
-percentile in `fig9` (2.4 times at a load of 0.5, 2.5 are claimed) are near the border with one seed of a few
-seconds, or of 300 flows."""
+"""Published claims that do not hold here, and why is said in the experiment's remarks; one that
+begins to hold must be told so too. ECN's RMS in `fig7` (0.69 of the contended one, half is claimed)
+and DCTCP's 99th percentile in `fig9` (2.4 times at a load of 0.5, 2.5 are claimed) are near the
+border with one seed of a few seconds, or of 300 flows."""
 
 DIRECTION_ONLY = {
     "fig3a": {"order"},
@@ -92,12 +97,13 @@ DIRECTION_ONLY = {
     "hadoop": {"c03", "c10"},
     "table1": {"tail"},
 }
-"""Claims whose numbers are not of the published size: at 10 Mb/s for the reasons in docs/similarity.md, in the
-simulator for those in the experiment's remarks."""
+"""Claims whose numbers are not of the published size: at 10 Mb/s for the reasons in
+docs/similarity.md, in the simulator for those in the experiment's remarks."""
 
 
 WHOLE = {"fig3a", "hadoop-ect", "rivals", "scale"}
-"""Run whole always: what README shows, and what takes less than a minute. Of the others it is an hour of a core."""
+"""Run whole always: what README shows, and what takes less than a minute. Of the others it is an
+hour of a core."""
 LONG = {
     *("bound", "course16", "fig3c", "fig5", "fig6", "fig7", "fig10", "fig11"),
     *("links", "ratelimit", "schemes", "table1", "thresholds"),
@@ -115,21 +121,28 @@ def test_the_verdicts_of_the_smoke_run_are_known(experiment: str, tmp_path: Path
 @pytest.mark.parametrize(
     "experiment", nightly([name for name in EVERY if name not in WHOLE], but=set(EVERY) - LONG)
 )
-def test_an_arm_of_the_smoke_run_has_the_bits_of_the_reference_run(experiment: str, tmp_path: Path) -> None:
+def test_an_arm_of_the_smoke_run_has_the_bits_of_the_reference_run(
+    experiment: str, tmp_path: Path
+) -> None:
     """The last that the figure draws, which most often has QJump or most at once."""
     plan = resolve.plan(experiment, "smoke", [])
     arm = [arm.name for arm in plan.arms if (arm.series or arm.name) in plan.shown.figure.arms][-1]
     assert ran(experiment, tmp_path, "--arms", arm) == 0
     said = compared(directory.existing(tmp_path / "last"))
-    assert said.startswith("the results are those of the reference run in the 1 trial that both have"), said
+    assert said.startswith(
+        "the results are those of the reference run in the 1 trial that both have"
+    ), said
 
 
 def compared(run: RunDirectory) -> str:
-    """What the run says of the reference run; skips on a machine of other packages, whose bits may differ."""
+    """What the run says of the reference run; skips on a machine of other packages, whose bits may
+    differ."""
     said = outcome.read(run.path).reference
     others = run.manifest.machine.get("differences")
     if others is not None and not said.startswith(("identical", "the results are those")):
-        pytest.skip(f"its results are not compared, for the guest is not of the locked packages: {others}")
+        pytest.skip(
+            f"its results are not compared, for the guest is not of the locked packages: {others}"
+        )
     return said
 
 
@@ -137,8 +150,12 @@ def compared(run: RunDirectory) -> str:
 def test_a_first_ping_takes_no_longer_than_the_others(tmp_path: Path) -> None:
     run = smoke("fig3a", tmp_path)
     latencies = pq.read_table(run.data("idle/1") / "ping.parquet")["latency_us"].to_pylist()
-    assert latencies[0] - statistics.median(latencies) < 100, "a switch's daemon takes 400 us and more"
-    assert max(latencies) - statistics.median(latencies) < 300, "what the kernel does beside is less"
+    assert latencies[0] - statistics.median(latencies) < 100, (
+        "a switch's daemon takes 400 us and more"
+    )
+    assert max(latencies) - statistics.median(latencies) < 300, (
+        "what the kernel does beside is less"
+    )
 
 
 @pytest.mark.nightly
@@ -147,7 +164,9 @@ def test_ptp4l_takes_the_place_of_ptpd(tmp_path: Path) -> None:
     arm = outcome.read(run.path).arm("idle")
     assert arm is not None
     idle = arm.measures["ptp"]
-    assert 0 < idle["delay_p50_ms"].median - run.manifest.plan.judged.constants["ptp_analytic_ms"] < 0.05, (
-        "15 us up and 36 us down, by the guest's processor"
-    )
+    assert (
+        0
+        < idle["delay_p50_ms"].median - run.manifest.plan.judged.constants["ptp_analytic_ms"]
+        < 0.05
+    ), "15 us up and 36 us down, by the guest's processor"
     assert abs(idle["offset_mean_ms"].median) < 0.05

@@ -76,7 +76,12 @@ def run(initrd: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     def one(job: str, *words: str, **options: Any) -> instance.Outcome:
         return instance.run(
-            kernel, initrd, job.encode(), tmp_path_factory.mktemp("instance"), words=words, **options
+            kernel,
+            initrd,
+            job.encode(),
+            tmp_path_factory.mktemp("instance"),
+            words=words,
+            **options,
         )
 
     return one
@@ -149,7 +154,11 @@ print(json.dumps([cpuinfo, list(os.uname()), sorted(os.listdir("/")), sorted(os.
     cpuinfo, uname, _, devices = values(run(job))
     assert "flags\t\t:\n" in cpuinfo and "host\t\t: \n" in cpuinfo
     assert os.uname().release not in uname and os.uname().nodename not in uname
-    assert {name for name in devices if name.startswith("host-")} == {"host-in", "host-log", "host-out"}
+    assert {name for name in devices if name.startswith("host-")} == {
+        "host-in",
+        "host-log",
+        "host-out",
+    }
 
 
 def test_the_same_bits_beside_busy_loops(run: Run) -> None:
@@ -172,7 +181,9 @@ print(open("/sys/class/net/veth0/address").read(), open("/proc/meminfo").read(),
 
 
 def test_a_program_that_spins_ends_the_run_by_name(run: Run) -> None:
-    with pytest.raises(LostError, match=r"panicked: time-travel: python3\[\d+\] took 2 s of processor"):
+    with pytest.raises(
+        LostError, match=r"panicked: time-travel: python3\[\d+\] took 2 s of processor"
+    ):
         run(_SPIN, "time_travel.spin_s=2", wall_deadline_s=120)
 
 
@@ -202,7 +213,9 @@ print(done[0] - began)
     assert 1_000_000 < int(run(job).out.read_bytes()) < 10_000_000
 
 
-def test_a_deadline_ends_it_and_all_its_processes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_ends_it_and_all_its_processes(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     groups: list[int] = []
 
     def watched(process: subprocess.Popen[bytes], timeout_s: float) -> Used | None:
@@ -222,4 +235,6 @@ def running(group: int) -> list[str]:
     """The processes of a group that have not ended."""
     listed = subprocess.check_output(["ps", "-eo", "pgid=,stat=,comm="], text=True).splitlines()
     fields = [line.split(maxsplit=2) for line in listed]
-    return [name for pgid, state, name in fields if int(pgid) == group and not state.startswith("Z")]
+    return [
+        name for pgid, state, name in fields if int(pgid) == group and not state.startswith("Z")
+    ]

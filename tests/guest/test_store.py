@@ -1,4 +1,5 @@
-"""The store of guests' results gives back what was run; tests/support/test_result_store.py tests the store itself."""
+"""The store of guests' results gives back what was run; tests/support/test_result_store.py tests
+the store itself."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ def logged(session: Path) -> list[str]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def same(one: Result, other: Result) -> bool:
@@ -51,7 +56,11 @@ def test_a_result_is_taken_whole_and_run_again_it_is_the_same(
     assert logged(session) == ["run", "taken", "compared"]
     assert first.exit_code == 3 and same(first, second) and same(first, third)
     assert {"a/b", "stdout", "stderr", "console.log"} == set(files_of(tmp_path / "first"))
-    assert files_of(tmp_path / "first") == files_of(tmp_path / "second") == files_of(tmp_path / "third")
+    assert (
+        files_of(tmp_path / "first")
+        == files_of(tmp_path / "second")
+        == files_of(tmp_path / "third")
+    )
     assert [result.console for result in (first, second)] == [
         tmp_path / "first/console.log",
         tmp_path / "second/console.log",
@@ -100,7 +109,9 @@ def test_whatever_a_result_depends_on_is_in_its_key(image: Image, booted: Setup)
     ]
     keys = [result_store.guest_key(base | other) for other in others]
     assert len({result_store.guest_key(base), *keys}) == 1 + len(others)
-    elsewhere: dict[str, object] = {"image": msgspec.structs.replace(image, initrd=Path("/elsewhere"))}
+    elsewhere: dict[str, object] = {
+        "image": msgspec.structs.replace(image, initrd=Path("/elsewhere"))
+    }
     assert result_store.guest_key(base | elsewhere) == result_store.guest_key(base), (
         "where it lies does not matter"
     )

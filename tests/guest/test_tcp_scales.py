@@ -245,7 +245,11 @@ class Arm:
         """What tc says of the sender's own interface."""
         read = json.loads((self.out / "asbuilt/ended/tc-h7.json").read_text())
         (level,) = (
-            level for root in read if root["kind"] == "wire" for level in root["levels"] if level["packets"]
+            level
+            for root in read
+            if root["kind"] == "wire"
+            for level in root["levels"]
+            if level["packets"]
         )
         return dict(level)
 
@@ -282,7 +286,9 @@ def arms(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Ar
 
 
 @pytest.mark.parametrize(("name", "rate"), [("window", 0.535), ("wide", 0.999)])
-def test_with_a_window_and_without_losses_as_many_frames_leave(name: str, rate: float, arms: Arms) -> None:
+def test_with_a_window_and_without_losses_as_many_frames_leave(
+    name: str, rate: float, arms: Arms
+) -> None:
     slow, fast = arms[name, SLOW], arms[name, FAST]
     assert min(len(slow.sent_ms), len(fast.sent_ms)) > 1500
     assert slow.rate == pytest.approx(rate, abs=0.002)
@@ -312,7 +318,9 @@ def test_a_transfer_without_losses_takes_as_many_frames(name: str, arms: Arms) -
 
 @pytest.mark.parametrize("name", ["lossy", "probing"])
 @pytest.mark.parametrize("faster", [SLOW, FAST])
-def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(name: str, faster: int, arms: Arms) -> None:
+def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(
+    name: str, faster: int, arms: Arms
+) -> None:
     """162 frames at 10 Mb/s, 162,000 at 10 Gb/s."""
     arm = arms[name, faster]
     transfers = list(arm.transfers().values())
@@ -327,7 +335,9 @@ def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(name: str, faster: in
         idle_ms = float(np.diff([*arm.sent_within(one), one.began_ms + one.took_ms]).max())
         # A round trip behind the port's queue and ticks are added to the least timeout, and one of a probe before it.
         ticks = 3 if name == "lossy" else 4
-        assert 0 <= idle_ms - LEAST_RTO_MS <= 2 * (one.segments + 8) * arm.frame_ms + ticks * TICK_MS
+        assert (
+            0 <= idle_ms - LEAST_RTO_MS <= 2 * (one.segments + 8) * arm.frame_ms + ticks * TICK_MS
+        )
         rest = (one.took_ms - idle_ms) / arm.frame_ms
         assert 0 < rest < 2 * one.segments + 20
 
@@ -338,7 +348,9 @@ def _repaired(slow: dict[int, Transfer], fast: dict[int, Transfer]) -> list[int]
 
 
 @pytest.mark.parametrize("name", ["lossy", "probing"])
-def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(name: str, arms: Arms) -> None:
+def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(
+    name: str, arms: Arms
+) -> None:
     slow, fast = (arms[name, faster].transfers() for faster in (SLOW, FAST))
     repaired = _repaired(slow, fast)
     assert len(repaired) == 32
@@ -347,7 +359,9 @@ def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(n
     assert sum(frames < 0.6 for frames in apart) >= 28
 
 
-def test_a_tail_loss_probe_is_sooner_than_a_transfers_end_only_at_10_mb_a_second(arms: Arms) -> None:
+def test_a_tail_loss_probe_is_sooner_than_a_transfers_end_only_at_10_mb_a_second(
+    arms: Arms,
+) -> None:
     """Its timer counts the kernel's ticks, of 3 frames at 10 Mb/s and 3,243 at 10 Gb/s."""
     slow, fast = (arms["probing", faster].transfers().values() for faster in (SLOW, FAST))
     assert sum(one.probes for one in slow) >= 20
@@ -376,7 +390,9 @@ def told(arms: Arms) -> list[str]:
 
     def timeouts(faster: int) -> str:
         least = LEAST_RTO_MS / arms["lossy", faster].frame_ms
-        return f"{sum(one.timeouts for one in lossy[faster].values())} of {least:,.0f} frames and more"
+        return (
+            f"{sum(one.timeouts for one in lossy[faster].values())} of {least:,.0f} frames and more"
+        )
 
     def question(faster: int) -> str:
         return f"{np.median(arms['delayed', faster].questions_ms()) / arms['delayed', faster].frame_ms:,.0f}"
@@ -389,13 +405,19 @@ def told(arms: Arms) -> list[str]:
         return str(sum(one.probes for one in arms["probing", faster].transfers().values()))
 
     lossy = {faster: arms["lossy", faster].transfers() for faster in (SLOW, FAST)}
-    apart = [abs(lossy[SLOW][n].took - lossy[FAST][n].took) for n in _repaired(lossy[SLOW], lossy[FAST])]
+    apart = [
+        abs(lossy[SLOW][n].took - lossy[FAST][n].took) for n in _repaired(lossy[SLOW], lossy[FAST])
+    ]
     return [
         row("window of 6 kB: frames in the time of 1000", rate("window"), "no timer takes part"),
         row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
         row("a transfer of 7 segments, none lost, in frames", took(7), "no timer takes part"),
         row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
-        row("a question of two small writes, in frames", question, "a delayed acknowledgement: 40 ms"),
+        row(
+            "a question of two small writes, in frames",
+            question,
+            "a delayed acknowledgement: 40 ms",
+        ),
         row("tail-loss probes in 40 transfers", probes, "their timer counts ticks of 4 ms"),
         row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
         f"Of {len(apart)} other transfers that lose packets {sum(frames < 0.6 for frames in apart)} take as many "

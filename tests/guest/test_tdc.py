@@ -1,5 +1,5 @@
-"""The cases of kmod-patches/tdc and contrib/tdc, in the format of the kernel's tc-testing: by tdc itself on
-Linux 6.12, those of our qdiscs also by a reader of ours on 6.12 and 6.1.
+"""The cases of kmod-patches/tdc and contrib/tdc, in the format of the kernel's tc-testing: by tdc
+itself on Linux 6.12, those of our qdiscs also by a reader of ours on 6.12 and 6.1.
 
 tdc comes out of Debian's package of the kernel's source, and only into the cache.
 """
@@ -57,9 +57,13 @@ def runner() -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=nightly(KERNELS, but=[]))
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    """What both runners left; tdc runs on its own kernel only, and not where its files cannot be had: `tdc`
-    of the results says why."""
-    checks, folder, absent = [["tdc_cases", *FILES]], tmp_path_factory.mktemp("tdc"), "tdc is Linux 6.12's"
+    """What both runners left; tdc runs on its own kernel only, and not where its files cannot be
+    had: `tdc` of the results says why."""
+    checks, folder, absent = (
+        [["tdc_cases", *FILES]],
+        tmp_path_factory.mktemp("tdc"),
+        "tdc is Linux 6.12's",
+    )
     mine = [
         *(QDISC / "checks").glob("rig.py"),
         *(QDISC / "checks").glob("tdc_*.py"),
@@ -78,10 +82,14 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=600)
     result = run(kernel_image(request.param), Setup(), job, folder)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    return Guest(request.param, folder, json.loads((folder / "results.json").read_text()) | {"tdc": absent})
+    return Guest(
+        request.param, folder, json.loads((folder / "results.json").read_text()) | {"tdc": absent}
+    )
 
 
-@pytest.mark.parametrize(("name", "least"), [("qjump.json", 40), ("qjump2015.json", 10), ("wire.json", 15)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("qjump.json", 40), ("qjump2015.json", 10), ("wire.json", 15)]
+)
 def test_there_are_cases_for_every_option(name: str, least: int) -> None:
     words = {word for case in cases(name) for word in case["cmdUnderTest"].split()}
     assert len(cases(name)) >= least

@@ -1,6 +1,9 @@
-"""sch_qjump and sch_wire on several processors at once: tests/guest/qdisc/checks/smp_torture.py, for a moment on the kernels of the guest, and long on those that look for errors and races (docs/debug-kernel.md).
+"""sch_qjump and sch_wire on several processors at once: tests/guest/qdisc/checks/smp_torture.py,
+for a moment on the kernels of the guest, and long on those that look for errors and races
+(docs/debug-kernel.md).
 
-The clock is the host's, so that nothing of it is asserted: only that nothing breaks, hangs, or stays.
+The clock is the host's, so that nothing of it is asserted: only that nothing breaks, hangs, or
+stays.
 """
 
 from __future__ import annotations
@@ -26,18 +29,30 @@ KINDS = {"change", "graft", "replace", "delete", "link", "move", "unload"}
 SEED = 1
 
 LIMIT = "LIMIT_S = 1200.0"
-"""How long a check may take on the virtual clock: on the host's it may take as long as the guest."""
+"""How long a check may take on the virtual clock: on the host's it may take as long as the
+guest."""
 
 
 def on_several(image: Image, job: Job, folder: Path, deadline_s: float) -> Result:
     memory_mb = debug.MEMORY_MB
     return machine.run(
-        image, Setup(), job, folder, memory_mb=memory_mb, wall_deadline_s=deadline_s, processors=PROCESSORS
+        image,
+        Setup(),
+        job,
+        folder,
+        memory_mb=memory_mb,
+        wall_deadline_s=deadline_s,
+        processors=PROCESSORS,
     )
 
 
 def tortured(
-    image: Image, kernel: str, size: dict[str, int], folder: Path, *after: list[str], deadline_s: float
+    image: Image,
+    kernel: str,
+    size: dict[str, int],
+    folder: Path,
+    *after: list[str],
+    deadline_s: float,
 ) -> Guest:
     """A guest with several processors in which qjump and wire were tortured."""
     check = ["smp_torture", *map(str, size.values()), str(SEED)]
@@ -108,7 +123,12 @@ def test_torture_under_lockdep_and_kasan(watched: Guest) -> None:
     check_torture(watched, LONG)
     assert min(watched.values("smp_torture")["pauses"]) > 0
     assert set(watched.results["log"]) <= EXPECTED_LOG
-    assert watched.values("kernel_health") == {"before": "", "after": "", "removed": True, "lock_checker": 1}
+    assert watched.values("kernel_health") == {
+        "before": "",
+        "after": "",
+        "removed": True,
+        "lock_checker": 1,
+    }
 
 
 def test_torture_under_kcsan(raced: Guest) -> None:
@@ -133,4 +153,6 @@ def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_kcsan_reports_a_planted_race(planted: Races) -> None:
-    assert {race.functions for race in planted.ours} == {("racing_add [racing]", "racing_add [racing]")}
+    assert {race.functions for race in planted.ours} == {
+        ("racing_add [racing]", "racing_add [racing]")
+    }

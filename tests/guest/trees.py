@@ -1,5 +1,5 @@
-"""Trees of Debian packages, for tests: where no mirror can be reached they cannot be made, and what needs
-them is skipped with that reason.
+"""Trees of Debian packages, for tests: where no mirror can be reached they cannot be made, and what
+needs them is skipped with that reason.
 
 What is built in them is another matter: a module that does not compile is a failure.
 """
@@ -36,7 +36,8 @@ def toolbox() -> Tree:
 
 
 def kernel_tree(name: str) -> Tree:
-    """The tree with one of Debian's kernels, such as 6.12, and what modules for it are built with."""
+    """The tree with one of Debian's kernels, such as 6.12, and what modules for it are built
+    with."""
     return needed(lambda progress: product.made(f"kernel-{name}", progress))
 
 
@@ -46,11 +47,13 @@ def qemu() -> Tree:
 
 
 def qemu_program(folder: Path, options: str = "") -> Path:
-    """A program in a folder that is made here, with the name by which guest/outer.py looks for QEMU: it
-    starts that of the lock, and has these options of the shell's behind all others."""
+    """A program in a folder that is made here, with the name by which guest/outer.py looks for
+    QEMU: it starts that of the lock, and has these options of the shell's behind all others."""
     tree = qemu()
     shared = tree.root / "usr/share"
-    argv = tree.program("usr/bin/qemu-system-x86_64", "-L", f"{shared}/qemu", "-L", f"{shared}/seabios")
+    argv = tree.program(
+        "usr/bin/qemu-system-x86_64", "-L", f"{shared}/qemu", "-L", f"{shared}/seabios"
+    )
     program = folder / outer.QEMU
     folder.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.join(argv)} "$@" {options}\n')

@@ -1,5 +1,6 @@
-"""With a machine file and a folder of wheels nothing is needed but Linux and Python: in plain chroots, as a user without
-rights, without a network, /proc, a folder for temporary files or a home, in 2 GB of memory."""
+"""With a machine file and a folder of wheels nothing is needed but Linux and Python: in plain
+chroots, as a user without rights, without a network, /proc, a folder for temporary files or a home,
+in 2 GB of memory."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def test_a_plain_system_has_the_reference_results(name: str, machine: Path) -> N
 def test_so_has_a_python_that_is_not_debians(machine: Path) -> None:
     others = chroots.others()
     if not others:
-        pytest.skip("no Python but Debian's is here: pyenv's, uv's, or a folder in $QJUMP_MN_PYTHONS")
+        pytest.skip(
+            "no Python but Debian's is here: pyenv's, uv's, or a folder in $QJUMP_MN_PYTHONS"
+        )
     assert ONE_TRIAL in chroots.tried(others[0], machine, ["idle"]).reference
 
 

@@ -1,4 +1,5 @@
-"""README's command on a bare Debian 12, as in a container: root, and nothing installed, not even sudo."""
+"""README's command on a bare Debian 12, as in a container: root, and nothing installed, not even
+sudo."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ class Bare:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def bootstrap(self, *words: str, columns: int = 80, **variables: str) -> subprocess.CompletedProcess[str]:
+    def bootstrap(
+        self, *words: str, columns: int = 80, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Call bootstrap as root, with a pipe for a terminal."""
         values = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
@@ -45,7 +48,18 @@ class Bare:
         settings = [f"{name}={value}" for name, value in (values | variables).items()]
         return subprocess.run(
             [
-                *("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-e", "-c", ENTER, "sh"),
+                *(
+                    "unshare",
+                    "--mount",
+                    "--pid",
+                    "--fork",
+                    "--kill-child",
+                    "sh",
+                    "-e",
+                    "-c",
+                    ENTER,
+                    "sh",
+                ),
                 *("env", "-i", *settings, "/srv/qjump-mn/bootstrap", *words),
             ],
             env={**os.environ, "root": str(self.root)},
@@ -78,7 +92,9 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
 
 
 def test_there_is_no_sudo_and_the_first_command_works(bare: Bare) -> None:
-    assert not (bare.root / "usr/bin/sudo").exists() and not (bare.root / "usr/bin/python3").exists()
+    assert (
+        not (bare.root / "usr/bin/sudo").exists() and not (bare.root / "usr/bin/python3").exists()
+    )
     done = bare.bootstrap("list")
     assert done.returncode == 0, done.stdout + done.stderr
     first, *others = done.stderr.splitlines()
@@ -91,12 +107,21 @@ def test_there_is_no_sudo_and_the_first_command_works(bare: Bare) -> None:
 def test_an_ordinary_user_without_sudo_is_told_what_is_missing(bare: Bare) -> None:
     """Of the system that the first test left, with its environment."""
     shutil.rmtree(bare.root / "var/cache/qjump-mn/toolbox", ignore_errors=True)
-    script = (
-        "exec setpriv --reuid 12345 --regid 12345 --clear-groups /srv/qjump-mn/bootstrap fig3a --out /tmp/out"
-    )
+    script = "exec setpriv --reuid 12345 --regid 12345 --clear-groups /srv/qjump-mn/bootstrap fig3a --out /tmp/out"
     (bare.root / "srv/as-user").write_text(f"#!/bin/sh\n{script}\n")
     (bare.root / "srv/as-user").chmod(0o755)
-    inside = ["unshare", "--mount", "sh", "-e", "-c", ENTER, "sh", "env", "-i", "PATH=/usr/bin:/bin"]
+    inside = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-e",
+        "-c",
+        ENTER,
+        "sh",
+        "env",
+        "-i",
+        "PATH=/usr/bin:/bin",
+    ]
     values = ["HOME=/tmp/home"]
     done = subprocess.run(
         [*inside, *values, "/srv/as-user"],

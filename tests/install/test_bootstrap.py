@@ -1,5 +1,5 @@
-"""bootstrap: what it installs, what it says, and what it starts; with apt-get and id played by scripts, all
-else real."""
+"""bootstrap: what it installs, what it says, and what it starts; with apt-get and id played by
+scripts, all else real."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Machine:
         program.chmod(0o755)
 
     def lack(self, name: str) -> None:
-        """Take a program off the machine; apt-get, when it is asked to, puts it back and writes down how it
-        was called."""
+        """Take a program off the machine; apt-get, when it is asked to, puts it back and writes
+        down how it was called."""
         (self.programs / name).unlink()
         self.play(
             "apt-get",
@@ -64,10 +64,14 @@ class Machine:
         )
 
     def start(
-        self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str
+        self,
+        *arguments: str,
+        program: str | Path | None = None,
+        cwd: Path = Path("/"),
+        **variables: str,
     ) -> subprocess.Popen[str]:
-        """Start bootstrap as a user would: with Ctrl-C heeded, even if the tests themselves run in some
-        shell's background."""
+        """Start bootstrap as a user would: with Ctrl-C heeded, even if the tests themselves run in
+        some shell's background."""
         return subprocess.Popen(
             ["/usr/bin/env", "--default-signal=INT", program or self.checkout / "bootstrap", *arguments],
             cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -76,7 +80,11 @@ class Machine:
         )  # fmt: skip
 
     def run(
-        self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str
+        self,
+        *arguments: str,
+        program: str | Path | None = None,
+        cwd: Path = Path("/"),
+        **variables: str,
     ) -> tuple[int, str, str]:
         """Run it to its end: exit code, output, messages."""
         process = self.start(*arguments, program=program, cwd=cwd, **variables)
@@ -95,7 +103,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     # The launcher of the machine that the tests run on is not theirs to change.
     source = made.checkout / "qjump_mn" / "install/environment.py"
     source.write_text(
-        source.read_text().replace('"/usr/local/bin/qjump-mn"', repr(str(tmp_path / "local" / "qjump-mn")))
+        source.read_text().replace(
+            '"/usr/local/bin/qjump-mn"', repr(str(tmp_path / "local" / "qjump-mn"))
+        )
     )
     return made
 
@@ -118,7 +128,13 @@ def test_with_everything_there_it_only_starts_the_command(machine: Machine, tmp_
         "fig3a", "--out", "two words", "-s", "link.rate=100Mbit", cwd=tmp_path
     )
     assert (code, messages) == (0, "")
-    assert checkouts.said(output)["argv"] == ["fig3a", "--out", "two words", "-s", "link.rate=100Mbit"]
+    assert checkouts.said(output)["argv"] == [
+        "fig3a",
+        "--out",
+        "two words",
+        "-s",
+        "link.rate=100Mbit",
+    ]
     assert str(checkouts.said(output)["cwd"]) == str(tmp_path)
 
 
@@ -151,7 +167,8 @@ def without_pip(machine: Machine) -> None:
     script = machine.checkout / "bootstrap"
     script.write_text(script.read_text().replace("/usr/bin/python3 ", f"'{python}' "))
     machine.play(
-        "apt-get", f"echo \"$*\" >>'{machine.folder}/apt'; case $1 in install) : >'{installed}' ;; esac"
+        "apt-get",
+        f"echo \"$*\" >>'{machine.folder}/apt'; case $1 in install) : >'{installed}' ;; esac",
     )
 
 
@@ -236,7 +253,9 @@ def test_the_tests_want_shellcheck_too(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("offered", [True, False], ids=["Debian", "Ubuntu"])
-def test_a_browser_comes_with_what_the_tests_need_where_apt_has_one(machine: Machine, offered: bool) -> None:
+def test_a_browser_comes_with_what_the_tests_need_where_apt_has_one(
+    machine: Machine, offered: bool
+) -> None:
     """Ubuntu's is a snap: the tests of pages skip there, and nothing is missing."""
     machine.lack("shellcheck")
     machine.play("apt-cache", f"exit {0 if offered else 100}")
@@ -246,8 +265,8 @@ def test_a_browser_comes_with_what_the_tests_need_where_apt_has_one(machine: Mac
 
 
 def play_sudo(machine: Machine) -> Path:
-    """Be an ordinary user with a sudo, which writes down how it was called and makes its command root's; the file
-    that it writes to."""
+    """Be an ordinary user with a sudo, which writes down how it was called and makes its command
+    root's; the file that it writes to."""
     machine.play("id", f"[ -e '{machine.folder}/is-root' ] && echo 0 || echo 1000")
     touch, rm = f"'{machine.programs}/touch'", shutil.which("rm")
     machine.play(
@@ -281,7 +300,9 @@ def test_an_ordinary_user_calls_sudo_for_packages_only(machine: Machine) -> None
     assert messages.startswith("bootstrap: installing mmdebstrap needs root: calls sudo\n")
     (call,) = calls.read_text().splitlines()
     assert call.startswith("env ") and call.endswith(f" {machine.checkout}/bootstrap --prepare")
-    assert f"QJUMP_MN_CACHE={machine.cache}" in call and "QJUMP_MN_MIRROR=https://mirror/a b" in call
+    assert (
+        f"QJUMP_MN_CACHE={machine.cache}" in call and "QJUMP_MN_MIRROR=https://mirror/a b" in call
+    )
     assert [line.split()[0] for line in machine.apt_calls()] == ["update", "install"]
     assert checkouts.said(output)["argv"] == ["fig3a", "-s", "a b"]
 
@@ -294,7 +315,9 @@ def test_where_nothing_is_missing_sudo_is_not_called(machine: Machine) -> None:
 def test_the_tests_run_as_root_by_sudo(machine: Machine) -> None:
     calls = play_sudo(machine)
     machine.lack("shellcheck")
-    (machine.checkout / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntestpaths = ['tests']\n")
+    (machine.checkout / "pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\ntestpaths = ['tests']\n"
+    )
     (machine.checkout / "tests").mkdir()
     (machine.checkout / "tests/test_stub.py").write_text("def test_fails(): assert False\n")
     code, output, messages = machine.run("test", "-q", CI="true")
@@ -360,7 +383,8 @@ def test_when_apt_fails_its_error_and_its_log_are_named(machine: Machine) -> Non
     machine.lack("mmdebstrap")
     machine.play(
         "apt-get",
-        "echo Reading lists; echo 'E: Unable to locate package mmdebstrap'; [ $1 = update ] || exit 100",
+        "echo Reading lists; echo 'E: Unable to locate package mmdebstrap'; [ $1 = update ] || "
+        "exit 100",
     )
     code, output, messages = machine.run("fig3a")
     assert (code, output) == (3, "")
@@ -379,8 +403,8 @@ def test_it_waits_for_whoever_holds_the_package_lists(machine: Machine) -> None:
     tried = machine.folder / "tried"
     machine.play(
         "apt-get",
-        f"[ -e '{tried}' ] && exec free-apt-get \"$@\"; : >'{tried}'; echo 'E: Could not get lock /x'; exit "
-        "100",
+        f"[ -e '{tried}' ] && exec free-apt-get \"$@\"; : >'{tried}'; echo 'E: Could not get lock "
+        "/x'; exit 100",
     )
     code, _, messages = machine.run("fig3a")
     assert code == 0, messages
@@ -392,9 +416,12 @@ def test_a_dpkg_that_was_interrupted_is_mended(machine: Machine) -> None:
     apt = machine.programs / "apt-get"
     apt.rename(machine.programs / "mended-apt-get")
     mended = machine.folder / "mended"
-    refusal = "echo \"E: dpkg was interrupted, you must manually run 'dpkg --configure -a'\"; exit 100"
+    refusal = (
+        "echo \"E: dpkg was interrupted, you must manually run 'dpkg --configure -a'\"; exit 100"
+    )
     machine.play(
-        "apt-get", f"[ $1 = update ] || [ -e '{mended}' ] || {{ {refusal}; }}; exec mended-apt-get \"$@\""
+        "apt-get",
+        f"[ $1 = update ] || [ -e '{mended}' ] || {{ {refusal}; }}; exec mended-apt-get \"$@\"",
     )
     machine.play("dpkg", f"[ \"$*\" = '--configure -a' ] && : >'{mended}'")
     code, _, messages = machine.run("fig3a")
@@ -409,7 +436,9 @@ def test_two_at_once_install_once(machine: Machine) -> None:
     go = machine.folder / "go"
     machine.play("apt-get", f"until [ -e '{go}' ]; do sleep .02; done; exec real-apt-get \"$@\"")
     first, second = machine.start("fig3a"), machine.start("fig3a")
-    waiting = next(process for process in (first, second) if _says(process, "waits for another bootstrap"))
+    waiting = next(
+        process for process in (first, second) if _says(process, "waits for another bootstrap")
+    )
     assert waiting
     go.touch()
     for process in (first, second):
@@ -431,8 +460,8 @@ def test_interrupted_while_apt_works_it_ends_with_130(machine: Machine) -> None:
 
 
 def _says(process: subprocess.Popen[str], sentence: str) -> bool:
-    """Whether the process says so before it says that it reads the package lists, which only one of two
-    does."""
+    """Whether the process says so before it says that it reads the package lists, which only one of
+    two does."""
     assert process.stderr
     for line in process.stderr:
         if sentence in line:
@@ -454,13 +483,17 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(machine: Machine, lackin
 
 def test_a_colon_in_the_path_is_refused(tmp_path: Path) -> None:
     checkout = checkouts.copy(tmp_path / "a:b")
-    done = subprocess.run([checkout / "bootstrap", "list"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [checkout / "bootstrap", "list"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 3
     assert "has a colon in its path" in done.stderr
 
 
 def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> None:
-    (machine.checkout / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntestpaths = ['tests']\n")
+    (machine.checkout / "pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\ntestpaths = ['tests']\n"
+    )
     (machine.checkout / "tests").mkdir()
     (machine.checkout / "tests" / "test_stub.py").write_text(
         "def test_passes(): pass\ndef test_fails(): assert False\n"
@@ -472,15 +505,21 @@ def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> N
 
 
 @pytest.mark.slow
-def test_the_environment_is_made_once_by_two_and_again_after_an_interruption(machine: Machine) -> None:
+def test_the_environment_is_made_once_by_two_and_again_after_an_interruption(
+    machine: Machine,
+) -> None:
     (machine.checkout / "requirements.lock").write_text(checkouts.small_lock())
     machine.cache = machine.folder / "empty cache"
     online = {
-        name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "REQUESTS_"))
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PIP_", "SSL_", "REQUESTS_"))
     }
 
     def tree() -> list[Path]:
-        return sorted((machine.cache / "environment").glob("*.tmp-*/lib/python3*/site-packages/pip"))
+        return sorted(
+            (machine.cache / "environment").glob("*.tmp-*/lib/python3*/site-packages/pip")
+        )
 
     stopped = machine.start("list", program=None, cwd=Path("/"), **online)
     while stopped.poll() is None and not tree():

@@ -59,7 +59,9 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return calls
 
 
-def test_root_builds_the_toolbox_if_bootstrap_found_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_builds_the_toolbox_if_bootstrap_found_sudo(
+    user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trees = iter([None, "root's tree"])
     monkeypatch.setattr(toolbox, "found", lambda: next(trees))
     monkeypatch.setenv(make_tree.SUDO, "1")
@@ -77,7 +79,9 @@ def test_machine_build_by_ordinary_user_runs_as_root(
     monkeypatch.setenv("QJUMP_MN_CACHE", str(user.parent / "cache"))
     monkeypatch.setenv(make_tree.SUDO, "1")
     monkeypatch.setattr(toolbox, "toolbox", lambda progress: make_tree.by_sudo())
-    monkeypatch.setattr(guest, "prepare", lambda progress: (built.wait(), SimpleNamespace(differences=[]))[1])
+    monkeypatch.setattr(
+        guest, "prepare", lambda progress: (built.wait(), SimpleNamespace(differences=[]))[1]
+    )
     machine.build()
     assert user.read_text() == "--by-sudo machine build\n"
     machine.build(newest=True)
@@ -89,5 +93,7 @@ def test_machine_build_by_ordinary_user_runs_as_root(
 def test_sudo_is_not_called_without_bootstrap(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(make_tree.SUDO, raising=False)
     assert not make_tree.by_sudo() and not user.exists()
-    with pytest.raises(MachineError, match=r"must be built once by root: run  .*/bootstrap  as root or as a"):
+    with pytest.raises(
+        MachineError, match=r"must be built once by root: run  .*/bootstrap  as root or as a"
+    ):
         make_tree._check()

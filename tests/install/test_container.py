@@ -1,5 +1,5 @@
-"""The image of the Containerfile: buildah makes it of a plain Debian 13 and the two files, and an ordinary user without
-a capability runs an arm in it."""
+"""The image of the Containerfile: buildah makes it of a plain Debian 13 and the two files, and an
+ordinary user without a capability runs an arm in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _BASE, _IMAGE = "localhost/qjump-mn-base", "localhost/qjump-mn"
 
 
 class Buildah:
-    """buildah with everything that it keeps in one folder; without mounts, a daemon or a registry."""
+    """buildah with everything that it keeps in one folder; without mounts, a daemon or a
+    registry."""
 
     def __init__(self, folder: Path) -> None:
         if not shutil.which("buildah"):
@@ -60,7 +61,9 @@ def _base(buildah: Buildah, root: Path) -> None:
     buildah("rm", container)
 
 
-def test_the_image_of_the_containerfile_has_the_reference_results(machine: Path, tmp_path: Path) -> None:
+def test_the_image_of_the_containerfile_has_the_reference_results(
+    machine: Path, tmp_path: Path
+) -> None:
     buildah, context = Buildah(tmp_path), tmp_path / "context"
     context.mkdir()
     checkout.copy(context)
@@ -73,12 +76,23 @@ def test_the_image_of_the_containerfile_has_the_reference_results(machine: Path,
     container = buildah("from", "--pull-never", _IMAGE).splitlines()[-1]
 
     def run(*arguments: str) -> str:
-        return buildah("run", "--cap-drop", "all", container, "--", "/opt/qjump-mn/bootstrap", *arguments)
+        return buildah(
+            "run", "--cap-drop", "all", container, "--", "/opt/qjump-mn/bootstrap", *arguments
+        )
 
     assert run("doctor")
-    said = run("fig3a", "--preset", "smoke", "-v", "--arms", "idle", "--out", "/home/student/results")
+    said = run(
+        "fig3a", "--preset", "smoke", "-v", "--arms", "idle", "--out", "/home/student/results"
+    )
     assert re.search(rf"^Reference: .*{ONE_TRIAL}", said, re.M), said
     who = buildah(
-        "run", "--cap-drop", "all", container, "--", "sh", "-c", "id -un; grep CapEff /proc/self/status"
+        "run",
+        "--cap-drop",
+        "all",
+        container,
+        "--",
+        "sh",
+        "-c",
+        "id -un; grep CapEff /proc/self/status",
     )
     assert re.fullmatch(r"student\s+CapEff:\s+0+", who)

@@ -1,5 +1,5 @@
-"""The Python environment: found whichever Python is called, made whole or not at all, and linked to a
-command."""
+"""The Python environment: found whichever Python is called, made whole or not at all, and linked to
+a command."""
 
 from __future__ import annotations
 
@@ -44,12 +44,22 @@ def call(
     kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache)}
     argv = [python, "-m", "qjump_mn.run", *arguments]
     return subprocess.run(
-        argv, cwd=checkout, env={**kept, **variables}, capture_output=True, text=True, timeout=60, check=False
+        argv,
+        cwd=checkout,
+        env={**kept, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
-def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp_path: Path) -> None:
-    done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), "fig3a", "--out", "two words")
+def test_a_bare_python_goes_on_in_the_environment(
+    bare: str, checkout: Path, tmp_path: Path
+) -> None:
+    done = call(
+        bare, checkout, checkouts.warm_cache(tmp_path / "cache"), "fig3a", "--out", "two words"
+    )
     assert done.returncode == 0, done.stderr
     told = checkouts.said(done.stdout)
     assert told["argv"] == ["fig3a", "--out", "two words"]
@@ -58,7 +68,9 @@ def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp
     assert "" not in told["path"]
 
 
-@pytest.mark.parametrize("variables", [{}, {"PYTHONOPTIMIZE": "2"}, {"PYTHONINSPECT": "1"}], ids=str)
+@pytest.mark.parametrize(
+    "variables", [{}, {"PYTHONOPTIMIZE": "2"}, {"PYTHONINSPECT": "1"}], ids=str
+)
 @pytest.mark.parametrize("is_bare", [True, False])
 def test_the_analysis_goes_on_in_the_environment_too(
     bare: str, tmp_path: Path, is_bare: bool, variables: dict[str, str]
@@ -79,13 +91,17 @@ def test_the_analysis_goes_on_in_the_environment_too(
     assert done.stderr.count("\n") == 1
 
 
-def test_what_the_caller_has_on_pythonpath_stays_outside(bare: str, checkout: Path, tmp_path: Path) -> None:
+def test_what_the_caller_has_on_pythonpath_stays_outside(
+    bare: str, checkout: Path, tmp_path: Path
+) -> None:
     (tmp_path / "msgspec.py").write_text("raise SystemExit('the wrong one')")
     done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), PYTHONPATH=str(tmp_path))
     assert str(tmp_path) not in checkouts.said(done.stdout)["path"]
 
 
-def test_finding_it_imports_nothing_but_the_standard_library(checkout: Path, tmp_path: Path) -> None:
+def test_finding_it_imports_nothing_but_the_standard_library(
+    checkout: Path, tmp_path: Path
+) -> None:
     done = call(sys.executable, checkout, checkouts.warm_cache(tmp_path / "cache"))
     loaded = {name.partition(".")[0] for name in checkouts.said(done.stdout)["modules"]}
     assert loaded.isdisjoint(environment.PACKAGES)
@@ -97,23 +113,29 @@ def test_without_an_environment_a_bare_python_says_what_to_run(
     done = call(bare, checkout, tmp_path / "cache", "fig3a")
     assert done.returncode == 3
     assert (
-        done.stderr
-        == f"qjump-mn: the Python environment of {checkout} is not there yet: run  '{checkout}/bootstrap'\n"
+        done.stderr == f"qjump-mn: the Python environment of {checkout} is not there yet: run  "
+        f"'{checkout}/bootstrap'\n"
     )
 
 
-def test_without_an_environment_a_python_with_all_packages_stays(checkout: Path, tmp_path: Path) -> None:
+def test_without_an_environment_a_python_with_all_packages_stays(
+    checkout: Path, tmp_path: Path
+) -> None:
     done = call(sys.executable, checkout, tmp_path / "cache")
     assert Path(str(checkouts.said(done.stdout)["prefix"])).samefile(sys.prefix)
 
 
-def test_an_environment_whose_python_is_gone_is_none(bare: str, checkout: Path, tmp_path: Path) -> None:
+def test_an_environment_whose_python_is_gone_is_none(
+    bare: str, checkout: Path, tmp_path: Path
+) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
     python.symlink_to(tmp_path / "uninstalled")
     assert call(bare, checkout, tmp_path / "cache").returncode == 3
 
 
-def test_an_environment_that_does_not_work_is_entered_once(bare: str, checkout: Path, tmp_path: Path) -> None:
+def test_an_environment_that_does_not_work_is_entered_once(
+    bare: str, checkout: Path, tmp_path: Path
+) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
     python.write_text(
         f'#!/bin/sh\nexec {bare} "$@"\n'
@@ -126,7 +148,8 @@ def test_an_environment_that_does_not_work_is_entered_once(bare: str, checkout: 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """An environment in a cache of its own, with a copy of msgspec; the other packages are links."""
+    """An environment in a cache of its own, with a copy of msgspec; the other packages are
+    links."""
     folder = tmp_path / "small" / "environment" / environment._key(sys.version_info[1])
     venv.create(folder, with_pip=False, symlinks=True)
     below = f"lib/python3.{sys.version_info[1]}/site-packages"
@@ -139,13 +162,23 @@ def small(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("words", [("qjump_mn.run", "list"), ("qjump_mn.analysis", "none")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("qjump_mn.run", "list"), ("qjump_mn.analysis", "none")], ids=" ".join
+)
 @pytest.mark.parametrize(
     ("file", "is_cut", "sentence"),
     [
-        ("_utils.py", False, "_utils.py is missing: remove that folder and run  {checkout}/bootstrap"),
+        (
+            "_utils.py",
+            False,
+            "_utils.py is missing: remove that folder and run  {checkout}/bootstrap",
+        ),
         ("structs.py", True, "structs.py has other content: remove that folder and run  "),
-        ("_core*.so", True, ".so has other content: remove that folder and run  {checkout}/bootstrap"),
+        (
+            "_core*.so",
+            True,
+            ".so has other content: remove that folder and run  {checkout}/bootstrap",
+        ),
     ],
 )
 def test_a_damaged_environment_is_one_sentence(
@@ -160,7 +193,11 @@ def test_a_damaged_environment_is_one_sentence(
         cached.unlink()
     variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(small.parents[1])}
     done = subprocess.run(
-        [bare, "-m", *words], cwd=environment.CHECKOUT, env=variables, capture_output=True, text=True
+        [bare, "-m", *words],
+        cwd=environment.CHECKOUT,
+        env=variables,
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1), done.stderr
     said = sentence.format(checkout=environment.CHECKOUT)
@@ -177,7 +214,8 @@ def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_user_without_a_home_is_asked_for_a_cache() -> None:
-    """As in a container, with a user id that the user database does not have; the checkout is this user's."""
+    """As in a container, with a user id that the user database does not have; the checkout is this
+    user's."""
     code = "from qjump_mn import cache; print(cache.roots()); cache.writable_root()"
     with tempfile.TemporaryDirectory() as folder:
         checkout = checkouts.copy(Path(folder, "checkout"))
@@ -194,7 +232,10 @@ def test_a_user_without_a_home_is_asked_for_a_cache() -> None:
                 capture_output=True,
                 text=True,
             )
-            assert "/nonexistent/.cache/qjump-mn (permission denied); set QJUMP_MN_CACHE to" in done.stderr
+            assert (
+                "/nonexistent/.cache/qjump-mn (permission denied); set QJUMP_MN_CACHE to"
+                in done.stderr
+            )
         assert not {"~", "here"} & set(os.listdir(checkout))
 
 
@@ -220,9 +261,14 @@ def test_an_old_python_is_one_sentence(
 )
 def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[str, ...]) -> None:
     argv = [checkouts.installed_python(minor), "-m", *words]
-    done = subprocess.run(argv, cwd=environment.CHECKOUT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, cwd=environment.CHECKOUT, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.")
+        and done.stderr.count("\n") == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,7 +303,9 @@ def test_root_leaves_nothing_of_its_own_in_a_users_checkout(bare: str, tmp_path:
     }  # so that the user can remove what lies in them
 
 
-def test_the_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manual_page_is_where_man_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "share/man/man1/qjump-mn.1"
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)

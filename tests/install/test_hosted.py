@@ -1,5 +1,6 @@
-"""What others' services run: workflows, the container, the development container. Each command is one that there is,
-each file that is named is there; the steps of the first workflow are carried out here."""
+"""What others' services run: workflows, the container, the development container. Each command is
+one that there is, each file that is named is there; the steps of the first workflow are carried out
+here."""
 
 from __future__ import annotations
 
@@ -62,7 +63,9 @@ def test_a_workflow_asks_for_what_there_is(path: Path) -> None:
 
 def test_one_runs_on_what_debian_has_now_and_when_is_written() -> None:
     scheduled = {
-        path.stem: workflow(path)[True].get("schedule") for path in WORKFLOWS if path.stem == "newest"
+        path.stem: workflow(path)[True].get("schedule")
+        for path in WORKFLOWS
+        if path.stem == "newest"
     }
     assert re.fullmatch(r"\d+ \d+ \* \* \d", scheduled["newest"][0]["cron"])
     path = ROOT / ".github/workflows/newest.yml"
@@ -74,8 +77,8 @@ def test_one_runs_on_what_debian_has_now_and_when_is_written() -> None:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
 def test_the_steps_of_the_first_workflow_end_well(tmp_path: Path) -> None:
-    """In a clone, with this machine's cache in the place of the workflow's, and without the documents' site, which
-    test_site.py makes."""
+    """In a clone, with this machine's cache in the place of the workflow's, and without the
+    documents' site, which test_site.py makes."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is no clone")
     clone, programs = tmp_path / "clone", tmp_path / "bin"
@@ -83,7 +86,9 @@ def test_the_steps_of_the_first_workflow_end_well(tmp_path: Path) -> None:
     (clone / "cache").symlink_to(cache.roots()[0])
     # The launcher of the machine that the tests run on is not theirs to change.
     launcher = clone / "qjump_mn/install/environment.py"
-    launcher.write_text(launcher.read_text().replace(str(environment.LAUNCHER), str(tmp_path / "launcher")))
+    launcher.write_text(
+        launcher.read_text().replace(str(environment.LAUNCHER), str(tmp_path / "launcher"))
+    )
     programs.mkdir()
     (programs / "qjump-mn").symlink_to(clone / "bootstrap")
     variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
@@ -94,7 +99,9 @@ def test_the_steps_of_the_first_workflow_end_well(tmp_path: Path) -> None:
         argv = ["bash", "-e", "-o", "pipefail", "-c", command]  # as the runner does
         done = subprocess.run(argv, cwd=clone, env=variables, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-    (kept,) = (step["with"]["path"].split() for step in steps(first) if "upload" in step.get("uses", ""))
+    (kept,) = (
+        step["with"]["path"].split() for step in steps(first) if "upload" in step.get("uses", "")
+    )
     there = [name for name in kept if (clone / name).exists()]
     assert there == ["results/last/report.html", "run.qjump.zip"]
 

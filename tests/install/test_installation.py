@@ -113,14 +113,16 @@ def test_python_without_any_pip_is_one_sentence(bare: Path) -> None:
         installation._pip_of(str(bare))
 
 
-def test_killed_installation_leaves_no_environment(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_installation_leaves_no_environment(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The process dies in the middle of pip; the next one makes the environment anew."""
     code = (
-        "import os\nfrom pathlib import Path\nfrom qjump_mn.install import environment, installation\n"
-        f"environment.LOCK = Path({str(environment.LOCK)!r})\nenvironment.CHECKOUT = environment.LOCK.parent\n"
-        "def die(argv, output, lock, downloads):\n"
-        "    (downloads.parent / 'bin').mkdir()\n    os.kill(os.getpid(), 9)\n"
-        "installation._logged = die\nenvironment.build()\n"
+        "import os\nfrom pathlib import Path\nfrom qjump_mn.install import environment, "
+        f"installation\nenvironment.LOCK = Path({str(environment.LOCK)!r})\nenvironment.CHECKOUT = "
+        "environment.LOCK.parent\ndef die(argv, output, lock, downloads):\n    (downloads.parent "
+        "/ 'bin').mkdir()\n    os.kill(os.getpid(), 9)\ninstallation._logged = "
+        "die\nenvironment.build()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=Path(installation.__file__).parents[2], check=False
@@ -138,4 +140,6 @@ def test_killed_installation_leaves_no_environment(checkout: Path, monkeypatch: 
     monkeypatch.setattr(installation, "_commands", lambda *_: [["venv"]])
     made = environment.build()
     assert environment.find() == made
-    assert [path for path in kind.iterdir() if path.is_dir()] == [made], "the first one's folder is gone"
+    assert [path for path in kind.iterdir() if path.is_dir()] == [made], (
+        "the first one's folder is gone"
+    )

@@ -22,7 +22,9 @@ class Installed:
         self.command, self.home = folder / "local bin/qjump-mn", home
         self.cache = checkouts.warm_cache(folder / "cache")
 
-    def start(self, cwd: Path | str, *words: str, user: int | None = None, **variables: str) -> Started:
+    def start(
+        self, cwd: Path | str, *words: str, user: int | None = None, **variables: str
+    ) -> Started:
         """Call it as a user's shell would."""
         values = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(self.cache), **variables}
         return subprocess.run(
@@ -64,7 +66,9 @@ def test_it_starts_whatever_python_is_told(installed: Installed, name: str) -> N
 
 
 @pytest.mark.parametrize("below", ["", "docs/deeper"])
-def test_it_starts_the_checkout_that_one_stands_in(installed: Installed, tmp_path: Path, below: str) -> None:
+def test_it_starts_the_checkout_that_one_stands_in(
+    installed: Installed, tmp_path: Path, below: str
+) -> None:
     other = checkouts.copy(tmp_path / "other")
     (other / below).mkdir(parents=True, exist_ok=True)
     assert installed.started(other / below) == str(other)
@@ -88,7 +92,9 @@ def test_a_folder_that_is_gone_is_no_matter(installed: Installed, tmp_path: Path
         capture_output=True,
         text=True,
     )
-    assert f'"{installed.home}/qjump_mn/run.py"' in done.stderr, "the copy's own words, which want a folder"
+    assert f'"{installed.home}/qjump_mn/run.py"' in done.stderr, (
+        "the copy's own words, which want a folder"
+    )
 
 
 def test_a_python_that_is_gone_is_one_sentence(installed: Installed, tmp_path: Path) -> None:
@@ -97,7 +103,8 @@ def test_a_python_that_is_gone_is_one_sentence(installed: Installed, tmp_path: P
     installed.command.write_text(text.replace(line, f"python={tmp_path}/uninstalled"))
     done = installed.start("/")
     assert (
-        done.returncode == 3 and "uninstalled is gone: run the bootstrap of a checkout again" in done.stderr
+        done.returncode == 3
+        and "uninstalled is gone: run the bootstrap of a checkout again" in done.stderr
     )
 
 
@@ -150,7 +157,8 @@ def test_under_sudo_the_callers_checkout_is_run_and_another_users_is_not(
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_an_ordinary_user_is_not_led_into_another_users_checkout(installed: Installed) -> None:
-    """In a folder of their own making under /tmp, which is sticky; pytest's folders are root's alone."""
+    """In a folder of their own making under /tmp, which is sticky; pytest's folders are root's
+    alone."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +192,8 @@ def test_a_link_in_the_code_is_as_trusted_as_what_it_leads_to(tmp_path: Path) ->
 
 
 def test_launcher_distrusts_a_code_folder_that_everybody_may_add_to(tmp_path: Path) -> None:
-    """The sticky bit keeps others from replacing a file, not from adding a module that shadows one."""
+    """The sticky bit keeps others from replacing a file, not from adding a module that shadows
+    one."""
     checkout = checkouts.copy(tmp_path / "checkout")
     for folder in (checkout, checkout / "qjump_mn"):
         folder.chmod(0o1777)
@@ -193,7 +202,9 @@ def test_launcher_distrusts_a_code_folder_that_everybody_may_add_to(tmp_path: Pa
     assert launcher.distrust(str(checkout)) == ""
 
 
-def test_the_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_checkout_has_the_launcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = tmp_path / "bin/qjump-mn"
     for name in ("one", "two", "two"):
         if not (tmp_path / name).exists():

@@ -48,8 +48,8 @@ def test_vagrantfile_is_valid(provider: str, tmp_path: Path) -> None:
     vagrant = shutil.which("vagrant")
     if not vagrant:
         pytest.skip("vagrant is not installed")
-    # Vagrant checks a provider's settings only where the provider is installed: VirtualBox, which Debian has
-    # not, is played.
+    # Vagrant checks a provider's settings only where the provider is installed: VirtualBox, which
+    # Debian has not, is played.
     played = tmp_path / "VBoxManage"
     played.write_text("#!/bin/sh\necho 7.0.10r158379\n")
     played.chmod(0o755)

@@ -1,4 +1,5 @@
-"""Files that are broken, and words that are not known: each sentence names the place and the choices."""
+"""Files that are broken, and words that are not known: each sentence names the place and the
+choices."""
 
 from __future__ import annotations
 
@@ -55,8 +56,14 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
         ("arms = 3", "arms: must be a table (got a whole number)"),
         ("link = 3", "link: must be a table (got a whole number)"),
         ("[presets]\nsmoke = 3", "presets.smoke: must be a table (got a whole number)"),
-        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: must be a list (got a whole number)"),
-        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without[0]: must be a text (got a whole number)"),
+        (
+            "[presets.smoke]\nwithout = 3",
+            "presets.smoke.without: must be a list (got a whole number)",
+        ),
+        (
+            "[presets.smoke]\nwithout = [3]",
+            "presets.smoke.without[0]: must be a text (got a whole number)",
+        ),
         ("[presets.smoke.about]\nx = 1", "presets.smoke.about: must be a text (got a table)"),
         ("[schemes.x]\nbase = 3", "schemes.x.base: must be a text (got a whole number)"),
         (f"duration = {'1' * 5000}", "is not valid TOML: "),
@@ -111,11 +118,14 @@ def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
         (
             'title = "',
             'backends = ["guest", "vm"]\ntitle = "',
-            "experiment 'mine': backends: there is no backend 'vm': known are guest, host, simulator",
+            "experiment 'mine': backends: there is no backend 'vm': known are guest, host, "
+            "simulator",
         ),
     ],
 )
-def test_a_dry_run_refuses_what_a_run_refuses(before: str, after: str, sentence: str, folder: Path) -> None:
+def test_a_dry_run_refuses_what_a_run_refuses(
+    before: str, after: str, sentence: str, folder: Path
+) -> None:
     assert before in FIG3A
     (folder / "experiments/mine.toml").write_text(FIG3A.replace(before, after))
     done = command("run", "mine", "--preset", "smoke", "--dry-run")
@@ -124,8 +134,8 @@ def test_a_dry_run_refuses_what_a_run_refuses(before: str, after: str, sentence:
 
 
 PROGRAMS = (
-    "barrier, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle, "
-    "tap"
+    "barrier, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, "
+    "q2pc, shuffle, tap"
 )
 
 
@@ -134,7 +144,8 @@ PROGRAMS = (
     [
         (
             "workloads.ping.program=xyz",
-            f"experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are {PROGRAMS}",
+            "experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are "
+            f"{PROGRAMS}",
         ),
         ("workloads.ping.program=netperf", f"there is no program 'netperf': known are {PROGRAMS}"),
         ("link.model=zzz", "link.model: there is no link model 'zzz': known are wire, htb, tbf"),
@@ -152,10 +163,14 @@ PROGRAMS = (
         ("replicates=1000000", "replicates must be 1 to 1000 (got 1000000)"),
         ("compare=contendet", "compare: there is no arm 'contendet': did you mean 'contended'?"),
         ("workloads.bulk.udp_rate=0bit", "workloads.bulk.udp_rate: a rate of 0 sends nothing"),
-        ("arms.idle.workloads=ping,ping", "arms.idle: workload 'ping' is named twice: name each once"),
+        (
+            "arms.idle.workloads=ping,ping",
+            "arms.idle: workload 'ping' is named twice: name each once",
+        ),
         (
             'schemes.none.switch_port=["qdisc add dev {dev} parent {parent} pfifo limit {packets"]',
-            "switch_port: 'qdisc add dev {dev} parent {parent} pfifo limit {packets' has a brace without",
+            "switch_port: 'qdisc add dev {dev} parent {parent} pfifo limit {packets' has a brace "
+            "without",
         ),
     ],
 )
@@ -211,9 +226,7 @@ def test_all_that_is_missing_is_told_at_once(folder: Path) -> None:
     )
     with pytest.raises(UsageError) as refusal:
         resolve.plan("mine", "course", [])
-    missing = (
-        "workloads.ping.flows, workloads.bulk.flows, workloads.bulk.interval, workloads.bulk.burst, arms"
-    )
+    missing = "workloads.ping.flows, workloads.bulk.flows, workloads.bulk.interval, workloads.bulk.burst, arms"
     assert str(refusal.value).startswith("experiment 'mine': required and missing: ")
     assert set(missing.split(", ")) < set(
         str(refusal.value).partition("missing: ")[2].partition(" (")[0].split(", ")
@@ -244,7 +257,9 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path) -> None:
         ('workloads.ping.intervall = "1ms"', "did you mean 'interval'"),
     ],
 )
-def test_what_is_wrong_in_a_preset_is_told_with_its_line_there(text: str, told: str, folder: Path) -> None:
+def test_what_is_wrong_in_a_preset_is_told_with_its_line_there(
+    text: str, told: str, folder: Path
+) -> None:
     file = folder / "experiments/mine.toml"
     file.write_text(
         'duration = "1s"\n[workloads.ping]\nprogram = "ping"\nflows = ["h8>h10"]\ninterval = "1ms"\n'
@@ -276,22 +291,29 @@ def test_lines_are_found(place: str, number: int | None) -> None:
 
 def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:
     (folder / "experiments/mine.toml").write_text(FIG3A.partition("[presets.")[0])
-    with pytest.raises(UsageError, match=r"experiment 'mine' has no preset 'smoke': known are course"):
+    with pytest.raises(
+        UsageError, match=r"experiment 'mine' has no preset 'smoke': known are course"
+    ):
         resolve.plan("mine", "smoke", [])
 
 
 def test_of_many_words_the_likest_are_named() -> None:
     assert suggestions.nearest("x", []) == "there are none"
     assert suggestions.nearest("zzz", ["a", "b"]) == "known are a, b"
-    assert suggestions.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
+    assert (
+        suggestions.nearest("smok", ["paper", "smoke"])
+        == "did you mean 'smoke'? (all: smoke, paper)"
+    )
     assert suggestions.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
     assert (
-        suggestions.nearest("runn", ["run", *(str(number) for number in range(30))]) == "did you mean 'run'?"
+        suggestions.nearest("runn", ["run", *(str(number) for number in range(30))])
+        == "did you mean 'run'?"
     )
     near = suggestions.nearest("word7", [f"word{number}" for number in range(30)])
     assert near == "did you mean 'word7'? (nearest: word7, word17, word27, word0, word1, word2)"
     assert (
-        suggestions.nearest("q", [f"word{number}" for number in range(30)], "see the list") == "see the list"
+        suggestions.nearest("q", [f"word{number}" for number in range(30)], "see the list")
+        == "see the list"
     )
     many = suggestions.nearest("q", [f"word{number}" for number in range(30)])
     assert many.startswith("known are word") and many.endswith(" and 6 others")
@@ -335,7 +357,8 @@ def test_a_file_without_the_usual_preset_is_run_with_its_first(folder: Path) -> 
         (f"preset.smoke = 1\n{MINE}", "unknown field `preset`: did you mean 'presets'?"),
         (
             f'backends = ["simulator"]\n{MINE}',
-            "its workloads need a duration, because they do not end by themselves: write duration = '10s'",
+            "its workloads need a duration, because they do not end by themselves: write duration "
+            "= '10s'",
         ),
         (
             f'sweeps.size = {{ label = "size", sets = [], values = ["32kB", "64kB"] }}\n{MINE}'
@@ -345,7 +368,9 @@ def test_a_file_without_the_usual_preset_is_run_with_its_first(folder: Path) -> 
         (f"{MINE}published.x = nan", "published.x: nan is not a finite number (.*mine.toml, line"),
     ],
 )
-def test_what_makes_no_sense_is_told_before_anything_starts(folder: Path, text: str, sentence: str) -> None:
+def test_what_makes_no_sense_is_told_before_anything_starts(
+    folder: Path, text: str, sentence: str
+) -> None:
     mine(folder, text)
     done = command("run", "mine", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
@@ -363,8 +388,8 @@ def test_settings_that_make_the_same_run_are_refused(folder: Path) -> None:
     done = command("run", "mine", "-s", "link.buffer=32kB,64kB", "--out", str(folder / "runs"))
     assert done.returncode == 2
     assert (
-        "-s link.buffer=32kB and -s link.buffer=64kB make the same run: an arm or a sweep of the experiment "
-        "sets that itself" in done.stderr
+        "-s link.buffer=32kB and -s link.buffer=64kB make the same run: an arm or a sweep of the "
+        "experiment sets that itself" in done.stderr
     )
     assert not (folder / "runs").exists()
 
@@ -372,7 +397,12 @@ def test_settings_that_make_the_same_run_are_refused(folder: Path) -> None:
 @pytest.mark.parametrize("setting", ["congestion_control=bbr", "ecn=true"])
 def test_another_tcp_than_the_simulators_is_refused(setting: str, tmp_path: Path) -> None:
     out = tmp_path / "runs"
-    done = command("run", "fig3a", "--preset", "10g", "-s", f"schemes.none.{setting}", "--out", str(out))
+    done = command(
+        "run", "fig3a", "--preset", "10g", "-s", f"schemes.none.{setting}", "--out", str(out)
+    )
     name = setting.partition("=")[0]
-    assert f"it has CUBIC without ECN, and the scheme sets {name}: say in simulator.transport" in done.stderr
+    assert (
+        f"it has CUBIC without ECN, and the scheme sets {name}: say in simulator.transport"
+        in done.stderr
+    )
     assert done.returncode == 2 and not out.exists()

@@ -9,11 +9,13 @@ from qjump_mn.model import resolve
 
 def test_the_budgets_as_they_were_are_told_to_be_too_small() -> None:
     plan = resolve.plan("course16", "course", [])
-    (said,) = (remark for remark in plan.shown.remarks if "times as long as that of Eq. 2" in remark)
+    (said,) = (
+        remark for remark in plan.shown.remarks if "times as long as that of Eq. 2" in remark
+    )
     # 256 B every 192 ms, where Eq. 3 gives 15 Mb/s / 24.
     assert said.startswith(
-        "Limiter 'was': its epoch, 192 ms, is 10 times as long as that of Eq. 2 for n = 12: factor 1 is 10.7 "
-        "kb/s, 58.6 times less"
+        "Limiter 'was': its epoch, 192 ms, is 10 times as long as that of Eq. 2 for n = 12: "
+        "factor 1 is 10.7 kb/s, 58.6 times less"
     )
     assert "625 kb/s" in said
 

@@ -1,4 +1,5 @@
-"""What is declared and drawn: rates that differ from link to link, and the times of hosts' programs."""
+"""What is declared and drawn: rates that differ from link to link, and the times of hosts'
+programs."""
 
 from __future__ import annotations
 
@@ -88,7 +89,9 @@ def test_declared_times_begin_before_any_program_and_with_the_trials_seed() -> N
     ]
     steps = trial_steps(trial)
     place = next(
-        index for index, step in enumerate(steps) if isinstance(step, Run) and "time_travel" in step.argv[-1]
+        index
+        for index, step in enumerate(steps)
+        if isinstance(step, Run) and "time_travel" in step.argv[-1]
     )
     assert not any(isinstance(step, Start) for step in steps[:place])
     assert any(isinstance(step, Start) for step in steps[place:])

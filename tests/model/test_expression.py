@@ -1,4 +1,5 @@
-"""The language of expressions: what it allows, its values, and the sentence for each text it refuses."""
+"""The language of expressions: what it allows, its values, and the sentence for each text it
+refuses."""
 
 from __future__ import annotations
 
@@ -113,10 +114,19 @@ ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max
         ("1 <\n idel", "here: character 6: 'idel' is not known"),
         ("  è < idel", "here: character 3: 'è' is not known"),
         ("rate < é + rate * idel", "here: character 8: 'é' is not known"),
-        ("(1).real < 1", "here: character 1: '(1).real' is not a name: write words with dots between them"),
-        ("idle.ping.p50_ms", "here: character 1: 'idle.ping.p50_ms' is a number, but must be a condition"),
+        (
+            "(1).real < 1",
+            "here: character 1: '(1).real' is not a name: write words with dots between them",
+        ),
+        (
+            "idle.ping.p50_ms",
+            "here: character 1: 'idle.ping.p50_ms' is a number, but must be a condition",
+        ),
         ("1 <", f"here: character 4: '1 <' is not an expression (invalid syntax): {ALLOWED}"),
-        ("1 < < 2", f"here: character 5: '1 < < 2' is not an expression (invalid syntax): {ALLOWED}"),
+        (
+            "1 < < 2",
+            f"here: character 5: '1 < < 2' is not an expression (invalid syntax): {ALLOWED}",
+        ),
         ("", "here: character 1: '' is not an expression"),
         ("(1 < 2", "is not an expression ('(' was never closed)"),
         ("1 < 2; 1", f"here: character 6: ';' is not allowed in an expression: {ALLOWED}"),
@@ -176,7 +186,8 @@ def test_refused_with_the_place(text: str, message: str) -> None:
 
 def test_a_number_must_be_one() -> None:
     with pytest.raises(
-        UsageError, match="here: character 1: '1 < 2' is a condition, but must be a number: write one"
+        UsageError,
+        match="here: character 1: '1 < 2' is a condition, but must be a number: write one",
     ):
         checked("1 < 2", "number")
 
@@ -266,7 +277,9 @@ def test_conditions_are_those_of_python(text: str) -> None:
     try:
         result = value(text, "truth")
     except UndefinedError:
-        assert "/" in text  # an undefined part that Python does not come to is undefined all the same
+        assert (
+            "/" in text
+        )  # an undefined part that Python does not come to is undefined all the same
         return
     assert result is in_python(text)
 
@@ -292,9 +305,9 @@ WORDS = [
 TEXTS = st.one_of(
     st.text(max_size=60),
     st.text("_.+-*/(),<>=!1eéx \n", max_size=60),
-    st.lists(st.one_of(st.sampled_from(WORDS), st.sampled_from(list("_.+-*/(),<>=!"))), max_size=20).map(
-        " ".join
-    ),
+    st.lists(
+        st.one_of(st.sampled_from(WORDS), st.sampled_from(list("_.+-*/(),<>=!"))), max_size=20
+    ).map(" ".join),
     st.tuples(st.sampled_from(["(", "-", "not ", "1+", "a.", "max(1,"]), st.integers(0, 1200)).map(
         lambda parts: parts[0] * parts[1] + "1"
     ),
@@ -324,7 +337,16 @@ KINDS = [
     and node is not ast.expr
     and node.__module__ == "ast"
 ]
-PERMITTED = (ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call)
+PERMITTED = (
+    ast.Constant,
+    ast.Name,
+    ast.Attribute,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.Call,
+)
 
 
 @pytest.mark.parametrize("node", [kind for kind in KINDS if not issubclass(kind, PERMITTED)])

@@ -37,8 +37,8 @@ def test_fabric144_is_the_published_one() -> None:
         ("spine1", "rack2"),
         ("rack2", "h17"),
     )
-    # SIMULATION.md, read off the published scripts: base round trips in and across racks, a flow of six
-    # packets.
+    # SIMULATION.md, read off the published scripts: base round trips in and across racks, a flow of
+    # six packets.
     assert theory.transfer_ps(network.speeds("h1", "h16"), 1500, 40) == (13_264_000, 1_200_000)
     assert theory.transfer_ps(network.speeds("h144", "h1"), 1500, 40) == (14_680_000, 1_200_000)
 
@@ -50,8 +50,14 @@ def test_completion_times_are_over_those_in_an_empty_network() -> None:
         "packets": [6, 1, 7000],
         "start_ps": [0, 10, 0],
     }
-    table = pa.table({**rows, "finish_ps": pa.array([19_264_000, 10 + 2 * 14_680_000, None], pa.int64())})
-    assert list(flows.ideal_ps(fabric(), table)) == [19_264_000, 14_680_000, 13_264_000 + 6999 * 1_200_000]
+    table = pa.table(
+        {**rows, "finish_ps": pa.array([19_264_000, 10 + 2 * 14_680_000, None], pa.int64())}
+    )
+    assert list(flows.ideal_ps(fabric(), table)) == [
+        19_264_000,
+        14_680_000,
+        13_264_000 + 6999 * 1_200_000,
+    ]
     plan = resolve.plan("fig9", "smoke", [])
     trial = plan.trials()[0]
     workload = trial.arm.workloads[0]
@@ -69,8 +75,9 @@ def test_completion_times_are_over_those_in_an_empty_network() -> None:
 
 @pytest.mark.parametrize(("each", "steady"), [(1, False), (2, True)])
 def test_a_level_without_a_steady_state_has_no_numbers(each: int, steady: bool) -> None:
-    """Flows of 6 packets are 9,000 B, what a host of 144 may send of level 7 in an epoch of 2.0736 ms: in 20
-    epochs 2,880 of them are all, and 1,440 half of it. Flows of 7 packets have another level."""
+    """Flows of 6 packets are 9,000 B, what a host of 144 may send of level 7 in an epoch of 2.0736
+    ms: in 20 epochs 2,880 of them are all, and 1,440 half of it. Flows of 7 packets have another
+    level."""
     plan = resolve.plan("scale", "smoke", [])
     trial = next(trial for trial in plan.trials() if trial.arm.name == "qjump_144_hosts")
     assert trial.arm.qjump is not None and trial.arm.qjump.epoch_ns == 2_073_600
@@ -103,7 +110,9 @@ def test_regions_part_at_10_kb_and_10_mb() -> None:
 
 def test_flows_that_are_missing_are_lost(tmp_path: Any) -> None:
     trial = resolve.plan("fig9", "smoke", []).trials()[0]
-    (tmp_path / "search.csv").write_text("source,destination,packets,start_ps,finish_ps\nh1,h2,3,0,1\n")
+    (tmp_path / "search.csv").write_text(
+        "source,destination,packets,start_ps,finish_ps\nh1,h2,3,0,1\n"
+    )
     with pytest.raises(LostError, match=r"raw/search\.csv: it has 1 of 300 rows"):
         tables.table(trial.arm.workloads[0], trial, tmp_path)
 
@@ -148,7 +157,8 @@ def test_a_hosts_own_kernel_is_asked_for_10_gbit_at_most(end: str) -> None:
 
 def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:
     with pytest.raises(
-        UsageError, match=r"arms\.pfabric: scheme 'pfabric' is for the simulator: use --backend simulator"
+        UsageError,
+        match=r"arms\.pfabric: scheme 'pfabric' is for the simulator: use --backend simulator",
     ):
         emulated.check(resolve.plan("fig3a", "smoke", [], schemes=["pfabric"]))
 
@@ -157,7 +167,10 @@ def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:
     ("setting", "sentence"),
     [
         ("workloads.search.load=1.5", "workloads.search.load: 1.5 is out of range"),
-        ("workloads.search.sizes=cache", "workloads.search.sizes: there is no distribution 'cache'"),
+        (
+            "workloads.search.sizes=cache",
+            "workloads.search.sizes: there is no distribution 'cache'",
+        ),
         ("workloads.search.count=0", "workloads.search.count: 0 is out of range"),
         ("sweeps.load.values=[0.1, 0.1]", "a value is given twice"),
     ],

@@ -52,7 +52,9 @@ def test_a_graph_has_the_first_of_the_shortest_ways() -> None:
     assert found.path("h1", "h2") == (("h1", "s1"), ("s1", "m"), ("m", "s2"), ("s2", "h2"))
     assert found.switches == ("s1", "s2", "m", "n")
     assert len(found.speeds("h1", "h2")) == 4
-    drawn = outline.outline(outline.tree(found, {}, Use({}, True, 1.0), frozenset()), Use({}, True, 1.0))
+    drawn = outline.outline(
+        outline.tree(found, {}, Use({}, True, 1.0), frozenset()), Use({}, True, 1.0)
+    )
     assert [branch.name for branch in drawn.below] == ["s1", "s2"]
 
 
@@ -66,7 +68,10 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"fat_tree": FatTreeSpec(ports=5)}, "fat_tree.ports must be an even number from 2 to 32 (got 5)"),
+        (
+            {"fat_tree": FatTreeSpec(ports=5)},
+            "fat_tree.ports must be an even number from 2 to 32 (got 5)",
+        ),
         (
             {"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS},
             "fat_tree excludes switches, fabric and cables",
@@ -92,7 +97,8 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], sentence: str) -> No
 
 def test_the_emulation_has_trees_that_work() -> None:
     failing = network(
-        switches={"s1": ["h1", "h2"]}, failures=[FailureSpec(between=("s1", "h1"), down=Duration(0))]
+        switches={"s1": ["h1", "h2"]},
+        failures=[FailureSpec(between=("s1", "h1"), down=Duration(0))],
     )
     for found in (fat_tree(4), network(switches=HOSTS, cables=DIAMOND), failing):
         with pytest.raises(UsageError, match="without loops and failing cables"):

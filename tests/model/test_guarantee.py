@@ -1,4 +1,5 @@
-"""The longest wait at each port, against cases that can be counted by hand, and the check of every frame."""
+"""The longest wait at each port, against cases that can be counted by hand, and the check of every
+frame."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ MEETING = ("s1", "h61")
 
 
 def trial(name: str, experiment: str = "bound", preset: str = "course", *settings: str) -> Trial:
-    return next(one for one in plan(experiment, preset, list(settings)).trials() if one.arm.name == name)
+    return next(
+        one for one in plan(experiment, preset, list(settings)).trials() if one.arm.name == name
+    )
 
 
 def waits(name: str, *settings: str) -> dict[tuple[Port, int], float]:
@@ -46,8 +49,8 @@ def test_epochs_that_begin_with_the_clock_let_two_budgets_meet(hosts: int) -> No
 
 @pytest.mark.parametrize("hosts", [3, 12, 60])
 def test_what_waits_behind_its_own_host_comes_closer_together(hosts: int) -> None:
-    """Departure times are given before a frame waits for its host's link: alone for nothing, beside bulk for a
-    frame. Meanwhile hosts may send what they may in a frame's time, a frame together."""
+    """Departure times are given before a frame waits for its host's link: alone for nothing, beside
+    bulk for a frame. Meanwhile hosts may send what they may in a frame's time, a frame together."""
     schemes = [f"arms.{arm}.scheme=qjump-edt" for arm in ("rolling", "beside")]
     assert waits(f"rolling_{hosts}", *schemes)[MEETING, 7] == (hosts - 1) * FRAME_NS
     assert waits(f"beside_{hosts}", *schemes)[MEETING, 7] == (hosts + 1) * FRAME_NS
@@ -61,7 +64,9 @@ NONE = {
 
 
 @pytest.mark.parametrize("arm", NONE)
-def test_where_more_is_let_through_than_the_link_carries_there_is_no_bound_and_why(arm: str) -> None:
+def test_where_more_is_let_through_than_the_link_carries_there_is_no_bound_and_why(
+    arm: str,
+) -> None:
     found = guarantee.of_arm(trial(arm).arm)
     assert (MEETING, 7) not in found.waits_ns
     assert found.unknown[MEETING, 7].text == NONE[arm]
@@ -109,11 +114,12 @@ def exact_arm(resolved: Plan, drawn: Trial) -> ArmPlan:
 
 
 def test_a_host_may_send_faster_than_the_port_that_it_meets() -> None:
-    """A level whose budget is more than a link is bounded where one host's frames come by only if that
-    host's link is not the faster one."""
+    """A level whose budget is more than a link is bounded where one host's frames come by only if
+    that host's link is not the faster one."""
     exact, within = (plan("fig3a", "paper", [f"link.tolerance={ppm}ppm"]) for ppm in (0, 200))
     found = [
-        len(guarantee.of_arm(next(arm for arm in one.arms if arm.qjump)).unknown) for one in (exact, within)
+        len(guarantee.of_arm(next(arm for arm in one.arms if arm.qjump)).unknown)
+        for one in (exact, within)
     ]
     assert found[0] < found[1]
 
@@ -122,7 +128,8 @@ def test_a_bound_that_is_not_known_is_a_remark_of_the_plan() -> None:
     remarks = plan("bound", "course", []).shown.remarks
     (early,) = (remark for remark in remarks if "13.33" in remark)
     assert (
-        early == f"early_3, early_6, early_12, early_30, early_60: no bound for level 7: {NONE['early_3']}."
+        early == "early_3, early_6, early_12, early_30, early_60: no bound for level 7: "
+        f"{NONE['early_3']}."
     )
     assert not any("rolling_" in remark for remark in remarks), "these have one"
 
@@ -141,7 +148,11 @@ def test_of_each_level_the_port_is_named_that_is_offered_most_of_what_it_carries
     def one(level: int, port: str, offered_bps: float, carried_bps: int) -> guarantee.Unknown:
         return guarantee.Unknown(level, ("s1", port), (level,), offered_bps, carried_bps)
 
-    fast, slow, other = one(7, "h1", 5e9, 4 * 10**9), one(7, "h2", 30e6, 10**7), one(3, "h3", 11e6, 10**7)
+    fast, slow, other = (
+        one(7, "h1", 5e9, 4 * 10**9),
+        one(7, "h2", 30e6, 10**7),
+        one(3, "h3", 11e6, 10**7),
+    )
     unlimited = guarantee.Unknown(3, ("s1", "h4"), (7,))
     assert guarantee.worst([fast, slow, other]) == [slow, other]
     assert guarantee.worst([slow, other, unlimited, fast]) == [slow, unlimited]
@@ -161,7 +172,9 @@ def test_a_frame_that_waited_comes_closer_to_the_next_one() -> None:
     assert arm.qjump is not None
     (ping,) = (load for load in arm.workloads if load.name == "ping")
     level = ping.level
-    found = {port: wait for (port, one), wait in guarantee.of_arm(arm).waits_ns.items() if one == level}
+    found = {
+        port: wait for (port, one), wait in guarantee.of_arm(arm).waits_ns.items() if one == level
+    }
     own = theory.AROUND_FRAME_BYTES + theory.frame_bytes(ping.packet_bytes or 0)
     packets = arm.qjump.budget_bytes[level] // arm.qjump.cost_bytes(ping.packet_bytes or 0)
     first = 1542 + (packets - 1) * own
@@ -197,7 +210,12 @@ def reading(arm: ArmPlan, **changes: Any) -> list[dict[str, Any]]:
     idle = {"level": 7, "packets": 0, "bytes": 0, "drops": 0, "max_wait_ns": 0, "max_late_ns": 0}
     devices = arm.network.interfaces()
     return [
-        {"kind": "wire", "dev": device, "root": True, "levels": [idle | (changes if link == MEETING else {})]}
+        {
+            "kind": "wire",
+            "dev": device,
+            "root": True,
+            "levels": [idle | (changes if link == MEETING else {})],
+        }
         for link, device in devices.items()
         if link[0] == "s1"
     ]
@@ -207,7 +225,9 @@ def bound(tmp_path: Path, one: Trial, text: str) -> list[Check]:
     folder = tmp_path / "trials" / one.name / "asbuilt" / "ended"
     folder.mkdir(parents=True)
     (folder / "tc-switches.json").write_text(text)
-    run = cast("RunDirectory", SimpleNamespace(asbuilt=lambda name: tmp_path / "trials" / name / "asbuilt"))
+    run = cast(
+        "RunDirectory", SimpleNamespace(asbuilt=lambda name: tmp_path / "trials" / name / "asbuilt")
+    )
     return fidelity._bound(run, [cast("Any", SimpleNamespace(trial=one))])
 
 
@@ -244,13 +264,18 @@ def test_what_came_late_allows_for_the_time_of_a_frame_at_most(tmp_path: Path) -
 @pytest.mark.parametrize("arm", NONE)
 def test_frames_without_a_bound_are_not_passed(arm: str, tmp_path: Path) -> None:
     one = trial(arm)
-    (check,) = bound(tmp_path, one, json.dumps(reading(one.arm, packets=24_490, max_wait_ns=305_000_000)))
+    (check,) = bound(
+        tmp_path, one, json.dumps(reading(one.arm, packets=24_490, max_wait_ns=305_000_000))
+    )
     assert (check.status, check.text) == ("unknown", f"no bound: {NONE[arm]}")
 
 
 def test_a_reading_that_is_missing_is_told(tmp_path: Path) -> None:
     (check,) = bound(tmp_path, trial("rolling_12"), "[]")
-    assert check.status == "fail" and "asbuilt/ended/tc-switches.json does not mention s1-eth1" in check.text
+    assert (
+        check.status == "fail"
+        and "asbuilt/ended/tc-switches.json does not mention s1-eth1" in check.text
+    )
 
 
 def test_where_nothing_was_sent_there_is_nothing_to_check(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def test_a_host_may_draw_from_something_else() -> None:
     assert network.by_device()["h5-eth0"].host_jitter == Quantiles.parse(JITTER).points
     others = "h1, h2, h5, h6, h7, h8, h9, h10, h11, h12"
     assert network.told_hosts == (
-        f"hosts take 0ns in and out, and in at {others} 0:0ns{JITTER[5:]} more, and in at h3 0:3us,100:9us more"
+        f"hosts take 0ns in and out, and in at {others} 0:0ns{JITTER[5:]} more, and in at h3 "
+        "0:3us,100:9us more"
     )
 
 
@@ -80,7 +81,10 @@ def test_a_distribution_survives_its_own_text() -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("host_jitter=50:10us", "'50:10us' is not a distribution: write per cent and time, from 0 to 100"),
+        (
+            "host_jitter=50:10us",
+            "'50:10us' is not a distribution: write per cent and time, from 0 to 100",
+        ),
         ("host_jitter=0:10us,100:9us", "is not a distribution"),
         ("host_jitter=0:1us,50,100:9us", "is not a distribution"),
         ("host_jitter=0:1,100:9us", "'1' is not a duration"),

@@ -1,4 +1,5 @@
-"""Experiments and topologies: what they resolve to, and the sentence for each thing that cannot be."""
+"""Experiments and topologies: what they resolve to, and the sentence for each thing that cannot
+be."""
 
 from __future__ import annotations
 
@@ -95,7 +96,10 @@ def test_the_hash_is_of_the_plan_and_of_nothing_else() -> None:
 
 def test_a_trial_survives_json() -> None:
     for trial in fig3a().trials():
-        assert msgspec.json.decode(msgspec.json.encode(trial), type=Trial, dec_hook=registry.decode) == trial
+        assert (
+            msgspec.json.decode(msgspec.json.encode(trial), type=Trial, dec_hook=registry.decode)
+            == trial
+        )
 
 
 @pytest.mark.parametrize(
@@ -117,11 +121,14 @@ def test_a_trial_survives_json() -> None:
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
         ("qjump.course.factors.7=0.01", "less than the smallest frame costs (84 bytes)"),
         ("qjump.course.factors.8=1", "'8' is not a level"),
-        ("schemes.qjump.limiter=hold", "'hold' is not possible: known are 2015, delay, drop, edt, tbf"),
+        (
+            "schemes.qjump.limiter=hold",
+            "'hold' is not possible: known are 2015, delay, drop, edt, tbf",
+        ),
         (
             "arms.limiter_drop.scheme=qjump-2015",
-            "arms.limiter_drop: frames without a level would have level 0, of which the limiter lets nothing "
-            "pass",
+            "arms.limiter_drop: frames without a level would have level 0, of which the limiter "
+            "lets nothing pass",
         ),
         ("arms.limiter_drop.scheme=qjmp", "no scheme 'qjmp': did you mean 'qjump'"),
         (
@@ -173,7 +180,8 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
     assert not any(repaired.blocks(level) for level in range(8))
     assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.shown.remarks)
     with pytest.raises(
-        UsageError, match=r"arms\.qjump: ping would have level 5, of which the limiter lets nothing pass"
+        UsageError,
+        match=r"arms\.qjump: ping would have level 5, of which the limiter lets nothing pass",
     ):
         plan("fig3a", "htb2015", ["workloads.ping.level=5"])
     with pytest.raises(UsageError, match="in mode 2015 epochs start with the first packet"):
@@ -195,9 +203,12 @@ def test_a_preset_leaves_out_what_it_names(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "experiments").mkdir()
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     for wrong in ("arms.prob", "arm.probe", "title.text"):
-        (tmp_path / "experiments" / "fig3a.toml").write_text(text.replace('"workloads.probe"', f'"{wrong}"'))
+        (tmp_path / "experiments" / "fig3a.toml").write_text(
+            text.replace('"workloads.probe"', f'"{wrong}"')
+        )
         with pytest.raises(
-            UsageError, match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$"
+            UsageError,
+            match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$",
         ):
             fig3a(preset="10g")
 
@@ -219,12 +230,16 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
     ],
 )
 def test_a_table_is_set_by_what_is_in_it(key: str, within: str) -> None:
-    with pytest.raises(UsageError, match=rf"{key} is a table, not a setting: .*, such as {within}=VALUE$"):
+    with pytest.raises(
+        UsageError, match=rf"{key} is a table, not a setting: .*, such as {within}=VALUE$"
+    ):
         fig3a(f"{key}={{h1=1}}")
 
 
 def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None:
-    assert [loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")] == [
+    assert [
+        loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")
+    ] == [
         "fig5",
         "fig3b",
         "fig3c",
@@ -237,7 +252,10 @@ def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None
 
 def test_settings_reach_the_plan() -> None:
     resolved = fig3a(
-        "link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5"
+        "link.rate=100Mbit",
+        "duration=2s",
+        "workloads.ping.flows=h1>h2, h3>h4",
+        "qjump.course.factors.5=2.5",
     )
     assert resolved.shown.network.link.rate_bps == 10**8
     assert resolved.run.duration_ns == 2 * 10**9
@@ -248,10 +266,14 @@ def test_settings_reach_the_plan() -> None:
     assert arm.qjump.epoch_ns == 2_880_000
 
 
-def test_a_users_own_experiment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_own_experiment_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "experiments").mkdir()
     ours = next(
-        folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists()
+        folder / "fig3a.toml"
+        for folder in loading.folders("experiments")
+        if (folder / "fig3a.toml").exists()
     )
     (tmp_path / "experiments" / "fig3a.toml").write_text(
         ours.read_text().replace('title = "', 'title = "My own: ', 1)
@@ -269,10 +291,14 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
     with pytest.raises(UsageError, match=r"broken\.toml is not valid TOML: Invalid value"):
         plan("broken", "course", [])
     ours = next(
-        folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists()
+        folder / "fig3a.toml"
+        for folder in loading.folders("experiments")
+        if (folder / "fig3a.toml").exists()
     )
     (tmp_path / "experiments" / "odd.toml").write_text(
-        ours.read_text().replace("payload", "pay").replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n")
+        ours.read_text()
+        .replace("payload", "pay")
+        .replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n")
     )
     with pytest.raises(
         UsageError, match=r"experiment 'odd': arms\.idle: Object contains unknown field `windov`"
@@ -290,7 +316,9 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
         ({"s1": ["h1"]}, "a network needs at least two hosts"),
     ],
 )
-def test_a_topology_that_is_no_tree_is_refused(switches: dict[str, list[str]], sentence: str) -> None:
+def test_a_topology_that_is_no_tree_is_refused(
+    switches: dict[str, list[str]], sentence: str
+) -> None:
     spec = msgspec.structs.replace(loading.topology("single"), switches=switches)
     with pytest.raises(UsageError, match=sentence):
         resolve_network("odd", spec, "mine", spec.link)
@@ -316,7 +344,9 @@ def test_quantity_is_a_whole_number_of_base_units(
         kind.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "10", "10 furlongs", "-5ms", "1e3ms", "ms", "10 M bit", None, 10])
+@pytest.mark.parametrize(
+    "text", ["", "10", "10 furlongs", "-5ms", "1e3ms", "ms", "10 M bit", None, 10]
+)
 def test_what_is_no_quantity_is_refused(text: object) -> None:
     with pytest.raises(UsageError):
         units.Duration.parse(text)

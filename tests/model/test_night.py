@@ -19,7 +19,9 @@ ONE_SEED = {
 
 
 def _papers() -> list[Plan]:
-    having = (name for name in loading.names("experiments") if "paper" in loading.summary(name).presets)
+    having = (
+        name for name in loading.names("experiments") if "paper" in loading.summary(name).presets
+    )
     return [resolve.plan(name, "paper", []) for name in having]
 
 

@@ -1,4 +1,5 @@
-"""Perturbed runs in a plan: what is varied, one thing at a time, and that nothing else becomes another."""
+"""Perturbed runs in a plan: what is varied, one thing at a time, and that nothing else becomes
+another."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def different(before: Any, after: Any, place: str = "") -> Iterator[tuple[str, A
 def varied(plan: Plan, what: str) -> set[tuple[str, Any, Any]]:
     """What is otherwise in the arms of the perturbed runs with ``what``."""
     ordinary = sorted(plan.run.arms, key=lambda arm: arm.name)
-    return set(different(*(msgspec.to_builtins(arms) for arms in (ordinary, list(plan.run.varied[what])))))
+    return set(
+        different(*(msgspec.to_builtins(arms) for arms in (ordinary, list(plan.run.varied[what]))))
+    )
 
 
 @pytest.mark.parametrize("replicates", [1, 3])
@@ -52,7 +55,9 @@ def test_the_trials_of_replicates_are_the_same_with_and_without(replicates: int)
     assert plan.trials()[: len(without.trials())] == without.trials()
     assert len(plan.trials()) == len(without.trials()) + 9 * len(without.run.arms)
     assert planned(replicates=replicates, perturb=0) == without
-    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan, dec_hook=registry.decode) == plan
+    assert (
+        msgspec.json.decode(msgspec.json.encode(plan), type=Plan, dec_hook=registry.decode) == plan
+    )
 
 
 def test_kinds_take_turns_and_each_turn_begins_from_the_other_seed_of_the_one_before() -> None:
@@ -69,14 +74,23 @@ def test_kinds_take_turns_and_each_turn_begins_from_the_other_seed_of_the_one_be
         (SEED, 10),
         ("buffer + 2 %", 9),
     ]
-    assert {one.seed for one in plan.run.perturbations if one.what == SEED}.isdisjoint(plan.run.seeds)
+    assert {one.seed for one in plan.run.perturbations if one.what == SEED}.isdisjoint(
+        plan.run.seeds
+    )
 
 
 def test_no_run_is_repeated_and_none_lies_in_the_folder_of_another() -> None:
     plan = planned(replicates=2, perturb=50, only=["contended", "qjump"])
     trials = plan.trials()
-    assert len({trial.name for trial in trials}) == len({trial.hash for trial in trials}) == len(trials)
-    assert [trial.name for trial in plan.perturbed(50)] == ["contended/perturbed50", "qjump/perturbed50"]
+    assert (
+        len({trial.name for trial in trials})
+        == len({trial.hash for trial in trials})
+        == len(trials)
+    )
+    assert [trial.name for trial in plan.perturbed(50)] == [
+        "contended/perturbed50",
+        "qjump/perturbed50",
+    ]
 
 
 def test_where_a_trial_lies_is_no_part_of_what_it_does() -> None:
@@ -133,10 +147,16 @@ def test_one_machine_state_serves_all_but_shorter_packets() -> None:
 
 def test_a_link_whose_first_ns_would_add_a_queue_keeps_none() -> None:
     plan = planned("fig3a", "smoke", "link.model=htb", perturb=9)
-    assert {one.what for one in plan.run.perturbations} == {SEED, "buffer + 2 %", "buffer - 2 %", PACKETS}
+    assert {one.what for one in plan.run.perturbations} == {
+        SEED,
+        "buffer + 2 %",
+        "buffer - 2 %",
+        PACKETS,
+    }
     mixed = planned("links", "smoke", perturb=4)
     delays = {
-        (arm.network.model, arm.network.link.delay_ns) for arm in mixed.run.varied["propagation + 20 ns"]
+        (arm.network.model, arm.network.link.delay_ns)
+        for arm in mixed.run.varied["propagation + 20 ns"]
     }
     assert delays == {("wire", 20), ("htb", 0), ("tbf", 0)}
 
@@ -145,7 +165,9 @@ def test_what_cannot_be_varied_is_left_out_and_said() -> None:
     plan = planned("fig3a", "smoke", "workloads.ping.payload=1472B", perturb=8)
     assert PACKETS not in {one.what for one in plan.run.perturbations}
     assert any(
-        remark.startswith(f"No perturbed run has {PACKETS}: experiment 'fig3a': workloads.ping.payload")
+        remark.startswith(
+            f"No perturbed run has {PACKETS}: experiment 'fig3a': workloads.ping.payload"
+        )
         for remark in plan.shown.remarks
     )
 
@@ -155,7 +177,16 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
     sentence = f"{count} perturbed runs are out of range: use 0 to 1000"
     with pytest.raises(UsageError, match=sentence):
         planned(perturb=count)
-    argv = [sys.executable, "-m", "qjump_mn.run", "run", "fig3a", "--perturb", str(count), "--dry-run"]
+    argv = [
+        sys.executable,
+        "-m",
+        "qjump_mn.run",
+        "run",
+        "fig3a",
+        "--perturb",
+        str(count),
+        "--dry-run",
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, f"qjump-mn: {sentence}\n")
 
@@ -164,6 +195,6 @@ def test_the_expected_time_counts_them() -> None:
     backend, without = GuestBackend(), planned(replicates=2)
     alone_s = sum(estimate.each_trial(without, backend, without.trials()).values())
     perturbed = planned(replicates=2, perturb=6)
-    assert sum(estimate.each_trial(perturbed, backend, perturbed.trials()).values()) == pytest.approx(
-        4 * alone_s
-    )
+    assert sum(
+        estimate.each_trial(perturbed, backend, perturbed.trials()).values()
+    ) == pytest.approx(4 * alone_s)

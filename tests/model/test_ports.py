@@ -23,7 +23,11 @@ def fig3a(*settings: str, backend: str = "") -> Plan:
 @pytest.mark.parametrize(
     ("flow", "data", "acks"),
     [
-        ("h7>h10", 3, 3),  # the request shares s2>s0, s0>s3 and s3>h10 with data, the reply as many with ACKs
+        (
+            "h7>h10",
+            3,
+            3,
+        ),  # the request shares s2>s0, s0>s3 and s3>h10 with data, the reply as many with ACKs
         ("h10>h7", 3, 3),
         ("h1>h2", 0, 0),
         ("h7>h8", 1, 1),  # s2>h8 with data, h8>s2 with ACKs
@@ -71,7 +75,10 @@ def test_the_bound_and_what_is_allowed_beside_it_are_printed_apart() -> None:
     assert value == f"{0.7296 + 3 * FULL_MS + 3 * ACK_MS:.4g} ms"
     assert "allowed for the processor" not in rows, "code takes no time"
     shown = fig3a(backend="host")
-    values = {name: value for name, _, value in ping.equations(shown.shown.network, shown.judged.constants)}
+    values = {
+        name: value
+        for name, _, value in ping.equations(shown.shown.network, shown.judged.constants)
+    }
     assert values["allowed for the processor"] == "0.12 ms"
 
 
@@ -81,7 +88,9 @@ def test_the_page_tells_the_same_numbers() -> None:
     bound_ms = constants["ping_analytic_ms"] + constants["wait_ms"]
     assert f"three have acknowledgements: {constants['wait_ms']:.2f} ms at 10 Mb/s" in page
     assert f"the bound is {bound_ms:.2f} ms" in page
-    assert f"{fig3a(backend='host').judged.constants['processor_ms']:g} ms are allowed for it" in page
+    assert (
+        f"{fig3a(backend='host').judged.constants['processor_ms']:g} ms are allowed for it" in page
+    )
     assert f"(up to {theory.wire_bytes(theory.ACK_BYTES)} B)" in page
 
 
@@ -93,11 +102,14 @@ def test_the_processor_is_allowed_for_where_code_takes_time() -> None:
 
 
 def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
-    """Where a budget is one frame and nobody shares it, a wait is the frame in transmission and no more."""
+    """Where a budget is one frame and nobody shares it, a wait is the frame in transmission and no
+    more."""
     shown = fig3a("qjump.course.budget_packet=126B")
     arm = next(arm for arm in shown.arms if arm.name == "qjump")
     # Level 0 has a bound too where its hosts cannot offer more than the port carries.
-    waits = {port: wait for (port, level), wait in guarantee.of_arm(arm).waits_ns.items() if level == 6}
+    waits = {
+        port: wait for (port, level), wait in guarantee.of_arm(arm).waits_ns.items() if level == 6
+    }
     bulk = ports.longest((load for load in arm.workloads if load.BACKGROUND), shown.shown.network)
     hosts = shown.shown.network.hosts
     crossed = {
@@ -108,8 +120,8 @@ def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
     }
     assert set(waits) == crossed
     for port, wait in waits.items():
-        # A switch may flood, so a full-size frame is allowed everywhere. Two pings come closer together by what
-        # they waited before, an epoch of 28.8 ms apart as they are.
+        # A switch may flood, so a full-size frame is allowed everywhere. Two pings come closer
+        # together by what they waited before, an epoch of 28.8 ms apart as they are.
         assert FULL_MS <= wait / 1e6 <= 1.02 * FULL_MS, port
     data = [port for port, length in bulk.items() if length > theory.ACK_BYTES and port in crossed]
     assert len(data) == shown.judged.constants["busy_ports"]

@@ -1,4 +1,5 @@
-"""Schemes: what their files resolve to, the lines they stand for, the sentence for each that cannot be."""
+"""Schemes: what their files resolve to, the lines they stand for, the sentence for each that cannot
+be."""
 
 from __future__ import annotations
 
@@ -65,17 +66,25 @@ def test_a_scheme_meets_the_workloads_of_the_contended_arm() -> None:
     resolved = with_schemes("dctcp")
     added, contended = arm(resolved, "dctcp"), arm(resolved, "contended")
     assert added.workloads == contended.workloads
-    assert (added.label, added.scheme.congestion_control, added.scheme.ecn) == ("DCTCP", "dctcp", True)
+    assert (added.label, added.scheme.congestion_control, added.scheme.ecn) == (
+        "DCTCP",
+        "dctcp",
+        True,
+    )
     assert resolved.shown.figure.arms[-1] == "dctcp"
 
 
 def test_an_arm_that_has_the_scheme_already_is_not_added_again() -> None:
-    assert [one.name for one in with_schemes("qjump").arms] == [one.name for one in with_schemes().arms]
+    assert [one.name for one in with_schemes("qjump").arms] == [
+        one.name for one in with_schemes().arms
+    ]
 
 
 def test_thresholds_follow_the_buffer() -> None:
     for buffer, least in (("152.2kB", 9893), ("304.4kB", 19786)):
-        (line,) = arm(with_schemes("dctcp", settings=(f"link.buffer={buffer}",)), "dctcp").scheme.switch_port
+        (line,) = arm(
+            with_schemes("dctcp", settings=(f"link.buffer={buffer}",)), "dctcp"
+        ).scheme.switch_port
         assert f" min {least} max {least + 1522} avpkt 1522 " in line
 
 
@@ -98,7 +107,8 @@ def test_token_buckets_have_the_limiters_rates() -> None:
 
 
 def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
-    """The command of the host, what takes it back, and an fq that neither paces nor lets go early."""
+    """The command of the host, what takes it back, and an fq that neither paces nor lets go
+    early."""
     of_plan = arm(with_schemes("qjump-edt"), "qjump_edt")
     assert of_plan.qjump is not None
     lines = limiter(of_plan.qjump, "h1-eth0", of_plan.network)
@@ -111,8 +121,9 @@ def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
         if isinstance(step, Run) and (step.node, step.argv[0]) == ("h1", "qjump-edt")
     )
     assert " ".join(given.argv) == (
-        "qjump-edt add h1-eth0 epoch 28800000 slack 25000 limit 1000 level 7 1550 level 6 1550 level 4 46500 "
-        "level 3 232500 level 0 465000 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 overhead 28 mpu 84"
+        "qjump-edt add h1-eth0 epoch 28800000 slack 25000 limit 1000 level 7 1550 level 6 1550 "
+        "level 4 46500 level 3 232500 level 0 465000 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 "
+        "overhead 28 mpu 84"
     )
     assert given.undo is not None
     assert given.undo.argv == ("qjump-edt", "del", "h1-eth0")
@@ -121,7 +132,9 @@ def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
 def test_where_packets_are_not_cut_before_they_are_charged_tcp_makes_single_frames() -> None:
     for preset, lines in (("course", set()), ("paper", {"h1-eth0", "h1-eth0.2"})):
         steps = treatment(arm(with_schemes("qjump-edt", preset=preset), "qjump_edt"), 1)
-        of_host = "".join(step.stdin for step in steps if isinstance(step, Run) and step.node == "h1")
+        of_host = "".join(
+            step.stdin for step in steps if isinstance(step, Run) and step.node == "h1"
+        )
         assert {*re.findall(r"link set dev (\S+) gso_max_segs 1\n", of_host)} == lines
 
 
@@ -171,20 +184,52 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
     ("before", "after", "sentence"),
     [
         ('label = "mine"', "", "scheme 'mine': Object missing required field `label`"),
-        ('"o"', '"o", dashes = "wavy"', "scheme 'mine': look.dashes: 'wavy' is not possible: known are "),
-        ("share * buffer", "shard * rate", "mine': switch_port: {shard * rate}: character 1: 'shard' is"),
-        ("share * buffer", "shard", "'shard' is not known: known are rate, buffer, frame, mtu, share"),
+        (
+            '"o"',
+            '"o", dashes = "wavy"',
+            "scheme 'mine': look.dashes: 'wavy' is not possible: known are ",
+        ),
+        (
+            "share * buffer",
+            "shard * rate",
+            "mine': switch_port: {shard * rate}: character 1: 'shard' is",
+        ),
+        (
+            "share * buffer",
+            "shard",
+            "'shard' is not known: known are rate, buffer, frame, mtu, share",
+        ),
         (
             "share * buffer",
             "share ** buffer",
             "'share ** buffer' is not allowed in an expression: use numbers",
         ),
-        ("share * buffer", "share < buffer", "'share < buffer' is a condition, but must be a number"),
-        ("share * buffer", "share.buffer", "{share.buffer}: character 1: 'share.buffer' is not known"),
-        ("share * buffer", "rate * dev", "character 8: 'dev' cannot be part of an expression: write {dev}"),
+        (
+            "share * buffer",
+            "share < buffer",
+            "'share < buffer' is a condition, but must be a number",
+        ),
+        (
+            "share * buffer",
+            "share.buffer",
+            "{share.buffer}: character 1: 'share.buffer' is not known",
+        ),
+        (
+            "share * buffer",
+            "rate * dev",
+            "character 8: 'dev' cannot be part of an expression: write {dev}",
+        ),
         ("share * buffer", "", "{}: character 1: '' is not an expression"),
-        ("share * buffer", "buffer / (share - 0.5)", "{buffer / (share - 0.5)}: it divides by zero"),
-        ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is not a line for tc: write it without 'tc'"),
+        (
+            "share * buffer",
+            "buffer / (share - 0.5)",
+            "{buffer / (share - 0.5)}: it divides by zero",
+        ),
+        (
+            "qdisc add dev {dev}",
+            "tc qdisc add dev {dev}",
+            "is not a line for tc: write it without 'tc'",
+        ),
         ("share = 0.5", "frame = 0.5", "parameters.frame: this name is taken by the link"),
         ('["', 'levels = true\nswitch_port = ["', "not valid TOML"),
         (
@@ -193,7 +238,11 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
             "unknown field `trunk_port`",
         ),
         ("share = 0.5", "level = 0.5", "parameters.level: this name is taken by the link"),
-        ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
+        (
+            "parameters",
+            'limiter = "drop"\nparameters',
+            "a limiter without levels limits nothing but level 0",
+        ),
         (
             "parameters",
             'congestion_control = "cubic; reboot"\nparameters',
@@ -204,7 +253,11 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
             'link = { model = "tbf" }\nparameters',
             "have no place for queues at switch ports: use model wire",
         ),
-        ("parameters", 'link = { xoff = "100kB", xon = "10kB" }\nparameters', "ports of s0 may send"),
+        (
+            "parameters",
+            'link = { xoff = "100kB", xon = "10kB" }\nparameters',
+            "ports of s0 may send",
+        ),
         (
             "parameters",
             'link = { xoff = "10kB", xon = "20kB" }\nparameters',
@@ -235,7 +288,9 @@ def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(
 
 
 def test_a_line_with_a_level_is_one_for_each(mine: Path) -> None:
-    line = '"qdisc add dev {dev} parent 20:{8 - level} handle 3{level}: bfifo limit {share * buffer}"'
+    line = (
+        '"qdisc add dev {dev} parent 20:{8 - level} handle 3{level}: bfifo limit {share * buffer}"'
+    )
     mine.write_text(MINE.replace('switch_port = ["', f'levels = true\nswitch_port = [{line}, "'))
     *each, last = arm(with_schemes("mine"), "mine").scheme.switch_port
     assert each == [
@@ -252,7 +307,10 @@ def test_queues_below_a_port_see_levels_as_priorities(mine: Path) -> None:
             line
             for step in treatment(arm(with_schemes("mine"), "mine"), 1)
             if isinstance(step, Run) and step.node == MACHINE and step.argv[0] == "tc"
-            for line in [*step.stdin.splitlines(), *(step.undo.stdin.splitlines() if step.undo else [])]
+            for line in [
+                *step.stdin.splitlines(),
+                *(step.undo.stdin.splitlines() if step.undo else []),
+            ]
         ]
         return [line for line in at_switches if "clsact" in line or "skbedit" in line]
 
@@ -282,9 +340,17 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
     first, *queues_below = placed.stdin.splitlines()
     assert first.startswith("qdisc add dev h8-eth0.2 root handle 100: taprio num_tc 8 ")
     # A full-size frame takes 1.2336 ms at 10 Mb/s.
-    assert " sched-entry S c0 1233600 sched-entry S 3f 22204800 sched-entry S 00 1233600 flags 0x1 " in first
-    assert [line.split()[5] for line in queues_below] == [f"100:{number}" for number in range(8, 0, -1)]
-    assert all(line.endswith(" etf clockid CLOCK_TAI delta 1233600 skip_sock_check") for line in queues_below)
+    assert (
+        " sched-entry S c0 1233600 sched-entry S 3f 22204800 sched-entry S 00 1233600 flags 0x1 "
+        in first
+    )
+    assert [line.split()[5] for line in queues_below] == [
+        f"100:{number}" for number in range(8, 0, -1)
+    ]
+    assert all(
+        line.endswith(" etf clockid CLOCK_TAI delta 1233600 skip_sock_check")
+        for line in queues_below
+    )
     assert placed.undo.stdin == "qdisc del dev h8-eth0.2 root\n"
     others = [step for step in treatment(arm(with_schemes(), "qjump"), 1) if isinstance(step, Run)]
     assert not any("numtxqueues" in " ".join(step.argv) for step in others)
@@ -304,7 +370,8 @@ def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
     whole = f"max-sdu{' 1500' * 8}"
     gates = "sched-entry S c0 1233600 sched-entry S 3f 22204800 sched-entry S 00 1233600"
     assert lines[-1] == (
-        f"qdisc change dev {replies}-eth0.2 root handle 100: taprio base-time 0 {whole} {gates} clockid CLOCK_TAI"
+        f"qdisc change dev {replies}-eth0.2 root handle 100: taprio base-time 0 {whole} {gates} "
+        "clockid CLOCK_TAI"
     )
 
 
@@ -315,7 +382,9 @@ def test_an_arm_of_another_scheme_keeps_its_name(mine: Path) -> None:
 
 
 def test_an_experiment_that_compares_nothing_says_so() -> None:
-    with pytest.raises(UsageError, match=r"experiment 'ratelimit' compares parameters, not schemes"):
+    with pytest.raises(
+        UsageError, match=r"experiment 'ratelimit' compares parameters, not schemes"
+    ):
         plan("ratelimit", "smoke", [], schemes=["dctcp"])
 
 

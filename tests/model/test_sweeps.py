@@ -61,7 +61,9 @@ def sweep(
     return resolve.plan("sweep", preset, [], only=only)
 
 
-def test_a_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_series_has_an_arm_for_each_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = sweep(tmp_path, monkeypatch)
     assert [arm.name for arm in plan.arms] == [
         "idle",
@@ -72,8 +74,17 @@ def test_a_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.
         "free_10ms",
         "free_20ms",
     ]
-    assert [(arm.series, arm.x) for arm in plan.arms][:3] == [("", None), ("limited", 5.0), ("limited", 10.0)]
-    pings = [workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)]
+    assert [(arm.series, arm.x) for arm in plan.arms][:3] == [
+        ("", None),
+        ("limited", 5.0),
+        ("limited", 10.0),
+    ]
+    pings = [
+        workload
+        for arm in plan.arms
+        for workload in arm.workloads
+        if isinstance(workload, PingPlan)
+    ]
     assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5, 10, 20, 5, 10, 20]
     assert plan.arms[1].label == "limited, 5ms"
     assert plan.shown.axes == {"pace": "interval, ms"}
@@ -82,7 +93,11 @@ def test_a_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.
 def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch, only=("idle", "free"))
     assert [arm.name for arm in plan.run.arms] == ["idle", "free_5ms", "free_10ms", "free_20ms"]
-    assert [arm.name for arm in plan.judged.not_run] == ["limited_5ms", "limited_10ms", "limited_20ms"]
+    assert [arm.name for arm in plan.judged.not_run] == [
+        "limited_5ms",
+        "limited_10ms",
+        "limited_20ms",
+    ]
 
 
 def test_a_preset_may_have_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +117,14 @@ def test_a_claim_about_a_series_is_about_each_of_its_arms(
 ) -> None:
     plan = sweep(tmp_path, monkeypatch)
     each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
-    assert each.arms == ("limited_5ms", "free_5ms", "limited_10ms", "free_10ms", "limited_20ms", "free_20ms")
+    assert each.arms == (
+        "limited_5ms",
+        "free_5ms",
+        "limited_10ms",
+        "free_10ms",
+        "limited_20ms",
+        "free_20ms",
+    )
     assert some.arms == ("limited_10ms", "idle", "limited_20ms")
     good = measured(
         idle=1, limited_5ms=2, free_5ms=1, limited_10ms=2, free_10ms=1, limited_20ms=1, free_20ms=1
@@ -166,10 +188,15 @@ def test_values_with_names_stand_for_settings_of_their_own(
         ("limited_as_it_is", "limited, as it is", 1.0),
         ("limited_5_ms_10_us", "limited, 5 ms/10 us", 2.0),
     ]
-    pings = [workload for arm in series for workload in arm.workloads if isinstance(workload, PingPlan)]
+    pings = [
+        workload for arm in series for workload in arm.workloads if isinstance(workload, PingPlan)
+    ]
     assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5]
     assert [arm.network.link.delay_ns for arm in series] == [0, 10_000]
-    assert panels.has_names(plan.arms) and [panels.point(arm) for arm in series] == ["as it is", "5 ms/10 us"]
+    assert panels.has_names(plan.arms) and [panels.point(arm) for arm in series] == [
+        "as it is",
+        "5 ms/10 us",
+    ]
 
 
 def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,9 +228,16 @@ def test_points_that_cannot_be_are_told(
         sweep(tmp_path, monkeypatch, text=named(POINTS.replace(before, after, 1)))
 
 
-def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preset_names_only_points_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match="there is no point '5 ms/10 us'"):
-        sweep(tmp_path, monkeypatch, preset="few", text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")))
+        sweep(
+            tmp_path,
+            monkeypatch,
+            preset="few",
+            text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")),
+        )
 
 
 @pytest.mark.parametrize(
@@ -214,15 +248,27 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         ('"5ms", "10ms"', '"5ms", "5ms"', "a value is given twice"),
         ('"5ms", "10ms", "20ms"', "", "the sweep has no values: give at least one"),
         ('"5ms"', '"0ms"', "interval: 0ns is out of range"),
-        ("workloads.ping.interval", "workloads.ping.intervall", "has no setting 'workloads.ping.intervall'"),
+        (
+            "workloads.ping.interval",
+            "workloads.ping.intervall",
+            "has no setting 'workloads.ping.intervall'",
+        ),
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
         (
             "workloads.ping.interval",
             "warmup",
             "'warmup' belongs to the whole run, not to an arm: sweep a setting of",
         ),
-        ("workloads.ping.interval", "duration", "or make a run for each value, as in -s duration=ONE,OTHER"),
-        ("workloads.ping.interval", "arms.limited.label", "'arms.limited.label' belongs to the whole run"),
+        (
+            "workloads.ping.interval",
+            "duration",
+            "or make a run for each value, as in -s duration=ONE,OTHER",
+        ),
+        (
+            "workloads.ping.interval",
+            "arms.limited.label",
+            "'arms.limited.label' belongs to the whole run",
+        ),
         (
             'arms = ["idle"] }',
             'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
@@ -232,11 +278,20 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         (
             'arms = ["idle"] }',
             'arms = ["idle"], panels = [{ measures = ["ping.p50_ms"], label = "x", arms = ["free"] }] }',
-            "figure.panels: 'free' is not one of the figure's arms: add it to figure.arms, or name one of idle",
+            "figure.panels: 'free' is not one of the figure's arms: add it to figure.arms, or "
+            "name one of idle",
         ),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
-        ("x >= 10", "x >= idle.ping.p50_ms", "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),
-        ("x >= 10", "free > 1", "claims.some.where: character 1: 'free' is a series: write a measure"),
+        (
+            "x >= 10",
+            "x >= idle.ping.p50_ms",
+            "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea",
+        ),
+        (
+            "x >= 10",
+            "free > 1",
+            "claims.some.where: character 1: 'free' is a series: write a measure",
+        ),
         ("limited.ping.p50_ms * x", "x", "claims.some.where: the claim names no series"),
         ("x >= 10", "y >= 100", "claims.some.where: character 1: 'y' is not known"),
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
@@ -268,7 +323,9 @@ def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named
         )
     sweep(tmp_path, monkeypatch, text=text)
     settings = ["topology=fast"] if how == "setting" else []
-    link = resolve.plan("sweep", "fast" if how == "preset" else "course", settings).shown.network.link
+    link = resolve.plan(
+        "sweep", "fast" if how == "preset" else "course", settings
+    ).shown.network.link
     assert (link.rate_bps, link.delay_ns) == (10**9, 3000 if own else 7000)
 
 
@@ -288,7 +345,11 @@ topology = "paper12"
 def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = named("").replace('values = ["5 ms/10 us"]', 'values = ["12 hosts"]').replace('"h1>h2"', '"*>h2"')
+    plain = (
+        named("")
+        .replace('values = ["5 ms/10 us"]', 'values = ["12 hosts"]')
+        .replace('"h1>h2"', '"*>h2"')
+    )
     (tmp_path / "topologies").mkdir()
     single = Path("topologies/single.toml").read_text()
     (tmp_path / "topologies/small.toml").write_text(single)
@@ -300,7 +361,9 @@ def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
     ]
     assert not panels.has_names(plan.run.arms)
     for arm in limited:
-        assert arm.workloads[0].flows == tuple((host, "h2") for host in arm.network.hosts if host != "h2")
+        assert arm.workloads[0].flows == tuple(
+            (host, "h2") for host in arm.network.hosts if host != "h2"
+        )
     assert [arm.qjump.epoch_ns for arm in limited if arm.qjump][1] == 12 * 2 * 1500 * 8 * 100, (
         "Eq. 2 of the arm's own hosts"
     )

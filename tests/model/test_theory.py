@@ -25,7 +25,9 @@ from qjump_mn import theory
 def test_delay_and_epoch_match_published_values(
     hosts: int, packet: int, rate: int, one_us: float, two_us: float
 ) -> None:
-    assert theory.worst_case_delay_ns(hosts, packet, rate) / 1000 == pytest.approx(one_us, rel=0.005)
+    assert theory.worst_case_delay_ns(hosts, packet, rate) / 1000 == pytest.approx(
+        one_us, rel=0.005
+    )
     assert theory.network_epoch_ns(hosts, packet, rate) / 1000 == pytest.approx(two_us, rel=0.005)
 
 
@@ -80,13 +82,15 @@ def test_a_full_queue_waits_one_epoch_a_packet() -> None:
     assert theory.full_queue_delay_ns(10, 28_800_000, 2) == 144_000_000
 
 
-def served(arrivals: list[tuple[int, int]], own: int, other: int, delivery: int) -> list[tuple[int, int]]:
-    """When each of (time, name) has left a port that always has a frame of ``other`` to send behind the
-    urgent ones, in order of time."""
+def served(
+    arrivals: list[tuple[int, int]], own: int, other: int, delivery: int
+) -> list[tuple[int, int]]:
+    """When each of (time, name) has left a port that always has a frame of ``other`` to send behind
+    the urgent ones, in order of time."""
     left, free = [], 0
     for time, name in sorted(arrivals):
-        # The port is busy with urgent frames, or with one of the others, which begin one after the other as
-        # long as nothing urgent is there.
+        # The port is busy with urgent frames, or with one of the others, which begin one after the
+        # other as long as nothing urgent is there.
         start = free if time <= free else free + -(-(time - free) // other) * other
         left.append((start + delivery, name))
         free = start + own
@@ -125,11 +129,14 @@ def test_no_frame_exceeds_fan_in_bound_if_epoch_is_no_shorter(
 
 
 def test_fan_in_bound_counts_jitter_of_all_hosts() -> None:
-    """At 8 Mb/s a byte takes 1 us: a frame of 280 B occupies 300 us and arrives after 288, a full one 1542."""
+    """At 8 Mb/s a byte takes 1 us: a frame of 280 B occupies 300 us and arrives after 288, a full
+    one 1542."""
     jitter_us, meeting_us, port_us, ways_us = 300 + 1542, 5 * 300, 1542, 2 * 288
     bound_us = meeting_us + 2 * jitter_us + port_us + ways_us
     assert theory.fan_in_bound_ns(3, 2, 280, 1522, [(8 * 10**6, 0)] * 2) == bound_us * 1000
-    assert theory.fan_in_bound_ns(3, 2, 280, 0, [(8 * 10**6, 0)] * 2) == (1500 + 2 * 300 + 576) * 1000
+    assert (
+        theory.fan_in_bound_ns(3, 2, 280, 0, [(8 * 10**6, 0)] * 2) == (1500 + 2 * 300 + 576) * 1000
+    )
 
 
 def test_overloaded_links_exceed_fan_in_bound() -> None:
@@ -150,7 +157,10 @@ def test_fan_in_bound_counts_the_jitter_at_the_senders_own_rate() -> None:
     one_way_us = 288 + 144
     assert theory.fan_in_bound_ns(2, 2, 280, 0, links) == (3 * 300 + 2 * 300 + one_way_us) * 1000
     jitter_us = 300 + 1542
-    assert theory.fan_in_bound_ns(2, 2, 280, 1522, links) == (900 + 2 * jitter_us + 771 + one_way_us) * 1000
+    assert (
+        theory.fan_in_bound_ns(2, 2, 280, 1522, links)
+        == (900 + 2 * jitter_us + 771 + one_way_us) * 1000
+    )
 
 
 def test_fractions_are_rounded_down_where_no_bound_is_at_stake() -> None:

@@ -47,7 +47,10 @@ def test_a_trunk_may_be_the_fastest_link() -> None:
 def test_where_code_takes_time_it_takes_no_less_on_fast_links() -> None:
     slow, fast = (fig3a(f"link.rate={rate}", backend="host") for rate in ("10Mbit", "10Gbit"))
     assert {arm.time_scale for plan in (slow, fast) for arm in plan.arms} == {1}
-    assert {arm.qjump.slack_ns for plan in (slow, fast) for arm in plan.arms if arm.qjump} == {25_000, 0}
+    assert {arm.qjump.slack_ns for plan in (slow, fast) for arm in plan.arms if arm.qjump} == {
+        25_000,
+        0,
+    }
     assert {arm.qjump.slack_ns for arm in fig3a("link.rate=10Gbit").arms if arm.qjump} == {25, 0}
 
 
@@ -60,7 +63,8 @@ def test_guest_and_simulator_have_the_same_plan() -> None:
 def test_times_are_divided() -> None:
     slow, fast = (trial_of(plan, "contended") for plan in (fig3a(), fig3a("link.rate=1Gbit")))
     offsets = [
-        next(step.after_s for step in trial_steps(trial) if isinstance(step, Sleep)) for trial in (slow, fast)
+        next(step.after_s for step in trial_steps(trial) if isinstance(step, Sleep))
+        for trial in (slow, fast)
     ]
     assert offsets[1] == pytest.approx(offsets[0] / 100, abs=1e-9)
     measured_ns = slow.warmup_ns + slow.duration_ns
@@ -77,7 +81,13 @@ def test_a_processor_is_watched_where_code_takes_time(backend: str, every_s: flo
 def test_pings_are_ours_on_fast_links_unless_asked_otherwise() -> None:
     def sent_by(plan: Plan) -> str:
         steps = trial_steps(trial_of(plan, "idle"))
-        return next(word for step in steps if isinstance(step, Start) for word in step.argv if "ping" in word)
+        return next(
+            word
+            for step in steps
+            if isinstance(step, Start)
+            for word in step.argv
+            if "ping" in word
+        )
 
     assert sent_by(fig3a()) == "ping"
     assert sent_by(fig3a(*GIGABIT)) == "nsping"
@@ -101,7 +111,9 @@ def test_the_least_duration_is_as_many_frames() -> None:
 
 
 def test_a_run_of_more_than_a_day_is_refused_with_one_that_is_not(tmp_path: Path) -> None:
-    request = session.Request("fig3a", "smoke", ("link.rate=10Gbit", "duration=3600s"), out=tmp_path)
+    request = session.Request(
+        "fig3a", "smoke", ("link.rate=10Gbit", "duration=3600s"), out=tmp_path
+    )
     with pytest.raises(
         UsageError, match=r"it would take about \d+ hours: use a warmup and a duration of at most"
     ) as told:
@@ -130,17 +142,23 @@ def test_the_log_of_nsping_becomes_echoes() -> None:
 
 def test_linger_and_length_follow_the_links() -> None:
     plan = trial_of(fig3a(*GIGABIT), "idle").arm.workloads[0]
-    assert isinstance(plan, ping.PingPlan) and plan.longest_ns == (plan.count + 1) * plan.interval_ns
-    networks = [trial_of(fig3a(f"link.rate={rate}"), "idle").network for rate in ("10Mbit", "1Gbit")]
+    assert (
+        isinstance(plan, ping.PingPlan) and plan.longest_ns == (plan.count + 1) * plan.interval_ns
+    )
+    networks = [
+        trial_of(fig3a(f"link.rate={rate}"), "idle").network for rate in ("10Mbit", "1Gbit")
+    ]
     assert ping.linger_ns(networks[0]) == pytest.approx(100 * ping.linger_ns(networks[1]))
     assert (
-        msgspec.structs.replace(plan, tool="iputils").longest_ns == 10 * plan.count * 10**6 + plan.interval_ns
+        msgspec.structs.replace(plan, tool="iputils").longest_ns
+        == 10 * plan.count * 10**6 + plan.interval_ns
     )
 
 
 def test_a_script_is_for_a_machine_on_which_code_takes_time(tmp_path: Path) -> None:
     request = session.Request("fig3a", "paper", (), out=tmp_path)
     with pytest.raises(
-        UsageError, match=r"^--dry-run writes a script for a machine on which code takes time: .*2 ms"
+        UsageError,
+        match=r"^--dry-run writes a script for a machine on which code takes time: .*2 ms",
     ):
         session.print_script(request, Console(file=io.StringIO()))

@@ -27,7 +27,12 @@ def test_trunks_are_like_host_links_by_default() -> None:
 
 def test_every_link_has_its_own_rate_and_delay() -> None:
     network = fig3a(*FAST).shown.network
-    assert network.speeds("h8", "h10") == ((10**7, 0), (4 * 10**7, 1000), (4 * 10**7, 1000), (10**7, 0))
+    assert network.speeds("h8", "h10") == (
+        (10**7, 0),
+        (4 * 10**7, 1000),
+        (4 * 10**7, 1000),
+        (10**7, 0),
+    )
     assert network.speeds("h7", "h9") == ((10**7, 0), (10**7, 0))
     assert network.slowest_bps == 10**7
     found = {device: link.rate_bps for device, link in network.by_device().items()}
@@ -47,7 +52,9 @@ def test_epoch_follows_the_slowest_link() -> None:
         2 * fig3a().judged.constants["frame_ms"]
     )
     epochs = {
-        arm.qjump.epoch_ns for arm in plan("fig5", "smoke", ["link.trunk_rate=5Mbit"]).arms if arm.qjump
+        arm.qjump.epoch_ns
+        for arm in plan("fig5", "smoke", ["link.trunk_rate=5Mbit"]).arms
+        if arm.qjump
     }
     assert epochs == {2 * arm.qjump.epoch_ns for arm in plan("fig5", "smoke", []).arms if arm.qjump}
 
@@ -80,7 +87,8 @@ def test_each_end_of_a_link_has_its_rate(model: str) -> None:
     )
     text = [word for line in lines for word in line.split(" -- ")]
     if model == "htb":
-        # A port's own line and those of its eight queues; 12 ports are to hosts, 6 to other switches.
+        # A port's own line and those of its eight queues; 12 ports are to hosts, 6 to other
+        # switches.
         assert [sum(rate in word for word in text) for rate in (slow, fast)] == [12 * 9, 6 * 9]
         return
     roots = [word for word in text if f" {model} rate" in word and "root" in word]
@@ -98,9 +106,13 @@ def test_schemes_queues_follow_their_ports_link() -> None:
 
 def test_pause_thresholds_need_room_for_every_link() -> None:
     settings = ("link.xoff=20kB", "link.xon=10kB")
-    assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").shown.network.link.xoff_bytes == 20_000
+    assert (
+        fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").shown.network.link.xoff_bytes
+        == 20_000
+    )
     with pytest.raises(
-        UsageError, match=r"2 ports of s0 may send 52176B to one whose buffer has 30000B: use at most 8912B"
+        UsageError,
+        match=r"2 ports of s0 may send 52176B to one whose buffer has 30000B: use at most 8912B",
     ):
         fig3a(*settings, "link.buffer=300kB", "link.trunk_buffer=30kB")
 
@@ -114,7 +126,10 @@ def test_pause_thresholds_need_room_for_every_link() -> None:
             "link.trunk_buffer = 1000B is less than a full-size frame: use at least 1522B",
         ),
         ("link.trunk_delay=2s", "link.trunk_delay = 2s is out of range: use at most 1s"),
-        ("schemes.none.link.rate=1bit", "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range"),
+        (
+            "schemes.none.link.rate=1bit",
+            "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range",
+        ),
     ],
 )
 def test_impossible_links_are_refused(setting: str, sentence: str) -> None:

@@ -119,7 +119,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def quoted(word: str) -> str:
     """A TOML string."""
-    plain = (one if one.isprintable() and one not in '"\\' else f"\\U{ord(one):08x}" for one in word)
+    plain = (
+        one if one.isprintable() and one not in '"\\' else f"\\U{ord(one):08x}" for one in word
+    )
     return f'"{"".join(plain)}"'
 
 
@@ -133,7 +135,11 @@ def write(folder: Path, **changed: str) -> None:
         "arm_named": slots["arm"],
     }
     texts = {key: quoted(word) for key, word in slots.items()}
-    for kind, template in (("experiments", EXPERIMENT), ("topologies", TOPOLOGY), ("schemes", SCHEME)):
+    for kind, template in (
+        ("experiments", EXPERIMENT),
+        ("topologies", TOPOLOGY),
+        ("schemes", SCHEME),
+    ):
         path = folder / kind / "mine.toml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(template.format(**texts))
@@ -149,7 +155,12 @@ def planned(preset: str = "smoke") -> Plan:
 
 def readable(text: str) -> bool:
     """Whether a shell can parse it."""
-    return subprocess.run(["sh", "-n"], input=text.encode(), capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(
+            ["sh", "-n"], input=text.encode(), capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def test_good_words_are_planned(folder: Path) -> None:
@@ -219,13 +230,16 @@ HOSTILE = st.one_of(
     st.text(st.characters(codec="utf-8"), max_size=20),
     st.text("abcxyz_-.+/ ;&|<>$`'\"\\\n\t\x00\x1b\x7f\x85\u2028\u202eéκ字", max_size=300),
     st.sampled_from(
-        [TOUCH, "$(touch pwned)", "`touch pwned`", "'; touch pwned; '", "\nEND\ntouch pwned\n", "-rf", "..", "x",
+        [TOUCH, "$(touch "
+                "pwned)", "`touch pwned`", "'; touch pwned; '", "\nEND\ntouch pwned\n", "-rf", "..", "x",
          "and", "None", "lo", "switches", "all", "é" * 8, "a" * 8, "a" * 9, "a" * 81, "a" * 20_000]
     ),
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.sampled_from(sorted(GOOD)), HOSTILE)
 @example("switch", TOUCH)
 @example("arm_label", "a\rtouch pwned")
@@ -258,7 +272,11 @@ def carried_out(text: str, folder: Path) -> list[str]:
         path.mkdir()
     for name in ("sh", "mkdir", "date", "touch", "true"):
         (programs / name).symlink_to(shutil.which(name) or "")
-    contents = dict.fromkeys(NOTHING.split(), "#!/bin/sh\n") | {"ip": IP, "qjau": QJAU, "iperf3": IPERF}
+    contents = dict.fromkeys(NOTHING.split(), "#!/bin/sh\n") | {
+        "ip": IP,
+        "qjau": QJAU,
+        "iperf3": IPERF,
+    }
     for name, content in contents.items():
         (programs / name).write_text(content)
         (programs / name).chmod(0o755)
@@ -359,7 +377,9 @@ def test_a_file_nested_too_deeply_is_named_and_the_others_listed(folder: Path) -
     listing.show(out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
     assert re.search(
-        r"^deep is broken: experiment 'deep': .*nested too deeply.*/deep\.toml, line 1\)$", text, re.M
+        r"^deep is broken: experiment 'deep': .*nested too deeply.*/deep\.toml, line 1\)$",
+        text,
+        re.M,
     )
     assert re.search(r"^lists is broken: .*nested too deeply", text, re.M)
     assert re.search("^mine ", text, re.M) and re.search("^fig3a ", text, re.M)
@@ -379,7 +399,10 @@ def test_an_unknown_congestion_control_is_a_remark_for_scheme_and_workload(folde
     scheme = folder / "schemes/mine.toml"
     scheme.write_text(f'congestion_control = "prague2"\n{scheme.read_text()}')
     unknown = [remark for remark in planned().shown.remarks if "congestion control" in remark]
-    assert [remark.split(": Linux has")[0] for remark in unknown] == ["workloads.bulk", "scheme 'mine'"]
+    assert [remark.split(": Linux has")[0] for remark in unknown] == [
+        "workloads.bulk",
+        "scheme 'mine'",
+    ]
     assert "'prague': use a kernel that provides it" in unknown[0]
     write(folder)
     assert not [remark for remark in planned().shown.remarks if "congestion control" in remark]

@@ -27,11 +27,15 @@ child.wait()
 @pytest.mark.parametrize("core", [None, min(os.sched_getaffinity(0))])
 def test_child_dies_with_a_killed_parent(core: int | None) -> None:
     code = PARENT.format(core=core)
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         deadline = time.monotonic() + 10
-        while Path(f"/proc/{pid}/comm").read_text().strip() != "sleep" and time.monotonic() < deadline:
+        while (
+            Path(f"/proc/{pid}/comm").read_text().strip() != "sleep" and time.monotonic() < deadline
+        ):
             time.sleep(0.01)
         tag = processes.tag(pid)
         parent.send_signal(signal.SIGKILL)
@@ -40,7 +44,9 @@ def test_child_dies_with_a_killed_parent(core: int | None) -> None:
     assert tag and not processes.is_alive(tag)
 
 
-def test_nothing_starts_once_the_parent_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_starts_once_the_parent_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 4_194_303)
     argv = wrap_command(["touch", str(tmp_path / "started")])
     assert subprocess.run(argv, check=False).returncode == 1
@@ -50,7 +56,10 @@ def test_nothing_starts_once_the_parent_is_gone(tmp_path: Path, monkeypatch: pyt
 def test_core_is_the_only_one_and_wakeups_take_no_turn() -> None:
     core = max(os.sched_getaffinity(0))
     code = "import os; print(os.sched_getaffinity(0), os.sched_getscheduler(0) == os.SCHED_BATCH)"
-    for number, expected in ((core, f"{{{core}}} True"), (None, f"{os.sched_getaffinity(0)} False")):
+    for number, expected in (
+        (core, f"{{{core}}} True"),
+        (None, f"{os.sched_getaffinity(0)} False"),
+    ):
         argv = wrap_command([sys.executable, "-c", code], number)
         assert subprocess.check_output(argv, text=True).strip() == expected
 

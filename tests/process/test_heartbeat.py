@@ -16,7 +16,8 @@ def test_silence_is_broken_by_the_last_line_and_its_time() -> None:
     count = len(lines)
     assert lines[0] == "compiling the simulator"
     assert all(
-        line.startswith("compiling the simulator: ") and line.endswith(" s so far") for line in lines[1:]
+        line.startswith("compiling the simulator: ") and line.endswith(" s so far")
+        for line in lines[1:]
     )
     time.sleep(0.25)
     assert len(lines) == count, "it goes on after the block"

@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM at every stage: all ends at once, nothing starts, one sentence, and it can go on."""
+"""Ctrl-C and SIGTERM at every stage: all ends at once, nothing starts, one sentence, and it can go
+on."""
 
 from __future__ import annotations
 
@@ -30,7 +31,15 @@ Answer = TypeVar("Answer")
 CHECKOUT = Path(__file__).resolve().parents[2]
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 GUEST = ("fig3a", "--preset", "smoke", "--arms", "idle")
-SIMULATOR = ("fig9", "--preset", "smoke", "-s", "workloads.mining.count=200", "--arms", "mining_pfabric")
+SIMULATOR = (
+    "fig9",
+    "--preset",
+    "smoke",
+    "-s",
+    "workloads.mining.count=200",
+    "--arms",
+    "mining_pfabric",
+)
 
 
 class Started:
@@ -123,7 +132,9 @@ def resumed(start: Callable[..., Started], run: str) -> Started:
     again = start("resume", run)
     assert again.process.wait(600) in (0, 1), again.out + again.err
     path = again.folder / run
-    assert {record.status for record in directory.existing(path).manifest.trials.values()} == {"done"}
+    assert {record.status for record in directory.existing(path).manifest.trials.values()} == {
+        "done"
+    }
     assert (path / "report.html").is_file()
     return again
 
@@ -175,9 +186,13 @@ def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_before_there_is_a_run_directory(start: Callable[..., Started], number: signal.Signals) -> None:
+def test_before_there_is_a_run_directory(
+    start: Callable[..., Started], number: signal.Signals
+) -> None:
     begun = start("explain", "fig3a")
-    begun.until(lambda: "site-packages" in Path(f"/proc/{begun.process.pid}/maps").read_text())  # it imports
+    begun.until(
+        lambda: "site-packages" in Path(f"/proc/{begun.process.pid}/maps").read_text()
+    )  # it imports
     assert begun.is_ended_by(number) == ""
 
 
@@ -229,7 +244,9 @@ def test_what_python_drops_is_raised_again(number: signal.Signals) -> None:
 @pytest.mark.root
 def test_scratch_folders_of_other_users_stay(folder: Path) -> None:
     with temp_dirs.folder() as living:
-        left = Path(living).with_name(f"qjump-mn-4194304.1.{tag(os.getpid()).rpartition('.')[2]}-other")
+        left = Path(living).with_name(
+            f"qjump-mn-4194304.1.{tag(os.getpid()).rpartition('.')[2]}-other"
+        )
     left.mkdir()
     os.chown(left, 65534, 65534)
     assert temp_dirs.remove_left() == [] and left.is_dir()
@@ -242,7 +259,9 @@ def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
         "import os; from qjump_mn.process import temp_dirs\n"
         "folder = temp_dirs.folder(); print(folder.name, flush=True); os._exit(0)"
     )
-    dead = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    dead = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
     left = Path(dead.stdout.strip())
     (left / "state").write_bytes(bytes(100))
     with temp_dirs.folder() as living, core():

@@ -1,4 +1,5 @@
-"""The package in examples/extension: built, installed beside ours, and used from the command line."""
+"""The package in examples/extension: built, installed beside ours, and used from the command
+line."""
 
 from __future__ import annotations
 
@@ -21,7 +22,15 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input",
 def install(source: Path, site: Path) -> Path:
     """Build the package and install it into the folder ``site``, both without a network."""
     wheels = site / "built"
-    built = (*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(source))
+    built = (
+        *PIP,
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(wheels),
+        str(source),
+    )
     subprocess.run(built, check=True, capture_output=True, text=True)
     (wheel,) = wheels.glob("*.whl")
     placed = (*PIP, "install", "--no-deps", "--target", str(site), str(wheel))
@@ -81,7 +90,14 @@ def test_dry_run_prints_the_commands_of_its_program_and_of_its_links(site: Path)
 
 
 def test_its_parts_serve_our_experiments(site: Path) -> None:
-    settings = ("-s", "link.model=lossy", "-s", "figure.plot=strips", "-s", "figure.table=['ping.jitter_ms']")
+    settings = (
+        "-s",
+        "link.model=lossy",
+        "-s",
+        "figure.plot=strips",
+        "-s",
+        "figure.table=['ping.jitter_ms']",
+    )
     arms = ("--arms", "idle,gentle", "--scheme", "gentle")
     text = good(qjump_mn(site, "run", "fig3a", "--dry-run", *arms, *settings))
     assert "netem limit 100" in text and " wire " not in text
@@ -160,12 +176,15 @@ def test_its_links_are_compared_with_what_was_read_back(
     assert printed.splitlines() == (sentences or [""])
 
 
-def test_a_module_that_cannot_be_imported_is_one_sentence_and_ends_what_uses_it_only(broken: Path) -> None:
+def test_a_module_that_cannot_be_imported_is_one_sentence_and_ends_what_uses_it_only(
+    broken: Path,
+) -> None:
     done = qjump_mn(broken, "run", "lossy", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "qjump-mn: qjump-mn-lossy adds 'echo' to qjump_mn.programs, but qjump_mn_lossy.echo:PROGRAM cannot "
-        "be imported (ImportError: no libecho): repair or uninstall qjump-mn-lossy\n"
+        "qjump-mn: qjump-mn-lossy adds 'echo' to qjump_mn.programs, but "
+        "qjump_mn_lossy.echo:PROGRAM cannot be imported (ImportError: no libecho): repair or "
+        "uninstall qjump-mn-lossy\n"
     )
     assert "qdisc add" in good(qjump_mn(broken, "run", "fig3a", "--dry-run"))
     assert "gentle" in good(qjump_mn(broken, "list"))
@@ -179,9 +198,15 @@ def test_its_experiment_runs_to_its_verdicts(site: Path, tmp_path: Path) -> None
     run = tmp_path / "last"
     assert (run / "fig/strips.png").stat().st_size > 30_000
     verdicts = json.loads((run / "verdicts.json").read_text())
-    jitter = {arm["name"]: arm["measures"]["ping"]["jitter_ms"]["median"] for arm in verdicts["arms"]}
-    assert set(jitter) == {"idle", "lossy", "copy", "gentle"} and 0 < jitter["idle"] < jitter["copy"]
-    assert {row["claim"]: row["verdict"] for row in verdicts["verdicts"]}["lossy_loses"] == "REPRODUCED"
+    jitter = {
+        arm["name"]: arm["measures"]["ping"]["jitter_ms"]["median"] for arm in verdicts["arms"]
+    }
+    assert (
+        set(jitter) == {"idle", "lossy", "copy", "gentle"} and 0 < jitter["idle"] < jitter["copy"]
+    )
+    assert {row["claim"]: row["verdict"] for row in verdicts["verdicts"]}[
+        "lossy_loses"
+    ] == "REPRODUCED"
     assert {check["name"]: check["status"] for check in verdicts["checks"]}["as built"] == "pass"
     read_back = json.loads((run / "trials/lossy/1/asbuilt/before/tc-switches.json").read_text())
     assert {qdisc["kind"] for qdisc in read_back if "-eth" in qdisc.get("dev", "")} == {"netem"}

@@ -17,7 +17,8 @@ Install = Callable[..., None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Makes a distribution that is installed during the test: its name, its entry points, its modules."""
+    """Makes a distribution that is installed during the test: its name, its entry points, its
+    modules."""
 
     def install(name: str, points: dict[str, str], **modules: str) -> None:
         monkeypatch.syspath_prepend(str(distributions.make(tmp_path, name, GROUP, points, modules)))
@@ -64,5 +65,7 @@ def test_extension_that_cannot_be_imported_is_one_sentence(
     install: Install, name: str, module: str, reason: str
 ) -> None:
     install(name, {"ladder": f"{name}_things:ladder"}, **{f"{name}_things": module})
-    with pytest.raises(UsageError, match=rf"^{name} adds 'ladder' to .*{reason}.*: repair or uninstall"):
+    with pytest.raises(
+        UsageError, match=rf"^{name} adds 'ladder' to .*{reason}.*: repair or uninstall"
+    ):
         extensions.load(GROUP, "ladder")

@@ -1,5 +1,5 @@
-"""barrier as a workload: what is refused, how it is started, what its logs say, and what is measured of
-them."""
+"""barrier as a workload: what is refused, how it is started, what its logs say, and what is
+measured of them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_latency_counts_from_when_the_barrier_was_due() -> None:
 
 
 def test_no_process_passes_before_the_last_arrives() -> None:
-    """What makes it a barrier, on the real logs: among the processes the earliest end is later than the
-    latest start."""
+    """What makes it a barrier, on the real logs: among the processes the earliest end is later than
+    the latest start."""
     rows = table().to_pylist()
     for number in range(WORKLOAD.count):
         one = [row for row in rows if row["iteration"] == number]
@@ -57,7 +57,9 @@ def test_measures_include_all_processes() -> None:
     values = measured.values(WORKLOAD, table(), TRIAL, FACTS)
     assert tuple(values) == tuple(WORKLOAD.MEASURES)
     assert (values["sent"], values["received"], values["loss"]) == (120, 120, 0)
-    assert values["max_ms"] == pytest.approx(max(row["latency_us"] for row in table().to_pylist()) / 1e3)
+    assert values["max_ms"] == pytest.approx(
+        max(row["latency_us"] for row in table().to_pylist()) / 1e3
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,10 @@ def test_measures_include_all_processes() -> None:
     [
         (lambda text: text[: len(text) // 2], "has no end"),
         (lambda text: text.replace("early=0", "early=1"), "was stopped early"),
-        (lambda text: text.replace("# barrier 1", "# barrier 2"), "not a log of barrier, version 1"),
+        (
+            lambda text: text.replace("# barrier 1", "# barrier 2"),
+            "not a log of barrier, version 1",
+        ),
         (
             lambda text: "\n".join([*text.splitlines()[:2], *text.splitlines()[3:]]).replace(
                 "rows=30", "rows=29"
@@ -82,7 +87,12 @@ def test_incomplete_log_is_lost(damage: Callable[[str], str], sentence: str) -> 
 def test_launches_number_the_processes() -> None:
     found = list(launches(WORKLOAD, TRIAL))
     assert [launch.host for launch in found] == ["h3", "h6", "h9", "h11"]
-    assert [launch.argv[launch.argv.index("--process") + 1] for launch in found] == ["0", "1", "2", "3"]
+    assert [launch.argv[launch.argv.index("--process") + 1] for launch in found] == [
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
     assert {launch.argv[launch.argv.index("--hosts") + 1] for launch in found} == {
         ",".join(f"10.0.0.{number}:{WORKLOAD.port}" for number in (3, 6, 9, 11))
     }
@@ -99,7 +109,9 @@ def test_analytic_time_is_that_of_an_idle_network() -> None:
     assert PLAN.judged.constants["barrier_analytic_ms"] == pytest.approx(
         (sent_before * own_us + ports * (8 + frame) * 8 / 10) / 1e3
     )
-    assert PLAN.judged.constants["busy_ports"] == 2, "up and down the aggregation switch: nobody answers"
+    assert PLAN.judged.constants["busy_ports"] == 2, (
+        "up and down the aggregation switch: nobody answers"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +123,10 @@ def test_analytic_time_is_that_of_an_idle_network() -> None:
         ),
         ("workloads.barrier.hosts=h3,h3", "list two or more hosts, each once"),
         ("workloads.barrier.count=10", "give either interval, or count for barriers back to back"),
-        ("workloads.barrier.interval=0s", "give either interval, or count for barriers back to back"),
+        (
+            "workloads.barrier.interval=0s",
+            "give either interval, or count for barriers back to back",
+        ),
         ("workloads.barrier.hosts=h3,h99", "has no host 'h99'"),
         (
             "workloads.barrier.interval=10ns",

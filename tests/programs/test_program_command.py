@@ -1,5 +1,5 @@
-"""Any command line as a workload: what is refused, how it is started, and which numbers are taken from real
-output."""
+"""Any command line as a workload: what is refused, how it is started, and which numbers are taken
+from real output."""
 
 from __future__ import annotations
 
@@ -69,7 +69,11 @@ def test_the_example_can_be_run(folder: Path) -> None:
 def test_launches_have_phase_and_placeholders(folder: Path) -> None:
     processes = started(folder)
     server, load, client = processes["receiver"], processes["copy"], processes["client"]
-    assert (server.phase, server.host, server.argv) == ("serve", "h11", ("iperf3", "-s", "-p", "7000"))
+    assert (server.phase, server.host, server.argv) == (
+        "serve",
+        "h11",
+        ("iperf3", "-s", "-p", "7000"),
+    )
     assert (server.listens, server.itself) == (("tcp", 7000), False)
     assert (load.phase, load.host, load.argv) == (
         "load",
@@ -84,12 +88,12 @@ def test_launches_have_phase_and_placeholders(folder: Path) -> None:
 
 def test_placeholders_are_replaced(folder: Path) -> None:
     words = (
-        "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} {address} "
-        "{{host}}"
+        "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} "
+        "{address} {{host}}"
     )
-    client = started(folder, CLIENT, f'command = "program {words} ${{HOME}}"'.replace("${HOME}", "$HOME"))[
-        "client"
-    ]
+    client = started(
+        folder, CLIENT, f'command = "program {words} ${{HOME}}"'.replace("${HOME}", "$HOME")
+    )["client"]
     port = contended(plan_of(folder)).arm.workloads[0].port
     assert client.argv == (
         *(
@@ -119,7 +123,10 @@ def test_serving_command_runs_once_on_each_destination(folder: Path) -> None:
     workload = trial.arm.workloads[1]
     assert isinstance(workload, CommandPlan)
     servers = list(launches(workload, trial))
-    assert [(server.host, server.argv[1]) for server in servers] == [("h11", "10.0.0.11"), ("h2", "10.0.0.2")]
+    assert [(server.host, server.argv[1]) for server in servers] == [
+        ("h11", "10.0.0.11"),
+        ("h2", "10.0.0.2"),
+    ]
     assert [server.exists for server in servers] == ["receiver-h11.output", "receiver-h2.output"]
 
 
@@ -147,9 +154,17 @@ def test_preparing_command_ends_before_the_others_start(folder: Path) -> None:
             'hosts = ["h11"]\nflows = ["h1>h2"]',
             "workloads.receiver: give either hosts or flows, to say where it runs",
         ),
-        ('hosts = ["h11"]', 'hosts = ["h99"]', "receiver.hosts: topology 'paper12' has no host 'h99'"),
+        (
+            'hosts = ["h11"]',
+            'hosts = ["h99"]',
+            "receiver.hosts: topology 'paper12' has no host 'h99'",
+        ),
         ('hosts = ["h11"]', 'hosts = ["h1", "h1"]', "receiver.hosts: a host is listed twice"),
-        ('flows = ["h8>h11"]', 'flows = ["h8>h99"]', "client.flows: topology 'paper12' has no host 'h99'"),
+        (
+            'flows = ["h8>h11"]',
+            'flows = ["h8>h99"]',
+            "client.flows: topology 'paper12' has no host 'h99'",
+        ),
         (
             "iperf3 -s -p 7000",
             "iperf3 '-s",
@@ -161,7 +176,11 @@ def test_preparing_command_ends_before_the_others_start(folder: Path) -> None:
             'listens = "7000"',
             "receiver.ready.listens: '7000' is not a port: write, for example, 'tcp:7000'",
         ),
-        ('listens = "tcp:7000"', "", "receiver.ready: give exactly one of listens, says and exists"),
+        (
+            'listens = "tcp:7000"',
+            "",
+            "receiver.ready: give exactly one of listens, says and exists",
+        ),
         (
             'role = "serve"',
             'role = "load"',
@@ -172,7 +191,11 @@ def test_preparing_command_ends_before_the_others_start(folder: Path) -> None:
             'role = "disturb"',
             r"workloads\.copy\.role: 'disturb' is not possible: known are load, measure, serve",
         ),
-        (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: a command that measures ends the trial"),
+        (
+            CLIENT,
+            f'{CLIENT}\nends = "terminated"',
+            "client.ends: a command that measures ends the trial",
+        ),
         (CLIENT, f"{CLIENT}\nretries = 3", "unknown field `retries`"),
         (
             "regex = 'time=([0-9.]+) ms'",
@@ -192,8 +215,16 @@ def test_preparing_command_ends_before_the_others_start(folder: Path) -> None:
         ),
         ('latency = "rtt"', 'latency = "delay"', "client.latency: there is no number 'delay'"),
         ('unit = "ms"', 'unit = "s"', r"numbers\.rtt\.unit: a latency needs the unit us or ms"),
-        ("numbers.replies]", "numbers.p50_ms]", r"numbers\.p50_ms: there is another measure 'p50_ms'"),
-        ("numbers.replies]", "numbers.rtt_p50]", r"numbers\.rtt_p50: there is another measure 'rtt_p50'"),
+        (
+            "numbers.replies]",
+            "numbers.p50_ms]",
+            r"numbers\.p50_ms: there is another measure 'p50_ms'",
+        ),
+        (
+            "numbers.replies]",
+            "numbers.rtt_p50]",
+            r"numbers\.rtt_p50: there is another measure 'rtt_p50'",
+        ),
     ],
 )
 def test_invalid_settings_are_refused_with_their_location(
@@ -205,10 +236,13 @@ def test_invalid_settings_are_refused_with_their_location(
 
 def test_claim_about_an_unknown_number_is_refused(folder: Path) -> None:
     with pytest.raises(
-        UsageError, match="names no measure of that workload: there is no 'rtt_p5', did you mean 'rtt_p50'"
+        UsageError,
+        match="names no measure of that workload: there is no 'rtt_p5', did you mean 'rtt_p50'",
     ):
         claims.check(
-            plan_of(folder, 'shows = "contended.client.rtt_p50 /', 'shows = "contended.client.rtt_p5 /')
+            plan_of(
+                folder, 'shows = "contended.client.rtt_p50 /', 'shows = "contended.client.rtt_p5 /'
+            )
         )
 
 
@@ -224,9 +258,9 @@ def test_numbers_of_a_real_ping(folder: Path) -> None:
     (folder / "client-h8-h11.command.txt").write_text(PING)
     table = tables.table(workload, trial, folder)
     assert table["number"].to_pylist() == ["rtt"] * 100 + ["replies"]
-    assert requests(table).num_rows == 100 and requests(table)["latency_us"][-1].as_py() == pytest.approx(
-        14000
-    )
+    assert requests(table).num_rows == 100 and requests(table)["latency_us"][
+        -1
+    ].as_py() == pytest.approx(14000)
     values = measures.values(workload, table, trial, FACTS)
     assert set(values) == set(registry.headings(workload)) - {"rtt"}, (
         "one value is the number itself, a hundred are not"
@@ -237,9 +271,9 @@ def test_numbers_of_a_real_ping(folder: Path) -> None:
         3.70,
         14.1,
     )
-    assert values["rtt_p50"] == values["p50_ms"] and values["rtt_mean"] == pytest.approx(8.653, abs=0.01), (
-        "as ping says"
-    )
+    assert values["rtt_p50"] == values["p50_ms"] and values["rtt_mean"] == pytest.approx(
+        8.653, abs=0.01
+    ), "as ping says"
     assert registry.headings(workload)["rtt_p50"] == "rtt median, ms"
 
 
@@ -278,7 +312,11 @@ def test_numbers_are_read_from_the_output_file(folder: Path) -> None:
             lambda text: text.replace("received", "came"),
             r"number 'replies' is not in the output: '\(\\\\d\+\) received' matches",
         ),
-        ("client", lambda text: text.replace("time=", "took="), "number 'rtt' is not in the output"),
+        (
+            "client",
+            lambda text: text.replace("time=", "took="),
+            "number 'rtt' is not in the output",
+        ),
         (
             "client",
             lambda text: text.replace("time=4.29", "time=3.7.3"),
@@ -329,12 +367,22 @@ def test_shell_words_give_one_remark(folder: Path) -> None:
     "line", ["sh -c 'a | b > $HOME/*'", "awk '{{{{ print }}}}' '*' 'a>b'", "env A=1 b", "./x=y"]
 )
 def test_quoted_words_give_no_remark(line: str, folder: Path) -> None:
-    assert not [one for one in plan_of(folder, CLIENT, f'command = "{line}"').shown.remarks if "shell" in one]
+    assert not [
+        one
+        for one in plan_of(folder, CLIENT, f'command = "{line}"').shown.remarks
+        if "shell" in one
+    ]
 
 
 @pytest.mark.parametrize(
     ("line", "shown"),
-    [("FOO=1 env", "FOO=1"), ("./x=y", "./x=y"), ("env", "env"), ("env A=1", "env"), ("env A=1 b c", "b")],
+    [
+        ("FOO=1 env", "FOO=1"),
+        ("./x=y", "./x=y"),
+        ("env", "env"),
+        ("env A=1", "env"),
+        ("env A=1 b c", "b"),
+    ],
 )
 def test_launch_program_skips_the_environment(line: str, shown: str, folder: Path) -> None:
     assert started(folder, CLIENT, f'command = "{line}"')["client"].shown == f"{shown} on h8"

@@ -1,5 +1,5 @@
-"""memcaslap as a workload: what is refused, how it is started, and what its statistics (of libmemcached
-1.1.4) say."""
+"""memcaslap as a workload: what is refused, how it is started, and what its statistics (of
+libmemcached 1.1.4) say."""
 
 from __future__ import annotations
 
@@ -64,14 +64,18 @@ def test_each_second_has_a_row_for_each_operation() -> None:
         19444.08,
         108035.59,
     ]
-    gets, sets, both = (sum(only(found, op=op)["ops"].to_pylist()) for op in ("GET", "SET", "TOTAL"))
+    gets, sets, both = (
+        sum(only(found, op=op)["ops"].to_pylist()) for op in ("GET", "SET", "TOTAL")
+    )
     assert (gets, sets, both) == (10630, 1280, 11910)
 
 
 def test_summary_has_all_buckets() -> None:
     found = table(text("contended"))
     run = only(found, kind="run", op="TOTAL").to_pylist()[0]
-    assert [run[name] for name in ("end_s", "ops", "min_us", "max_us", "avg_us", "std_us", "geo_us")] == [
+    assert [
+        run[name] for name in ("end_s", "ops", "min_us", "max_us", "avg_us", "std_us", "geo_us")
+    ] == [
         10,
         8391,
         40123,
@@ -99,8 +103,8 @@ def test_measures_follow_from_the_statistics() -> None:
     )
     assert (alone["over_200ms_at_least"], alone["over_200ms_at_most"], alone["misses"]) == (0, 0, 0)
     assert (alone["get_mean_ms"], alone["set_mean_ms"]) == (112.01, 64.436)
-    # Of 8391 the 4196th is in the bucket up to 131 ms, which ends with the 4812th; the 8308th in the last,
-    # which begins with the 8226th.
+    # Of 8391 the 4196th is in the bucket up to 131 ms, which ends with the 4812th; the 8308th in
+    # the last, which begins with the 8226th.
     assert (contended["p50_at_most_ms"], contended["p99_at_most_ms"]) == (131.072, 930.167)
     assert contended["over_200ms_at_least"] == (430 + 166) / 8391
     assert contended["over_200ms_at_most"] == (2983 + 430 + 166) / 8391
@@ -174,7 +178,8 @@ def test_incomplete_output_is_lost(damage: Callable[[str], str], sentence: str) 
 
 def test_other_version_is_lost_and_names_both() -> None:
     with pytest.raises(
-        LostError, match=r"this is 'memaslap v1\.1', but only output of 'memaslap v1\.0' can be read"
+        LostError,
+        match=r"this is 'memaslap v1\.1', but only output of 'memaslap v1\.0' can be read",
     ):
         table(text("alone"), version="memaslap v1.1\n")
 
@@ -225,7 +230,8 @@ def test_launches_have_the_papers_flags_and_memloads_server() -> None:
         ),
         (
             "workloads.memaslap.window=1024000",
-            "window: 131072000 is out of range: use at most 4194304 keys in all connections together",
+            "window: 131072000 is out of range: use at most 4194304 keys in all connections "
+            "together",
         ),
         (
             "duration=1500ms",

@@ -1,5 +1,5 @@
-"""ptpd as a workload: what is refused, how it is started, what a slave's statistics say, and what is measured
-of them."""
+"""ptpd as a workload: what is refused, how it is started, what a slave's statistics say, and what
+is measured of them."""
 
 from __future__ import annotations
 
@@ -28,26 +28,31 @@ WORKLOAD = next(workload for workload in TRIAL.arm.workloads if isinstance(workl
 
 
 def table(text: str = TEXT) -> pa.Table:
-    return pa.table(dict(ptp.columns(WORKLOAD, TRIAL, lambda name: text)), schema=tables.schema(WORKLOAD))
+    return pa.table(
+        dict(ptp.columns(WORKLOAD, TRIAL, lambda name: text)), schema=tables.schema(WORKLOAD)
+    )
 
 
 def test_every_message_is_in_the_column_of_its_direction() -> None:
     samples = ptpd.parse(TEXT)
-    assert len(samples) == sum(", S, " in line or ", D, " in line for line in TEXT.splitlines()) == 42
+    assert (
+        len(samples) == sum(", S, " in line or ", D, " in line for line in TEXT.splitlines()) == 42
+    )
     sync, request = samples[0], samples[2]
     assert (sync.at_ns, sync.slave_to_master_us) == (SECOND * 10**9 + 217_830_000, None)
     assert [sync.offset_us, sync.master_to_slave_us] == pytest.approx([92.203, 184.406])
     assert (request.at_ns, request.master_to_slave_us) == (SECOND * 10**9 + 1_218_180_000, None)
     assert [request.offset_us, request.slave_to_master_us] == pytest.approx([136.216, 203.714])
     assert all(
-        (sample.master_to_slave_us is None) != (sample.slave_to_master_us is None) for sample in samples
+        (sample.master_to_slave_us is None) != (sample.slave_to_master_us is None)
+        for sample in samples
     )
     assert max(sample.slave_to_master_us or 0 for sample in samples[3:]) < 78, (
         "what the slave sent met no load"
     )
-    assert max(sample.master_to_slave_us or 0 for sample in samples) == pytest.approx(123_006.271), (
-        "what the master sent met 2 s of it"
-    )
+    assert max(sample.master_to_slave_us or 0 for sample in samples) == pytest.approx(
+        123_006.271
+    ), "what the master sent met 2 s of it"
 
 
 def test_an_answer_before_the_first_sync_has_no_delay() -> None:
@@ -80,7 +85,9 @@ def test_values_use_only_the_measurement() -> None:
     facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
     values = measured.values(WORKLOAD, table(), TRIAL, facts)
     assert tuple(values) == tuple(WORKLOAD.MEASURES)
-    inside = [sample for sample in ptpd.parse(TEXT) if began <= sample.at_ns < began + TRIAL.duration_ns]
+    inside = [
+        sample for sample in ptpd.parse(TEXT) if began <= sample.at_ns < began + TRIAL.duration_ns
+    ]
     assert values["samples"] == len(inside) == 17
     assert values["delay_max_ms"] == pytest.approx(123.006, abs=0.001)
     assert values["delay_p50_ms"] == pytest.approx(0.088029, abs=1e-6), "the ninth of 17"
@@ -88,7 +95,9 @@ def test_values_use_only_the_measurement() -> None:
     assert values["offset_min_ms"] == pytest.approx(-13.247911)
     offsets = [sample.offset_us or 0 for sample in inside if sample.slave_to_master_us is None]
     assert len(offsets) == 10
-    assert values["offset_rms_ms"] == pytest.approx((sum(offset**2 for offset in offsets) / 10) ** 0.5 / 1e3)
+    assert values["offset_rms_ms"] == pytest.approx(
+        (sum(offset**2 for offset in offsets) / 10) ** 0.5 / 1e3
+    )
     assert values["offset_mean_ms"] == pytest.approx(sum(offsets) / 10 / 1e3)
 
 
@@ -114,7 +123,9 @@ def test_slave_is_ready_once_it_follows() -> None:
 def test_analytic_time_is_that_of_an_idle_network() -> None:
     wire_us = (8 + 14 + 4 + 20 + 8 + 44 + 4) * 8 / 10
     assert PLAN.judged.constants["ptp_analytic_ms"] == pytest.approx(4 * wire_us / 1e3)
-    assert PLAN.judged.constants["ptp_busy_ports"] == 2, "s2 to s0 and s0 to s1, on the way there only"
+    assert PLAN.judged.constants["ptp_busy_ports"] == 2, (
+        "s2 to s0 and s0 to s1, on the way there only"
+    )
     assert PLAN.judged.constants["memcached_busy_ports"] == 4
 
 

@@ -1,7 +1,8 @@
-"""ptp4l as a ptp workload: how it is started, what pmc shows of a slave's events, and what is measured of
-them.
+"""ptp4l as a ptp workload: how it is started, what pmc shows of a slave's events, and what is
+measured of them.
 
-The golden files are of Figure 5's contended arm: a link that is full delays messages in both directions.
+The golden files are of Figure 5's contended arm: a link that is full delays messages in both
+directions.
 """
 
 from __future__ import annotations
@@ -64,13 +65,14 @@ def test_every_message_is_in_the_column_of_its_direction() -> None:
         "between Syncs the slave believes in the last offset"
     )
     assert all(
-        (sample.master_to_slave_us is None) != (sample.slave_to_master_us is None) for sample in samples
+        (sample.master_to_slave_us is None) != (sample.slave_to_master_us is None)
+        for sample in samples
     )
 
 
 def test_an_offset_is_the_time_of_a_sync_less_the_median_of_ten_delays() -> None:
-    """So nothing is between the table and what ptp4l was told: its offset follows from the columns to the
-    nanosecond."""
+    """So nothing is between the table and what ptp4l was told: its offset follows from the columns
+    to the nanosecond."""
     seen: list[float] = []
     sync_us, compared = None, 0
     for sample in ptp4l.parse(TEXT):
@@ -79,7 +81,9 @@ def test_an_offset_is_the_time_of_a_sync_less_the_median_of_ten_delays() -> None
         elif sample.master_to_slave_us is not None:
             sync_us = sample.master_to_slave_us
             if len(seen) >= 10:
-                assert sample.offset_us == pytest.approx(sync_us - statistics.median(seen[-10:]), abs=0.002)
+                assert sample.offset_us == pytest.approx(
+                    sync_us - statistics.median(seen[-10:]), abs=0.002
+                )
                 compared += 1
     assert compared == 6
 
@@ -90,7 +94,9 @@ def test_offsets_equal_those_that_the_slave_prints() -> None:
         int(ns) / 1e3
         for ns in re.findall(r"master offset +(-?\d+) ", (GOLDEN / "ptp4l-slave.txt").read_text())
     ]
-    told = [sample.offset_us for sample in ptp4l.parse(TEXT) if sample.master_to_slave_us is not None]
+    told = [
+        sample.offset_us for sample in ptp4l.parse(TEXT) if sample.master_to_slave_us is not None
+    ]
     assert len(printed) == 8 and set(printed[1:]) < set(told)
 
 
@@ -103,7 +109,10 @@ def test_offsets_equal_those_that_the_slave_prints() -> None:
             lambda text: text[: text.rindex("\t\tsyncEventIngressTimestamp")],
             "has no syncEventIngressTimestamp: it was cut off",
         ),
-        (lambda text: text[: text.rindex("\t\tingress_time")], "has no ingress_time: it was cut off"),
+        (
+            lambda text: text[: text.rindex("\t\tingress_time")],
+            "has no ingress_time: it was cut off",
+        ),
         (
             lambda text: text.replace("delayOriginTimestamp", "originTimestamp"),
             "is not linuxptp 4.2's",
@@ -156,9 +165,15 @@ def test_pmc_starts_after_its_slave() -> None:
     assert slave.argv[-2:] == ("-i", "h9-eth0.2")
     assert "--slave_event_monitor=h9.pmc" in slave.argv and pmc.argv[-2:] == ("-i", "h9.pmc")
     assert "--uds_address=h9.ptp4l" in slave.argv and "h9.ptp4l" in pmc.argv
-    sockets = [word for launch in (master, slave) for word in launch.argv if word.startswith("--uds")]
+    sockets = [
+        word for launch in (master, slave) for word in launch.argv if word.startswith("--uds")
+    ]
     assert len(set(sockets)) == 4, "hosts share a file system"
-    for launch, golden in ((master, "ptp4l-master.txt"), (slave, "ptp4l-slave.txt"), (pmc, "ptp4l-pmc.txt")):
+    for launch, golden in (
+        (master, "ptp4l-master.txt"),
+        (slave, "ptp4l-slave.txt"),
+        (pmc, "ptp4l-pmc.txt"),
+    ):
         assert launch.says and launch.says in (GOLDEN / golden).read_text()
 
 
@@ -166,6 +181,9 @@ def test_ptpd_is_the_default_and_others_are_refused() -> None:
     described = {workload.describe() for workload in TRIAL.arm.workloads}
     assert "ptp4l, master h6, slave h9, a Sync every second, no clock adjusted" in described
     default = resolve.plan("fig5", "smoke", []).trials()[0].arm.workloads
-    assert next(workload for workload in default if isinstance(workload, PtpPlan)).implementation == "ptpd"
+    assert (
+        next(workload for workload in default if isinstance(workload, PtpPlan)).implementation
+        == "ptpd"
+    )
     with pytest.raises(UsageError, match="implementation"):
         resolve.plan("fig5", "smoke", ["workloads.ptp.implementation=chrony"])

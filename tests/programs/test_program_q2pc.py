@@ -1,4 +1,5 @@
-"""Two-phase commits and the bursts that disturb them: what is refused, started, read and measured."""
+"""Two-phase commits and the bursts that disturb them: what is refused, started, read and
+measured."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ GOLDEN = Path(__file__).parents[2] / "qjump_mn/programs"
 
 
 def trial(arm: str) -> Trial:
-    return next(trial for trial in resolve.plan("fig6", "smoke", []).trials() if trial.arm.name == arm)
+    return next(
+        trial for trial in resolve.plan("fig6", "smoke", []).trials() if trial.arm.name == arm
+    )
 
 
 def commits(trial: Trial) -> Q2PCPlan:
@@ -79,9 +82,9 @@ def test_launches_have_the_clients_addresses() -> None:
     peers = "10.0.0.2:{0},10.0.0.3:{0},10.0.0.4:{0},10.0.0.5:{0},10.0.0.7:{0},10.0.0.8:{0},10.0.0.10:{0}"
     ports = {arm: commits(trial(arm)).port for arm in started}
     assert ("--peers", peers.format(ports["tcp_400"])) == started["tcp_400"][-1].argv[-2:]
-    assert ("--peers", peers.format(ports["udp_400"]), "--rto", "200000000") == started["udp_400"][-1].argv[
-        -4:
-    ]
+    assert ("--peers", peers.format(ports["udp_400"]), "--rto", "200000000") == started["udp_400"][
+        -1
+    ].argv[-4:]
     assert (
         "--broadcast",
         f"10.0.0.255:{ports['qjump_400']}",
@@ -97,8 +100,8 @@ def test_launches_have_the_clients_addresses() -> None:
 
 def test_analytic_time_is_that_of_the_wire() -> None:
     plan = resolve.plan("fig6", "smoke", [])
-    # Four crossings of four links, each with a preamble of 8 and a frame of 22 + 28 + 16 bytes, at 10 Mb/s;
-    # over TCP of 22 + 52 + 16.
+    # Four crossings of four links, each with a preamble of 8 and a frame of 22 + 28 + 16 bytes, at
+    # 10 Mb/s; over TCP of 22 + 52 + 16.
     assert plan.judged.constants["broadcast_analytic_ms"] == pytest.approx(16 * 74 * 8 / 1e4)
     assert plan.judged.constants["tcp_analytic_ms"] == pytest.approx(16 * (90 + 8) * 8 / 1e4)
     assert plan.judged.constants["bursts_drains"] == pytest.approx(25 / 1.2, rel=1e-3)
@@ -134,7 +137,9 @@ def test_every_datagram_of_a_burst_is_counted_where_it_arrives(tmp_path: Path) -
     }
     # What began before the measurement is not counted.
     later = facts(found, "start_ns", of)
-    later = TrialFacts(cpu_busy=0.1, window_s=later.window_s, began_ns=later.began_ns + 1, began_utc_ns=0)
+    later = TrialFacts(
+        cpu_busy=0.1, window_s=later.window_s, began_ns=later.began_ns + 1, began_utc_ns=0
+    )
     assert noise_measures.values(found, bursts(of), of, later)["bursts"] == 2
 
 
@@ -143,7 +148,9 @@ def test_lost_datagram_counts_for_its_burst(tmp_path: Path) -> None:
     path = tmp_path / f"{bursts(of).name}-h11.receive.txt"
     table("fanin", bursts(of), of, tmp_path)
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:6], *lines[7:-1], lines[-1].replace("rows=9", "rows=8")]) + "\n")
+    path.write_text(
+        "\n".join([*lines[:6], *lines[7:-1], lines[-1].replace("rows=9", "rows=8")]) + "\n"
+    )
     found = tables.table(bursts(of), of, tmp_path)
     assert found["arrived"].to_pylist() == [3, 2, 3]
     assert noise_measures.values(found, bursts(of), of, facts(found, "start_ns", of))[
@@ -161,14 +168,17 @@ def test_lost_datagram_counts_for_its_burst(tmp_path: Path) -> None:
         tables.table(bursts(of), of, tmp_path)
 
 
-@pytest.mark.parametrize(("address", "who"), [("167772165", "h5"), ("167772415", "an unknown address")])
+@pytest.mark.parametrize(
+    ("address", "who"), [("167772165", "h5"), ("167772415", "an unknown address")]
+)
 def test_datagram_of_no_flow_is_an_error(address: str, who: str, tmp_path: Path) -> None:
     of = trial("qjump_400")
     path = tmp_path / f"{bursts(of).name}-h11.receive.txt"
     table("fanin", bursts(of), of, tmp_path)
     path.write_text(path.read_text().replace("167772166 ", f"{address} ", 1))
     with pytest.raises(
-        LostError, match=f"the receiver on h11 got a datagram from {who}, where no flow to it begins"
+        LostError,
+        match=f"the receiver on h11 got a datagram from {who}, where no flow to it begins",
     ):
         tables.table(bursts(of), of, tmp_path)
 
@@ -230,7 +240,8 @@ def test_late_answers_to_the_coordinator_get_an_icmp_error(name: str, errors: in
 
 @pytest.mark.parametrize(("intervals", "status"), [(3.5, "pass"), (4.5, "fail")])
 def test_measurement_after_the_last_burst_is_reported(intervals: float, status: str) -> None:
-    """A connection whose SYN was lost is there a second later, and by then a short run's bursts are over."""
+    """A connection whose SYN was lost is there a second later, and by then a short run's bursts are
+    over."""
     of = trial("tcp_1")
     workload = bursts(of)
     starts = [number * workload.interval_ns for number in range(3)]

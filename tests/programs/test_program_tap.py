@@ -1,4 +1,5 @@
-"""The tap: at which port it stands, what it asks of the kernel, what it makes of its trace, and what is refused."""
+"""The tap: at which port it stands, what it asks of the kernel, what it makes of its trace, and
+what is refused."""
 
 from __future__ import annotations
 
@@ -61,7 +62,10 @@ def test_filter_selects_one_length_at_its_ports() -> None:
         and f"echo {launch.says}\n" in launch.argv[-1]
         and not launch.itself
     )
-    assert """echo 'len == 106 && (dev == "s0-eth3")' > events/wire/wire_frame/filter""" in launch.argv[2]
+    assert (
+        """echo 'len == 106 && (dev == "s0-eth3")' > events/wire/wire_frame/filter"""
+        in launch.argv[2]
+    )
 
 
 def test_a_frame_is_in_the_switch_from_its_last_bit_in_to_its_last_bit_out() -> None:
@@ -90,7 +94,10 @@ def test_incomplete_trace_is_lost(text: str, sentence: str) -> None:
     [
         (["workloads.tap.at=s9"], "workloads.tap.at: topology 'paper12' has no switch 's9'"),
         (["workloads.tap.at=s1"], "workloads.tap.at: h8>h10 does not pass s1"),
-        (["workloads.tap.packet=9000B"], "workloads.tap.packet: 9kB is out of range: use 20B to 1500B"),
+        (
+            ["workloads.tap.packet=9000B"],
+            "workloads.tap.packet: 9kB is out of range: use 20B to 1500B",
+        ),
         (["link.model=tbf"], "workloads.tap: a tap needs links of model wire (got tbf)"),
     ],
 )

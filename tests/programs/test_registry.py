@@ -88,7 +88,9 @@ except UsageError as error:
 """
 
 
-def install(site: Path, name: str, programs: dict[str, str], measures: dict[str, str] | None = None) -> None:
+def install(
+    site: Path, name: str, programs: dict[str, str], measures: dict[str, str] | None = None
+) -> None:
     """What pip leaves of a package's metadata."""
     folder = site / f"{name}-1.0.dist-info"
     folder.mkdir(parents=True)
@@ -105,7 +107,9 @@ def install(site: Path, name: str, programs: dict[str, str], measures: dict[str,
 def python(script: str, site: Path, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{CHECKOUT}"}
     argv = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(argv, env=environment, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, env=environment, cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -123,19 +127,28 @@ def test_ours_have_one_name_each_and_measures() -> None:
         assert program.name == name == program.spec.__struct_config__.tag
         assert isinstance(pkgutil.resolve_name(program.measures), Measures)
         folder = CHECKOUT / "qjump_mn/programs" / name
-        assert bool(program.simulated) == (folder / "simulated.py").exists()  # tests/simulator runs them
+        assert (
+            bool(program.simulated) == (folder / "simulated.py").exists()
+        )  # tests/simulator runs them
         assert registry.spec_type(name) is program.spec
         assert set(program.columns), name
 
 
 def test_planning_imports_no_library_of_numbers(tmp_path: Path) -> None:
-    script = "import sys, qjump_mn.model.resolve as r; r.plan('fig3b', 'smoke', []); print(*sys.modules)"
-    assert not {"numpy", "pyarrow", "qjump_sim", "matplotlib"} & set(python(script, tmp_path).split())
+    script = (
+        "import sys, qjump_mn.model.resolve as r; r.plan('fig3b', 'smoke', []); print(*sys.modules)"
+    )
+    assert not {"numpy", "pyarrow", "qjump_sim", "matplotlib"} & set(
+        python(script, tmp_path).split()
+    )
 
 
 def test_a_package_brings_a_program_and_a_measure_of_ours(site: Path) -> None:
     install(
-        site, "somebodys", {"echo": "somebodys:PROGRAM"}, {"ping.jitter_ms": "numbers_of_somebody:JITTER"}
+        site,
+        "somebodys",
+        {"echo": "somebodys:PROGRAM"},
+        {"ping.jitter_ms": "numbers_of_somebody:JITTER"},
     )
     assert python(SHOW, site).splitlines() == ["jitter, ms", "echo"]
 
@@ -160,7 +173,12 @@ UNIMPORTABLE = "cannot be imported ("
             "echo",
             f"nowhere:PROGRAM {UNIMPORTABLE}ModuleNotFoundError: No module named 'nowhere')",
         ),
-        ({"echo": "somebodys:Echo"}, {}, "echo", "somebodys:Echo is not a qjump_mn.programs.base.Program"),
+        (
+            {"echo": "somebodys:Echo"},
+            {},
+            "echo",
+            "somebodys:Echo is not a qjump_mn.programs.base.Program",
+        ),
         (
             {},
             {"pong.jitter_ms": "numbers_of_somebody:JITTER"},
@@ -173,7 +191,12 @@ UNIMPORTABLE = "cannot be imported ("
             "ping",
             "program 'ping' already has a measure 'p50_ms'",
         ),
-        ({}, {"ping.p50-ms": "numbers_of_somebody:JITTER"}, "ping", "'p50-ms' is not a measure's name"),
+        (
+            {},
+            {"ping.p50-ms": "numbers_of_somebody:JITTER"},
+            "ping",
+            "'p50-ms' is not a measure's name",
+        ),
         (
             {},
             {"ping.jitter_ms": "numbers_of_somebody:jitter"},
@@ -188,7 +211,9 @@ def test_what_cannot_be_used_is_one_sentence_with_its_package(
     install(site, "somebodys", programs, measures)
     sentence = python(CHECK, site, user, "iperf").strip()
     group, name = ("programs", *programs) if programs else ("measures", *measures)
-    assert sentence.startswith(f"somebodys adds '{name}' to qjump_mn.{group}, but {reason}"), sentence
+    assert sentence.startswith(f"somebodys adds '{name}' to qjump_mn.{group}, but {reason}"), (
+        sentence
+    )
     assert sentence.endswith(": repair or uninstall somebodys")
     assert python(CHECK, site, "iperf") == "", "whoever does not use it does not hear of it"
 
@@ -207,7 +232,9 @@ def test_a_plan_is_of_the_program_that_its_tag_names() -> None:
 
     (ping,) = resolve.plan("fig3a", "smoke", []).arms[0].workloads
     assert registry.of(ping).name == "ping"
-    assert type(msgspec.json.decode(msgspec.json.encode(ping), type=registry.of(ping).plan)) is type(ping)
+    assert type(
+        msgspec.json.decode(msgspec.json.encode(ping), type=registry.of(ping).plan)
+    ) is type(ping)
 
 
 def test_measures_that_do_not_load_are_one_sentence_with_their_package(site: Path) -> None:
@@ -229,6 +256,6 @@ except UsageError as error:
     first, second = python(script, site).splitlines()
     assert first == "[('echo', 'hello')]"
     assert second == (
-        "somebodys adds 'echo' to qjump_mn.programs, but numbers_of_somebody:MEASURES cannot be imported "
-        "(No module named 'a_library_that_is_not_there'): repair or uninstall somebodys"
+        "somebodys adds 'echo' to qjump_mn.programs, but numbers_of_somebody:MEASURES cannot be "
+        "imported (No module named 'a_library_that_is_not_there'): repair or uninstall somebodys"
     )

@@ -1,4 +1,5 @@
-"""Programs in a user's folder: ``new program`` writes one that runs as it is; what cannot be used is told."""
+"""Programs in a user's folder: ``new program`` writes one that runs as it is; what cannot be used
+is told."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def called(folder: Path, *words: str, named: bool = True) -> tuple[int, str, str
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     code, said, _ = called(tmp_path, "new", "program", NAME)
-    assert code == 0 and said.startswith(f"programs/{NAME} and experiments/{NAME}.toml are written.")
+    assert code == 0 and said.startswith(
+        f"programs/{NAME} and experiments/{NAME}.toml are written."
+    )
     return tmp_path
 
 
@@ -69,7 +72,10 @@ def test_its_processes_are_printed(folder: Path) -> None:
     [
         ("ping", "program 'ping' exists already: use another name"),
         ("base", "program 'base' exists already: use another name"),
-        ("a-b", "new program: 'a-b' is not the name of a Python package: use letters, digits and _"),
+        (
+            "a-b",
+            "new program: 'a-b' is not the name of a Python package: use letters, digits and _",
+        ),
         ("fig3a", "experiment 'fig3a' exists already, "),
         (NAME, f"program '{NAME}' exists already: use another name"),
     ],
@@ -88,7 +94,8 @@ def test_one_that_cannot_be_imported_stops_only_what_uses_it(folder: Path) -> No
     assert code == 2
     assert (
         error
-        == f"qjump-mn: {module} cannot be imported (RuntimeError: not yet, {module}, line 2): repair it\n"
+        == f"qjump-mn: {module} cannot be imported (RuntimeError: not yet, {module}, line 2): "
+        "repair it\n"
     )
     assert called(folder, "explain", "fig3a")[0] == 0
 
@@ -100,7 +107,8 @@ def test_a_measure_that_cannot_be_imported_is_one_sentence(folder: Path) -> None
     code, _, error = called(folder, "report", "results/last")
     assert (
         code == 2
-        and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES cannot be imported" in error
+        and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES cannot be imported"
+        in error
     )
 
 
@@ -116,7 +124,11 @@ def mistaken(folder: Path, module: str, right: str, wrong: str) -> tuple[Path, i
 @pytest.mark.parametrize(
     ("right", "wrong", "what"),
     [
-        ("int(self.interval)", "int(self.interval) // 0", "ZeroDivisionError: integer division or modulo"),
+        (
+            "int(self.interval)",
+            "int(self.interval) // 0",
+            "ZeroDivisionError: integer division or modulo",
+        ),
         ("bounded(f", "unbounded(f", "NameError: name 'unbounded' is not defined"),
     ],
 )
@@ -130,7 +142,9 @@ def test_a_mistake_in_what_makes_the_plan_has_its_place(
 
 
 def test_python_hears_the_sentence_of_the_command_line(folder: Path) -> None:
-    path, line = mistaken(folder, "measures.py", "return of_latencies(table)", "return {'p50_ms': 1 / 0}")
+    path, line = mistaken(
+        folder, "measures.py", "return of_latencies(table)", "return {'p50_ms': 1 / 0}"
+    )
     code = (
         "from qjump_mn import api, errors\n"
         f"try: api.run('{NAME}', backend='simulator', settings={{'duration': '1s'}}, arms=None)\n"
@@ -160,11 +174,16 @@ def test_a_program_that_is_not_whole_is_refused(folder: Path) -> None:
     mistaken(folder, "program.py", "def planned", "def plans")
     code, _, error = called(folder, "explain", NAME)
     assert code == 2
-    assert error == f"qjump-mn: qjump_mn.programs.{NAME}.program: class Spec needs a method 'planned'\n"
+    assert (
+        error
+        == f"qjump-mn: qjump_mn.programs.{NAME}.program: class Spec needs a method 'planned'\n"
+    )
 
 
 def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
-    path, line = mistaken(folder, "measures.py", "return of_latencies(table)", "return {'p50_ms': 1 / 0}")
+    path, line = mistaken(
+        folder, "measures.py", "return of_latencies(table)", "return {'p50_ms': 1 / 0}"
+    )
     code, said, error = called(folder, "run", NAME, "--backend", "simulator", "-s", "duration=1s")
     zero = "qjump-mn: your program fails with ZeroDivisionError: division by zero"
     assert (code, error) == (2, f"{zero}, {path}, line {line}: repair it\n") and "[3/3]" in said
@@ -179,7 +198,9 @@ def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
         assert code == 5 and error.startswith(f"qjump-mn: {place}: values returned {what}")
         mistaken(folder, "measures.py", wrong, "{'p50_ms': 1 / 0}")
     mistaken(folder, "measures.py", "{'p50_ms': 1 / 0}", "of_latencies(table)")
-    path, line = mistaken(folder, "program.py", 'return f"{NAME}, ', 'return f"{NAME}{self.nosuch}, ')
+    path, line = mistaken(
+        folder, "program.py", 'return f"{NAME}, ', 'return f"{NAME}{self.nosuch}, '
+    )
     code, _, error = called(folder, "report", "results/last")
     assert code == 2 and "has no attribute 'nosuch'" in error and f"{path}, line {line}:" in error
 
@@ -188,7 +209,11 @@ def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
     ("right", "wrong", "what"),
     [
         ("us(latency, gaps)", "us(latency, gaps), 3", "is not what this version reads: ValueError"),
-        ("flow_name(flow), number", "flow_name(flow), 'x'", "is not what this version reads: ValueError"),
+        (
+            "flow_name(flow), number",
+            "flow_name(flow), 'x'",
+            "is not what this version reads: ValueError",
+        ),
         (
             "gaps = stage",
             "gaps = 1 / 0 + stage",
@@ -196,7 +221,9 @@ def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_in_simulated_rows_loses_the_trial(right: str, wrong: str, what: str, folder: Path) -> None:
+def test_a_mistake_in_simulated_rows_loses_the_trial(
+    right: str, wrong: str, what: str, folder: Path
+) -> None:
     path, _ = mistaken(folder, "simulated.py", right, wrong)
     words = ("run", NAME, "--backend", "simulator", "-s", "duration=1s", "--arms", "idle")
     code, said, _ = called(folder, *words)
@@ -212,19 +239,25 @@ def test_a_run_whose_program_is_not_here_says_where_to_start(folder: Path, tmp_p
     for verb in (("report", str(run)), ("compare", str(run), str(run))):
         code, _, error = called(elsewhere, *verb)
         assert code == 2 and error == (
-            f"qjump-mn: {run}/manifest.json: program '{NAME}' is not found here: start from the folder that "
-            f"has programs/{NAME}, set QJUMP_MN_PATH to it, or install the package that brings it\n"
+            f"qjump-mn: {run}/manifest.json: program '{NAME}' is not found here: start from the "
+            f"folder that has programs/{NAME}, set QJUMP_MN_PATH to it, or install the package "
+            "that brings it\n"
         )
     mistaken(folder, "program.py", "class Plan", "nosuch\nclass Plan")
     code, _, error = called(folder, "compare", str(run), str(run))
-    assert code == 2 and "program.py cannot be imported (NameError: name 'nosuch' is not defined" in error
+    assert (
+        code == 2
+        and "program.py cannot be imported (NameError: name 'nosuch' is not defined" in error
+    )
 
 
 def test_one_of_our_names_is_refused_where_it_is_used(folder: Path) -> None:
     (folder / "programs" / NAME).rename(folder / "programs" / "ping")
     code, _, error = called(folder, "explain", "fig3a")
     assert code == 2
-    assert error.startswith(f"qjump-mn: {folder}/programs/ping: qjump-mn already has a program 'ping': ")
+    assert error.startswith(
+        f"qjump-mn: {folder}/programs/ping: qjump-mn already has a program 'ping': "
+    )
 
 
 def test_python_that_has_nothing_to_do_with_us_is_not_run(folder: Path) -> None:
@@ -250,7 +283,9 @@ def spying(folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["explain", "fig3a"]])
-def test_program_is_not_imported_unless_its_experiment_is_named(folder: Path, words: list[str]) -> None:
+def test_program_is_not_imported_unless_its_experiment_is_named(
+    folder: Path, words: list[str]
+) -> None:
     _, file = spying(folder)
     _, said, error = called(folder, *words)
     assert not file.exists()
@@ -267,7 +302,9 @@ def test_check_imports_no_program(folder: Path) -> None:
     code, _, error = called(folder, "check", "mine.zip")
     # Nobody, as whom root checks, cannot even read pytest's folder.
     sentence = (
-        "this command does not import users' programs" if os.geteuid() else f"program '{NAME}' is not found"
+        "this command does not import users' programs"
+        if os.geteuid()
+        else f"program '{NAME}' is not found"
     )
     assert code == 2 and sentence in error
     assert not file.exists()
@@ -280,11 +317,13 @@ def test_root_imports_from_the_current_folder_only_with_trust(folder: Path) -> N
     code, _, error = called(folder, *words, named=False)
     assert (code, file.exists()) == (2, False)
     assert error == (
-        f"qjump-mn: {folder}/programs/{NAME}: root does not import programs from the current folder: read "
-        f"program '{NAME}' first, then use --trust, or QJUMP_MN_PATH={folder}\n"
+        f"qjump-mn: {folder}/programs/{NAME}: root does not import programs from the current "
+        f"folder: read program '{NAME}' first, then use --trust, or QJUMP_MN_PATH={folder}\n"
     )
     assert called(folder, *words, "--trust", named=False)[0] in (0, 1)
-    assert file.exists() and called(folder, "report", "results/last", "--trust", named=False)[0] in (0, 1)
+    assert file.exists() and called(folder, "report", "results/last", "--trust", named=False)[
+        0
+    ] in (0, 1)
 
 
 def test_trust_in_a_strangers_command_line_is_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""No latency may be shorter than what the wire takes: on what real programs left, and on round trips that
-were halved."""
+"""No latency may be shorter than what the wire takes: on what real programs left, and on round
+trips that were halved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ PROGRAMS = Path(__file__).parents[2] / "qjump_mn/programs"
 
 def trial(experiment: str, arm: str, *settings: str) -> Trial:
     return next(
-        one for one in resolve.plan(experiment, "smoke", list(settings)).trials() if one.arm.name == arm
+        one
+        for one in resolve.plan(experiment, "smoke", list(settings)).trials()
+        if one.arm.name == arm
     )
 
 
@@ -81,7 +83,9 @@ def test_what_a_slave_measured_is_not_shorter(tmp_path: Path) -> None:
 def wire_check(run: RunDirectory) -> Check:
     manifest = run.manifest
     data, missing = pipeline.read_trials(run, manifest)
-    return next(check for check in fidelity.checks(run, manifest, data, missing) if check.name == "wire")
+    return next(
+        check for check in fidelity.checks(run, manifest, data, missing) if check.name == "wire"
+    )
 
 
 def halve_round_trips(run: RunDirectory) -> None:
@@ -89,7 +93,9 @@ def halve_round_trips(run: RunDirectory) -> None:
     for one in run.manifest.plan.trials():
         for path in run.raw(one.name).glob("*.ping.txt"):
             halved = re.sub(
-                r"time=([\d.]+) ms", lambda match: f"time={float(match[1]) / 2:.3f} ms", path.read_text()
+                r"time=([\d.]+) ms",
+                lambda match: f"time={float(match[1]) / 2:.3f} ms",
+                path.read_text(),
             )
             path.write_text(halved)
         run.finish(one.name, TrialRecord(status="done", exit_code=0, virtual_s=9.5, wall_s=6.25))
@@ -102,7 +108,8 @@ def test_halved_round_trips_make_the_run_invalid(tmp_path: Path) -> None:
     check = wire_check(run)
     assert check.status == "fail"
     assert re.search(
-        r"idle/1: 400 of 400 latencies of ping are shorter than the wire allows, such as", check.text
+        r"idle/1: 400 of 400 latencies of ping are shorter than the wire allows, such as",
+        check.text,
     )
     analysed = pipeline.analyse(run.path)
     assert analysed.outcome.exit_code == 4
@@ -126,7 +133,9 @@ def test_only_wires_of_the_virtual_clock_are_so_exact(tmp_path: Path) -> None:
 def test_what_ping_rounds_is_not_too_short() -> None:
     of = trial("fig3a", "idle")
     (workload,) = of.arm.workloads
-    table = pa.table({"flow": [">".join(workload.flows[0])] * 3, "latency_us": [774.0, 2000.0, None]})
+    table = pa.table(
+        {"flow": [">".join(workload.flows[0])] * 3, "latency_us": [774.0, 2000.0, None]}
+    )
     wire = registry.measures(workload).wire
     latencies = wire(table, workload, of) if wire else None
     assert latencies is not None

@@ -1,5 +1,5 @@
-"""Tables and measures from what memload, shuffle and fanin left in the guest (golden/ in their folders), and
-from damage to it."""
+"""Tables and measures from what memload, shuffle and fanin left in the guest (golden/ in their
+folders), and from damage to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ FANIN = [
 
 def trial(experiment: str, arm: str, *settings: str) -> Trial:
     return next(
-        trial for trial in resolve.plan(experiment, "smoke", list(settings)).trials() if trial.arm.name == arm
+        trial
+        for trial in resolve.plan(experiment, "smoke", list(settings)).trials()
+        if trial.arm.name == arm
     )
 
 
@@ -65,7 +67,10 @@ def test_a_request_counts_from_when_it_was_due() -> None:
     assert set(found) == set(MEMCACHED.MEASURES)
     assert found["requests_per_s"] == 504 / 5
     assert found["over_200ms"] == pytest.approx(95 / 504)
-    assert found["get_p50_ms"] <= found["p90_ms"] < found["max_ms"] and found["rms_ms"] > found["mean_ms"]
+    assert (
+        found["get_p50_ms"] <= found["p90_ms"] < found["max_ms"]
+        and found["rms_ms"] > found["mean_ms"]
+    )
 
 
 def test_a_request_without_an_answer_is_lost_and_over_every_limit(tmp_path: Path) -> None:
@@ -137,7 +142,8 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
         "".join([*lines[:2], *lines[3:]]).replace("rows=48", "rows=47")
     )
     assert (
-        measured.values(PACED.arm.workloads[0], table_of(PACED, 0, tmp_path), PACED, FACTS)["loss"] == 1 / 48
+        measured.values(PACED.arm.workloads[0], table_of(PACED, 0, tmp_path), PACED, FACTS)["loss"]
+        == 1 / 48
     )
 
 
@@ -146,7 +152,10 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
     [
         (lambda raw: raw[: len(raw) // 2], "memload's log has no end: it was cut off after"),
         (lambda raw: "", "it is empty, nothing was printed"),
-        (lambda raw: raw.replace("# memload 1 ", "# memload 2 "), "this is not a log of memload, version 1"),
+        (
+            lambda raw: raw.replace("# memload 1 ", "# memload 2 "),
+            "this is not a log of memload, version 1",
+        ),
         (lambda raw: raw.replace("early=0", "early=1"), "memload was stopped early"),
         (lambda raw: raw.replace("rows=504", "rows=505"), "has 504 rows, but its end says 505"),
         (
@@ -165,8 +174,13 @@ def test_a_log_that_is_not_whole_is_lost_with_its_file(
 
 
 def test_a_log_without_rows_is_a_log() -> None:
-    empty = text.log("# memload 1 rate=1\n# columns due_ns sent_ns\n# end rows=0 early=0\n", "memload")
-    assert (empty.columns, empty.end) == ({"due_ns": [], "sent_ns": []}, {"rows": "0", "early": "0"})
+    empty = text.log(
+        "# memload 1 rate=1\n# columns due_ns sent_ns\n# end rows=0 early=0\n", "memload"
+    )
+    assert (empty.columns, empty.end) == (
+        {"due_ns": [], "sent_ns": []},
+        {"rows": "0", "early": "0"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,9 +191,17 @@ def test_a_log_without_rows_is_a_log() -> None:
             "workloads.memcached.rate=0",
             r"workloads\.memcached\.rate: 0.* is out of range: use 0\.1 to 100000 requests/s",
         ),
-        ("fig3b", "workloads.memcached.connections=0", "connections: 0 is out of range: use 1 to 1000"),
+        (
+            "fig3b",
+            "workloads.memcached.connections=0",
+            "connections: 0 is out of range: use 1 to 1000",
+        ),
         ("fig3b", "workloads.memcached.get_fraction=1.5", "get_fraction: 1.5 is out of range"),
-        ("fig3b", "workloads.memcached.key_size=300B", "key_size: 300B is out of range: use 8B to 250B"),
+        (
+            "fig3b",
+            "workloads.memcached.key_size=300B",
+            "key_size: 300B is out of range: use 8B to 250B",
+        ),
         ("fig3b", "workloads.job.workers=h1", "list two or more workers"),
         ("fig3b", "workloads.job.workers=h1,h2", "each once, without the master"),
         ("fig3b", "workloads.job.workers=h1,h44", "has no host 'h44': did you mean 'h4'"),
@@ -194,7 +216,9 @@ def test_what_a_program_cannot_do_is_refused(experiment: str, setting: str, sent
         resolve.plan(experiment, "smoke", [setting])
 
 
-def test_a_client_that_would_spin_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_would_spin_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours = Path(__file__).parents[2] / "experiments/fig3b.toml"
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/closed.toml").write_text(ours.read_text().replace("rate = 100\n", ""))
@@ -239,7 +263,9 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(
 @pytest.mark.parametrize(
     "error", [TypeError("no number"), AttributeError("no name"), UsageError("asked for nonsense")]
 )
-def test_an_error_of_our_own_code_surfaces(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_our_own_code_surfaces(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> dict[str, list[object]]:
         raise error
 
@@ -250,9 +276,12 @@ def test_an_error_of_our_own_code_surfaces(error: Exception, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "error", [LostError("cut off"), ValueError("no number"), KeyError("rows"), OverflowError("too large")]
+    "error",
+    [LostError("cut off"), ValueError("no number"), KeyError("rows"), OverflowError("too large")],
 )
-def test_what_a_parser_does_not_understand_is_lost(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_parser_does_not_understand_is_lost(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(plan: object, which: object, read: Callable[[str], str]) -> dict[str, list[object]]:
         read("memcached-h3-h11.load.txt")
         raise error

@@ -1,5 +1,5 @@
-"""The parsers on what real programs printed (iputils 20240905, iperf3 3.18, iproute2 6.15 in the guest), and
-on damage to it."""
+"""The parsers on what real programs printed (iputils 20240905, iperf3 3.18, iproute2 6.15 in the
+guest), and on damage to it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_a_duplicate_reply_is_not_counted_twice() -> None:
 
 def test_sequence_numbers_wrap_at_16_bits() -> None:
     lines = [
-        f"[{index / 1000:.6f}] 64 bytes from 10.0.0.10: icmp_seq={(index + 1) % 65536} ttl=64 time=0.774 ms"
+        f"[{index / 1000:.6f}] 64 bytes from 10.0.0.10: icmp_seq={(index + 1) % 65536} ttl=64 "
+        "time=0.774 ms"
         for index in range(70000)
     ]
     lines.append("70000 packets transmitted, 70000 received, 0% packet loss, time 70000ms")
@@ -76,7 +77,10 @@ def test_sequence_numbers_wrap_at_16_bits() -> None:
             lambda text: text.replace("50 packets transmitted", "49 packets transmitted"),
             "sent 49 requests, not 50",
         ),
-        (lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "), "has 49 replies, but its summary says 50"),
+        (
+            lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "),
+            "has 49 replies, but its summary says 50",
+        ),
     ],
 )
 def test_a_ping_that_was_cut_off_is_lost(damage: Callable[[str], str], sentence: str) -> None:
@@ -96,9 +100,9 @@ def test_iperf_gives_every_interval(file: str, retransmits: bool) -> None:
     assert all(interval.end_s - interval.start_s > 0 for interval in intervals)
     assert (intervals[0].retransmits is not None) == retransmits
     end = msgspec.json.decode(raw)["end"]
-    total = end["sum_sent" if file == "tcp-client" else "sum_received" if file == "tcp-server" else "sum"][
-        "bytes"
-    ]
+    total = end[
+        "sum_sent" if file == "tcp-client" else "sum_received" if file == "tcp-server" else "sum"
+    ]["bytes"]
     # UDP's server counts the bytes of lost datagrams in its sum.
     assert sum(interval.bytes for interval in intervals) == total or file == "udp-server"
 
@@ -108,13 +112,16 @@ def test_an_iperf_that_was_ended_has_each_interval_once(end: str, repeated: int)
     raw = text(f"iperf3-tcp-ended-{end}.json")
     report = msgspec.json.decode(raw)
     if end == "due-server":
-        # Its last report fell due when the sender was ended: a second error follows, and the first one counts.
+        # Its last report fell due when the sender was ended: a second error follows, and the first
+        # one counts.
         assert iperf.ENDED in raw and report["error"] == "getsockopt - Bad file descriptor"
     else:
         assert iperf.ENDED in report["error"]
     reported, intervals = report["intervals"], iperf.parse(raw)
     assert len(intervals) == len(reported) - repeated
-    assert [interval.start_s for interval in intervals[1:]] == [interval.end_s for interval in intervals[:-1]]
+    assert [interval.start_s for interval in intervals[1:]] == [
+        interval.end_s for interval in intervals[:-1]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,10 @@ def test_an_iperf_that_was_ended_has_each_interval_once(end: str, repeated: int)
     [
         ("", "not complete"),
         ('{"start": {', "not complete"),
-        ('{"error": "unable to connect to server: Connection refused"}', "iperf3 failed: unable to connect"),
+        (
+            '{"error": "unable to connect to server: Connection refused"}',
+            "iperf3 failed: unable to connect",
+        ),
         ('{"intervals": []}', "nothing was sent"),
         ("[]", "not a JSON object"),
     ],
@@ -155,10 +165,16 @@ LISTENER6 = f"{0:032X}:1519 {0:032X}:0000 0A 0"
         ("", "", False),
     ],
 )
-def test_a_listener_is_found_by_its_port(sockets: str, sockets6: str, listens: bool, tmp_path: Path) -> None:
-    trial = next(trial for trial in plan("fig3a", "smoke", []).trials() if trial.arm.name == "contended")
+def test_a_listener_is_found_by_its_port(
+    sockets: str, sockets6: str, listens: bool, tmp_path: Path
+) -> None:
+    trial = next(
+        trial for trial in plan("fig3a", "smoke", []).trials() if trial.arm.name == "contended"
+    )
     wait = next(step for step in trial_steps(trial) if isinstance(step, Wait))
-    assert wait.node in trial.network.hosts and wait.lacks.endswith("does not listen on tcp port 5401")
+    assert wait.node in trial.network.hosts and wait.lacks.endswith(
+        "does not listen on tcp port 5401"
+    )
     for name, line in (("tcp", sockets), ("tcp6", sockets6)):
         (tmp_path / name).write_text(f"  sl  local_address rem_address   st\n   0: {line}\n")
     argv = [word.replace("/proc/net/", f"{tmp_path}/") for word in wait.argv]
@@ -195,7 +211,9 @@ def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
         ),
     ],
 )
-def test_what_programs_do_not_send_so_often_is_refused(name: str, setting: str, sentence: str) -> None:
+def test_what_programs_do_not_send_so_often_is_refused(
+    name: str, setting: str, sentence: str
+) -> None:
     with pytest.raises(UsageError, match=sentence):
         emulated.check(plan(name, "smoke", [setting], backend="host"))
 
@@ -235,7 +253,9 @@ def test_a_range_beyond_the_network_is_refused() -> None:
 
 
 def test_senders_of_a_phase_begin_at_it() -> None:
-    trial = next(trial for trial in plan("phases", "smoke", []).trials() if trial.arm.name == "aligned_3")
+    trial = next(
+        trial for trial in plan("phases", "smoke", []).trials() if trial.arm.name == "aligned_3"
+    )
     sent = [
         launch.argv
         for launch in fanin.PROGRAM.launches(trial.arm.workloads[0], trial)
@@ -247,8 +267,8 @@ def test_senders_of_a_phase_begin_at_it() -> None:
 
 def test_a_phase_that_would_begin_after_the_end_is_refused() -> None:
     sentence = (
-        "workloads.urgent.phase: it starts after up to two intervals of 296.064ms: set duration to at "
-        "least 888.192ms"
+        "workloads.urgent.phase: it starts after up to two intervals of 296.064ms: set duration "
+        "to at least 888.192ms"
     )
     with pytest.raises(UsageError, match=sentence):
         plan("phases", "smoke", ["duration=500ms"])

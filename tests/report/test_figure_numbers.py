@@ -19,7 +19,9 @@ from tests.support import synthetic
 
 @pytest.fixture(scope="module")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
-    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("numbers") / "results", replicates=2).path)
+    return pipeline.analyse(
+        synthetic.make(tmp_path_factory.mktemp("numbers") / "results", replicates=2).path
+    )
 
 
 def test_every_figure_has_a_file_that_the_report_names(analysed: pipeline.Analysed) -> None:
@@ -63,10 +65,19 @@ def test_text_and_values_that_are_not_there_come_back(tmp_path: Path) -> None:
 
 def test_a_panel_of_ratios_has_each_arm_with_its_value_of_the_sweep() -> None:
     plan = resolve.plan("hadoop-sensitivity", "smoke", [], replicates=2)
-    found = numbers.of_panels(plan, list(test_ratios.summaries(plan, test_ratios.RUNTIMES).values()))
+    found = numbers.of_panels(
+        plan, list(test_ratios.summaries(plan, test_ratios.RUNTIMES).values())
+    )
     rows = {row[1]: dict(zip(found.heads, row, strict=True)) for row in found.rows}
     assert rows.keys() < test_ratios.RUNTIMES.keys(), "what they are relative to is none of them"
     chosen = rows["ecn_ack_as_chosen"]
-    assert (chosen["median"], chosen["least"], chosen["greatest"], chosen["seeds"]) == (0.625, 0.5, 0.75, 2)
+    assert (chosen["median"], chosen["least"], chosen["greatest"], chosen["seeds"]) == (
+        0.625,
+        0.5,
+        0.75,
+        2,
+    )
     assert (chosen["measure"], chosen["relative to"]) == ("job.runtime_s", "droptail")
-    assert {row["x"] for row in rows.values()} == {arm.x for arm in plan.run.arms if arm.name in rows}
+    assert {row["x"] for row in rows.values()} == {
+        arm.x for arm in plan.run.arms if arm.name in rows
+    }

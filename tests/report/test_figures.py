@@ -84,7 +84,9 @@ def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
     assert set(found) == {arm.name for arm in plan.arms}
     main = [found[name] for name in plan.shown.figure.arms]
     others = [
-        found[arm.name] for arm in plan.arms if arm.name not in plan.shown.figure.arms or arm.name == "idle"
+        found[arm.name]
+        for arm in plan.arms
+        if arm.name not in plan.shown.figure.arms or arm.name == "idle"
     ]
     for looks in (main, others):
         assert (
@@ -105,7 +107,8 @@ def test_every_scheme_has_a_look_of_its_own_on_every_figure() -> None:
     others = [
         name
         for name in names
-        if name not in ("none", "ideal", "priorities", "qjump", "qjump-drop", "window", "qjump-2015")
+        if name
+        not in ("none", "ideal", "priorities", "qjump", "qjump-drop", "window", "qjump-2015")
     ]
     for experiment in ("fig3a", "fig5"):
         found = style.looks(resolve.plan(experiment, "course", [], schemes=others))
@@ -136,9 +139,9 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
     ]
     assert {label.split(": ")[0] for shown in labels for label in shown} == set(arms.values())
     lost = {arms[name]: loss(run, name) for name in ("limiter_delay", "limiter_drop")}
-    assert {label.split(": ")[0]: label.split(", ")[-1] for label in labels[1] if "lost" in label} == {
-        label: f"{share * 100:.3g} % lost" for label, share in lost.items()
-    }
+    assert {
+        label.split(": ")[0]: label.split(", ")[-1] for label in labels[1] if "lost" in label
+    } == {label: f"{share * 100:.3g} % lost" for label, share in lost.items()}
 
 
 def test_the_axis_is_broken_between_the_groups(run: RunDirectory, manifest: Manifest) -> None:
@@ -193,7 +196,10 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
         footer = " ".join(text.get_text() for text in figure.figure.texts)
         assert "virtual clock" in footer
         assert manifest.plan_sha256[:12] in footer
-    assert "stretched by the ratio of the link rates, 1000" in latency_cdf.draw(run, manifest, [])[0].caption
+    assert (
+        "stretched by the ratio of the link rates, 1000"
+        in latency_cdf.draw(run, manifest, [])[0].caption
+    )
 
 
 def test_fast_links_are_told_in_their_units(manifest: Manifest) -> None:
@@ -203,7 +209,9 @@ def test_fast_links_are_told_in_their_units(manifest: Manifest) -> None:
     assert "epoch 15 us; in full-size frames (1.23 us): " in text
 
 
-def test_the_same_data_make_the_same_bytes_in_another_process(run: RunDirectory, tmp_path: Path) -> None:
+def test_the_same_data_make_the_same_bytes_in_another_process(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     """Whatever the time, the user's matplotlibrc, the locale and Python's hash seed."""
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 7\nsvg.hashsalt: other\n")
     code = f"""
@@ -216,10 +224,19 @@ drawing.draw(run, run.manifest, [])
     contents = []
     for extra in (
         {"PYTHONHASHSEED": "1"},
-        {"PYTHONHASHSEED": "2", "MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"},
+        {
+            "PYTHONHASHSEED": "2",
+            "MATPLOTLIBRC": str(tmp_path),
+            "TZ": "Asia/Tokyo",
+            "SOURCE_DATE_EPOCH": "1",
+        },
     ):
         subprocess.run(
-            [sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, **extra}, timeout=120
+            [sys.executable, "-c", code],
+            check=True,
+            cwd=ROOT,
+            env={**os.environ, **extra},
+            timeout=120,
         )
         contents.append({path.name: path.read_bytes() for path in sorted(run.figures.iterdir())})
     assert contents[0].keys() == {
@@ -239,13 +256,17 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
         registry.check(msgspec.structs.replace(manifest.plan.shown.figure, **changes))
 
     check()
-    sentence = r"there is no figure 'latency_cfd': did you mean 'latency_cdf'\? \(all: latency_cdf, "
+    sentence = (
+        r"there is no figure 'latency_cfd': did you mean 'latency_cdf'\? \(all: latency_cdf, "
+    )
     with pytest.raises(UsageError, match=sentence):
         check(plot="latency_cfd")
     for name in ("style", "__init__", "../figures/latency_cdf"):
         with pytest.raises(UsageError):
             check(plot=name)
-    with pytest.raises(UsageError, match="there is no published figure 'fig3aa': did you mean 'fig3a'"):
+    with pytest.raises(
+        UsageError, match="there is no published figure 'fig3aa': did you mean 'fig3a'"
+    ):
         check(published=["fig3aa"])
 
 
@@ -270,7 +291,9 @@ def test_the_figure_of_another_distribution_is_drawn(
     run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points = {"ladder": "ladder_figures:draw", "rungs": "ladder_figures:rungs"}
-    folder = distributions.make(tmp_path, "ladders", registry.GROUP, points, {"ladder_figures": LADDER})
+    folder = distributions.make(
+        tmp_path, "ladders", registry.GROUP, points, {"ladder_figures": LADDER}
+    )
     monkeypatch.syspath_prepend(str(folder))
     plan = run.manifest.plan
     figure = msgspec.structs.replace(plan.shown.figure, plot="ladder")
@@ -287,7 +310,9 @@ def test_the_figure_of_another_distribution_is_drawn(
 def test_a_figure_of_another_distribution_with_a_name_of_ours_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = distributions.make(tmp_path, "ladders", registry.GROUP, {"bars": "ladder_figures:draw"}, {})
+    folder = distributions.make(
+        tmp_path, "ladders", registry.GROUP, {"bars": "ladder_figures:draw"}, {}
+    )
     monkeypatch.syspath_prepend(str(folder))
     with pytest.raises(
         UsageError, match=r"ladders adds 'bars' to qjump_mn\.figures, which qjump-mn has itself"
@@ -306,9 +331,7 @@ def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> 
         .replace("dpi = 200", "dpi = 50")
     )
     (tmp_path / "plots" / "style.toml").write_text(text)
-    code = (
-        "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
-    )
+    code = "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
     for path, printed in (("", "200.0 True"), (str(tmp_path), "50.0 False")):
         environment = {**os.environ, "QJUMP_MN_PATH": path}
         argv = [sys.executable, "-c", code]
@@ -345,7 +368,8 @@ def test_a_style_that_does_not_fit_is_one_sentence(
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
     arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
     figure = msgspec.structs.replace(
-        manifest.plan.shown.figure, arms=tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms)
+        manifest.plan.shown.figure,
+        arms=tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms),
     )
     run = msgspec.structs.replace(manifest.plan.run, arms=arms)
     shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
@@ -362,7 +386,9 @@ def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None
 def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
     found = behind.of(manifest.plan)
     assert found is not None
-    entry, (low, high) = next(value for value in found.values.items() if value[0].endswith(".p50_ms"))
+    entry, (low, high) = next(
+        value for value in found.values.items() if value[0].endswith(".p50_ms")
+    )
     alone = dataclasses.replace(found, values={entry: (low, high)})
 
     def side(*shares: float) -> str:
@@ -373,7 +399,9 @@ def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
         reach = high - low + 1000
         values = [np.array([(high if share > 0 else low) + share * reach]) for share in shares]
         look = style.looks(manifest.plan)[arm.name]
-        lines = [curves.Curve(arm, arm.workloads[0], (1,), (each,), (1,), look, "ms") for each in values]
+        lines = [
+            curves.Curve(arm, arm.workloads[0], (1,), (each,), (1,), look, "ms") for each in values
+        ]
         marks.draw_published([panel], alone, lines)
         (name,) = panel.texts
         return name.get_horizontalalignment()
@@ -406,7 +434,12 @@ def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
     code = "from qjump_mn.report.figures import published, style; style.sheet(); print(published.read('fig3a').title)"
     argv, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        argv, capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", env=environment
+        argv,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path / "elsewhere",
+        env=environment,
     )
     assert done.stdout.strip() == published.read("fig3a").title
 
@@ -419,7 +452,9 @@ def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
         manifest.plan.shown.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
     )
     shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
-    relative = msgspec.structs.replace(manifest, plan=msgspec.structs.replace(manifest.plan, shown=shown))
+    relative = msgspec.structs.replace(
+        manifest, plan=msgspec.structs.replace(manifest.plan, shown=shown)
+    )
     idle, qjump = (
         ArmSummary(
             name=name,

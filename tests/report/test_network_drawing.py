@@ -1,4 +1,5 @@
-"""The drawing of a run's network: every host is in it, nothing is cut or hidden, and it says what is known."""
+"""The drawing of a run's network: every host is in it, nothing is cut or hidden, and it says what
+is known."""
 
 from __future__ import annotations
 
@@ -83,7 +84,9 @@ def hosts_told(drawn: Drawn) -> int:
         if rectangle.get("rx") == "3" and not name.startswith("+")
     )
     more = sum(int(count) for count in re.findall(r"^(\d+) more hosts like", text, re.MULTILINE))
-    each = re.findall(r"^(\d+) more switches like (\w+), with (\d+) hosts? each", text, re.MULTILINE)
+    each = re.findall(
+        r"^(\d+) more switches like (\w+), with (\d+) hosts? each", text, re.MULTILINE
+    )
     return alone + more + sum(int(many) * int(size) for many, _, size in each)
 
 
@@ -109,7 +112,9 @@ def boxes(drawn: Drawn) -> tuple[Box, list[Box]]:
         x, y = float(element.attrib["x"]), float(element.attrib["y"])
         if element.get("class") == "name":
             half = svg.BOX_WIDTH / 2
-            found.append(Box(x - half, y - 4 - svg.BOX_HEIGHT / 2, x + half, y - 4 + svg.BOX_HEIGHT / 2))
+            found.append(
+                Box(x - half, y - 4 - svg.BOX_HEIGHT / 2, x + half, y - 4 + svg.BOX_HEIGHT / 2)
+            )
         else:
             size = svg.SMALL if element.get("class") == "small" else svg.TEXT
             long = svg.text_width(text, size, bold=element.get("class") == "measured")
@@ -117,7 +122,9 @@ def boxes(drawn: Drawn) -> tuple[Box, list[Box]]:
     return Box(0, 0, width, height), found
 
 
-EXPERIMENTS = sorted(path.stem for path in (Path(loading.__file__).parents[2] / "experiments").glob("*.toml"))
+EXPERIMENTS = sorted(
+    path.stem for path in (Path(loading.__file__).parents[2] / "experiments").glob("*.toml")
+)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -233,7 +240,9 @@ def test_links_are_as_thick_as_their_counters_say() -> None:
     widths = sorted({float(width) for width in re.findall(r'stroke-width="([\d.]+)"', drawn.svg)})
     assert widths[-1] == pytest.approx(1.4 + 6.6 * 0.97, abs=0.06)
     assert "by its counters" in " ".join(drawn.caption)
-    assert drawn.about.endswith("The busiest link: s0\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}s3, 97 %.")
+    assert drawn.about.endswith(
+        "The busiest link: s0\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}s3, 97 %."
+    )
 
 
 def test_without_counters_the_plan_decides_and_that_is_said() -> None:
@@ -305,7 +314,9 @@ def test_a_deep_network_is_drawn_too() -> None:
     hosts = (("s0", "h8"), ("s6", "h10"), *(("s3", f"h{number}") for number in (1, 7, 9, 11, 12)))
     network = msgspec.structs.replace(arm.network, edges=(*chain, *hosts))
     deep = msgspec.structs.replace(arm, network=network)
-    drawn = drawn_of(msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=(deep,))))
+    drawn = drawn_of(
+        msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=(deep,)))
+    )
     picture, inside = boxes(drawn)
     assert hosts_told(drawn) == 7
     assert all(box.right <= picture.right and box.bottom <= picture.bottom for box in inside)

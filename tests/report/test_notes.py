@@ -48,7 +48,9 @@ def sections(folder: Path, text: str) -> notes.Written:
     return notes.read(folder)
 
 
-def test_headings_are_there_after_the_first_report_and_are_never_written_over(tmp_path: Path) -> None:
+def test_headings_are_there_after_the_first_report_and_are_never_written_over(
+    tmp_path: Path,
+) -> None:
     run = synthetic.make(tmp_path / "results").path
     pipeline.analyse(run)
     path = run / notes.NAME
@@ -66,7 +68,8 @@ def test_headings_are_there_after_the_first_report_and_are_never_written_over(tm
     page, text = ((run / name).read_text() for name in ("report.html", "report.md"))
     for content in (Reader(page).text, text):
         places = [
-            content.index(part) for part in ("bound to a rate", "Original result", "alert(", "pFabric.")
+            content.index(part)
+            for part in ("bound to a rate", "Original result", "alert(", "pFabric.")
         ]
         assert places == sorted(places)
         assert "Not written: Subset and motivation, Ablation, Challenges." in content
@@ -107,7 +110,9 @@ def test_nothing_of_it_becomes_html(tmp_path: Path) -> None:
 )
 def test_html_in_any_dress_is_text_in_markdown_too(text: str, tmp_path: Path) -> None:
     own = sections(tmp_path, f"## Critique\n\n{text}\n")
-    for token in markdown_it.MarkdownIt("commonmark").enable("table").parse(own.placed["Critique"].markdown):
+    for token in (
+        markdown_it.MarkdownIt("commonmark").enable("table").parse(own.placed["Critique"].markdown)
+    ):
         assert not any(one.type.startswith("html") for one in (token, *(token.children or ())))
     assert "<script" not in own.placed["Critique"].html
 
@@ -115,7 +120,8 @@ def test_html_in_any_dress_is_text_in_markdown_too(text: str, tmp_path: Path) ->
 def test_comments_and_empty_headings_are_left_out_and_code_is_kept(tmp_path: Path) -> None:
     own = sections(
         tmp_path,
-        "## Introduction\n\n<!-- what to write -->\n\n## Critique\n\nIt <!-- so --> holds.\n\n```c\n#include <stdio.h>\n```\n",
+        "## Introduction\n\n<!-- what to write -->\n\n## Critique\n\nIt <!-- so --> "
+        "holds.\n\n```c\n#include <stdio.h>\n```\n",
     )
     assert list(own.placed) == ["Critique"]
     assert own.empty == ["Introduction", "Subset and motivation", "Ablation", "Challenges"]
@@ -130,7 +136,9 @@ def test_a_second_section_of_one_title_is_kept_too(tmp_path: Path) -> None:
     assert [(section.title, section.markdown) for section in own.others] == [("Critique", "two")]
 
 
-def test_pictures_of_the_run_directory_are_part_of_the_page_and_no_other_file_is(tmp_path: Path) -> None:
+def test_pictures_of_the_run_directory_are_part_of_the_page_and_no_other_file_is(
+    tmp_path: Path,
+) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "my plot.png").write_bytes(ONE_PIXEL)
@@ -138,14 +146,17 @@ def test_pictures_of_the_run_directory_are_part_of_the_page_and_no_other_file_is
     (run / "link.png").symlink_to(tmp_path / "secret.png")
     pictures = "![mine](my%20plot.png) ![up](../secret.png) ![link](link.png) ![none](none.png) ![web](https://a.b/c.png) ![text](notes.md)"
     page = sections(run, f"## Critique\n\n{pictures}\n").placed["Critique"].html
-    assert f'<img src="data:image/png;base64,{base64.b64encode(ONE_PIXEL).decode()}" alt="mine">' in page
+    assert (
+        f'<img src="data:image/png;base64,{base64.b64encode(ONE_PIXEL).decode()}" alt="mine">'
+        in page
+    )
     assert page.count("<img") == 1 and base64.b64encode(b"secret").decode() not in page
     for missing in ("../secret.png", "link.png", "none.png", "notes.md"):
         assert f"the run directory has no picture {missing}" in page
     assert '<a href="https://a.b/c.png">web</a>' in page
-    impossible = sections(run, f"## Critique\n\n![zero](a%00.png) ![long]({'a' * 300}.png)\n").placed[
-        "Critique"
-    ]
+    impossible = sections(
+        run, f"## Critique\n\n![zero](a%00.png) ![long]({'a' * 300}.png)\n"
+    ).placed["Critique"]
     assert impossible.html.count("the run directory has no picture") == 2
 
 
@@ -157,5 +168,8 @@ def test_what_is_no_text_is_refused_before_anything_is_written(
     with pytest.raises(UsageError, match="is not UTF-8 text: save it as that"):
         notes.read(run)
     assert main([str(run)]) == 2
-    assert capsys.readouterr().err == f"qjump-mn: {run / notes.NAME} is not UTF-8 text: save it as that\n"
+    assert (
+        capsys.readouterr().err
+        == f"qjump-mn: {run / notes.NAME} is not UTF-8 text: save it as that\n"
+    )
     assert not (run / "report.html").exists()

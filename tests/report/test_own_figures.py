@@ -1,4 +1,5 @@
-"""Figures of experiments of one's own, which have arms of a sweep, and arms that measured nothing."""
+"""Figures of experiments of one's own, which have arms of a sweep, and arms that measured
+nothing."""
 
 from __future__ import annotations
 
@@ -99,16 +100,20 @@ def shown(run: RunDirectory, **entries: Any) -> Manifest:
 
 def legend(figure: style.Figure) -> list[str]:
     """The arms that a figure's legend names."""
-    return [text.get_text().split(": ")[0] for each in figure.figure.legends for text in each.get_texts()]
+    return [
+        text.get_text().split(": ")[0]
+        for each in figure.figure.legends
+        for text in each.get_texts()
+    ]
 
 
 def test_an_arm_without_requests_is_named_and_not_drawn(run: RunDirectory) -> None:
     figure = latency_cdf.draw(run, run.manifest, [])[0]
     assert "silent" not in legend(figure)
     assert "; no requests: silent" in figure.caption
-    assert "; no requests: silent" in " ".join(text.get_text() for text in figure.figure.texts).replace(
-        "\n", " "
-    )
+    assert "; no requests: silent" in " ".join(
+        text.get_text() for text in figure.figure.texts
+    ).replace("\n", " ")
 
 
 def test_a_run_without_any_request_is_analysed(run: RunDirectory) -> None:
@@ -146,7 +151,9 @@ def test_every_arm_of_a_sweep_has_a_look_of_its_own(run: RunDirectory) -> None:
     plan = run.manifest.plan
     found = [curves.of_arm(run, plan, arm) for arm in plan.arms if arm.name in SWEPT]
     looks = [curve.look for curve in found if curve]
-    assert len({look.colour for look in looks}) == len({look.dashes for look in looks}) == len(SWEPT)
+    assert (
+        len({look.colour for look in looks}) == len({look.dashes for look in looks}) == len(SWEPT)
+    )
     assert len({look.marker for look in looks}) == 1
 
 
@@ -203,7 +210,9 @@ def test_a_sweep_shows_its_greatest_value_whole_and_the_buffers_of_its_arms(
     manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
     (figure,) = sweep.draw(run, manifest, outcome.arms)
     (axis,) = figure.figure.get_axes()
-    greatest = max(arm.measures["bulk"]["goodput_mbps"].median for arm in outcome.arms if arm.name in SWEPT)
+    greatest = max(
+        arm.measures["bulk"]["goodput_mbps"].median for arm in outcome.arms if arm.name in SWEPT
+    )
     assert axis.get_ylim()[0] == 0
     assert axis.get_ylim()[1] >= 1.03 * greatest
     assert "buffer 10.51 to 42.05" in figure.caption
@@ -213,7 +222,8 @@ def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outco
     manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
     plan = manifest.plan
     arms = tuple(
-        msgspec.structs.replace(arm, label=arm.label.removeprefix("contended")) for arm in plan.run.arms
+        msgspec.structs.replace(arm, label=arm.label.removeprefix("contended"))
+        for arm in plan.run.arms
     )
     plan = msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
     (drawn,) = sweep.draw(run, msgspec.structs.replace(manifest, plan=plan), outcome.arms)
@@ -222,7 +232,9 @@ def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outco
     assert [text.get_text() for text in told.get_texts()] == ["contended"]
 
 
-def test_a_dollar_in_a_label_is_a_dollar(run: RunDirectory, tmp_path: Path, outcome: Outcome) -> None:
+def test_a_dollar_in_a_label_is_a_dollar(
+    run: RunDirectory, tmp_path: Path, outcome: Outcome
+) -> None:
     label = "5 $ a packet: $x^"
     manifest = shown(
         run, plot="sweep", panels=[msgspec.structs.replace(PANEL, label=label)], arms=["contended"]

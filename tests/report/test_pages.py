@@ -1,5 +1,5 @@
-"""The report and the time lines as a reader has them: opened from a file in a browser, on a wide screen and on
-a telephone, by mouse, by touch and by keyboard alone."""
+"""The report and the time lines as a reader has them: opened from a file in a browser, on a wide
+screen and on a telephone, by mouse, by touch and by keyboard alone."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def test_a_long_word_of_the_network_s_table_does_not_make_the_page_wide(
     """Such as a host's time, `0:10us,50:147us,90:213us,99:459us,99.98:1ms,100:2ms`."""
     browser.open(run.path / "report.html", 390)
     browser.run(
-        "document.querySelectorAll('.kv td:not(.n)').forEach(cell => { cell.textContent += '0:1us,'.repeat(20) })"
+        "document.querySelectorAll('.kv td:not(.n)').forEach(cell => { cell.textContent += "
+        "'0:1us,'.repeat(20) })"
     )
     browser.run(UNFOLD)
     browser.settle()
@@ -135,7 +136,9 @@ def test_what_is_faint_too_wide_or_cut_is_found(run: RunDirectory, browser: Brow
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_lines_can_be_told_from_the_background(run: RunDirectory, browser: Browser, dark: bool) -> None:
+def test_lines_can_be_told_from_the_background(
+    run: RunDirectory, browser: Browser, dark: bool
+) -> None:
     """WCAG 2 asks for less of what is no text."""
     browser.open(run.path / TIMELINE, 1280, dark=dark)
     names = [*(f"line{index}" for index in range(8)), "lost"]
@@ -144,13 +147,18 @@ def test_lines_can_be_told_from_the_background(run: RunDirectory, browser: Brows
         back = brightness(browser.run(look.format(behind)))
         for name in names:
             line = brightness(browser.run(look.format(name)))
-            assert (max(line, back) + 0.05) / (min(line, back) + 0.05) >= LEAST_LINE_CONTRAST, (name, behind)
+            assert (max(line, back) + 0.05) / (min(line, back) + 0.05) >= LEAST_LINE_CONTRAST, (
+                name,
+                behind,
+            )
 
 
 def brightness(colour: str) -> float:
     """The relative luminance of "#rrggbb"."""
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    linear = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -160,7 +168,8 @@ def test_tables_say_what_they_are(run: RunDirectory, browser: Browser, page: str
     assert browser.run("document.querySelectorAll('table').length") > 0
     for without in ("table:not(:has(> caption))", "th:not([scope])", "caption:empty"):
         found = browser.run(
-            f"[...document.querySelectorAll('{without}')].map(part => part.textContent.trim().slice(0, 80))"
+            f"[...document.querySelectorAll('{without}')].map(part => "
+            "part.textContent.trim().slice(0, 80))"
         )
         assert found == [], without
 
@@ -219,7 +228,9 @@ def shown(run: RunDirectory, browser: Browser) -> Browser:
 def place(shown: Browser) -> tuple[float, float]:
     """The middle of the first picture."""
     shown.run("document.querySelector('canvas').scrollIntoView({ block: 'center' })")
-    box: dict[str, Any] = shown.run("document.querySelector('canvas').getBoundingClientRect().toJSON()")
+    box: dict[str, Any] = shown.run(
+        "document.querySelector('canvas').getBoundingClientRect().toJSON()"
+    )
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
@@ -232,7 +243,9 @@ def test_keys_zoom_and_move(shown: Browser) -> None:
     assert closer[1] - closer[0] == pytest.approx((last - first) / 2, rel=0.02)
     assert shown.run(PICTURE) != picture and shown.run(SAID) != said
     shown.press("ArrowRight")
-    assert view(shown)[0] == pytest.approx(closer[0] + (last - first) / 8, abs=0.02 * (last - first))
+    assert view(shown)[0] == pytest.approx(
+        closer[0] + (last - first) / 8, abs=0.02 * (last - first)
+    )
     shown.press("ArrowLeft")
     shown.press("-")
     assert view(shown) == pytest.approx((first, last), abs=0.01)
@@ -304,7 +317,9 @@ def test_two_fingers_zoom(run: RunDirectory, browser: Browser) -> None:
 
 
 def test_a_line_can_be_left_out_by_keyboard(run: RunDirectory, shown: Browser) -> None:
-    lane = "[...document.querySelectorAll('details.lane')].find(part => part.querySelector('input'))"
+    lane = (
+        "[...document.querySelectorAll('details.lane')].find(part => part.querySelector('input'))"
+    )
     said = f"{lane}.querySelector('.said').textContent"
     before = shown.run(said)
     tab_to(shown, "details.lane input")
@@ -321,8 +336,9 @@ def test_the_pointer_names_what_is_nearest(shown: Browser, place: tuple[float, f
         shown.press("+")
     all_of_it = shown.run(SAID)
     shown.run(
-        "window.row = (({ scale, lines: [line] }) => { const row = firstFrom(line.at, (view.from + view.to) / 2);"
-        " return { x: scale.x(line.at[row]), y: scale.y(line.values[row]), value: number(line.values[row]) }; })(lanes[0])"
+        "window.row = (({ scale, lines: [line] }) => { const row = firstFrom(line.at, (view.from "
+        "+ view.to) / 2); return { x: scale.x(line.at[row]), y: scale.y(line.values[row]), value: "
+        "number(line.values[row]) }; })(lanes[0])"
     )
     box = shown.run("document.querySelector('canvas').getBoundingClientRect().toJSON()")
     shown.point(box["x"] + shown.run("row.x"), box["y"] + shown.run("row.y"))

@@ -25,7 +25,9 @@ needs_browser = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("pdf") / "results").path).run.path
+    return pipeline.analyse(
+        synthetic.make(tmp_path_factory.mktemp("pdf") / "results").path
+    ).run.path
 
 
 def test_on_paper_all_is_unfolded_and_no_link_leads_into_the_run_directory(run: Path) -> None:
@@ -76,10 +78,14 @@ def test_without_a_browser_that_is_said_before_anything_is_done(
 def test_a_browser_that_prints_nothing_is_quoted(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "chromium").write_text("#!/bin/sh\necho starting >&2\necho no display, no luck >&2\nexit 7\n")
+    (tmp_path / "chromium").write_text(
+        "#!/bin/sh\necho starting >&2\necho no display, no luck >&2\nexit 7\n"
+    )
     (tmp_path / "chromium").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     before = sorted(run.iterdir())
-    with pytest.raises(MachineError, match="chromium did not print the report: no display, no luck"):
+    with pytest.raises(
+        MachineError, match="chromium did not print the report: no display, no luck"
+    ):
         pdf.write(run)
     assert sorted(run.iterdir()) == before

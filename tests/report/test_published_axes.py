@@ -1,5 +1,5 @@
-"""Figures at the published rate: the published axes, what is drawn behind, and what the axes leave out. The
-data are made up: no number here was measured."""
+"""Figures at the published rate: the published axes, what is drawn behind, and what the axes leave
+out. The data are made up: no number here was measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.report.figures import axes, bars, behind, latency_cdf, published, style, sweep, timeline
+from qjump_mn.report.figures import (
+    axes,
+    bars,
+    behind,
+    latency_cdf,
+    published,
+    style,
+    sweep,
+    timeline,
+)
 from qjump_mn.report.figures.style import Figure
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
@@ -121,7 +130,9 @@ def test_what_a_broken_axis_leaves_out_is_told(tmp_path: Path) -> None:
     beyond = {**SWITCH, "contended": [1000.0] * 9 + [203_000.0], "qjump": [0.9] * 8 + [5.5, 5.6]}
     (figure,) = latencies(tmp_path, at_paper("fig3a"), beyond)
     assert ranges(panels(figure)[:2]) == [(0, 0.005), (0.006, 1.35)]
-    assert "10 % outside, to 203000 us" in texts(figure) and "20 % outside, to 5.6 us" in texts(figure)
+    assert "10 % outside, to 203000 us" in texts(figure) and "20 % outside, to 5.6 us" in texts(
+        figure
+    )
 
 
 def test_an_axis_that_would_hide_most_of_a_curve_is_longer_and_says_so(tmp_path: Path) -> None:
@@ -138,7 +149,11 @@ def test_an_axis_that_would_hide_most_of_a_curve_is_longer_and_says_so(tmp_path:
             [(0.779, 0.99), (1.196, 0.99)],
             "memcached + MapReduce, QJump: the job's effects are less.",
         ),
-        ("fig3c", [(0.5, 0.99), (1.1, 0.99), (1.5, 0.99)], "QJump: nearly as without interference."),
+        (
+            "fig3c",
+            [(0.5, 0.99), (1.1, 0.99), (1.5, 0.99)],
+            "QJump: nearly as without interference.",
+        ),
     ],
 )
 def test_figures_3b_and_3c_have_a_tail_from_90_to_100_percent(
@@ -172,7 +187,8 @@ def test_at_another_rate_axes_are_those_of_the_data() -> None:
 
 
 def write_timeline(run: RunDirectory, offset_us: float, set_us: float) -> None:
-    """Ten Syncs with an offset of 10 us, and one of ``offset_us``; SETs of 450 us, and a bin of ``set_us``."""
+    """Ten Syncs with an offset of 10 us, and one of ``offset_us``; SETs of 450 us, and a bin of
+    ``set_us``."""
     for trial in run.manifest.plan.trials():
         run.prepare(trial.name)
         run.data(trial.name).mkdir(parents=True)
@@ -189,7 +205,12 @@ def write_timeline(run: RunDirectory, offset_us: float, set_us: float) -> None:
         latency = [450.0] * 230 + [set_us] * 10
         sets = {"op": ["SET"] * 240, "due_ns": due, "latency_us": latency}
         pq.write_table(pa.table(sets), run.data(trial.name) / "memcached.parquet")
-        facts = {"cpu_busy": 0.1, "window_s": [0.1, 0.7], "began_ns": BEGAN_NS, "began_utc_ns": BEGAN_UTC_NS}
+        facts = {
+            "cpu_busy": 0.1,
+            "window_s": [0.1, 0.7],
+            "began_ns": BEGAN_NS,
+            "began_utc_ns": BEGAN_UTC_NS,
+        }
         (run.trial(trial.name) / "trial.json").write_text(json.dumps(facts))
         run.finish(trial.name, TrialRecord(status="done", exit_code=0))
 
@@ -223,7 +244,8 @@ def test_figures_5_and_1a_have_the_published_axes_of_values(tmp_path: Path) -> N
     assert bands == [(-0.175, 0.383), (0.32, 1.2)]
     assert "published, least to greatest" in legend(stacked)
     assert (
-        "offset RMS 20.0 us (published 75), mean SET 450 us (published 554)" in contended.texts[0].get_text()
+        "offset RMS 20.0 us (published 75), mean SET 450 us (published 554)"
+        in contended.texts[0].get_text()
     )
     assert "digitised" in stacked.caption
     assert ranges(panels(offsets), "y") == [(-0.5, 0.75)]
@@ -244,7 +266,9 @@ def test_what_leaves_the_axis_of_values_is_told_where_it_does(tmp_path: Path) ->
 # Sweeps and bars.
 
 
-def summaries(plan: Plan, by_arm: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[ArmSummary]:
+def summaries(
+    plan: Plan, by_arm: Mapping[str, Mapping[str, Mapping[str, float]]]
+) -> list[ArmSummary]:
     """Arms with these measures of one seed."""
     labels = {arm.name: arm.label for arm in plan.arms}
     return [
@@ -271,7 +295,8 @@ def drawn(tmp_path: Path, plan: Plan, arms: Sequence[ArmSummary], module: Any) -
 
 
 def swept(plan: Plan, series: str, values: Mapping[float, Mapping[str, float]]) -> list[ArmSummary]:
-    """The arms of a series with these measures of their first workload that is no background, by x."""
+    """The arms of a series with these measures of their first workload that is no background, by
+    x."""
     at = {arm.x: arm for arm in plan.arms if arm.series == series}
     arms = {
         at[x].name: {next(one.name for one in at[x].workloads if not one.BACKGROUND): measured}
@@ -298,13 +323,18 @@ def test_a_line_is_broken_where_there_is_no_value_and_its_legend_is_whole(tmp_pa
     plan = at_paper("thresholds")
     measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"rms_ms": 0.5}}
     job = {"job": {"round_rms_ms": 13.0}}
-    arms = {arm.name: measured if arm.x in (0.08, 0.16) else measured | job for arm in plan.run.arms}
+    arms = {
+        arm.name: measured if arm.x in (0.08, 0.16) else measured | job for arm in plan.run.arms
+    }
     figure = drawn(tmp_path, plan, summaries(plan, arms), sweep)
     (axis,) = panels(figure)
     rounds, offsets, *_ = axis.get_lines()
     assert [x for x, y in rounds.get_xydata() if math.isnan(y)] == [0.08, 0.16]
     assert not np.isnan(offsets.get_xydata()).any()
-    assert "A line is broken where there is no value: ECN: job: round RMS at 0.08, 0.16." in figure.caption
+    assert (
+        "A line is broken where there is no value: ECN: job: round RMS at 0.08, 0.16."
+        in figure.caption
+    )
     assert len(legend(figure)) == 6
 
 
@@ -329,7 +359,10 @@ def test_figure_10_is_against_gigabits_with_the_band_of_the_best_trade_off(tmp_p
     for axis in (rate, latency):
         (band,) = axis.patches
         assert (band.get_x(), band.get_x() + band.get_width()) == (5, 5.5)
-    assert "best trade-off" in texts(figure) and "Grey, as published: best trade-off." in figure.caption
+    assert (
+        "best trade-off" in texts(figure)
+        and "Grey, as published: best trade-off." in figure.caption
+    )
 
 
 def test_figure_11_is_against_the_factor_with_regions_the_bound_and_crosses(tmp_path: Path) -> None:
@@ -351,8 +384,14 @@ def test_figure_11_is_against_the_factor_with_regions_the_bound_and_crosses(tmp_
 
 def test_figure_7_ends_at_3_and_labels_what_is_above(tmp_path: Path) -> None:
     plan = at_paper("fig7")
-    rms = {"job": {"round_rms_ms": 10.0}, "ptp": {"offset_rms_ms": 0.02}, "memcached": {"rms_ms": 0.5}}
-    arms = dict.fromkeys((*plan.shown.figure.arms, "job_alone", "ptp_alone", "memcached_alone"), rms)
+    rms = {
+        "job": {"round_rms_ms": 10.0},
+        "ptp": {"offset_rms_ms": 0.02},
+        "memcached": {"rms_ms": 0.5},
+    }
+    arms = dict.fromkeys(
+        (*plan.shown.figure.arms, "job_alone", "ptp_alone", "memcached_alone"), rms
+    )
     arms["contended"] = {**rms, "ptp": {"offset_rms_ms": 0.106}}
     figure = drawn(tmp_path, plan, summaries(plan, arms), bars)
     (axis,) = panels(figure)
@@ -432,7 +471,10 @@ def test_published_figures_are_about_what_the_experiment_has(name: str, preset: 
         for panel in figure.panels:
             assert all(band.workload in arms[band.arm] for band in panel.bands if band.arm)
             measures = {
-                measure for arm in plan.arms for one in arm.workloads for measure in registry.headings(one)
+                measure
+                for arm in plan.arms
+                for one in arm.workloads
+                for measure in registry.headings(one)
             }
             assert set(panel.crosses) <= measures
 
@@ -446,8 +488,16 @@ def test_published_figures_are_about_what_the_experiment_has(name: str, preset: 
         ("[0.1, 400]", "[1, 2], [3, 4], [5, 6]", "x.parts: an axis is broken once at most"),
         ('"x / 10"', '"y / 10"', "x.of: character 1: 'y' is not known: x is the sweep's value"),
         ("[0, 14000]", "[14000, 0]", r"panels\[0\].y: 14000 to 0 is no range"),
-        ("[0, 14000]", "[0, 1]\nbands = [{label = 'a'}]", "bands: 'a' lies on one axis: give it x or y"),
-        ("[0, 14000]", "[0, 1]\nbands = [{label = 'a', x = [2, 1]}]", "bands: 'a': put the lesser end first"),
+        (
+            "[0, 14000]",
+            "[0, 1]\nbands = [{label = 'a'}]",
+            "bands: 'a' lies on one axis: give it x or y",
+        ),
+        (
+            "[0, 14000]",
+            "[0, 1]\nbands = [{label = 'a', x = [2, 1]}]",
+            "bands: 'a': put the lesser end first",
+        ),
         ('rate = "10Gbit"', "rate = 10", "rate: 10 is not a rate"),
         ("log = true", "logg = true", "unknown field `logg`: did you mean 'log'?"),
     ],

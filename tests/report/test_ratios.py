@@ -1,5 +1,5 @@
-"""Panels that show an arm relative to another: each value of a sweep to the other's at the same value, in
-figures and in the report's tables."""
+"""Panels that show an arm relative to another: each value of a sweep to the other's at the same
+value, in figures and in the report's tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def test_a_series_is_relative_to_the_other_at_the_same_value(plan: Plan) -> None
 
 def test_an_arm_that_is_no_series_is_divided_by_at_every_value() -> None:
     red = resolve.plan("hadoop", "smoke", [])
-    arms = summaries(red, {"droptail": (2.0, 2.0), "ecn_ack_100us": (1.0, 1.0), "ecn_ack_500us": (3.0, 3.0)})
+    arms = summaries(
+        red, {"droptail": (2.0, 2.0), "ecn_ack_100us": (1.0, 1.0), "ecn_ack_500us": (3.0, 3.0)}
+    )
     found = [
         panels.value(red, red.shown.figure.panels[0], "job.runtime_s", name, arms)
         for name in ("ecn_ack_100us", "ecn_ack_500us")
@@ -77,11 +79,17 @@ def test_the_report_has_a_row_for_each_value_with_data(plan: Plan) -> None:
     (runtime,) = ratios.tables(plan, synthetic.outcome(arms))
     assert runtime.title.endswith("relative to drop tail")
     assert runtime.heads == ("TCP-ECN, RED", "TCP-ECN, ACK+SYN")
-    assert runtime.rows == (("as chosen", "1.5", "0.625 [0.5..0.75]"), ("links of 20 us", "–", "0.8"))
+    assert runtime.rows == (
+        ("as chosen", "1.5", "0.625 [0.5..0.75]"),
+        ("links of 20 us", "–", "0.8"),
+    )
 
 
 def test_the_figure_has_a_row_for_each_value(plan: Plan) -> None:
-    rows = {arm.x or 0.0: row for row, arm in enumerate(arm for arm in plan.arms if arm.series == "ecn_ack")}
+    rows = {
+        arm.x or 0.0: row
+        for row, arm in enumerate(arm for arm in plan.arms if arm.series == "ecn_ack")
+    }
     axis = matplotlib.figure.Figure().add_subplot()
     variations._panel(axis, plan, plan.shown.figure.panels[0], summaries(plan, RUNTIMES), rows)
     lines = {str(line.get_label()): line for line in axis.get_lines()}
@@ -93,6 +101,7 @@ def test_the_figure_has_a_row_for_each_value(plan: Plan) -> None:
     assert list(drawn) == ["TCP-ECN, RED", "TCP-ECN, ACK+SYN"], "of DCTCP there is nothing"
     places = {panels.point(arm): rows[arm.x or 0.0] for arm in plan.arms if arm.series == "ecn_ack"}
     assert [x for x, _ in drawn["TCP-ECN, ACK+SYN"]] == [0.625, 0.8]
-    assert [y for _, y in drawn["TCP-ECN, ACK+SYN"]] == [places["as chosen"], places["links of 20 us"]], (
-        "the middle one of three is on the row"
-    )
+    assert [y for _, y in drawn["TCP-ECN, ACK+SYN"]] == [
+        places["as chosen"],
+        places["links of 20 us"],
+    ], "the middle one of three is on the row"

@@ -35,7 +35,9 @@ VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 @pytest.fixture(scope="module")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
-    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("report") / "results", replicates=2).path)
+    return pipeline.analyse(
+        synthetic.make(tmp_path_factory.mktemp("report") / "results", replicates=2).path
+    )
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +108,28 @@ def test_every_link_leads_somewhere(page: str, text: str, analysed: pipeline.Ana
     for found, anchors in ((reader.links, reader.ids), (re.findall(r"\]\(([^)]+)\)", text), slugs)):
         assert len(found) > 15
         for link in found:
-            is_there = link[1:] in anchors if link[0] == "#" else (analysed.run.path / link).exists()
+            is_there = (
+                link[1:] in anchors if link[0] == "#" else (analysed.run.path / link).exists()
+            )
             assert is_there, link
 
 
-def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: pipeline.Analysed) -> None:
+def test_every_arm_verdict_and_check_is_in_both(
+    page: str, text: str, analysed: pipeline.Analysed
+) -> None:
     plan, outcome = analysed.manifest.plan, analysed.outcome
     for content in (Reader(page).text, " ".join(text.replace("\\|", "|").split())):
         for arm in plan.arms:
             assert arm.label in content
             assert arm.name in content
         for row in outcome.verdicts:
-            for part in (row.verdict, row.statement, row.source, row.predicate, formatting.value(row)):
+            for part in (
+                row.verdict,
+                row.statement,
+                row.source,
+                row.predicate,
+                formatting.value(row),
+            ):
                 assert part in content
         for check in outcome.checks:
             assert check.text in content
@@ -135,7 +147,9 @@ def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: 
             assert part in content
 
 
-def test_parameters_equations_and_the_way_back(page: str, text: str, analysed: pipeline.Analysed) -> None:
+def test_parameters_equations_and_the_way_back(
+    page: str, text: str, analysed: pipeline.Analysed
+) -> None:
     manifest = analysed.manifest
     for content in (Reader(page).text, " ".join(text.split())):
         for part in (
@@ -170,10 +184,14 @@ def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
     plan, found = run.manifest.plan, pipeline.analyse(run.path).outcome
     other = resolve.plan("fig11", "smoke", []).shown.network
     assert other.hosts != plan.shown.network.hosts
-    elsewhere = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, network=other))
+    elsewhere = msgspec.structs.replace(
+        plan, shown=msgspec.structs.replace(plan.shown, network=other)
+    )
     built = asbuilt.summary(run, elsewhere)
     assert built is not None and built == asbuilt.summary(run, plan)
-    carried = LinkLoad(source="h1", destination="s1", level=None, share=0.5, drops=0, marks=0, most_bytes=0)
+    carried = LinkLoad(
+        source="h1", destination="s1", level=None, share=0.5, drops=0, marks=0, most_bytes=0
+    )
     found = msgspec.structs.replace(found, links={"idle": (carried,)})
     shown = links.loads(plan, found)
     assert links.loads(elsewhere, found) == shown and shown[0].rows
@@ -202,7 +220,8 @@ def test_qdisc_trees() -> None:
     ]
     assert asbuilt.tree(qdiscs, "a").splitlines() == [
         "htb 5: root default 0x1",
-        "    qjump 6: parent 5:1 bytes per epoch by priority 1:10 0:unlimited, packets 1000, priomap 0 1",
+        "    qjump 6: parent 5:1 bytes per epoch by priority 1:10 0:unlimited, packets 1000, "
+        "priomap 0 1",
         "ingress ffff: parent ffff:fff1",
     ]
     assert asbuilt.tree(qdiscs, "c") == ""
@@ -219,7 +238,9 @@ def test_a_run_without_any_read_back_or_data(tmp_path: Path) -> None:
         assert content.count("NOT RUN") >= 8
 
 
-def test_damaged_read_back_does_not_stop_the_report(tmp_path: Path, analysed: pipeline.Analysed) -> None:
+def test_damaged_read_back_does_not_stop_the_report(
+    tmp_path: Path, analysed: pipeline.Analysed
+) -> None:
     run = type(analysed.run)(tmp_path / "run")
     shutil.copytree(analysed.run.path, run.path)
     for folder in run.path.glob("trials/*/*/asbuilt/before"):
@@ -232,7 +253,9 @@ def test_damaged_read_back_does_not_stop_the_report(tmp_path: Path, analysed: pi
     document.write(run, analysed.manifest, analysed.outcome)
 
 
-def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pipeline.Analysed) -> None:
+def test_nothing_that_a_program_said_becomes_markup(
+    tmp_path: Path, analysed: pipeline.Analysed
+) -> None:
     run = type(analysed.run)(tmp_path / "run")
     shutil.copytree(analysed.run.path, run.path)
     evil = '<script>alert("x")</script> a|b'
@@ -287,7 +310,17 @@ def test_report_md_shows_a_strangers_words_as_words(
 ) -> None:
     """No HTML but ours, and no link or picture that leads out of the run directory."""
     run = RunDirectory(shutil.copytree(analysed.run.path, tmp_path / "run"))
-    named = {"title", "question", "reproduces", "label", "about", "statement", "source", "predicate", "note"}
+    named = {
+        "title",
+        "question",
+        "reproduces",
+        "label",
+        "about",
+        "statement",
+        "source",
+        "predicate",
+        "note",
+    }
 
     def fields(value: Any, field: str = "") -> Any:
         """Every text of these names, wherever it stands, is evil."""
@@ -327,7 +360,9 @@ def test_every_verdict_is_explained(
     rows = tuple(msgspec.structs.replace(row, verdict=verdict) for row in analysed.outcome.verdicts)
     run = type(analysed.run)(tmp_path)
     document.write(
-        run, analysed.manifest, msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=())
+        run,
+        analysed.manifest,
+        msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=()),
     )
     for name in ("report.html", "report.md"):
         assert f"{verdict}: {formatting.MEANINGS[verdict]}." in (tmp_path / name).read_text()
@@ -336,16 +371,23 @@ def test_every_verdict_is_explained(
 def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Analysed) -> None:
     five = Spread.of({seed: float(seed) for seed in range(1, 6)})
     arms = tuple(
-        msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1]
+        msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}})
+        for arm in analysed.outcome.arms[:1]
     )
-    rows = document.spread(analysed.manifest.plan, msgspec.structs.replace(analysed.outcome, arms=arms))
+    rows = document.spread(
+        analysed.manifest.plan, msgspec.structs.replace(analysed.outcome, arms=arms)
+    )
     assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1 to 5")]
     assert (
-        "2 replicates: seeds 1 to 2, which decide when programs start and what they draw. There are" in text
+        "2 replicates: seeds 1 to 2, which decide when programs start and what they draw. There are"
+        in text
     )
     for many, sentence in (
         (1, "One replicate: nothing says how far its values would spread."),
-        (4, "over seeds, by percentiles; of up to 5 seeds they are from the least to the greatest."),
+        (
+            4,
+            "over seeds, by percentiles; of up to 5 seeds they are from the least to the greatest.",
+        ),
         (6, "over seeds, by percentiles."),
     ):
         plan = resolve.plan("fig3a", "smoke", [], replicates=many)
@@ -374,14 +416,16 @@ def test_numbers(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")]
+    ("value", "text"),
+    [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")],
 )
 def test_times(value: float, text: str) -> None:
     assert formatting.time(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")]
+    ("value", "text"),
+    [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")],
 )
 def test_percent(value: float, text: str) -> None:
     assert formatting.percent(value) == text
@@ -397,7 +441,9 @@ def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> Non
 
     def told(*rounds: float) -> list[str]:
         spread = Spread.of(dict(enumerate(rounds, 1)))
-        arm = msgspec.structs.replace(first, measures={**first.measures, "bulk": {"rounds": spread}})
+        arm = msgspec.structs.replace(
+            first, measures={**first.measures, "bulk": {"rounds": spread}}
+        )
         changed = msgspec.structs.replace(outcome, arms=(arm, *others))
         return [text for text in remarks.of(plan, changed) if "completed no round" in text]
 
@@ -410,11 +456,15 @@ def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
     return msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
 
 
-def test_the_priorities_are_said_to_do_the_work_only_when_they_do(analysed: pipeline.Analysed) -> None:
+def test_the_priorities_are_said_to_do_the_work_only_when_they_do(
+    analysed: pipeline.Analysed,
+) -> None:
     plan = analysed.manifest.plan
     assert "may send 129.2 Mb/s a host, more than the link's 10 Mb/s" in priorities(plan, analysed)
     unlimited = {
-        arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8) for arm in plan.arms if arm.qjump
+        arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8)
+        for arm in plan.arms
+        if arm.qjump
     }
     arms = tuple(msgspec.structs.replace(arm, qjump=unlimited.get(arm.name)) for arm in plan.arms)
     assert "the bulk level has no limit" in priorities(running(plan, arms), analysed)
@@ -434,7 +484,9 @@ def test_the_priorities_are_said_to_do_the_work_only_when_they_do(analysed: pipe
 def test_the_report_is_written_again_from_where_the_run_lies(
     argv: tuple[str, ...], folder: str, analysed: pipeline.Analysed
 ) -> None:
-    *_, again = document.commands(analysed.run, msgspec.structs.replace(analysed.manifest, argv=argv))
+    *_, again = document.commands(
+        analysed.run, msgspec.structs.replace(analysed.manifest, argv=argv)
+    )
     name = analysed.run.path.name
     assert again.rstrip("'") == f"qjump-mn report {folder}/{name}"
 
@@ -443,14 +495,16 @@ def test_what_is_printed_to_do_it_again_works(text: str, analysed: pipeline.Anal
     printed = text.split("## Do it again")[1].split("```")[1].strip().splitlines()
     commands = [shlex.split(line) for line in printed if not line.startswith("git checkout ")]
     assert [words[:2] for words in commands] == [["qjump-mn", "run"], ["qjump-mn", "report"]]
-    # qjump-mn is what the bootstrap installs for this module. The run itself is left to the tests of the
-    # guest.
+    # qjump-mn is what the bootstrap installs for this module. The run itself is left to the tests
+    # of the guest.
     (_, *run), (_, *report) = commands
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     for arguments, exit_code in (([*run, "--dry-run"], 0), (report, analysed.outcome.exit_code)):
         argv = [sys.executable, "-m", "qjump_mn.run", *arguments]
         folder = analysed.run.path.parents[1]
-        done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == exit_code, done.stderr
     assert f"run     {analysed.run.path}" in done.stdout
 
@@ -462,11 +516,15 @@ def test_the_clock_is_told(tmp_path: Path) -> None:
         assert "On the virtual clock code takes no time" in (run.path / name).read_text()
 
 
-def test_captions_are_short_and_their_details_folded(page: str, analysed: pipeline.Analysed) -> None:
+def test_captions_are_short_and_their_details_folded(
+    page: str, analysed: pipeline.Analysed
+) -> None:
     for drawing in analysed.outcome.drawings:
         lead = original.lead(analysed.manifest, drawing)
         assert len(lead.split()) <= 40 and lead in Reader(page).text
-    assert page.count("<summary>What is drawn, and from what</summary>") == len(analysed.outcome.drawings)
+    assert page.count("<summary>What is drawn, and from what</summary>") == len(
+        analysed.outcome.drawings
+    )
 
 
 def test_every_cell_of_a_table_says_what_it_is(page: str) -> None:
@@ -477,5 +535,7 @@ def test_every_cell_of_a_table_says_what_it_is(page: str) -> None:
         for row in re.findall(r"<tr>\s*(<t[dh](?! scope=.col).*?)</tr>", table, re.DOTALL):
             assert re.findall(r'<td data-label="(.*?)"', row) in (heads, [])
     assert page.count('<table class="stack">') >= 5
-    assert re.search(r'<th scope="row">topology</th>\s*<td>paper12: 12 hosts, 4 switches</td>', page)
+    assert re.search(
+        r'<th scope="row">topology</th>\s*<td>paper12: 12 hosts, 4 switches</td>', page
+    )
     assert "<th>" not in page

@@ -1,4 +1,5 @@
-"""The report's sections about the original result, the arms one beside another, and what went wrong."""
+"""The report's sections about the original result, the arms one beside another, and what went
+wrong."""
 
 from __future__ import annotations
 
@@ -51,27 +52,40 @@ def test_published_numbers_stand_beside_the_runs_own() -> None:
         measured(plan, "idle", "memcached", p99_ms=0.851),
         measured(plan, "contended", "memcached", p50_ms=0.5),
     ]
-    found = original.original(plan, synthetic.outcome(arms, verdicts=(claim(published=(1.5, 1.6)),)))
+    found = original.original(
+        plan, synthetic.outcome(arms, verdicts=(claim(published=(1.5, 1.6)),))
+    )
     assert found.rows == (
         ("memcached alone: memcached: p99", "779 us", "851 us", "QJump (NSDI'15), Figure 3b"),
-        ("memcached + MapReduce: memcached: median", "800 us", "500 us", "QJump (NSDI'15), Figure 3b"),
+        (
+            "memcached + MapReduce: memcached: median",
+            "800 us",
+            "500 us",
+            "QJump (NSDI'15), Figure 3b",
+        ),
         ("The claim", "1.5 to 1.6", "11.24", "the paper"),
     )
-    assert found.sentences[0].endswith("Figure 3b behind their data, hollow or grey, with its axes.")
+    assert found.sentences[0].endswith(
+        "Figure 3b behind their data, hollow or grey, with its axes."
+    )
 
 
 def test_axes_alone_are_not_called_what_was_published() -> None:
-    """Figure 7's bars are in no source: its picture has the published axis, and nothing behind its data."""
+    """Figure 7's bars are in no source: its picture has the published axis, and nothing behind its
+    data."""
     plan = resolve.plan("fig7", "paper", [])
     found = original.original(plan, synthetic.outcome([]))
     assert found.sentences[1] == (
-        "The figures above have the axes of QJump (NSDI'15), Figure 7, and nothing of it behind their data."
+        "The figures above have the axes of QJump (NSDI'15), Figure 7, and nothing of it behind "
+        "their data."
     )
 
 
 def test_published_times_are_told_at_both_rates() -> None:
     plan = resolve.plan("fig3a", "smoke", [])
-    found = original.original(plan, synthetic.outcome([measured(plan, "contended", "ping", p50_ms=110.0)]))
+    found = original.original(
+        plan, synthetic.outcome([measured(plan, "contended", "ping", p50_ms=110.0)])
+    )
     assert found.rows[0][1:3] == ("900 us; at this run's rate 900 ms", "110 ms")
     assert "stretched by the ratio of the link rates" in found.sentences[0]
 
@@ -79,7 +93,11 @@ def test_published_times_are_told_at_both_rates() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("links", [], "This experiment reproduces no published result: the models under the reproductions."),
+        (
+            "links",
+            [],
+            "This experiment reproduces no published result: the models under the reproductions.",
+        ),
         ("fig9", [], "Not published as numbers or curves that this run could be put beside"),
         ("fig10", ["link.rate=1Gbit"], "were published for links of another rate"),
     ],
@@ -99,7 +117,10 @@ def test_each_arm_stands_beside_the_one_that_is_most_like_it() -> None:
     found = {step.arm: step for step in ablation.steps(plan, synthetic.outcome(()))}
     assert len(found) == len(plan.run.arms) - 1
     epoch = found["as it was, epoch of 19.2 ms"]
-    assert (epoch.beside, epoch.otherwise) == ("QJump as it was", "limiter's epoch 19.2ms instead of 192ms")
+    assert (epoch.beside, epoch.otherwise) == (
+        "QJump as it was",
+        "limiter's epoch 19.2ms instead of 192ms",
+    )
     factor = found["as it was, memcached's factor 100"]
     assert factor.otherwise == "limiter's budget of level 5 25600 B instead of 2560 B"
     budgets = found["as it was, budgets of 1500 B"]
@@ -112,8 +133,13 @@ def test_each_arm_stands_beside_the_one_that_is_most_like_it() -> None:
 
 def test_its_measure_is_that_of_the_table_of_arms() -> None:
     plan = resolve.plan("fig3a", "smoke", [])
-    arms = [measured(plan, "idle", "ping", p50_ms=0.8), measured(plan, "contended", "ping", p50_ms=110.0)]
-    step = next(one for one in ablation.steps(plan, synthetic.outcome(arms)) if one.arm == "ping + iperf3")
+    arms = [
+        measured(plan, "idle", "ping", p50_ms=0.8),
+        measured(plan, "contended", "ping", p50_ms=110.0),
+    ]
+    step = next(
+        one for one in ablation.steps(plan, synthetic.outcome(arms)) if one.arm == "ping + iperf3"
+    )
     assert (step.there, step.here) == ("0.800", "110")
     assert ablation.heads(plan)[-2:] == ["median, ms: there", "here"]
 
@@ -139,7 +165,14 @@ def log(run: Path, *events: dict[str, Any]) -> None:
 
 
 def ended(name: str, code: int = 0, message: str = "", **times: float) -> dict[str, Any]:
-    return {"event": "trial", "name": name, "exit_code": code, "message": message, "wall_s": 90.0, **times}
+    return {
+        "event": "trial",
+        "name": name,
+        "exit_code": code,
+        "message": message,
+        "wall_s": 90.0,
+        **times,
+    }
 
 
 def starts(name: str) -> dict[str, Any]:
@@ -161,17 +194,22 @@ def test_the_log_says_what_failed_and_what_was_run_again(tmp_path: Path) -> None
     told = challenges.told(run, run.manifest, synthetic.outcome((), checks=(failed,)))
     assert told[1:] == [
         "qjump/1 failed at 2026-01-02T03:04:05Z: the guest died. It was run again, and is done.",
-        "contended/1 failed at 2026-01-02T03:04:05Z: the network built was not the network planned. It was not done later.",
+        "contended/1 failed at 2026-01-02T03:04:05Z: the network built was not the network "
+        "planned. It was not done later.",
         "Broken off before the end, once or more: contended/1.",
         "Trials waited 2 min for a processor that others used.",
         "The check 'CPU' failed: 95% busy.",
     ]
-    assert told[0].startswith("Run from 2026-01-02T03:04:05Z to 2026-01-02T03:05:06Z. Its 3 trials took ")
+    assert told[0].startswith(
+        "Run from 2026-01-02T03:04:05Z to 2026-01-02T03:05:06Z. Its 3 trials took "
+    )
 
 
 def test_a_run_where_all_went_well_and_one_without_a_log(tmp_path: Path) -> None:
     run = synthetic.make(tmp_path)
-    assert challenges.told(run, run.manifest, synthetic.outcome(()))[0].endswith("the log has no trial.")
+    assert challenges.told(run, run.manifest, synthetic.outcome(()))[0].endswith(
+        "the log has no trial."
+    )
     log(run.path, starts("idle/1"), ended("idle/1"))
     assert challenges.told(run, run.manifest, synthetic.outcome(()))[1:] == [
         "No trial failed, and none had to be run again."
@@ -199,5 +237,7 @@ def test_a_report_has_what_a_course_asks_for_in_its_order(tmp_path: Path) -> Non
         places = [content.index(mark.format(head)) for head in heads]
         assert places == sorted(places)
     told = original.subset(run.manifest.plan, outcomes.read(run.path))
-    assert told.startswith("This run has 2 of the 9 arms of experiment fig3a, preset smoke, with 1 seed each")
+    assert told.startswith(
+        "This run has 2 of the 9 arms of experiment fig3a, preset smoke, with 1 seed each"
+    )
     assert "'priorities only'" in told

@@ -71,7 +71,12 @@ def with_outcome(analysed: pipeline.Analysed, **entries: object) -> pipeline.Ana
 
 def printed(analysed: pipeline.Analysed, *, is_terminal: bool = True) -> list[str]:
     console = Console(
-        width=80, highlight=False, markup=False, force_terminal=is_terminal, file=io.StringIO(), record=True
+        width=80,
+        highlight=False,
+        markup=False,
+        force_terminal=is_terminal,
+        file=io.StringIO(),
+        record=True,
     )
     terminal.show(console, analysed)
     return console.export_text().splitlines()
@@ -136,7 +141,12 @@ def test_the_sentence_has_three_clauses(analysed: pipeline.Analysed) -> None:
 def test_a_good_run_ends_with_table_sentence_and_paths(analysed: pipeline.Analysed) -> None:
     run = analysed.run.path
     lines = printed(analysed)
-    paths = [run / "fig/latency_cdf.png", run / "fig/latency_cdf_others.png", run / "report.html", run]
+    paths = [
+        run / "fig/latency_cdf.png",
+        run / "fig/latency_cdf_others.png",
+        run / "report.html",
+        run,
+    ]
     assert [line.split()[-1] for line in lines[-4:]] == list(map(str, paths))
     assert all(len(line) <= 80 for line in lines[:-4])
     place = next(place for place, line in enumerate(lines) if " claims reproduced" in line)
@@ -151,7 +161,11 @@ def test_in_a_file_the_sentence_is_one_line(analysed: pipeline.Analysed) -> None
     lines = printed(failed, is_terminal=False)
     assert summary.of(failed.manifest.plan, failed.outcome).sentence in lines
     (claim,) = (line.split("  ") for line in lines if line.startswith("NOT REPRODUCED"))
-    assert [part.strip() for part in claim if part] == ["NOT REPRODUCED", "3.25", row("INVALID").statement]
+    assert [part.strip() for part in claim if part] == [
+        "NOT REPRODUCED",
+        "3.25",
+        row("INVALID").statement,
+    ]
 
 
 @pytest.mark.parametrize("verdict", ["PARTLY", "NOT REPRODUCED", "INVALID"])
@@ -160,7 +174,9 @@ def test_claims_that_do_not_hold_are_listed(analysed: pipeline.Analysed, verdict
         analysed, verdicts=(*rows(reproduced=1, direction_only=1), row(verdict)), exit_code=1
     )
     lines = printed(failed)
-    (place,) = (number for number, line in enumerate(lines) if line.startswith(f"{verdict}  3.25  "))
+    (place,) = (
+        number for number, line in enumerate(lines) if line.startswith(f"{verdict}  3.25  ")
+    )
     listed = " ".join(" ".join(lines[place:-4]).split())
     assert listed == f"{verdict} 3.25 {row(verdict).statement}"
     assert all(len(line) <= 80 for line in lines[:-4])
@@ -253,7 +269,10 @@ def test_every_experiment_has_an_answer_with_numbers(path: Path) -> None:
     assert title[0].isupper() and answer.endswith(").") and len(answer) < 320
     numbers = re.findall(r"(?:^|, |from |to )(\d[\d.]*)(?=/s| )", values)
     assert len(set(numbers)) > 1, "it tells arms apart"
-    assert sum(arm.label.rpartition(", ")[0] in values or arm.label in values for arm in plan.run.arms) > 1
+    assert (
+        sum(arm.label.rpartition(", ")[0] in values or arm.label in values for arm in plan.run.arms)
+        > 1
+    )
 
 
 def test_few_arms_are_named_and_of_many_the_ends() -> None:
@@ -278,7 +297,10 @@ def test_the_first_published_number_is_the_answer_of_many_arms() -> None:
     plan, outcome = of_reference(CHECKOUT / "experiments/reference/hadoop-smoke.json")
     published = msgspec.structs.replace(row("DIRECTION ONLY"), published=(3.0, 3.0))
     outcome = msgspec.structs.replace(outcome, verdicts=(row("REPRODUCED"), published))
-    assert summary.answer(plan, outcome) == f"{published.statement}: 3.25, published 3 (DIRECTION ONLY)."
+    assert (
+        summary.answer(plan, outcome)
+        == f"{published.statement}: 3.25, published 3 (DIRECTION ONLY)."
+    )
 
 
 def test_nothing_measured_is_no_answer() -> None:
@@ -298,7 +320,9 @@ def test_the_box_is_the_first_thing_below_the_title(analysed: pipeline.Analysed)
     assert '<body class="exit-0">' in (analysed.run.path / "report.html").read_text()
     plain = plain.replace(" ·", "")
     assert (
-        plain == f"{plan.shown.question} {said.answer} {said.sentence} Verdicts Fidelity Time lines Raw files"
+        plain
+        == f"{plan.shown.question} {said.answer} {said.sentence} Verdicts Fidelity Time lines Raw "
+        "files"
     )
     text = (analysed.run.path / "report.md").read_text().split("\n\n")[1]
     assert text.splitlines()[:5:2] == [
@@ -308,7 +332,9 @@ def test_the_box_is_the_first_thing_below_the_title(analysed: pipeline.Analysed)
     ]
 
 
-def test_a_users_own_experiment_without_a_question(analysed: pipeline.Analysed, tmp_path: Path) -> None:
+def test_a_users_own_experiment_without_a_question(
+    analysed: pipeline.Analysed, tmp_path: Path
+) -> None:
     plan = analysed.manifest.plan
     own = {"question": "", "reproduces": f"none: {original.OWN}"}
     plan = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, **own))

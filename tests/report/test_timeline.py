@@ -1,5 +1,5 @@
-"""The drawing of what happens as time goes by, on made-up output in the programs' formats: no number here was
-measured."""
+"""The drawing of what happens as time goes by, on made-up output in the programs' formats: no
+number here was measured."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SETS_PER_S = 40
 
 
 def write(run: RunDirectory, trial: Trial) -> None:
-    """A SET every 25 ms, of 1 ms, in the contended arm of 100 ms in every second second; a Sync every second
-    with an offset like that."""
+    """A SET every 25 ms, of 1 ms, in the contended arm of 100 ms in every second second; a Sync
+    every second with an offset like that."""
     run.prepare(trial.name)
     raw = run.raw(trial.name)
     raw.mkdir()
@@ -44,7 +44,12 @@ def write(run: RunDirectory, trial: Trial) -> None:
     lines = [f"{due} {due} {due + late * 10**6} 1 0 0" for due, late in sets]
     ends = f"# end rows={len(lines)} early=0"
     text = "\n".join(
-        ["# memload 1 rate=40", "# columns due_ns sent_ns done_ns op connection status", *lines, ends]
+        [
+            "# memload 1 rate=40",
+            "# columns due_ns sent_ns done_ns op connection status",
+            *lines,
+            ends,
+        ]
     )
     (raw / "memcached-h3-h11.load.txt").write_text(text + "\n")
     rows = []
@@ -87,7 +92,9 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
     plan = manifest.plan
     data, missing = pipeline.read_trials(run, manifest)
     assert not missing
-    figures = timeline.draw(run, manifest, measures.summarise(plan, [measures.measure(one) for one in data]))
+    figures = timeline.draw(
+        run, manifest, measures.summarise(plan, [measures.measure(one) for one in data])
+    )
     assert [figure.name for figure in figures] == ["timeline", "timeline_detail", "timeline_offset"]
     main: Any  # of their titles, the texts are private
     detail: Any
@@ -104,7 +111,10 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
         and main.axes[0].get_ylim()[1] > 100 > 3 > detail.axes[0].get_ylim()[1]
     )
     ptp, memcached = main.axes[1].lines[:2]
-    assert (ptp.get_label(), memcached.get_label()) == ("PTP offset", "memcached, mean of SET latencies")
+    assert (ptp.get_label(), memcached.get_label()) == (
+        "PTP offset",
+        "memcached, mean of SET latencies",
+    )
     assert list(ptp.get_xdata()) == pytest.approx([second + 0.5 for second in range(10)]), (
         "from when the measurement began until it ended"
     )

@@ -1,5 +1,5 @@
-"""The pages of trials over time: their numbers are those of the tables and of the readings, and nothing that a
-program said becomes markup."""
+"""The pages of trials over time: their numbers are those of the tables and of the readings, and
+nothing that a program said becomes markup."""
 
 from __future__ import annotations
 
@@ -57,8 +57,12 @@ class Page:
 
     def __init__(self, path: Path) -> None:
         self.text = path.read_text()
-        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', self.text, re.DOTALL)
-        packed = re.search(r'<script type="text/plain" id="numbers">(.*?)</script>', self.text, re.DOTALL)
+        found = re.search(
+            r'<script type="application/json" id="data">(.*?)</script>', self.text, re.DOTALL
+        )
+        packed = re.search(
+            r'<script type="text/plain" id="numbers">(.*?)</script>', self.text, re.DOTALL
+        )
         assert found and packed
         self.data = json.loads(found[1])
         self.words = zlib.decompress(base64.b64decode(packed[1]))
@@ -77,7 +81,9 @@ class Page:
     def lane(self, title: str) -> dict[str, Any]:
         """The lane with this in its heading."""
         headings = re.findall(r'<details class="lane" open>\n<summary>(.*?)</summary>', self.text)
-        lane: dict[str, Any] = self.data["lanes"][next(n for n, one in enumerate(headings) if title in one)]
+        lane: dict[str, Any] = self.data["lanes"][
+            next(n for n, one in enumerate(headings) if title in one)
+        ]
         return lane
 
 
@@ -119,7 +125,9 @@ def test_what_ports_had_at_the_readings_is_what_tc_printed(run: RunDirectory) ->
         )
         (found,) = (each for each in wire["levels"] if each["level"] == int(level))
         expected.append(((facts["read_ns"][name] - facts["began_ns"]) / 1e9, found["backlog"]))
-    assert max(backlog for _, backlog in expected) > 1500, "a full queue, when the measurement ended"
+    assert max(backlog for _, backlog in expected) > 1500, (
+        "a full queue, when the measurement ended"
+    )
     assert made.seconds(line["at"]) == pytest.approx([at_s for at_s, _ in expected], abs=1e-6)
     assert list(made.floats(line["values"])) == [backlog for _, backlog in expected]
     assert "Readings of the ports" in made.text
@@ -131,11 +139,15 @@ def test_drops_are_those_between_readings(run: RunDirectory) -> None:
     made = Page(run.path / "timeline/contended-1.html")
     table = pq.read_table(run.data("contended/1") / "links.parquet")
     dropped = {
-        f"{formatting.flow((row['source'], row['destination']))}, priority {row['level']}": row["drops"]
+        f"{formatting.flow((row['source'], row['destination']))}, priority {row['level']}": row[
+            "drops"
+        ]
         for row in table.to_pylist()
         if row["drops"]
     }
-    lines = {line["name"]: line for line in made.lane("Packets dropped between two readings")["lines"]}
+    lines = {
+        line["name"]: line for line in made.lane("Packets dropped between two readings")["lines"]
+    }
     assert dropped and dropped.keys() <= lines.keys()
     for name, drops in dropped.items():
         assert made.floats(lines[name]["values"])[1] == drops
@@ -189,7 +201,9 @@ def test_damaged_readings_do_not_stop_the_page(run: RunDirectory, tmp_path: Path
     (copy.asbuilt("contended/1") / "after/tc-h1.json").write_text("[{")
     data, _ = pipeline.read_trials(copy, copy.manifest)
     page.write(copy, copy.manifest, data)
-    assert "were not read, or cannot be read" in (copy.path / "timeline/contended-1.html").read_text()
+    assert (
+        "were not read, or cannot be read" in (copy.path / "timeline/contended-1.html").read_text()
+    )
 
 
 def test_nothing_ends_a_script_and_the_policy_names_ours(run: RunDirectory, tmp_path: Path) -> None:
@@ -205,13 +219,17 @@ def test_nothing_ends_a_script_and_the_policy_names_ours(run: RunDirectory, tmp_
         )
         for arm in manifest.plan.run.arms
     )
-    plan = msgspec.structs.replace(manifest.plan, run=msgspec.structs.replace(manifest.plan.run, arms=arms))
+    plan = msgspec.structs.replace(
+        manifest.plan, run=msgspec.structs.replace(manifest.plan.run, arms=arms)
+    )
     changed = msgspec.structs.replace(manifest, plan=plan)
     data, _ = pipeline.read_trials(copy, changed)
     rows = data[0].tables["ping"]
     named = rows.set_column(0, "flow", pa.array([evil] * rows.num_rows))
     trial = msgspec.structs.replace(data[0].trial, arm=arms[0])
-    page.write(copy, changed, [msgspec.structs.replace(data[0], trial=trial, tables={"ping": named})])
+    page.write(
+        copy, changed, [msgspec.structs.replace(data[0], trial=trial, tables={"ping": named})]
+    )
     text = (copy.path / "timeline/idle-1.html").read_text()
     assert text.count("<script") == text.count("</script>") == 3
     assert "alert(1)</script>" not in text
@@ -249,7 +267,8 @@ def test_a_million_requests_are_a_page_of_megabytes(run: RunDirectory, tmp_path:
 
 
 def million(run: RunDirectory, folder: Path) -> Path:
-    """The page of a trial with a million round trips, with noise in every digit that ping prints."""
+    """The page of a trial with a million round trips, with noise in every digit that ping
+    prints."""
     copy = RunDirectory(folder / "run")
     shutil.copytree(run.path, copy.path)
     random, trial = np.random.default_rng(1), run.manifest.plan.trials()[0]
@@ -271,7 +290,9 @@ def million(run: RunDirectory, folder: Path) -> Path:
 # ---- what programs leave ----
 
 
-def drawn(experiment: str, name: str, columns: dict[str, Any], *, preset: str = "smoke") -> list[Track]:
+def drawn(
+    experiment: str, name: str, columns: dict[str, Any], *, preset: str = "smoke"
+) -> list[Track]:
     """The tracks of a workload of an experiment, made of a table."""
     trial, asked = next(
         (trial, workload)
@@ -280,7 +301,9 @@ def drawn(experiment: str, name: str, columns: dict[str, Any], *, preset: str = 
         if workload.name == name
     )
     types = {name: pa.type_for_alias(kind) for name, kind in registry.of(asked).columns.items()}
-    table = pa.table({name: pa.array(columns[name], types[name]) for name in types}, schema=pa.schema(types))
+    table = pa.table(
+        {name: pa.array(columns[name], types[name]) for name in types}, schema=pa.schema(types)
+    )
     return list(registry.measures(asked).tracks(table, asked, trial, FACTS))
 
 
@@ -334,7 +357,13 @@ def test_a_frame_that_waited_tells_what_left_before_it() -> None:
 
 
 def test_bursts_copies_requests_and_offsets_have_their_times() -> None:
-    noise = {"flow": ["h6>h11"], "start_ns": [10**9 + 5], "end_ns": [10**9 + 9], "sent": [8], "arrived": [5]}
+    noise = {
+        "flow": ["h6>h11"],
+        "start_ns": [10**9 + 5],
+        "end_ns": [10**9 + 9],
+        "sent": [8],
+        "arrived": [5],
+    }
     (burst,) = drawn("fig6", "bursts", noise)
     assert (list(burst.at_ns), list(burst.values)) == ([5], [3])
     copies = {

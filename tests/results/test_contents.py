@@ -35,7 +35,9 @@ def edit(run: RunDirectory, **entries: Any) -> None:
 def test_tampering_is_seen(run: RunDirectory, part: str) -> None:
     name = add(run)
     folder = run.trial(name) / part
-    victim = next(path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file())
+    victim = next(
+        path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file()
+    )
     victim.write_bytes(victim.read_bytes() + b" ")
     name = victim.relative_to(run.path).as_posix()
     assert discrepancies(run) == [f"{name} is not what the trial left"]
@@ -62,7 +64,9 @@ def test_what_nobody_listed_is_seen(run: RunDirectory) -> None:
     run.finish("qjump/1", TrialRecord(status="lost", exit_code=5))
     (run.trial("qjump/1")).mkdir(parents=True)
     (run.trial("qjump/1") / "DONE").write_text(manifest.digest({}))
-    assert discrepancies(run) == ["trials/qjump/1 has DONE, but the manifest does not say that it is done"]
+    assert discrepancies(run) == [
+        "trials/qjump/1 has DONE, but the manifest does not say that it is done"
+    ]
 
 
 def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
@@ -77,7 +81,9 @@ def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("change", ["file and manifest", "DONE"])
-def test_done_has_the_digest_of_the_files_and_of_the_manifest(run: RunDirectory, change: str) -> None:
+def test_done_has_the_digest_of_the_files_and_of_the_manifest(
+    run: RunDirectory, change: str
+) -> None:
     name = add(run)
     before = results(run)
     if change == "DONE":
@@ -144,14 +150,20 @@ def sentence(run: RunDirectory, path: Path | None, *, valid: bool = True) -> str
 def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReference]:
     """The trials of a reference in which those of ``arms`` have other results."""
     digests = results(run).trials
-    changed = {name: "y" if name.partition("/")[0] in arms else digest for name, digest in digests.items()}
+    changed = {
+        name: "y" if name.partition("/")[0] in arms else digest for name, digest in digests.items()
+    }
     trials = run.manifest.plan.trials()
-    return {trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in trials}
+    return {
+        trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in trials
+    }
 
 
 def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path) -> None:
     path = refer(tmp_path / "reference.json", whole)
-    assert sentence(whole, path) == f"identical to the reference run, sha256 {results(whole).sha256}"
+    assert (
+        sentence(whole, path) == f"identical to the reference run, sha256 {results(whole).sha256}"
+    )
     assert clause(whole, path) == "identical to the reference run"
 
 
@@ -161,7 +173,9 @@ def test_compare_says_which_machine_gave_other_results(whole: RunDirectory, tmp_
         manifest, machine={**manifest.machine, "locked_image": "0123456789abcdef"}
     )
     path = refer(tmp_path / "reference.json", whole)
-    assert reference.compare(other, made, path, valid=True).clause == "identical to the reference run"
+    assert (
+        reference.compare(other, made, path, valid=True).clause == "identical to the reference run"
+    )
     refer(path, whole, trials=differing(whole, "qjump", "idle"))
     images = f"(ours {manifest.machine['image'][:12]}, the reference machine 0123456789ab)"
     assert reference.compare(other, made, path, valid=True) == (
@@ -179,21 +193,27 @@ def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: P
     assert f"in 9 of 9 trials, {names} and 6 more: same plan, same machine" in text
 
 
-def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirectory, tmp_path: Path) -> None:
+def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(
+    whole: RunDirectory, tmp_path: Path
+) -> None:
     path = refer(tmp_path / "reference.json", whole)
     few = synthetic.make(tmp_path / "few", only=["idle", "qjump"])
     digest = f"results sha256 {results(few).sha256}"
     both = "the 2 trials that both have (this run has 2, the reference run 9)"
     assert few.manifest.plan_sha256 != whole.manifest.plan_sha256
     assert sentence(few, path) == f"the results are those of the reference run in {both}; {digest}"
-    assert clause(few, path) == "the results are those of the reference run in the 2 trials that both have"
+    assert (
+        clause(few, path)
+        == "the results are those of the reference run in the 2 trials that both have"
+    )
     refer(path, whole, trials=differing(whole, "qjump", "contended"))
     assert sentence(few, path) == (
         f"the results differ from the reference run's in 1 of {both}, qjump/1: "
         f"another plan, same machine; {digest}"
     )
     assert clause(few, path) == (
-        "differs from the reference run in 1 of the 2 trials that both have (qjump/1), with the same machine"
+        "differs from the reference run in 1 of the 2 trials that both have (qjump/1), with the "
+        "same machine"
     )
     more = synthetic.make(tmp_path / "more", replicates=2, only=["idle"])
     one = "in the 1 trial that both have (this run has 2, the reference run 9)"
@@ -203,21 +223,34 @@ def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirect
 def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: Path) -> None:
     other = synthetic.make(tmp_path / "other", settings=["link.rate=11Mbit"])
     path = refer(tmp_path / "reference.json", other)
-    assert sentence(whole, path).startswith("not compared: the plan is not that of the reference run; ")
+    assert sentence(whole, path).startswith(
+        "not compared: the plan is not that of the reference run; "
+    )
     assert clause(whole, path) == "not compared with the reference run, which had other settings"
-    assert sentence(whole, None).startswith("not compared: there is no reference run of preset 'smoke'")
+    assert sentence(whole, None).startswith(
+        "not compared: there is no reference run of preset 'smoke'"
+    )
     assert clause(whole, None) == "there is no reference run of preset smoke"
 
 
-def test_a_run_that_is_not_valid_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
-    path, digest = refer(tmp_path / "reference.json", whole), f"results sha256 {results(whole).sha256}"
+def test_a_run_that_is_not_valid_is_never_called_identical(
+    whole: RunDirectory, tmp_path: Path
+) -> None:
+    path, digest = (
+        refer(tmp_path / "reference.json", whole),
+        f"results sha256 {results(whole).sha256}",
+    )
     assert sentence(whole, path, valid=False) == f"not compared: the run is not valid; {digest}"
-    assert clause(whole, path, valid=False) == "", "the rest of the summary says that it is not valid"
+    assert clause(whole, path, valid=False) == "", (
+        "the rest of the summary says that it is not valid"
+    )
 
 
 def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_path: Path) -> None:
     path = refer(tmp_path / "reference.json", whole, results_sha256="y")
-    with pytest.raises(UsageError, match="contradicts itself: its digest is not that of its trials"):
+    with pytest.raises(
+        UsageError, match="contradicts itself: its digest is not that of its trials"
+    ):
         sentence(whole, path)
     path.write_text("[]")
     with pytest.raises(UsageError, match="is no reference run"):
@@ -238,14 +271,20 @@ def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_the_clause_on_a_users_own_experiment_is_empty(whole: RunDirectory, clock: manifest.Clock) -> None:
+def test_the_clause_on_a_users_own_experiment_is_empty(
+    whole: RunDirectory, clock: manifest.Clock
+) -> None:
     plan = whole.manifest.plan
-    own = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, experiment="fig3"))
+    own = msgspec.structs.replace(
+        plan, shown=msgspec.structs.replace(plan.shown, experiment="fig3")
+    )
     changed = msgspec.structs.replace(whole.manifest, plan=own, clock=clock)
     assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 
 
-def test_reference_is_found_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_is_found_in_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert reference.find("fig3a", "no-such-preset") is None
     path = tmp_path / "experiments" / "reference" / "fig3a-mine.json"
     path.parent.mkdir(parents=True)

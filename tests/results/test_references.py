@@ -1,5 +1,5 @@
-"""The reference runs that are committed: each is of its experiment and preset as they are now. They are renewed
-one after another, and one that is lost keeps none of the others."""
+"""The reference runs that are committed: each is of its experiment and preset as they are now. They
+are renewed one after another, and one that is lost keeps none of the others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def test_a_reference_run_is_of_the_plan_as_it_is(name: str) -> None:
 
 
 @pytest.mark.nightly
-def test_the_others_are_renewed_when_one_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_others_are_renewed_when_one_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiments = tmp_path / "own/experiments"
     experiments.mkdir(parents=True)
     original = (FOLDER.parent / "fig11.toml").read_text()
@@ -60,4 +62,7 @@ def test_the_others_are_renewed_when_one_is_lost(tmp_path: Path, monkeypatch: py
         references.renew(folder, said.append)
     assert (folder / "fig11-10g.json").read_bytes() == committed
     assert reference.read(folder / "astray-10g.json") == stale
-    assert [line.partition(":")[0] for line in said if "-10g: " in line] == ["astray-10g", "fig11-10g"]
+    assert [line.partition(":")[0] for line in said if "-10g: " in line] == [
+        "astray-10g",
+        "fig11-10g",
+    ]

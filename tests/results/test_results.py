@@ -28,7 +28,15 @@ import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.results import bootstrap, contents, directory, manifest, outcome, result_tables, tables
+from qjump_mn.results import (
+    bootstrap,
+    contents,
+    directory,
+    manifest,
+    outcome,
+    result_tables,
+    tables,
+)
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Spread
@@ -63,7 +71,9 @@ def test_words_that_a_terminal_would_obey_are_refused(word: str, run: RunDirecto
         (run.path / manifest.NAME).write_bytes(same)
         with pytest.raises(UsageError, match="has control characters"):
             manifest.read(run.path)
-    manifest.write(run.path, msgspec.structs.replace(evil, versions={"qjump-mn": "1\n\t\u00a0\u2192"}))
+    manifest.write(
+        run.path, msgspec.structs.replace(evil, versions={"qjump-mn": "1\n\t\u00a0\u2192"})
+    )
 
 
 def test_two_runs_in_one_second_have_two_folders(run: RunDirectory) -> None:
@@ -104,7 +114,9 @@ except UsageError as error:
 
 
 def test_no_room_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match=r"no room for the results: .* has \d+ MiB of the \d+ MiB"):
+    with pytest.raises(
+        MachineError, match=r"no room for the results: .* has \d+ MiB of the \d+ MiB"
+    ):
         directory.create(
             tmp_path,
             PLAN,
@@ -123,7 +135,9 @@ def test_done_is_written_last_and_only_when_done(run: RunDirectory) -> None:
     name = add(run)
     assert run.is_done(name)
     assert (run.trial(name) / "DONE").read_text().strip() == manifest.digest(run.manifest.files)
-    run.finish(name, TrialRecord(status="lost", exit_code=5, message="the guest died: Kernel panic"))
+    run.finish(
+        name, TrialRecord(status="lost", exit_code=5, message="the guest died: Kernel panic")
+    )
     assert not run.is_done(name)
     assert run.lost() == {name: "the guest died: Kernel panic"}
 
@@ -135,7 +149,9 @@ def test_preparing_again_leaves_nothing_of_the_first_attempt(run: RunDirectory) 
     assert not list(run.trial(name).iterdir())
 
 
-def test_trials_that_finish_in_another_order_have_the_same_digest(run: RunDirectory, tmp_path: Path) -> None:
+def test_trials_that_finish_in_another_order_have_the_same_digest(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     add(run, "idle")
     add(run, "qjump")
     other = synthetic.create(tmp_path / "other", PLAN)
@@ -149,9 +165,15 @@ def test_trials_that_finish_in_another_order_have_the_same_digest(run: RunDirect
 
 def test_the_digest_is_that_of_sha256sum(run: RunDirectory) -> None:
     add(run, "qjump")
-    files = sorted(path.relative_to(run.path).as_posix() for path in run.path.glob("trials/*/*/raw/*"))
-    listing = subprocess.run(["sha256sum", *files], cwd=run.path, capture_output=True, check=True).stdout
-    assert hashlib.sha256(listing).hexdigest() == results(run).sha256 == results(run).trials["qjump/1"]
+    files = sorted(
+        path.relative_to(run.path).as_posix() for path in run.path.glob("trials/*/*/raw/*")
+    )
+    listing = subprocess.run(
+        ["sha256sum", *files], cwd=run.path, capture_output=True, check=True
+    ).stdout
+    assert (
+        hashlib.sha256(listing).hexdigest() == results(run).sha256 == results(run).trials["qjump/1"]
+    )
 
 
 def test_trials_may_finish_at_once(run: RunDirectory) -> None:
@@ -187,7 +209,9 @@ while True:
     before = run.manifest
     for pause in range(10):
         with subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(qjump_mn.__file__).parents[1]
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            cwd=Path(qjump_mn.__file__).parents[1],
         ) as process:
             assert process.stdout is not None
             process.stdout.readline()
@@ -267,7 +291,9 @@ def test_a_log_line_is_written_whole(run: RunDirectory, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
-def test_under_sudo_everything_belongs_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_sudo_everything_belongs_to_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SUDO_UID", "12345")
     monkeypatch.setenv("SUDO_GID", "12346")
     outside = tmp_path / "outside"
@@ -277,7 +303,13 @@ def test_under_sudo_everything_belongs_to_the_user(tmp_path: Path, monkeypatch: 
     (run.raw(name) / "link").symlink_to(outside)
     run.finish(name, DONE)
     run.close(synthetic.NOW)
-    for path in (tmp_path / "a", run.path.parent, run.path.parent / "last", run.path, *run.path.rglob("*")):
+    for path in (
+        tmp_path / "a",
+        run.path.parent,
+        run.path.parent / "last",
+        run.path,
+        *run.path.rglob("*"),
+    ):
         assert (path.lstat().st_uid, path.lstat().st_gid) == (12345, 12346), path
     assert outside.stat().st_uid == 0
 
@@ -292,10 +324,10 @@ def test_close_enters_the_end_and_the_machine(run: RunDirectory) -> None:
 
 
 def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
-    code = (
-        "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
+    code = "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
+    assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(
+        printed(code).split()
     )
-    assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(printed(code).split())
     for module in (contents, directory, manifest):
         tree = ast.parse(Path(str(module.__file__)).read_text())
         imported = {
@@ -348,16 +380,20 @@ def test_damaged_output_is_lost_and_named(run: RunDirectory) -> None:
     with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json: "):
         tables.build(run, trial)
     path.unlink()
-    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json cannot be read: no such file"):
+    with pytest.raises(
+        LostError, match=r"raw/bulk-h9-h11\.server\.json cannot be read: no such file"
+    ):
         tables.build(run, trial)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(
-        LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: UnicodeDecodeError: "
+        LostError,
+        match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: UnicodeDecodeError: ",
     ):
         tables.build(run, trial)
     path.write_text('{"intervals": [{"sums": []}]}')
     with pytest.raises(
-        LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: KeyError: 'streams'"
+        LostError,
+        match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: KeyError: 'streams'",
     ):
         tables.build(run, trial)
     (run.trial(trial.name) / "trial.json").write_text('{"cpu_busy": "much"}')
@@ -378,7 +414,9 @@ def test_outcome_is_read_back(tmp_path: Path) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 1000), st.floats(-1e6, 1e6), min_size=1, max_size=40))
-def test_spread_is_ordered_and_has_an_interval_from_three_seeds_on(by_seed: dict[int, float]) -> None:
+def test_spread_is_ordered_and_has_an_interval_from_three_seeds_on(
+    by_seed: dict[int, float],
+) -> None:
     spread = Spread.of(by_seed)
     assert spread.seeds == tuple(sorted(by_seed))
     assert spread.minimum <= spread.median <= spread.maximum
@@ -396,7 +434,9 @@ def enumerated(values: list[float]) -> tuple[float, float]:
     return medians[tail - 1], medians[-tail]
 
 
-@pytest.mark.parametrize("values", [[7.0, 1.0, 4.0], [2.0, 9.0, 3.0, 3.0], [5.0, 1.0, 8.0, 2.0, 11.0]])
+@pytest.mark.parametrize(
+    "values", [[7.0, 1.0, 4.0], [2.0, 9.0, 3.0, 3.0], [5.0, 1.0, 8.0, 2.0, 11.0]]
+)
 def test_an_interval_of_few_seeds_is_that_of_all_resamples(values: list[float]) -> None:
     found = bootstrap.interval95(values)
     assert found == enumerated(values) == (min(values), max(values))
@@ -410,7 +450,9 @@ def test_an_interval_of_many_seeds_is_that_of_the_order_statistics() -> None:
     assert below(1) < 0.025 < below(2)
     values = [10.0, 70.0, 20.0, 60.0, 30.0, 50.0, 40.0]
     assert bootstrap.interval95(values) == (20, 60)
-    assert bootstrap.interval95(range(1, 31)) == bootstrap.interval95(range(30, 0, -1)) == (10.5, 20.5)
+    assert (
+        bootstrap.interval95(range(1, 31)) == bootstrap.interval95(range(30, 0, -1)) == (10.5, 20.5)
+    )
 
 
 def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:
@@ -431,13 +473,18 @@ def blocks(experiment: str, **parts: Any) -> list[tuple[list[str], list[str]]]:
     ]
     made = result_tables.blocks(plan, arms)
     assert all(len(cells) == len(block.heads) for block in made for _, cells in block.rows)
-    assert sorted(arm.name for block in made for arm, _ in block.rows) == sorted(arm.name for arm in arms)
+    assert sorted(arm.name for block in made for arm, _ in block.rows) == sorted(
+        arm.name for arm in arms
+    )
     return [(block.heads, [arm.name for arm, _ in block.rows]) for block in made]
 
 
 def test_arms_without_a_common_column_stand_apart() -> None:
     made = blocks("fig9", only=["search_tcp_0_2", "mining_tcp_0_2", "search_dctcp_0_5"])
-    assert [names for _, names in made] == [["search_tcp_0_2", "search_dctcp_0_5"], ["mining_tcp_0_2"]]
+    assert [names for _, names in made] == [
+        ["search_tcp_0_2", "search_dctcp_0_5"],
+        ["mining_tcp_0_2"],
+    ]
     assert [heads[0].partition(":")[0] for heads, _ in made] == ["search", "mining"]
     assert all(len(heads) == 3 for heads, _ in made)
 

@@ -11,7 +11,8 @@ TRIALS = 9
 
 
 def figure_9(mining: int) -> tuple[str, ...]:
-    """The arguments; ``mining`` is the number of flows of data mining, which are the longer ones."""
+    """The arguments; ``mining`` is the number of flows of data mining, which are the longer
+    ones."""
     settings = ("-s", "workloads.search.count=60", "-s", f"workloads.mining.count={mining}")
     return ("fig9", "--preset", "smoke", *settings, "--arms", ",".join(ARMS))
 

@@ -34,7 +34,9 @@ class Cluster:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
-        self._start("distributed.cli.dask_scheduler", "--host", self.address, "--no-dashboard", "--no-show")
+        self._start(
+            "distributed.cli.dask_scheduler", "--host", self.address, "--no-dashboard", "--no-show"
+        )
 
     def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = (self._folder / f"{len(self.processes)}.log").open("wb")
@@ -142,7 +144,9 @@ def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_without_workers_is_told_in_a_sentence(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_scheduler_without_workers_is_told_in_a_sentence(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     done = subprocess.run(
         command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address),
         capture_output=True,

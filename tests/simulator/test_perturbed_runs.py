@@ -1,5 +1,5 @@
-"""Perturbed runs in the simulator, by the command line: a claim that hangs by a buffer's last 2 % is told so,
-and what was interrupted goes on."""
+"""Perturbed runs in the simulator, by the command line: a claim that hangs by a buffer's last 2 %
+is told so, and what was interrupted goes on."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     done = said(command(tmp_path, *arguments, "-v"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout
-    assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(done.stdout.split())
+    assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(
+        done.stdout.split()
+    )
     found = directory.existing(tmp_path / "last")
     assert [one.what for one in found.manifest.plan.run.perturbations] == WHATS
     whole, its_own = outcome.read(found.path).verdicts

@@ -38,7 +38,9 @@ def called(folder: Path) -> subprocess.CompletedProcess[str]:
 def rows(text: str) -> list[list[str]]:
     """The cells of the table at the end, but for its heads and the times."""
     table = text[text.rindex("\nexperiment ") :].splitlines()[2:]
-    return [[*cells[:4], *cells[5:]] for cells in (re.split(r"  +", line.strip()) for line in table)]
+    return [
+        [*cells[:4], *cells[5:]] for cells in (re.split(r"  +", line.strip()) for line in table)
+    ]
 
 
 def test_what_was_interrupted_goes_on_and_what_is_done_is_found(folder: Path) -> None:
@@ -56,8 +58,8 @@ def test_what_was_interrupted_goes_on_and_what_is_done_is_found(folder: Path) ->
     assert process.returncode == 130
     (first,), (second,) = folder.glob("out/first-*"), folder.glob("out/second-*")
     assert stderr == (
-        "qjump-mn: interrupted; everything that was started has been ended. "
-        f"The run is in {second.relative_to(folder)}: `qjump-mn resume {second.relative_to(folder)}` goes on. "
+        "qjump-mn: interrupted; everything that was started has been ended. The run is in "
+        f"{second.relative_to(folder)}: `qjump-mn resume {second.relative_to(folder)}` goes on. "
         "The same command goes on with all experiments.\n"
     )
     assert not list(folder.glob("out/third-*"))
@@ -66,7 +68,10 @@ def test_what_was_interrupted_goes_on_and_what_is_done_is_found(folder: Path) ->
 
     again = called(folder)
     assert again.returncode == 1, again.stderr
-    assert f"experiments with preset {tiny.PRESET}: 1 done already, 1 to resume, 1 to run" in again.stdout
+    assert (
+        f"experiments with preset {tiny.PRESET}: 1 done already, 1 to resume, 1 to run"
+        in again.stdout
+    )
     assert f"second, preset {tiny.PRESET}: {13 - len(before)} of 12 trials are left" in again.stdout
     (third,) = folder.glob("out/third-*")
     told = [
@@ -86,4 +91,6 @@ def test_what_was_interrupted_goes_on_and_what_is_done_is_found(folder: Path) ->
     found = called(folder)
     assert (found.returncode, found.stderr) == (1, "")
     assert rows(found.stdout) == [[*row[:2], "found", *row[3:]] for row in told]
-    assert after == [path.stat().st_mtime_ns for path in sorted(folder.glob("out/*-*/trials/*/*/DONE"))]
+    assert after == [
+        path.stat().st_mtime_ns for path in sorted(folder.glob("out/*-*/trials/*/*/DONE"))
+    ]

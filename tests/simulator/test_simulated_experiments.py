@@ -1,5 +1,5 @@
-"""Experiments in the simulator, by the command line: the same bytes however they are run, and what was
-interrupted goes on."""
+"""Experiments in the simulator, by the command line: the same bytes however they are run, and what
+was interrupted goes on."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return run(tmp_path_factory.mktemp("few"), *FEW)
 
 
-def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, package: Path, tmp_path: Path) -> None:
+def test_one_worker_or_two_give_the_same_bytes(
+    few: RunDirectory, package: Path, tmp_path: Path
+) -> None:
     def run_alone() -> None:
         alone = run(tmp_path, *FEW, cpus=ONE_CPU)
         assert alone.manifest.files == few.manifest.files
@@ -69,7 +71,9 @@ def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, package: Path,
 
 
 @pytest.mark.fresh
-def test_what_was_killed_goes_on_and_nothing_is_run_twice(few: RunDirectory, tmp_path: Path) -> None:
+def test_what_was_killed_goes_on_and_nothing_is_run_twice(
+    few: RunDirectory, tmp_path: Path
+) -> None:
     process = subprocess.Popen(
         command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -96,7 +100,9 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(few: RunDirectory, tmp
         resumed.stdout + resumed.stderr
     )
     assert killed.manifest.files == few.manifest.files
-    assert {name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before} == before
+    assert {
+        name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before
+    } == before
     again = subprocess.run(
         [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
         capture_output=True,
@@ -150,7 +156,8 @@ def _alive(pids: list[int]) -> list[int]:
 
 
 def _trials(pid: int) -> list[int]:
-    """The children that run a trial: they are told where to. One that checks the plan comes before."""
+    """The children that run a trial: they are told where to. One that checks the plan comes
+    before."""
     trials = []
     for child in _children(pid):
         with suppress(OSError):
@@ -219,8 +226,14 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
     ("settings", "sentence"),
     [
         ('like = "tahoe"', "simulator.like: there is no scheme tahoe"),
-        ('like = "dctcp"\nqueue = { kind = "cake" }', "simulator.queue.kind: there is no queue 'cake'"),
-        ('like = "dctcp"\nqueue = { treshold = 3 }', "simulator.queue.treshold: there is no such setting"),
+        (
+            'like = "dctcp"\nqueue = { kind = "cake" }',
+            "simulator.queue.kind: there is no queue 'cake'",
+        ),
+        (
+            'like = "dctcp"\nqueue = { treshold = 3 }',
+            "simulator.queue.treshold: there is no such setting",
+        ),
         (
             'like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
             "simulator.queue: threshold must be given",
@@ -234,7 +247,10 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
             'like = "dctcp"\ntransport = { congestion = "bic" }',
             "simulator.transport.congestion: there is no 'bic'",
         ),
-        ('like = "tcp"\ntransport = { g_shift = 4 }', "simulator.transport.g_shift: 4 is not for it"),
+        (
+            'like = "tcp"\ntransport = { g_shift = 4 }',
+            "simulator.transport.g_shift: 4 is not for it",
+        ),
         (
             'like = "dctcp"\ntransport = { initial_window = "none" }',
             "simulator.transport.initial_window: 'none' is not a whole number",
@@ -249,13 +265,17 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\ntransport = { min_rto = 200 }',
-            "simulator.transport.min_rto: 200 is not a duration: write a number and one of the units",
+            "simulator.transport.min_rto: 200 is not a duration: write a number and one of the "
+            "units",
         ),
         (
             'like = "dctcp"\nqueue = { kind = "codel", limit = 9000, target = 5, interval = "2ms" }',
             "simulator.queue.target: 5 is not a duration",
         ),
-        ('like = "dctcp"\nqueue = { kind = [] }', "simulator.queue.kind: there is no queue []: known are "),
+        (
+            'like = "dctcp"\nqueue = { kind = [] }',
+            "simulator.queue.kind: there is no queue []: known are ",
+        ),
         (
             'like = "dctcp"\nqueue = { kind = "red", limit = 9000, target = "1ms", mean_packet = "x" }',
             "simulator.queue.mean_packet: 'x' is not a whole number",
@@ -319,14 +339,24 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
         'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nonly_simulated = true\n'
         '[simulator]\nlike = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }\n'
     )
-    argv = command(tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine")
+    argv = command(
+        tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine"
+    )
     subprocess.run(
-        argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+        argv,
+        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     done = directory.existing(tmp_path / "out" / "last")
     assert len(done.manifest.trials) == 6
     told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
-    assert (told["queue"]["threshold"], told["transport"]["min_rto"], told["congestion"]["kind"]) == (
+    assert (
+        told["queue"]["threshold"],
+        told["transport"]["min_rto"],
+        told["congestion"]["kind"],
+    ) == (
         97500,
         10**9,
         "Dctcp",
@@ -353,10 +383,13 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"]
         for name in names
     }
-    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["bytes"]) == ("DropTail", 300_000)
+    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["bytes"]) == (
+        "DropTail",
+        300_000,
+    )
     red, deep = told["dctcp_ack_100us"]["queue"], told["ecn_ece_deep_500us"]["queue"]
-    # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as many of
-    # 1500.
+    # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as
+    # many of 1500.
     assert (red["limit"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (
         300_000,
         150_000_000,
@@ -387,7 +420,8 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "limit", "told"),
     [
-        # A frame may be late by the slack, 25 ns; 2015's rule counts what the kernel does, 28 B less a packet.
+        # A frame may be late by the slack, 25 ns; 2015's rule counts what the kernel does, 28 B
+        # less a packet.
         ("delay", 9, {"epoch": 2_073_625_000, "epochs": "rolling", "uncounted": 0}),
         ("drop", 1000, {"epoch": 2_073_600_000, "epochs": "first-packet", "uncounted": 28}),
         ("tbf", 1000, {}),
@@ -407,7 +441,11 @@ def test_limiters_are_those_of_the_emulation(
     asked = (*epochs, "-s", f"qjump.paper.limit_packets={limit}")
     argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
     done = subprocess.run(
-        argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+        argv,
+        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mode in ("tbf", "edt"):
         assert (
@@ -458,7 +496,10 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         chosen = told(arm, points[0])
         delays = [told(arm, point)["network"]["link"]["delay_ns"] for point in points[:2]]
         assert delays == [5_000, 20_000]
-        assert (chosen["transport"]["delayed_ack"], told(arm, points[2])["transport"]["delayed_ack"]) == (
+        assert (
+            chosen["transport"]["delayed_ack"],
+            told(arm, points[2])["transport"]["delayed_ack"],
+        ) == (
             40 * 10**9,
             None,
         )
@@ -467,7 +508,9 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
             chosen["workloads"][0]["map_mean_ns"],
             told(arm, points[6])["workloads"][0]["map_mean_ns"],
         ) == (0, 10**9)
-    assert [told("dctcp_ack", point)["congestion"].get("shift") for point in (points[0], points[3])] == [4, 2]
+    assert [
+        told("dctcp_ack", point)["congestion"].get("shift") for point in (points[0], points[3])
+    ] == [4, 2]
     assert told("droptail", points[3])["congestion"] == told("droptail", points[0])["congestion"]
     assert (
         told("droptail", points[4])["queue"]["packets"],
@@ -487,7 +530,9 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
 
     # By the published recurrence the seeds of these four pairs give the greatest first draws.
     first = [(5, 36), (10, 72), (15, 108), (1, 113)]
-    assert ends("search_published_pfabric_0_8", "search_published") == [(a + 1, b + 1) for a, b in first]
+    assert ends("search_published_pfabric_0_8", "search_published") == [
+        (a + 1, b + 1) for a, b in first
+    ]
     assert ends("search_pfabric_0_8", "search") != [(a + 1, b + 1) for a, b in first]
     report = (found.path / "report.md").read_text()
     assert "Poisson arrivals" in report and "arrivals as in the published scripts" in report
@@ -496,7 +541,10 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("fig9", "--backend", "guest"), "experiment 'fig9' is not for the guest: use --backend simulator"),
+        (
+            ("fig9", "--backend", "guest"),
+            "experiment 'fig9' is not for the guest: use --backend simulator",
+        ),
         (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
         (
             ("fig9", "-s", "workloads.search.arrivals='even'"),
@@ -507,7 +555,9 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
 def test_a_backend_that_does_not_fit_is_refused(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command(tmp_path, *arguments), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert sentence in done.stderr
 
@@ -521,4 +571,6 @@ def test_the_longest_runs_come_first(tmp_path: Path) -> None:
         "fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=ARMS
     )
     assert sorted(started) == sorted(trial.name for trial in plan.trials())
-    assert [name.partition("_")[0] + name.split("_")[1] for name in started[:3]] == ["searchqjump"] * 3
+    assert [name.partition("_")[0] + name.split("_")[1] for name in started[:3]] == [
+        "searchqjump"
+    ] * 3

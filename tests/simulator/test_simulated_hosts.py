@@ -1,4 +1,5 @@
-"""Hosts that draw how long they take: both backends are told the same of them, and what is put in comes out."""
+"""Hosts that draw how long they take: both backends are told the same of them, and what is put in
+comes out."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def python(package: Path, arguments: list[str], text: msgspec.Struct) -> bytes:
 
 
 def told(package: Path, network: Network) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the simulator gets: by host the (per cent, ps) that it draws, by node the ps and the rate of the
-    cable above it."""
+    """What the simulator gets: by host the (per cent, ps) that it draws, by node the ps and the
+    rate of the cable above it."""
     drawn, cables = msgspec.json.decode(python(package, ["-c", TOLD], network))
     points_of = {host: [tuple(point) for point in points] for host, points in drawn.items()}
     return points_of, {node: tuple(cable) for node, cable in cables.items()}
@@ -70,26 +71,37 @@ def wires(network: Network) -> tuple[dict[str, Any], dict[str, Any]]:
     drawn: dict[str, Any] = {}
     cables: dict[str, Any] = {}
     for (_, port), (below, _) in network.ports():
-        (line,) = registry.of("wire").shape(network.by_device()[port], port, on_switch=True, seed=1).tc
+        (line,) = (
+            registry.of("wire").shape(network.by_device()[port], port, on_switch=True, seed=1).tc
+        )
         wire = re.search(r" rate ([0-9]+)bit .* delay ([0-9]+)ns ", line)
         assert wire is not None
         cables[below] = int(wire[2]) * 1000, int(wire[1])
         if jitter := re.search(r" jitter (\S+) seed 1$", line):
-            drawn[below] = [(float(percent), int(ns) * 1000) for percent, ns in POINT.findall(jitter[1])]
+            drawn[below] = [
+                (float(percent), int(ns) * 1000) for percent, ns in POINT.findall(jitter[1])
+            ]
     return drawn, cables
 
 
-def papers(experiment: str, *settings: str, only: tuple[str, ...] = (), backend: str = "simulator") -> Plan:
-    return resolve.plan(experiment, "paper", [BOTH, *settings], only=only, backend=backend, replicates=1)
+def papers(
+    experiment: str, *settings: str, only: tuple[str, ...] = (), backend: str = "simulator"
+) -> Plan:
+    return resolve.plan(
+        experiment, "paper", [BOTH, *settings], only=only, backend=backend, replicates=1
+    )
 
 
 @pytest.mark.parametrize(
     ("experiment", "drawing"),
     [("table1", {"h1"}), ("fig3b", {"h3"}), ("fig3c", set()), ("fig5", {"h3", "h6", "h9"})],
 )
-def test_both_backends_are_told_the_same_of_hosts(experiment: str, drawing: set[str], package: Path) -> None:
+def test_both_backends_are_told_the_same_of_hosts(
+    experiment: str, drawing: set[str], package: Path
+) -> None:
     emulated, simulated = (
-        papers(experiment, "link.tolerance=200ppm", backend=backend) for backend in ("guest", "simulator")
+        papers(experiment, "link.tolerance=200ppm", backend=backend)
+        for backend in ("guest", "simulator")
     )
     network, other = (plan.trials()[0].network for plan in (emulated, simulated))
     assert network == other and network.faster_ppb
@@ -104,9 +116,9 @@ def test_hosts_of_a_fabric_are_told_by_number(package: Path) -> None:
 
 
 def test_idle_pings_take_the_wire_and_what_was_published(package: Path, tmp_path: Path) -> None:
-    """20,000 pings so far apart that none is held up by the one before: the shares of those below any time
-    differ from the put in ones by more than 0.02 with a probability of 2 exp(-16) (Dvoretzky, Kiefer,
-    Wolfowitz)."""
+    """20,000 pings so far apart that none is held up by the one before: the shares of those below
+    any time differ from the put in ones by more than 0.02 with a probability of 2 exp(-16)
+    (Dvoretzky, Kiefer, Wolfowitz)."""
     settings = ("workloads.ping.interval=700us", "duration=14s")
     plan = papers("table1", *settings, only=("idle",))
     (trial,) = plan.trials()

@@ -1,5 +1,5 @@
-"""Queues, pauses and networks of files that only the simulator has: what it gets of them, and what comes of
-it."""
+"""Queues, pauses and networks of files that only the simulator has: what it gets of them, and what
+comes of it."""
 
 from __future__ import annotations
 
@@ -137,10 +137,17 @@ def test_a_scheme_file_has_the_queues_of_today(
 
 def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory) -> None:
     pause = '{ kind = "pfc", xoff = 9000, xon = 3000, buffer = 40000 }'
-    scheme(laboratory.folder, f'queue = {{ kind = "priority", limit = 1000000000 }}\npause = {pause}')
+    scheme(
+        laboratory.folder, f'queue = {{ kind = "priority", limit = 1000000000 }}\npause = {pause}'
+    )
     bulk = workload("bulk", "iperf", flows=["h2>h11", "h3>h11"], level=0)
     found = laboratory.run(PING + bulk, scheme="mine")
-    assert told(laboratory.folder)["pause"] == {"kind": "Pfc", "xoff": 9000, "xon": 3000, "buffer": 40_000}
+    assert told(laboratory.folder)["pause"] == {
+        "kind": "Pfc",
+        "xoff": 9000,
+        "xon": 3000,
+        "buffer": 40_000,
+    }
     counted = json.loads((laboratory.folder / "out" / "raw" / "counters.json").read_text())
     assert counted["pauses"] > 0 and sum(counted["full"].values()) == 0
     # The bulk is stopped, not the pings: a full frame at each of four ports, and the pauses' own.
@@ -174,7 +181,9 @@ def test_what_cannot_be_is_refused(settings: str, sentence: str, laboratory: Lab
 
 
 @pytest.mark.parametrize(("other", "links"), [("h2", 2), ("h4", 4), ("h16", 6)])
-def test_a_ping_in_a_fat_tree_is_the_closed_form(other: str, links: int, laboratory: Laboratory) -> None:
+def test_a_ping_in_a_fat_tree_is_the_closed_form(
+    other: str, links: int, laboratory: Laboratory
+) -> None:
     topology(laboratory.folder, FAT_TREE)
     ping = workload("ping", "ping", flows=[f"h1>{other}"], interval="10us")
     found = laboratory.run(ping, settings=("topology=mine",))
@@ -183,8 +192,8 @@ def test_a_ping_in_a_fat_tree_is_the_closed_form(other: str, links: int, laborat
 
 
 def test_a_cable_that_fails_loses_what_it_carries(laboratory: Laboratory) -> None:
-    # Pings every 10 us, per-flow paths: those that are on a cable are lost, and no others, which go by the
-    # other way that is as long.
+    # Pings every 10 us, per-flow paths: those that are on a cable are lost, and no others, which go
+    # by the other way that is as long.
     failures = 'failures = [{ between = ["m", "s1"], down = "5ms", up = "9ms" }, { between = ["n", "s2"], down = "12ms" }]'
     flows = ["h1>h3", "h2>h4", "h1>h4", "h2>h3", "h3>h1", "h4>h2"]
     ping = workload("ping", "ping", flows=flows, interval="10us")
@@ -208,5 +217,7 @@ def test_an_urgent_level_has_less_than_a_full_packet(laboratory: Laboratory) -> 
     found = laboratory.run(ping + bulk + limiter, scheme="qjump-drop")
     assert found.tables["ping"]["latency_us"].null_count == 0
     large = workload("ping", "ping", flows=["h1>h11"], interval="10us", payload="300B")
-    with pytest.raises(UsageError, match="a packet of ping costs 342 B of level 7, whose budget is 256 B"):
+    with pytest.raises(
+        UsageError, match="a packet of ping costs 342 B of level 7, whose budget is 256 B"
+    ):
         laboratory.run(large + bulk + limiter, scheme="qjump-drop")

@@ -55,18 +55,29 @@ class Laboratory:
     def __init__(self, folder: Path, package: Path) -> None:
         self.folder, self.package = folder, package
 
-    def _process(self, trial: msgspec.Struct, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    def _process(
+        self, trial: msgspec.Struct, *arguments: str
+    ) -> subprocess.CompletedProcess[bytes]:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(self.package), str(Path(__file__).parents[2])]),
         }
         argv = [sys.executable, "-m", "qjump_mn.simulation", *arguments]
         return subprocess.run(
-            argv, input=msgspec.json.encode(trial), env=environment, capture_output=True, check=False
+            argv,
+            input=msgspec.json.encode(trial),
+            env=environment,
+            capture_output=True,
+            check=False,
         )
 
     def plan(
-        self, workloads: str, *, scheme: str = "priorities", seed: int = 1, settings: tuple[str, ...] = ()
+        self,
+        workloads: str,
+        *,
+        scheme: str = "priorities",
+        seed: int = 1,
+        settings: tuple[str, ...] = (),
     ) -> Plan:
         (self.folder / "experiments").mkdir(exist_ok=True)
         names = [
@@ -84,7 +95,12 @@ class Laboratory:
         return resolve.plan("made", "course", list(settings), seed=seed)
 
     def run(
-        self, workloads: str, *, scheme: str = "priorities", seed: int = 1, settings: tuple[str, ...] = ()
+        self,
+        workloads: str,
+        *,
+        scheme: str = "priorities",
+        seed: int = 1,
+        settings: tuple[str, ...] = (),
     ) -> TrialTables:
         (trial,) = self.plan(workloads, scheme=scheme, seed=seed, settings=settings).trials()
         out = self.folder / "out"
@@ -92,11 +108,14 @@ class Laboratory:
         assert done.returncode == 0, done.stderr
         facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
         found = {
-            workload.name: tables.table(workload, trial, out / "raw") for workload in trial.arm.workloads
+            workload.name: tables.table(workload, trial, out / "raw")
+            for workload in trial.arm.workloads
         }
         return TrialTables(trial, facts, found, None)
 
-    def refusal(self, workloads: str, *, scheme: str = "priorities", settings: tuple[str, ...] = ()) -> str:
+    def refusal(
+        self, workloads: str, *, scheme: str = "priorities", settings: tuple[str, ...] = ()
+    ) -> str:
         done = self._process(self.plan(workloads, scheme=scheme, settings=settings))
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
         return done.stderr.decode().strip()
@@ -167,7 +186,9 @@ TRUNK = (
 
 
 def test_links_between_switches_have_their_own_rate_and_delay(laboratory: Laboratory) -> None:
-    found = laboratory.run(workload("ping", "ping", flows=["h1>h4"], interval="10us"), settings=TRUNK)
+    found = laboratory.run(
+        workload("ping", "ping", flows=["h1>h4"], interval="10us"), settings=TRUNK
+    )
     (way_us,) = found.tables["ping"]["latency_us"].unique().to_pylist()
     assert way_us == pytest.approx(2 * (2 * 114 * 8e-4 + 114 * 2e-4 + 1), abs=1e-9)
 
@@ -178,9 +199,16 @@ def test_links_between_switches_have_their_own_buffer(laboratory: Laboratory) ->
     ping = workload("ping", "ping", flows=["h3>h6"], interval="10us", level=0)
     most = {}
     for buffer in ("30440B", "304400B"):
-        settings = (*TRUNK, "link.trunk_rate=10Gbit", "link.trunk_delay=0us", f"link.trunk_buffer={buffer}")
+        settings = (
+            *TRUNK,
+            "link.trunk_rate=10Gbit",
+            "link.trunk_delay=0us",
+            f"link.trunk_buffer={buffer}",
+        )
         most[buffer] = (
-            pc.max(laboratory.run(ping + bulk, settings=settings).tables["ping"]["latency_us"]).as_py()
+            pc.max(
+                laboratory.run(ping + bulk, settings=settings).tables["ping"]["latency_us"]
+            ).as_py()
             / FRAME_US
         )
     assert 15 < most["30440B"] < 21 + 6 < 150 < most["304400B"] < 201 + 6, (
@@ -189,11 +217,15 @@ def test_links_between_switches_have_their_own_buffer(laboratory: Laboratory) ->
 
 
 def test_two_workloads_of_one_kind_have_their_own_tables(laboratory: Laboratory) -> None:
-    other = workload("second", "ping", flows=["h2>h10", "h3>h9"], interval="20us", payload="1000B", level=3)
+    other = workload(
+        "second", "ping", flows=["h2>h10", "h3>h9"], interval="20us", payload="1000B", level=3
+    )
     tables_of = laboratory.run(PING + other).tables
     assert tables_of["ping"]["latency_us"].unique().to_pylist() == [4 * 114 * 8e-4]
     assert tables_of["second"]["flow"].unique().to_pylist() == ["h2>h10", "h3>h9"]
-    assert tables_of["second"]["latency_us"].to_numpy() == pytest.approx(2 * one_way_us(1028), abs=1e-9)
+    assert tables_of["second"]["latency_us"].to_numpy() == pytest.approx(
+        2 * one_way_us(1028), abs=1e-9
+    )
     assert len(tables_of["second"]) == 2 * 1000
 
 
@@ -241,7 +273,9 @@ def test_tcp_fills_the_link_and_windows_hold_it_back(laboratory: Laboratory) -> 
     # Two packets a round trip of 2 x 1542 B, and an ACK of 94 B, over two links each: the second begins when
     # the first has been sent.
     trip_us = (2 * 1542 + 2 * 94) * 8e-4
-    assert window["bulk"]["goodput_mbps"] == pytest.approx(2 * 1448 * 8 / (trip_us + FRAME_US), rel=0.35)
+    assert window["bulk"]["goodput_mbps"] == pytest.approx(
+        2 * 1448 * 8 / (trip_us + FRAME_US), rel=0.35
+    )
     assert window["bulk"]["goodput_mbps"] < 0.75 * full
 
 
@@ -249,7 +283,12 @@ def test_urgent_pings_wait_for_a_frame_on_each_busy_port(laboratory: Laboratory)
     bulk = workload("bulk", "iperf", flows=["h1>h11", "h2>h11"], level=0, udp_rate="9.5Gbit")
     idle = 4 * 114 * 8e-4
     lone = workload("ping", "ping", flows=["h3>h11"], interval="10us")
-    contended = laboratory.run(lone + bulk, scheme="none").tables["ping"]["latency_us"].drop_null().to_numpy()
+    contended = (
+        laboratory.run(lone + bulk, scheme="none")
+        .tables["ping"]["latency_us"]
+        .drop_null()
+        .to_numpy()
+    )
     urgent = laboratory.run(PING + bulk).tables["ping"]["latency_us"].to_numpy()
     # The buffer of the receiver's port holds 1000 frames; the other busy port of an urgent ping is that of
     # its own host.
@@ -273,7 +312,9 @@ def test_memcached_meets_its_rates(laboratory: Laboratory) -> None:
         assert abs(len(mine) / len(table) - 0.5) < 5 * math.sqrt(0.25 / len(table))
     measured = values(closed)["kv"]
     # One after the other: to think, and the answer.
-    assert measured["requests_per_s"] == pytest.approx(8 / (100e-6 + measured["mean_ms"] / 1e3), rel=0.02)
+    assert measured["requests_per_s"] == pytest.approx(
+        8 / (100e-6 + measured["mean_ms"] / 1e3), rel=0.02
+    )
     assert table["due_ns"].to_pylist() == sorted(table["due_ns"].to_pylist())
     opened = values(laboratory.run(workload("kv", "memcached", rate=100000, **sizes)))["kv"]
     assert abs(opened["requests_per_s"] - 100_000) < 5 * math.sqrt(100_000 / 0.02)
@@ -300,18 +341,26 @@ def test_ptp_of_an_idle_network_is_exact(laboratory: Laboratory) -> None:
 
 
 def test_barriers_take_their_closed_form(laboratory: Laboratory) -> None:
-    found = laboratory.run(workload("barrier", "barrier", hosts=["h1", "h2", "h3", "h4"], interval="1ms"))
+    found = laboratory.run(
+        workload("barrier", "barrier", hosts=["h1", "h2", "h3", "h4"], interval="1ms")
+    )
     (plan,) = found.trial.arm.workloads
     latencies = found.tables["barrier"]["latency_us"].to_numpy()
     # 196 B of IP are a frame of 218 B; two before the last one, and one or two ACKs of others'.
     alone = (2 * 238 + 2 * 226) * 8e-4
-    assert plan.constants(found.trial.network)["analytic_ms"] * 1e3 == pytest.approx(alone, abs=0.003)
-    assert (latencies.min(), latencies.max()) == pytest.approx((alone + ACK_US, alone + 2 * ACK_US), abs=1e-9)
+    assert plan.constants(found.trial.network)["analytic_ms"] * 1e3 == pytest.approx(
+        alone, abs=0.003
+    )
+    assert (latencies.min(), latencies.max()) == pytest.approx(
+        (alone + ACK_US, alone + 2 * ACK_US), abs=1e-9
+    )
     assert len(latencies) == 20
 
 
 def test_a_job_is_on_its_hosts_and_waits_for_nobodys_end(laboratory: Laboratory) -> None:
-    job = workload("job", "mapreduce", level=0, hosts=["h1", "h2"], maps=2, map_size="30MB", reducers=2)
+    job = workload(
+        "job", "mapreduce", level=0, hosts=["h1", "h2"], maps=2, map_size="30MB", reducers=2
+    )
     found = laboratory.run(job + PING, settings=("duration=2ms",))
     (row,) = found.tables["job"].to_pylist()
     # Each fetches half of the other's map: 15 MB each way, as packets of 1542 B.
@@ -358,7 +407,9 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
             "leave it out",
         ),
         (
-            "".join(workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")),
+            "".join(
+                workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")
+            ),
             "priorities",
             "arms.one: the simulator needs a single workload of program flows (got 2)",
         ),

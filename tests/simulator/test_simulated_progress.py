@@ -19,8 +19,11 @@ pytestmark = pytest.mark.guest
 LINE = re.compile(r"simulates, ([0-9]+) %, ([0-9]+\.[0-9]{3}) ms simulated, ([0-9]+) s left")
 
 
-def test_a_long_trial_says_how_far_it_has_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial of several seconds on any machine, run now: its share and its simulated time grow, and it stays one stage."""
+def test_a_long_trial_says_how_far_it_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial of several seconds on any machine, run now: its share and its simulated time grow,
+    and it stays one stage."""
     trees.toolbox()
     simulator.package(print)
     monkeypatch.delenv(VARIABLE)
@@ -41,9 +44,13 @@ def test_a_long_trial_says_how_far_it_has_come(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_is_wrong_is_still_the_last_word() -> None:
-    """A plan that the simulator cannot run is refused with its sentence, not with a line of progress."""
+    """A plan that the simulator cannot run is refused with its sentence, not with a line of
+    progress."""
     trees.toolbox()
     simulator.package(print)
     plan = resolve.plan("fig9", "smoke", ["qjump.paper.budget_packet=200B"])
-    with SimulatorBackend() as backend, pytest.raises(UsageError, match="bytes an epoch, less than a packet"):
+    with (
+        SimulatorBackend() as backend,
+        pytest.raises(UsageError, match="bytes an epoch, less than a packet"),
+    ):
         backend.check(plan, lambda line: None)

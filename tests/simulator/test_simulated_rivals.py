@@ -1,5 +1,5 @@
-"""What came after QJump, by the command line: a run of the smoke preset, all of its arms, and a scheme of
-theirs on the testbed."""
+"""What came after QJump, by the command line: a run of the smoke preset, all of its arms, and a
+scheme of theirs on the testbed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def test_every_scheme_runs_and_is_drawn(smoke: RunDirectory) -> None:
 def test_a_scheme_of_theirs_has_its_settings(smoke: RunDirectory) -> None:
     built = (smoke.path / "trials" / "homa_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
     assert '"kind": "Homa"' in built and '"scheduled": 6' in built
-    built = (smoke.path / "trials" / "dcqcn_pfc_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
+    built = (
+        smoke.path / "trials" / "dcqcn_pfc_0_2" / "1" / "asbuilt" / "scenario.json"
+    ).read_text()
     assert '"kind": "LevelRed"' in built and '"kind": "Pfc"' in built and '"kind": "Dcqcn"' in built
     built = (smoke.path / "trials" / "aequitas_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
     assert '"kind": "Aequitas"' in built and '"kind": "Swift"' in built and '"kind": "Wfq"' in built

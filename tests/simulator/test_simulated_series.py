@@ -1,5 +1,5 @@
-"""What a simulated trial samples: its numbers are those of its counters and of its network, and its time line
-draws them."""
+"""What a simulated trial samples: its numbers are those of its counters and of its network, and its
+time line draws them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ CHECKOUT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
     trees.toolbox()
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(simulator.package(print)), str(CHECKOUT)])}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(simulator.package(print)), str(CHECKOUT)]),
+    }
 
 
 def simulated(arm: str, out: Path, environment: dict[str, str]) -> None:
@@ -42,11 +45,14 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     simulated("flat_144_hosts", tmp_path, environment)
     found = series.read(tmp_path)
     assert found is not None
-    # 2 ms and 50 ms, without a phase, but for what steps of whole ps leave; the run goes on until the last timeout.
+    # 2 ms and 50 ms, without a phase, but for what steps of whole ps leave; the run goes on until
+    # the last timeout.
     assert np.all(np.diff(found.at_ps) == found.at_ps[1]) and 52e9 - 500 < found.at_ps[-1] <= 52e9
     assert len(found.at_ps) == 500
     # Eight flows fill the link to h1, whose queue holds 150 packets of 1,538 bytes.
-    assert found.ports[0].link == ("rack1", "h1") and 0.9 < max(found.ports[0].queued) / 230_700 <= 1
+    assert (
+        found.ports[0].link == ("rack1", "h1") and 0.9 < max(found.ports[0].queued) / 230_700 <= 1
+    )
     assert [max(port.queued) for port in found.ports] == sorted(
         (max(port.queued) for port in found.ports), reverse=True
     )
@@ -65,7 +71,9 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     assert not any("marked" in track.what for track in tracks), "nothing is marked"
 
 
-def test_levels_that_waited_at_a_port_are_kept_and_drawn(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_levels_that_waited_at_a_port_are_kept_and_drawn(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     simulated("levels_144_hosts", tmp_path, environment)
     found = series.read(tmp_path)
     assert found is not None
@@ -78,11 +86,15 @@ def test_levels_that_waited_at_a_port_are_kept_and_drawn(tmp_path: Path, environ
     assert port.link == ("rack1", "h1") and port.levels.keys() == {"7", "0"}
     assert max(port.levels["0"]) > 0.9 * 230_700 and max(port.levels["7"]) < 0.1 * 230_700
     lines = list(sampled.tracks(found, 0))
-    of_first = [track for track in lines if track.what.endswith(f"{formatting.flow(port.link)}, by level")]
+    of_first = [
+        track for track in lines if track.what.endswith(f"{formatting.flow(port.link)}, by level")
+    ]
     assert [track.label for track in of_first] == ["level 7", "level 0"]
 
 
-def test_a_network_of_many_ports_is_not_sampled(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_network_of_many_ports_is_not_sampled(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     simulated("flat_10000_hosts", tmp_path, environment)
     assert series.read(tmp_path) is None
 

@@ -1,5 +1,5 @@
-"""The simulator's own tests, and its Python package as a user of this project gets it: both built in the
-toolbox."""
+"""The simulator's own tests, and its Python package as a user of this project gets it: both built
+in the toolbox."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.support import facts
 pytestmark = pytest.mark.guest
 
 SOURCE = build.folder("simulator")
-# With checks for overflow, and in a third of the time: what is released is linked as a whole for each of
-# seven test programs. That it yields the same is for the Python package's tests, which find the outcomes
-# pinned here in the released code.
+# With checks for overflow, and in a third of the time: what is released is linked as a whole for
+# each of seven test programs. That it yields the same is for the Python package's tests, which find
+# the outcomes pinned here in the released code.
 _OWN_TESTS = "cargo test --quiet --locked\nmkdir out"
 
 
@@ -32,7 +32,9 @@ def tree() -> Tree:
 def test_the_crates_own_tests_pass(tree: Tree, tmp_path: Path) -> None:
     recipe = Recipe(SOURCE, _OWN_TESTS)
     facts.established(
-        "crate", facts.key_of(tree, recipe), lambda: build.compiled(tree, recipe, tmp_path / "tested")
+        "crate",
+        facts.key_of(tree, recipe),
+        lambda: build.compiled(tree, recipe, tmp_path / "tested"),
     )
 
 
@@ -43,18 +45,29 @@ def test_the_python_package_passes_its_tests(tree: Tree) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_ADDOPTS": "",
     }
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(SOURCE / "python" / "tests")]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(SOURCE / "python" / "tests"),
+    ]
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout and "skipped" not in done.stdout
 
 
 def test_the_module_is_loaded_by_debian_12(tree: Tree) -> None:
-    # The oldest distribution that the project runs on has a C library of 2.36; the toolbox, which compiles,
-    # has 2.41.
+    # The oldest distribution that the project runs on has a C library of 2.36; the toolbox, which
+    # compiles, has 2.41.
     module = simulator.package(print) / "qjump_sim" / "_native.abi3.so"
     symbols = subprocess.run(
-        tree.program("usr/bin/objdump", "-T", str(module)), capture_output=True, text=True, check=True
+        tree.program("usr/bin/objdump", "-T", str(module)),
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     versions = {
         tuple(map(int, word.strip("()").removeprefix("GLIBC_").split(".")))

@@ -65,7 +65,11 @@ def logged(session: Path) -> list[str]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_a_trial_and_the_check_of_its_plan_are_taken_whole(
@@ -78,7 +82,11 @@ def test_a_trial_and_the_check_of_its_plan_are_taken_whole(
     assert logged(session) == ["run"] * 2 + ["taken"] * 2 + ["compared"] * 2
     assert (first.exit_code, first.virtual_s) == (0, second.virtual_s)
     assert {"trial.json", "asbuilt/scenario.json"} < set(files_of(tmp_path / "first"))
-    assert files_of(tmp_path / "first") == files_of(tmp_path / "second") == files_of(tmp_path / "third")
+    assert (
+        files_of(tmp_path / "first")
+        == files_of(tmp_path / "second")
+        == files_of(tmp_path / "third")
+    )
 
 
 def test_what_is_refused_is_refused_again(session: Path, backend: SimulatorBackend) -> None:
@@ -88,7 +96,9 @@ def test_what_is_refused_is_refused_again(session: Path, backend: SimulatorBacke
     assert logged(session) == ["run", "taken"]
 
 
-def test_what_was_ended_is_not_kept(session: Path, backend: SimulatorBackend, tmp_path: Path) -> None:
+def test_what_was_ended_is_not_kept(
+    session: Path, backend: SimulatorBackend, tmp_path: Path
+) -> None:
     (trial,) = short().trials()
     backend.check(short(), print)
     backend.stop()
@@ -96,7 +106,9 @@ def test_what_was_ended_is_not_kept(session: Path, backend: SimulatorBackend, tm
     assert len(list((session / "kept").iterdir())) == 1
 
 
-def test_what_decides_a_result_is_in_its_key(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_decides_a_result_is_in_its_key(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def work(out: Path | None) -> Said:
         return Said(0, "")
 
@@ -128,7 +140,10 @@ def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Pat
             plan = resolve.plan(experiment, preset, [])
             if plan.shown.backends[0] == "simulator":
                 (tmp_path / f"{experiment}-{preset}.json").write_bytes(msgspec.json.encode(plan))
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(environment.CHECKOUT)])}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(package), str(environment.CHECKOUT)]),
+    }
     done = subprocess.run(
         [sys.executable, "-P", "-c", IMPORTED, str(tmp_path)],
         env=variables, cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -140,7 +155,11 @@ def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Pat
     assert {name: path for name, path in ours.items() if covered.get(name) != path} == {}
     # What is imported from nowhere else than this Python and its packages is named by their versions.
     elsewhere = [
-        path for path in files.values() if path and not path.startswith((sys.prefix, sys.base_prefix))
+        path
+        for path in files.values()
+        if path and not path.startswith((sys.prefix, sys.base_prefix))
     ]
-    assert {path for path in elsewhere if path not in covered.values()} <= set(map(str, package.rglob("*")))
+    assert {path for path in elsewhere if path not in covered.values()} <= set(
+        map(str, package.rglob("*"))
+    )
     print("in the key, and not imported:", *sorted(set(covered) - set(ours)))

@@ -1,4 +1,5 @@
-"""The tutorial's section on the simulator's own package, cell by cell, with the package that is built here."""
+"""The tutorial's section on the simulator's own package, cell by cell, with the package that is
+built here."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def test_its_cells_run_and_show_what_its_text_says(monkeypatch: pytest.MonkeyPat
     simulator.package(print)
     monkeypatch.setattr(sys, "path", list(sys.path))
     cells = [
-        cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["id"].startswith("simulator-code")
+        cell
+        for cell in json.loads(NOTEBOOK.read_text())["cells"]
+        if cell["id"].startswith("simulator-code")
     ]
     names: dict[str, Any] = {"plt": plt}  # of an earlier cell
     said = io.StringIO()
@@ -39,15 +42,20 @@ def test_its_cells_run_and_show_what_its_text_says(monkeypatch: pytest.MonkeyPat
     assert len(cells) == 3
     tcp, dctcp = (names["outcomes"][scheme] for scheme in ("tcp", "dctcp"))
     dropped = [int(count) for count in re.findall(r"([0-9]+) packets dropped", said.getvalue())]
-    assert dropped[:2] == [tcp.counters["full"].data, dctcp.counters["full"].data] and len(dropped) == 3
+    assert (
+        dropped[:2] == [tcp.counters["full"].data, dctcp.counters["full"].data]
+        and len(dropped) == 3
+    )
     # TCP fills the queue until it drops, DCTCP keeps it short.
     port = [to for _, to in tcp.series.ports].index(("host", 0))
     waits = {
-        name: outcome.series.queued[:, port].mean() / 1500 for name, outcome in names["outcomes"].items()
+        name: outcome.series.queued[:, port].mean() / 1500
+        for name, outcome in names["outcomes"].items()
     }
-    assert tcp.counters["full"].data > dctcp.counters["full"].data and waits["tcp"] > 2 * waits["dctcp"], (
-        waits
-    )
+    assert (
+        tcp.counters["full"].data > dctcp.counters["full"].data
+        and waits["tcp"] > 2 * waits["dctcp"]
+    ), waits
     queue, window = names["queue"], names["window"]
     assert len(queue.lines) == len(window.lines) == 2
     assert max(queue.lines[0].get_ydata()) <= 151

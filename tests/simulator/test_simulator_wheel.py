@@ -1,4 +1,5 @@
-"""The simulator for users of pip: a wheel and a source distribution, each installed where nothing else is."""
+"""The simulator for users of pip: a wheel and a source distribution, each installed where nothing
+else is."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ print(q.__file__, int(outcome.fct[0]), len(outcome.series.at) > 10)
 
 pytestmark = [
     pytest.mark.nightly,  # the crate is compiled twice
-    pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is not installed: wheels need Rust"),
+    pytest.mark.skipif(
+        not shutil.which("cargo"), reason="cargo is not installed: wheels need Rust"
+    ),
 ]
 
 
@@ -31,7 +34,11 @@ def call(*argv: object, **more: str) -> str:
     """What a command says; its words if it fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [str(word) for word in argv], capture_output=True, text=True, check=False, env={**environment, **more}
+        [str(word) for word in argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, **more},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

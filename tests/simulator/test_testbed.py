@@ -39,7 +39,9 @@ def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
     )
     found = directory.existing(out / "last")
     assert found.manifest.trials, done.stderr
-    assert {record.status for record in found.manifest.trials.values()} == {"done"}, done.stdout + done.stderr
+    assert {record.status for record in found.manifest.trials.values()} == {"done"}, (
+        done.stdout + done.stderr
+    )
     assert found.manifest.backend == "simulator"
     return found, done.stdout
 
@@ -91,7 +93,10 @@ def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
         128 / 468e-6, rel=0.03
     )
     # Nothing is lost where ports pause each other.
-    assert (measured["pause"]["job"]["dropped"].median, measured["pause"]["memcached"]["loss"].median) == (
+    assert (
+        measured["pause"]["job"]["dropped"].median,
+        measured["pause"]["memcached"]["loss"].median,
+    ) == (
         0,
         0,
     )
@@ -103,7 +108,12 @@ def test_figure_11_keeps_its_bound(tmp_path: Path) -> None:
     measured = {arm.name: arm.measures for arm in outcome.read(found.path).arms}
     arms = {name: measures["urgent"] for name, measures in measured.items() if "urgent" in measures}
     together = measured["equal"]["together"]["max_ms"].median
-    assert max(values["max_ms"].median for name, values in arms.items() if name == "levels_25us") < together
-    assert arms["levels_25us"]["sent"].median == 60 * 120 and arms["levels_25us"]["loss"].median == 0
+    assert (
+        max(values["max_ms"].median for name, values in arms.items() if name == "levels_25us")
+        < together
+    )
+    assert (
+        arms["levels_25us"]["sent"].median == 60 * 120 and arms["levels_25us"]["loss"].median == 0
+    )
     # Six streams of 300 B on each of ten hosts every 10 us are 1.44 times what the receiver's link carries.
     assert arms["levels_10us"]["loss"].median > 0

@@ -1,8 +1,8 @@
 """Give Python processes that tests start the session's store of results.
 
-Python imports this at its start wherever conftest.py has put this folder into $PYTHONPATH. It wraps the two
-modules after their import, so that all other processes pay for nothing. Standard library only, and nothing
-that Python 3.8 does not know: the tests start old ones, too.
+Python imports this at its start wherever conftest.py has put this folder into $PYTHONPATH. It wraps
+the two modules after their import, so that all other processes pay for nothing. Standard library
+only, and nothing that Python 3.8 does not know: the tests start old ones, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ MODULES = ("qjump_mn.guest", "qjump_mn.backends.simulator")
 
 
 class Finder:
-    """Finds the two modules as Python does, and installs the store in them once they are executed."""
+    """Finds the two modules as Python does, and installs the store in them once they are
+    executed."""
 
     @staticmethod
     def find_spec(name: str, path: object, target: object = None) -> ModuleSpec | None:

@@ -53,7 +53,11 @@ PACKETS = "its limits is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
 @pytest.mark.parametrize(
     ("file", "change", "sentence"),
     [
-        ("ip-h3.json", lambda links: links[0].update(mtu=1496), "h3-eth0: its MTU is 1496, not 1500"),
+        (
+            "ip-h3.json",
+            lambda links: links[0].update(mtu=1496),
+            "h3-eth0: its MTU is 1496, not 1500",
+        ),
         (
             "ip-h3.json",
             lambda links: links[0].update(num_tx_queues=1),
@@ -94,7 +98,11 @@ PACKETS = "its limits is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
             "level 6 has a budget of 99, not 1550",
         ),
         ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["limits"].__setitem__(6, 9), PACKETS),
-        ("tc-h3.json", lambda qdiscs: qdiscs[1].update(parent="1:1"), "qjump's parent is 1:1, not 5:1"),
+        (
+            "tc-h3.json",
+            lambda qdiscs: qdiscs[1].update(parent="1:1"),
+            "qjump's parent is 1:1, not 5:1",
+        ),
     ],
 )
 def test_each_difference_is_reported(
@@ -112,7 +120,11 @@ def test_each_difference_is_reported(
 @pytest.mark.parametrize(
     ("file", "change", "sentence"),
     [
-        ("edt-h3.json", lambda rule: rule.update(slack_ns=0), "h3-eth0: its slack_ns is 0, not 25000"),
+        (
+            "edt-h3.json",
+            lambda rule: rule.update(slack_ns=0),
+            "h3-eth0: its slack_ns is 0, not 25000",
+        ),
         (
             "edt-h3.json",
             lambda rule: rule["budgets"].__setitem__(7, 0),
@@ -146,7 +158,9 @@ def test_offload_that_is_on_is_reported(tmp_path: Path) -> None:
     resolved = fig3a()
     arm = arm_of(resolved, "idle")
     path = built(tmp_path, resolved, arm) / "ethtool-h3.txt"
-    path.write_text(path.read_text().replace("segmentation-offload: off", "segmentation-offload: on", 1))
+    path.write_text(
+        path.read_text().replace("segmentation-offload: off", "segmentation-offload: on", 1)
+    )
     assert asbuilt.differences(tmp_path, arm) == ["h3-eth0: tcp-segmentation-offload is on"]
     path.write_text(path.read_text().replace("Features for h3-eth0:", "Features for lo:"))
     assert asbuilt.differences(tmp_path, arm) == ["h3-eth0: ethtool does not list its features"]

@@ -44,7 +44,9 @@ from qjump_mn.steps.treatment import introduce_flows, qjump, treatment
 from tests.support import distributions
 
 EMULATED = [
-    name for name in loading.names("experiments") if "guest" in plan(name, "smoke", []).shown.backends
+    name
+    for name in loading.names("experiments")
+    if "guest" in plan(name, "smoke", []).shown.backends
 ]
 
 
@@ -78,7 +80,8 @@ def test_the_script_names_every_host_switch_and_program() -> None:
         assert f"# arm {arm.name} (" in text
     assert "qjau -p 6 --library -- ping -D -n -i 0.01 -c 3000 -s 56 -W 5 10.0.0.10" in text
     assert (
-        "parent 5:1 handle 6: qjump epoch 28800000ns limit 1000 level 7 1550 level 6 1550 level 5 un" in text
+        "parent 5:1 handle 6: qjump epoch 28800000ns limit 1000 level 7 1550 level 6 1550 level 5 "
+        "un" in text
     )
     assert "egress-qos-map 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7" in text
 
@@ -149,11 +152,14 @@ def test_treatment_has_an_undo_for_every_step(
             made = batches(steps, program)
             undone = batches(undos(steps), program)
             assert made.keys() == undone.keys()
-            assert [sorted(undone[node]) for node in made] == [sorted(removals(made[node])) for node in made]
+            assert [sorted(undone[node]) for node in made] == [
+                sorted(removals(made[node])) for node in made
+            ]
 
 
 def undos(steps: Sequence[AnyStep]) -> list[Run]:
-    """What takes ``steps`` back; of a batch whose lines are all tried, as if it were a plain one."""
+    """What takes ``steps`` back; of a batch whose lines are all tried, as if it were a plain
+    one."""
     runs = [step.undo for step in steps if isinstance(step, Run) and step.undo is not None]
     return [
         msgspec.structs.replace(run, argv=tuple(word for word in run.argv if word != "-force"))
@@ -162,8 +168,8 @@ def undos(steps: Sequence[AnyStep]) -> list[Run]:
 
 
 def removals(lines: Sequence[str]) -> Iterator[str]:
-    """The line that removes each thing that ``lines`` add, but for what goes with another: what is below a
-    qdisc, and the qdiscs of an ifb."""
+    """The line that removes each thing that ``lines`` add, but for what goes with another: what is
+    below a qdisc, and the qdiscs of an ifb."""
     for line in lines:
         if match := re.match(r"qdisc add dev ([^i]\S*) (root|ingress|clsact)\b", line):
             yield f"qdisc del dev {match[1]} {match[2]}"
@@ -189,7 +195,9 @@ def test_saved_settings_are_those_that_are_set() -> None:
 
 
 def test_arm_overrides_tcp_settings_of_its_experiment() -> None:
-    resolved = plan("fig3b", "smoke", ["tcp.tail_loss_probe=false", "arms.qjump.tcp.tail_loss_probe=true"])
+    resolved = plan(
+        "fig3b", "smoke", ["tcp.tail_loss_probe=false", "arms.qjump.tcp.tail_loss_probe=true"]
+    )
     for name, value in (("contended", 0), ("qjump", 3)):
         arm = arm_of(resolved, name)
         values = [step.values for step in treatment(arm, 1) if isinstance(step, Settings)]
@@ -210,7 +218,9 @@ def test_segmentation_offload_needs_links_that_segment() -> None:
         f"{node} h1-eth0.2 tso off gso off || true",
         f"{node} h1-eth0 tso off gso off || true",
     ]
-    with pytest.raises(UsageError, match=r"tcp\.segmentation_offload: only links of model wire .* model htb"):
+    with pytest.raises(
+        UsageError, match=r"tcp\.segmentation_offload: only links of model wire .* model htb"
+    ):
         plan("fig3b", "smoke", ["tcp.segmentation_offload=true", "link.model=htb"])
 
 
@@ -238,10 +248,12 @@ def test_settings_of_open_vswitch_are_restored() -> None:
 
 # The order of a trial's steps.
 
-ORDER = re.compile("T+" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "x*f*z?x*" "a+")
-"""Treat; read back; what serves, each until it is ready; a moment; what disturbs; the warm-up; counters; what
-measures, to its end, or the trial's duration; counters; what disturbs is stopped or ends, what is under
-way arrives, what serves is stopped; counters."""
+ORDER = re.compile(
+    "T+" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "x*f*z?x*" "a+"
+)
+"""Treat; read back; what serves, each until it is ready; a moment; what disturbs; the warm-up;
+counters; what measures, to its end, or the trial's duration; counters; what disturbs is stopped or
+ends, what is under way arrives, what serves is stopped; counters."""
 LETTERS: dict[type[Any], str] = {
     Run: "T", Settings: "T", Offloads: "T", Start: "s", Wait: "w", Finish: "f", Stop: "x", Mark: "M", Measure: "(", Measured: ")",
 }  # fmt: skip
@@ -265,7 +277,9 @@ def test_trial_steps_are_in_order(experiment: str) -> None:
         assert [step.name for step in steps if isinstance(step, Mark)] == ["load"]
         started = [step.output for step in steps if isinstance(step, Start)]
         ended = [step.program for step in steps if isinstance(step, Finish | Stop)]
-        assert len(set(started)) == len(started) and Counter(ended) == Counter(started), "each ends once"
+        assert len(set(started)) == len(started) and Counter(ended) == Counter(started), (
+            "each ends once"
+        )
         assert phases_of(steps) == planned_phases(trial)
 
 
@@ -319,7 +333,9 @@ def test_seed_draws_link_rates_but_leaves_bring_up_alone() -> None:
         }
         for steps in map(trial_steps, (first, second))
     ]
-    assert rates[0] != rates[1] and all(len(one) == 15 for one in rates), "both ends of a link have one"
+    assert rates[0] != rates[1] and all(len(one) == 15 for one in rates), (
+        "both ends of a link have one"
+    )
     assert all(10**10 <= rate <= 10**10 + 2 * 10**6 for one in rates for rate in one)
     assert bring_up(first.network.skeleton()) == bring_up(second.network.skeleton())
 
@@ -367,7 +383,9 @@ class Cable(LinkModel):
 def cable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A distribution with a link model "cable" is installed."""
     points, modules = {"cable": "cables_of_somebody:Cable"}, {"cables_of_somebody": CABLE}
-    monkeypatch.syspath_prepend(str(distributions.make(tmp_path, "cables", registry.GROUP, points, modules)))
+    monkeypatch.syspath_prepend(
+        str(distributions.make(tmp_path, "cables", registry.GROUP, points, modules))
+    )
     registry.of.cache_clear()
     yield
     registry.of.cache_clear()
@@ -394,7 +412,10 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
         assert " parent 5:1 handle 6: qjump epoch " in lines[host][1]
     # A model without priorities of its own is given them where no limiter has any.
     unlimited = msgspec.structs.replace(arm, qjump=None)
-    assert unlimited.uses_levels and "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]
+    assert (
+        unlimited.uses_levels
+        and "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]
+    )
 
 
 @pytest.mark.usefixtures("cable")
@@ -406,9 +427,14 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
             r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$",
         ),
         ("link.model=cabel", "there is no link model 'cabel': did you mean 'cable'"),
-        ("link.orphan=false", "orphan = false is for links of model wire: cable releases no packet early"),
+        (
+            "link.orphan=false",
+            "orphan = false is for links of model wire: cable releases no packet early",
+        ),
     ],
 )
-def test_unsupported_settings_of_an_extensions_link_model_are_refused(setting: str, sentence: str) -> None:
+def test_unsupported_settings_of_an_extensions_link_model_are_refused(
+    setting: str, sentence: str
+) -> None:
     with pytest.raises(UsageError, match=sentence):
         plan("fig3a", "smoke", ["link.model=cable", setting])

@@ -1,8 +1,8 @@
-"""A browser without a window, driven by Chromium's DevTools protocol over a pair of pipes: no port, no driver,
-no package.
+"""A browser without a window, driven by Chromium's DevTools protocol over a pair of pipes: no port,
+no driver, no package.
 
-Pages are opened from files, as a reader opens them, in a window of a given width; keys, wheel and pointer are
-the browser's own events.
+Pages are opened from files, as a reader opens them, in a window of a given width; keys, wheel and
+pointer are the browser's own events.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Browser:
         self._buffer, self._count, self._session = b"", 0, ""
         self._events: list[dict[str, Any]] = []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log"):
             self._call(f"{domain}.enable")
 
@@ -78,13 +80,16 @@ class Browser:
     def settle(self) -> None:
         """Wait until what was asked for is drawn."""
         self.run(
-            "new Promise(done => { const wait = () => document.getElementById('shown')?.textContent === '…'"
-            " ? setTimeout(wait, 10) : requestAnimationFrame(() => requestAnimationFrame(done)); wait(); })"
+            "new Promise(done => { const wait = () => "
+            "document.getElementById('shown')?.textContent === '…' ? setTimeout(wait, 10) : "
+            "requestAnimationFrame(() => requestAnimationFrame(done)); wait(); })"
         )
 
     def run(self, script: str) -> Any:
         """The value of an expression, or of its promise."""
-        answer = self._call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        answer = self._call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
@@ -170,10 +175,14 @@ class Browser:
         """The next message; events are kept as well."""
         deadline = time.monotonic() + ANSWER_S
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._reads], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select(
+                [self._reads], [], [], max(0.0, deadline - time.monotonic())
+            )
             read = os.read(self._reads, 1 << 20) if ready else b""
             if not read:
-                raise TimeoutError("the browser has ended" if ready else "the browser does not answer")
+                raise TimeoutError(
+                    "the browser has ended" if ready else "the browser does not answer"
+                )
             self._buffer += read
         text, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(text)
@@ -194,7 +203,9 @@ class Browser:
 def started(path: str, profile: Path) -> Iterator[Browser]:
     """The browser at ``path``, with its files in the folder ``profile``."""
     # It reads from descriptor 3 and writes to 4: ours must not have these numbers themselves.
-    pipes = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _LEAST_DESCRIPTOR) for end in _pipe() + _pipe()]
+    pipes = [
+        fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _LEAST_DESCRIPTOR) for end in _pipe() + _pipe()
+    ]
     reads_there, writes_here, reads_here, writes_there = pipes
     quiet = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     actions = [

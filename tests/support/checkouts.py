@@ -1,4 +1,5 @@
-"""Copies of the checkout that only say how they were called, caches that have this Python's environment."""
+"""Copies of the checkout that only say how they were called, caches that have this Python's
+environment."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ if __name__ == "__main__":
 
 
 def copy(folder: Path, lock: str | None = None) -> Path:
-    """What bootstrap needs of the checkout in `folder`, with a command line that prints what it was given."""
+    """What bootstrap needs of the checkout in `folder`, with a command line that prints what it was
+    given."""
     package = folder / "qjump_mn"
     for name in ("cache", "executor", "install", "process"):
         (package / name).mkdir(parents=True)
@@ -51,7 +53,9 @@ def copy(folder: Path, lock: str | None = None) -> Path:
     ):
         shutil.copy(environment.CHECKOUT / "qjump_mn" / name, package / name)
     shutil.copy(environment.CHECKOUT / "bootstrap", folder)
-    (folder / "requirements.lock").write_text(lock if lock is not None else environment.LOCK.read_text())
+    (folder / "requirements.lock").write_text(
+        lock if lock is not None else environment.LOCK.read_text()
+    )
     (package / "run.py").write_text(STUB)
     return folder
 
@@ -82,9 +86,16 @@ def said(output: str) -> dict[str, list[str]]:
 
 
 def installed_python(minor: int) -> str:
-    """A Python of this version, on the PATH or among pyenv's; the test is skipped where there is none."""
-    names = [shutil.which(f"python3.{minor}"), *Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
+    """A Python of this version, on the PATH or among pyenv's; the test is skipped where there is
+    none."""
+    names = [
+        shutil.which(f"python3.{minor}"),
+        *Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"),
+    ]
     for name in names:
-        if name and subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
+        if (
+            name
+            and subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0
+        ):
             return str(name)
     pytest.skip(f"this machine has no python3.{minor}")

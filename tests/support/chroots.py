@@ -1,5 +1,5 @@
-"""Plain chroots with a Python, in which a user without rights and without a network has a checkout, a machine file
-and a folder of wheels, and may write one folder."""
+"""Plain chroots with a Python, in which a user without rights and without a network has a checkout,
+a machine file and a folder of wheels, and may write one folder."""
 
 from __future__ import annotations
 
@@ -61,12 +61,24 @@ class System:
         """Skips where it cannot be had."""
         packages = "python3" if self.folder is None else _LIBRARIES
         if self.suite == "noble":  # without apt it has no libstdc++
-            mirror = os.environ.get(UBUNTU) or pytest.skip(f"{self.title} needs a mirror: set {UBUNTU}")
+            mirror = os.environ.get(UBUNTU) or pytest.skip(
+                f"{self.title} needs a mirror: set {UBUNTU}"
+            )
             lines, packages = [f"deb [trusted=yes] {mirror} noble main"], f"{packages},libstdc++6"
         else:
-            lines = [line for line in mirrors.lines(self.suite) if "sid-" not in line]  # it has no updates
+            lines = [
+                line for line in mirrors.lines(self.suite) if "sid-" not in line
+            ]  # it has no updates
         options = [f"--include={packages}", '--aptopt=Acquire::Check-Valid-Until "false"']
-        argv = ["mmdebstrap", "--quiet", "--variant=minbase", *options, self.suite, str(root), *lines]
+        argv = [
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            *options,
+            self.suite,
+            str(root),
+            *lines,
+        ]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"{self.title} cannot be had: {done.stderr.strip().splitlines()[-1]}")
@@ -88,17 +100,23 @@ SYSTEMS = {
 
 
 def others() -> list[System]:
-    """Pythons on this machine that no package of Debian's has, the newest first: those of pyenv, uv and
-    $QJUMP_MN_PYTHONS."""
+    """Pythons on this machine that no package of Debian's has, the newest first: those of pyenv, uv
+    and $QJUMP_MN_PYTHONS."""
     home = Path.home()
-    folders = [Path(name) for name in os.environ.get("QJUMP_MN_PYTHONS", "").split(os.pathsep) if name]
+    folders = [
+        Path(name) for name in os.environ.get("QJUMP_MN_PYTHONS", "").split(os.pathsep) if name
+    ]
     folders += sorted(home.glob(".pyenv/versions/3.*")) + sorted(
         home.glob(".local/share/uv/python/cpython-3.*")
     )
     found = []
     for folder in folders:
         version = re.search(r"3\.(\d+)\.\d+", folder.name)
-        if version and int(version[1]) >= environment.OLDEST[1] and (folder / "bin/python3").exists():
+        if (
+            version
+            and int(version[1]) >= environment.OLDEST[1]
+            and (folder / "bin/python3").exists()
+        ):
             found.append(
                 System(
                     f"Debian 12 with a Python of pyenv or uv, {version[0]}",
@@ -124,8 +142,16 @@ class Chroot:
         return self._run("/srv/qjump-mn/bootstrap", *arguments)
 
     def download(self, lock: str, folder: str, **variables: str) -> str:
-        """Download wheels by the index that this machine uses, with its pip's settings; what pip said."""
-        argv = [f"python{self.system.python}", "-m", "pip", "download", "--require-hashes", "--no-deps"]
+        """Download wheels by the index that this machine uses, with its pip's settings; what pip
+        said."""
+        argv = [
+            f"python{self.system.python}",
+            "-m",
+            "pip",
+            "download",
+            "--require-hashes",
+            "--no-deps",
+        ]
         argv += ["--only-binary=:all:", "-r", lock, "-d", folder]
         return self._run(*argv, network=True, **variables)
 
@@ -155,10 +181,19 @@ class Chroot:
 
     def _in_chroot(self, network: bool) -> list[str]:
         apart = ["unshare", "--mount", *([] if network else ["--net"])]
-        return [*apart, "sh", "-c", f'{_LIMIT}{_MOUNT}exec chroot "$root" "$@"', "sh", "setpriv", *_RIGHTS]
+        return [
+            *apart,
+            "sh",
+            "-c",
+            f'{_LIMIT}{_MOUNT}exec chroot "$root" "$@"',
+            "sh",
+            "setpriv",
+            *_RIGHTS,
+        ]
 
     def _in_container(self, network: bool) -> list[str]:
-        """What rootless containers are made of: a user namespace of the user's own, and /proc and /dev in it."""
+        """What rootless containers are made of: a user namespace of the user's own, and /proc and
+        /dev in it."""
         mounts = ["--ro-bind", str(self.root), "/", "--bind", str(self.kept), "/kept"]
         mounts += ["--proc", "/proc", "--dev", "/dev"]
         apart = ["bwrap", *mounts, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent"]
@@ -188,7 +223,8 @@ def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
 
 
 def downloaded_wheels(chroot: Chroot) -> Path:
-    """A folder of wheels for the chroot's Python, made there with the index that this machine uses."""
+    """A folder of wheels for the chroot's Python, made there with the index that this machine
+    uses."""
     variables = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     files = [
         "/etc/resolv.conf",
@@ -222,21 +258,27 @@ def _pip_in(chroot: Chroot) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of it: all that it said, what it said of the reference run, and how long the run took."""
+    """What came of it: all that it said, what it said of the reference run, and how long the run
+    took."""
 
     said: str
     reference: str
     seconds: float
 
 
-def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_container: bool = False) -> Tried:
-    """Run Figure 3a's smoke preset in a chroot, or a container, with nothing but a machine file and wheels."""
+def tried(
+    system: System, machine: Path, arms: Sequence[str] = (), *, is_container: bool = False
+) -> Tried:
+    """Run Figure 3a's smoke preset in a chroot, or a container, with nothing but a machine file and
+    wheels."""
     with made(system, is_container=is_container) as chroot:
         shutil.copyfile(machine, chroot.root / "srv/qjump-mn-machine.tar.xz")
         shutil.copytree(downloaded_wheels(chroot), chroot.root / "srv/qjump-mn-wheels")
         options = ["--arms", ",".join(arms)] if arms else []
         start = time.monotonic()
-        said = chroot.bootstrap("fig3a", "--preset", "smoke", "-v", *options, "--out", "/kept/results")
+        said = chroot.bootstrap(
+            "fig3a", "--preset", "smoke", "-v", *options, "--out", "/kept/results"
+        )
         found = re.search(r"^Reference: (.*)", said, re.M)
         assert found, said
         return Tried(said, found[1], time.monotonic() - start)
@@ -244,8 +286,8 @@ def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_contain
 
 @contextmanager
 def _limited() -> Iterator[Path | None]:
-    """A control group that may have so much memory; None, with a warning, where this machine lets nobody make
-    one."""
+    """A control group that may have so much memory; None, with a warning, where this machine lets
+    nobody make one."""
     for folder, limit in (
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
         ("/sys/fs/cgroup", "memory.max"),
@@ -266,6 +308,7 @@ def _limited() -> Iterator[Path | None]:
             group.rmdir()
         return
     warnings.warn(
-        f"no limit of {MEMORY_BYTES >> 20} MiB: this machine lets nobody make a control group", stacklevel=2
+        f"no limit of {MEMORY_BYTES >> 20} MiB: this machine lets nobody make a control group",
+        stacklevel=2,
     )
     yield None

@@ -25,10 +25,11 @@ Test = Callable[..., None]
 
 
 def established(what: str, key: str, find_out: Callable[[], None]) -> None:
-    """Run `find_out`, which raises what is wrong. If it ended well for this `key` before, seldom run it.
+    """Run `find_out`, which raises what is wrong. If it ended well for this `key` before, seldom
+    run it.
 
-    `what` names the fact in the session's summary. All that is kept is that `find_out` returned. Guests and
-    simulated trials that it needs are run.
+    `what` names the fact in the session's summary. All that is kept is that `find_out` returned.
+    Guests and simulated trials that it needs are run.
     """
 
     def work(folder: Path) -> None:
@@ -41,8 +42,8 @@ def established(what: str, key: str, find_out: Callable[[], None]) -> None:
 
 
 def of(what: str, parts: Callable[..., Iterable[str]]) -> Callable[[Test], Test]:
-    """Makes a fact of what a test shows: until the code of its module is another, or what `parts` gives for its
-    arguments."""
+    """Makes a fact of what a test shows: until the code of its module is another, or what `parts`
+    gives for its arguments."""
 
     def fact(test: Test) -> Test:
         module = Path(inspect.getfile(test))
@@ -74,8 +75,8 @@ def _machine() -> list[str]:
 
 @contextmanager
 def afresh() -> Iterator[None]:
-    """A time in which nothing is taken of what is kept, and nothing is kept: the session's other folder has
-    the log alone."""
+    """A time in which nothing is taken of what is kept, and nothing is kept: the session's other
+    folder has the log alone."""
     before = os.environ[VARIABLE]
     os.environ[VARIABLE] = str(Path(before).with_name("fresh"))
     try:

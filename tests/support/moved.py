@@ -1,4 +1,5 @@
-"""Mirrors of our own that have moved on: repositories of locked packages, of which one is a newer version."""
+"""Mirrors of our own that have moved on: repositories of locked packages, of which one is a newer
+version."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def mirror(lock: Lock, folder: Path, progress: Callable[[str], None]) -> Path:
 
 
 def replace_by_newer(mirror: Path, name: str, longer: str = "") -> Path:
-    """Put a newer version into the place of a package, with a file of it that is a byte ``longer``; the old
-    package's file, elsewhere."""
+    """Put a newer version into the place of a package, with a file of it that is a byte ``longer``;
+    the old package's file, elsewhere."""
     (path,) = mirror.rglob(f"{name}_*.deb")
     old = Path(shutil.move(path, mirror.parent))
     unpacked = mirror.parent / "unpacked"

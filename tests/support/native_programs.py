@@ -1,5 +1,5 @@
-"""The C programs of native/ as the tests use them: built in a temporary folder, run on loopback; their logs,
-checked while they are read."""
+"""The C programs of native/ as the tests use them: built in a temporary folder, run on loopback;
+their logs, checked while they are read."""
 
 from __future__ import annotations
 
@@ -24,15 +24,19 @@ from qjump_mn.toolbox import build
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"
 WAIT_S = 60
-"""How long a test waits for what takes milliseconds, before it gives up; none passes because of it."""
+"""How long a test waits for what takes milliseconds, before it gives up; none passes because of
+it."""
 
-BUILDS = {"plain": "-O2 -g", "sanitized": "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"}
+BUILDS = {
+    "plain": "-O2 -g",
+    "sanitized": "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
+}
 """Kinds of builds with their flags: as it is, and with gcc's sanitizers."""
 
 
 class Listener:
-    """A server on loopback while it is entered, with a thread for each connection, which `_serve` is
-    given."""
+    """A server on loopback while it is entered, with a thread for each connection, which `_serve`
+    is given."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -49,7 +53,10 @@ class Listener:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
@@ -63,7 +70,9 @@ class Listener:
             except OSError:
                 return
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
+            self._threads.append(
+                threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            )
             self._threads[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -77,7 +86,10 @@ class Running(subprocess.Popen[str]):
         super().__init__(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.kill()
         self.communicate()
@@ -100,8 +112,8 @@ class Running(subprocess.Popen[str]):
         return ["nsenter", f"--target={self.pid}", *rights, "--net"]
 
     def wait_for_port(self, protocol: str, port: int) -> None:
-        """Until a socket of this very program has the port: with tcp one that listens. Others may share the
-        port."""
+        """Until a socket of this very program has the port: with tcp one that listens. Others may
+        share the port."""
         table = f"/proc/{self.pid}/net/{protocol}"
         self.wait_for("it listened", lambda: bool(self._sockets() & _sockets_of_port(table, port)))
 
@@ -169,8 +181,11 @@ class Program:
         with self.started(*words, prefix=prefix) as process:
             return process.log()
 
-    def check_refused(self, done: subprocess.CompletedProcess[str], status: int, words: str) -> None:
-        """It ended with this status and one sentence that has these words; ``...`` is any text between."""
+    def check_refused(
+        self, done: subprocess.CompletedProcess[str], status: int, words: str
+    ) -> None:
+        """It ended with this status and one sentence that has these words; ``...`` is any text
+        between."""
         pattern = ".*".join(re.escape(part) for part in words.split(" ... "))
         assert done.returncode == status, done.stderr
         assert re.fullmatch(rf"{self.name}: .*\n", done.stderr), done.stderr
@@ -180,8 +195,8 @@ class Program:
 
 @dataclass(frozen=True)
 class Log:
-    """A log: the parameters of its first line, rows by the names of their columns, and the totals of its last
-    line."""
+    """A log: the parameters of its first line, rows by the names of their columns, and the totals
+    of its last line."""
 
     parameters: dict[str, str]
     rows: list[dict[str, int]]
@@ -189,9 +204,12 @@ class Log:
 
     @classmethod
     def read(cls, text: str) -> Log:
-        """Read a log. Fails if it is not whole or not in the form that the manual pages describe."""
+        """Read a log. Fails if it is not whole or not in the form that the manual pages
+        describe."""
         first, second, *middle, last = text.removesuffix("\n").split("\n")
-        assert text.endswith("\n") and re.match(r"# \w+ 1 ", first) and second.startswith("# columns ")
+        assert (
+            text.endswith("\n") and re.match(r"# \w+ 1 ", first) and second.startswith("# columns ")
+        )
         assert re.match(r"# end rows=\d+ early=[01]( |$)", last)
         columns = second.split()[2:]
         rows = [dict(zip(columns, map(int, line.split(" ")), strict=True)) for line in middle]
@@ -213,8 +231,8 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 
 
 def network_of_its_own(*setup: str) -> list[str]:
-    """A prefix that runs a program in a new network namespace whose loopback was set up by these commands;
-    skips where that is not allowed."""
+    """A prefix that runs a program in a new network namespace whose loopback was set up by these
+    commands; skips where that is not allowed."""
     script = " && ".join(["ip link set lo up", *setup, 'exec "$@"'])
     rights = [] if os.geteuid() == 0 else ["--map-root-user"]
     prefix = ["unshare", *rights, "--net", "sh", "-ec", script, "sh"]
@@ -225,8 +243,8 @@ def network_of_its_own(*setup: str) -> list[str]:
 
 
 def check_installed(program: Program, folder: Path) -> None:
-    """What is copied for the guest's build suffices; `make install` puts program and manual page where they
-    belong, and nothing else."""
+    """What is copied for the guest's build suffices; `make install` puts program and manual page
+    where they belong, and nothing else."""
     recipe, target = build.program(program.name), folder / "target"
     for path in recipe.sources():
         copy = folder / "copy" / path.relative_to(recipe.source)
@@ -234,7 +252,14 @@ def check_installed(program: Program, folder: Path) -> None:
         shutil.copyfile(path, copy)
     assert {path.name for path in (folder / "copy").iterdir()} == {program.name, "common"}
     subprocess.run(
-        ["make", "-C", folder / "copy" / program.name, f"DESTDIR={target}", "PREFIX=/opt/q", "install"],
+        [
+            "make",
+            "-C",
+            folder / "copy" / program.name,
+            f"DESTDIR={target}",
+            "PREFIX=/opt/q",
+            "install",
+        ],
         capture_output=True,
         check=True,
     )
@@ -243,12 +268,15 @@ def check_installed(program: Program, folder: Path) -> None:
         for path in target.rglob("*")
         if path.is_file()
     }
-    assert files == {f"opt/q/bin/{program.name}": 0o755, f"opt/q/share/man/man1/{program.name}.1": 0o644}
+    assert files == {
+        f"opt/q/bin/{program.name}": 0o755,
+        f"opt/q/share/man/man1/{program.name}.1": 0o644,
+    }
 
 
 def check_manual(program: Program, columns: str, *roles: str) -> None:
-    """Summaries, of each role if it has any, and manual page name the same options; the page names the
-    columns and is well formed."""
+    """Summaries, of each role if it has any, and manual page name the same options; the page names
+    the columns and is well formed."""
     page = (program.source / f"{program.name}.1").read_text()
     options: set[str] = set()
     for role in roles or ("",):
@@ -260,7 +288,15 @@ def check_manual(program: Program, columns: str, *roles: str) -> None:
 
 
 def _has_sanitizers() -> bool:
-    argv = [shutil.which("cc") or "cc", "-fsanitize=address,undefined", "-x", "c", "-", "-o", "/dev/null"]
+    argv = [
+        shutil.which("cc") or "cc",
+        "-fsanitize=address,undefined",
+        "-x",
+        "c",
+        "-",
+        "-o",
+        "/dev/null",
+    ]
     return (
         subprocess.run(
             argv, input="int main(void) { return 0; }", text=True, capture_output=True, check=False
@@ -271,4 +307,8 @@ def _has_sanitizers() -> bool:
 
 def _sockets_of_port(table: str, port: int) -> set[str]:
     lines = [line.split() for line in Path(table).read_text().splitlines()[1:]]
-    return {words[9] for words in lines if words[1].endswith(f":{port:04X}") and words[3] in ("0A", "07")}
+    return {
+        words[9]
+        for words in lines
+        if words[1].endswith(f":{port:04X}") and words[3] in ("0A", "07")
+    }

@@ -10,4 +10,7 @@ import pytest
 
 def nightly(values: Iterable[Any], *, but: Collection[Any]) -> list[Any]:
     """Parameters of a test or fixture: those of ``but`` always, the others with --nightly."""
-    return [value if value in but else pytest.param(value, marks=pytest.mark.nightly) for value in values]
+    return [
+        value if value in but else pytest.param(value, marks=pytest.mark.nightly)
+        for value in values
+    ]

@@ -10,11 +10,15 @@ from qjump_mn.report.figures.style import Figure
 
 
 def assert_texts_inside(drawn: Figure) -> None:
-    """No text leaves the picture, which a long footer makes longer; and no title runs into another."""
+    """No text leaves the picture, which a long footer makes longer; and no title runs into
+    another."""
     drawn.figure.set_dpi(style.sheet().dpi)  # letters are not as wide at every size
     with style.applied():
         drawn.figure.draw_without_rendering()
-    legends = [*drawn.figure.legends, *filter(None, (axes.get_legend() for axes in drawn.figure.axes))]
+    legends = [
+        *drawn.figure.legends,
+        *filter(None, (axes.get_legend() for axes in drawn.figure.axes)),
+    ]
     texts = [*drawn.figure.texts, *(text for legend in legends for text in legend.get_texts())]
     axes: Any  # of their titles, the texts are private
     for axes in drawn.figure.axes:

@@ -1,11 +1,14 @@
-"""Keep results of guests, of simulated trials and of long tests, so that later sessions need not run them again.
+"""Keep results of guests, of simulated trials and of long tests, so that later sessions need not
+run them again.
 
-A test session (conftest.py) names a folder in $QJUMP_MN_RESULTS. Each piece of work adds a line to its file
-`log`. If the folder has a folder `kept`, results are read from there and new ones written to it. A random
-twentieth of the hits is run again; a result that differs is a LostError with both hashes.
+A test session (conftest.py) names a folder in $QJUMP_MN_RESULTS. Each piece of work adds a line to
+its file `log`. If the folder has a folder `kept`, results are read from there and new ones written
+to it. A random twentieth of the hits is run again; a result that differs is a LostError with both
+hashes.
 
-The product knows nothing of this: `install` replaces `qjump_mn.guest.run` and `SimulatorBackend.process` by
-functions that look here first. In processes that tests start, startup/sitecustomize.py does it.
+The product knows nothing of this: `install` replaces `qjump_mn.guest.run` and
+`SimulatorBackend.process` by functions that look here first. In processes that tests start,
+startup/sitecustomize.py does it.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ GUEST, SIMULATOR = "guest", "simulator"
 
 PACKAGE = Path(qjump_mn.__file__).parent
 GUEST_MODULES = ("__init__", "instance", "job", "result", "starter")
-"""The modules of qjump_mn.guest that decide a result. What runs in the guest is in the image's hashes."""
+"""The modules of qjump_mn.guest that decide a result. What runs in the guest is in the image's
+hashes."""
 
 _ENTRY, _FILES = "entry.json", "files"
 
@@ -65,8 +69,8 @@ def _always(outcome: object) -> bool:
 class Kind(Generic[Outcome]):
     """A kind of work: its `name` in the log, and the type of its outcome.
 
-    `compared` gives the texts of an outcome that must repeat, beside all files. An outcome for which
-    `is_lasting` is false is not kept.
+    `compared` gives the texts of an outcome that must repeat, beside all files. An outcome for
+    which `is_lasting` is false is not kept.
     """
 
     name: str
@@ -95,8 +99,8 @@ def once(
     work: Callable[[Path], Outcome],
     out: Path | None = None,
 ) -> Outcome:
-    """Return the kept outcome for `key`, or call `work` with a folder that does not exist yet. The files that
-    work leaves in that folder are copied into `out`.
+    """Return the kept outcome for `key`, or call `work` with a folder that does not exist yet. The
+    files that work leaves in that folder are copied into `out`.
 
     Raises LostError if a rerun differs, and MachineError for a damaged entry.
     """
@@ -138,8 +142,8 @@ def _outcome(
     if kept and kept.sha256 != new.sha256:
         path.rename(path.with_name(f"{path.name}.differs-{os.getpid()}"))  # never a hit again
         raise LostError(
-            f"the {kind.name} does not repeat itself: its result was {kept.sha256} and is {new.sha256}; "
-            f"see {path}.differs-*"
+            f"the {kind.name} does not repeat itself: its result was {kept.sha256} and is "
+            f"{new.sha256}; see {path}.differs-*"
         )
     return outcome
 
@@ -157,7 +161,9 @@ def _read(kind: Kind[Outcome], path: Path) -> Entry[Outcome] | None:
     return entry
 
 
-def _publish(kind: Kind[Outcome], entry: Entry[Outcome], files: Path, path: Path) -> Entry[Outcome] | None:
+def _publish(
+    kind: Kind[Outcome], entry: Entry[Outcome], files: Path, path: Path
+) -> Entry[Outcome] | None:
     """Write an entry. If another process has written it meanwhile, keep and return that one."""
     with tempfile.TemporaryDirectory(prefix=f"{path.name}.tmp-", dir=path.parent) as folder:
         whole = Path(folder, "whole")
@@ -224,7 +230,9 @@ def kept_guest(run: Callable[_P, Result]) -> Callable[_P, Result]:
 
 def _compared(result: Result) -> list[str]:
     """Exit code, virtual time and hashes of what goes in and comes out; the console is a file."""
-    hashes = {name: value for name, value in result.sha256.items() if name not in ("kernel", "initrd")}
+    hashes = {
+        name: value for name, value in result.sha256.items() if name not in ("kernel", "initrd")
+    }
     return [str(result.exit_code), str(result.virtual_s), str(sorted(hashes.items()))]
 
 
@@ -233,12 +241,14 @@ def guest_key(arguments: dict[str, object]) -> str:
     image, setup, job = (arguments[name] for name in ("image", "setup", "job"))
     assert isinstance(image, Image) and isinstance(setup, Setup) and isinstance(job, Job)
     memory = str(arguments["memory_mb"])
-    return cache.hash_of(*describe(image), encode_setup(setup), encode_job(job), memory, *guest_code())
+    return cache.hash_of(
+        *describe(image), encode_setup(setup), encode_job(job), memory, *guest_code()
+    )
 
 
 def describe(image: Image) -> list[str]:
-    """What decides the results of an image: its identity, in which prose does not count; else the hashes
-    of its files, each after its name."""
+    """What decides the results of an image: its identity, in which prose does not count; else the
+    hashes of its files, each after its name."""
     return (
         [image.identity]
         if image.identity
@@ -251,12 +261,17 @@ def guest_code() -> list[str]:
     return [cache.hash_of_code(PACKAGE / "guest" / f"{name}.py") for name in GUEST_MODULES]
 
 
-def kept_process(process: Callable[..., tuple[Said, Used | None]]) -> Callable[..., tuple[Said, Used | None]]:
+def kept_process(
+    process: Callable[..., tuple[Said, Used | None]],
+) -> Callable[..., tuple[Said, Used | None]]:
     """Wrap `SimulatorBackend.process` to look into the store first; a hit has used nothing."""
 
     @functools.wraps(process)
     def stored(
-        backend: SimulatorBackend, text: bytes, progress: Callable[[str], None], out: Path | None = None
+        backend: SimulatorBackend,
+        text: bytes,
+        progress: Callable[[str], None],
+        out: Path | None = None,
     ) -> tuple[Said, Used | None]:
         used: Used | None = None
 
@@ -275,8 +290,8 @@ def simulated(
 ) -> Said:
     """Return the kept outcome of the simulator's process for the input `text`, or call `work`.
 
-    `simulator` is the folder that `qjump_sim` is imported from; its name in the cache identifies it. The
-    check of a plan has no `out`.
+    `simulator` is the folder that `qjump_sim` is imported from; its name in the cache identifies
+    it. The check of a plan has no `out`.
     """
     from qjump_mn.backends.simulator import Said
 
@@ -295,8 +310,8 @@ def _has_ended(said: Said) -> bool:
 
 @functools.cache
 def simulator_modules() -> dict[str, Path]:
-    """The modules of qjump_mn that the simulator's process may import, by their import statements; it imports
-    those of programs by name."""
+    """The modules of qjump_mn that the simulator's process may import, by their import statements;
+    it imports those of programs by name."""
     from qjump_mn.programs import registry
 
     programs = [f"{PACKAGE.name}.programs.{name}" for name in registry.OURS]
@@ -337,7 +352,9 @@ def _imported(path: Path) -> Iterator[str]:
 @functools.cache
 def simulator_code() -> list[str]:
     """The hashes of what these modules do, each after its name."""
-    return [f"{name} {cache.hash_of_code(path)}" for name, path in sorted(simulator_modules().items())]
+    return [
+        f"{name} {cache.hash_of_code(path)}" for name, path in sorted(simulator_modules().items())
+    ]
 
 
 @functools.cache

@@ -1,7 +1,9 @@
-"""A made-up run directory in the formats of the real programs. A TEST FIXTURE: no number in it was measured.
+"""A made-up run directory in the formats of the real programs. A TEST FIXTURE: no number in it was
+measured.
 
-Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s) so that figures and reports can be
-looked at: ``python tests/support/synthetic.py OUT [preset] [replicates]`` writes one.
+Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s) so that figures and
+reports can be looked at: ``python tests/support/synthetic.py OUT [preset] [replicates]`` writes
+one.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
     """Round trips shaped like the prototype's; nan is a lost ping."""
     random = np.random.default_rng([trial.seed, *trial.arm.name.encode()])
     network, count = trial.network, workload.count
-    idle = theory.ping_rtt_ns(workload.payload_bytes, network.speeds(*workload.flows[0])) / 1e6 + 0.0005
+    idle = (
+        theory.ping_rtt_ns(workload.payload_bytes, network.speeds(*workload.flows[0])) / 1e6
+        + 0.0005
+    )
     frame = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps) / 1e6
     base = idle + random.integers(0, 3, count) / 1e3
     residual = random.beta(1.1, 1.1, (count, 3)) @ np.array([0.35, 0.45, 1.05]) * frame * 1.35
@@ -51,7 +56,9 @@ def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
     filled = 0.9 + 0.09 * np.sin(np.arange(count) / 90)
     shapes: dict[str, Callable[[], Floats]] = {
         "idle": lambda: base,
-        "contended": lambda: np.clip(base + buffer_ms * filled + random.normal(0, 2, count), 90, 126.5),
+        "contended": lambda: np.clip(
+            base + buffer_ms * filled + random.normal(0, 2, count), 90, 126.5
+        ),
         "window_only": lambda: base + 27 + random.normal(0, 1.2, count),
     }
     if trial.arm.name.startswith("limiter"):
@@ -78,7 +85,9 @@ def _limited_ms(trial: Trial, workload: PingPlan) -> Floats:
         return waits
     epoch_ms = limiter.epoch_ns / 1e6
     waits[:] = np.minimum(np.arange(workload.count), limiter.limit_packets) * epoch_ms
-    waits[(np.arange(workload.count) > limiter.limit_packets) & (np.arange(workload.count) % 3 != 0)] = np.nan
+    waits[
+        (np.arange(workload.count) > limiter.limit_packets) & (np.arange(workload.count) % 3 != 0)
+    ] = np.nan
     return waits
 
 
@@ -97,8 +106,8 @@ def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, p
                 else f"{value:.0f}"
             )
             lines.append(
-                f"[{START + index * interval_s + value / 1e3:.6f}] {payload + 8} bytes from {address}: "
-                f"icmp_seq={index + 1} ttl=64 time={shown} ms"
+                f"[{START + index * interval_s + value / 1e3:.6f}] {payload + 8} bytes from "
+                f"{address}: icmp_seq={index + 1} ttl=64 time={shown} ms"
             )
     good = values_ms[~np.isnan(values_ms)]
     loss = 100 * (1 - len(good) / len(values_ms))
@@ -110,7 +119,8 @@ def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, p
     ]
     if len(good):
         lines.append(
-            f"rtt min/avg/max/mdev = {good.min():.3f}/{good.mean():.3f}/{good.max():.3f}/{good.std():.3f} ms"
+            "rtt min/avg/max/mdev = "
+            f"{good.min():.3f}/{good.mean():.3f}/{good.max():.3f}/{good.std():.3f} ms"
         )
     return "\n".join(lines) + "\n"
 
@@ -125,7 +135,10 @@ def iperf_report(
     for k in range(int(seconds * 2)):
         parts = []
         for socket in sockets:
-            sent = int(rate_mbps / streams * 1e6 / 8 * 0.5 / 1448 * random.uniform(0.995, 1.005)) * 1448
+            sent = (
+                int(rate_mbps / streams * 1e6 / 8 * 0.5 / 1448 * random.uniform(0.995, 1.005))
+                * 1448
+            )
             part = {
                 "socket": socket,
                 "start": k * 0.5 + 1e-6 * (k > 0),
@@ -135,7 +148,9 @@ def iperf_report(
                 "bits_per_second": sent * 16.0,
             }
             part |= (
-                {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000} if sender else {}
+                {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000}
+                if sender
+                else {}
             )
             parts.append({**part, "omitted": False, "sender": sender})
         intervals.append(
@@ -184,13 +199,25 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
                 )
                 (raw / ping.output_name(workload, flow)).write_text(text)
             elif isinstance(workload, IperfPlan):
-                full = theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.link.rate_bps) / 1e6
-                rate = full * 0.996 * (0.36, 0.31, 0.33)[index] / (1 if len(workload.flows) == 3 else 0.36)
+                full = (
+                    theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.link.rate_bps)
+                    / 1e6
+                )
+                rate = (
+                    full
+                    * 0.996
+                    * (0.36, 0.31, 0.33)[index]
+                    / (1 if len(workload.flows) == 3 else 0.36)
+                )
                 rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
                 seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
                 for end in ("client", "server"):
                     report = iperf_report(
-                        rate, seconds, workload.streams, sender=end == "client", seed=trial.seed * 100 + index
+                        rate,
+                        seconds,
+                        workload.streams,
+                        sender=end == "client",
+                        seed=trial.seed * 100 + index,
                     )
                     (raw / iperf.output_name(workload, flow, end)).write_text(
                         json.dumps(report, indent=1) + "\n"
@@ -225,8 +252,8 @@ def write_waits(folder: Path, trial: Trial) -> None:
 
 
 def write_asbuilt(folder: Path, trial: Trial) -> None:
-    """What ip, tc, ethtool, sysctl and Open vSwitch print of a network as planned whose links are of model
-    wire or htb, reduced to what is compared and shown."""
+    """What ip, tc, ethtool, sysctl and Open vSwitch print of a network as planned whose links are
+    of model wire or htb, reduced to what is compared and shown."""
     folder.mkdir(parents=True, exist_ok=True)
     network = trial.network
     for node in (SWITCHES, *network.hosts):
@@ -239,9 +266,13 @@ def write_rest(folder: Path, trial: Trial) -> None:
     """What all but tc print."""
     network = trial.network
     write_links(folder, trial)
-    (folder / "ovs.txt").write_text("    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n")
+    (folder / "ovs.txt").write_text(
+        "    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n"
+    )
     for switch in network.switches:
-        (folder / f"flows-{switch}.txt").write_text(" cookie=0x0, table=0, priority=0 actions=NORMAL\n")
+        (folder / f"flows-{switch}.txt").write_text(
+            " cookie=0x0, table=0, priority=0 actions=NORMAL\n"
+        )
     if times := trial.arm.departure_times:
         for host in network.hosts:
             (folder / f"edt-{host}.json").write_text(json.dumps(rule(times)))
@@ -270,7 +301,14 @@ def write_links(folder: Path, trial: Trial) -> None:
 
 def qdiscs(arm: ArmPlan, node: str, devices: Sequence[str]) -> list[dict[str, Any]]:
     """What tc prints of the devices of a node."""
-    counters = {"bytes": 123456, "packets": 789, "drops": 0, "overlimits": 0, "backlog": 0, "qlen": 0}
+    counters = {
+        "bytes": 123456,
+        "packets": 789,
+        "drops": 0,
+        "overlimits": 0,
+        "backlog": 0,
+        "qlen": 0,
+    }
     links = arm.network.by_device()
     found: list[dict[str, Any]] = []
     for device in devices:
@@ -333,12 +371,17 @@ def interfaces(network: Network, node: str, devices: Sequence[str]) -> list[dict
     plain = {"flags": ["UP"], "mtu": network.mtu_bytes, "operstate": "UP"}
     plain |= {"num_tx_queues": 8, "num_rx_queues": 8}
     found: list[dict[str, Any]] = [
-        {"ifname": device, **plain, "linkinfo": {"info_kind": "veth"}, "addr_info": []} for device in devices
+        {"ifname": device, **plain, "linkinfo": {"info_kind": "veth"}, "addr_info": []}
+        for device in devices
     ]
     if node != SWITCHES:
         maps = [{"from": level, "to": level} for level in range(1, 8)]
         data = {"protocol": "802.1Q", "id": network.vlan, "egress_qos": maps, "ingress_qos": maps}
-        address = {"family": "inet", "local": f"10.0.0.{network.hosts.index(node) + 1}", "prefixlen": 8}
+        address = {
+            "family": "inet",
+            "local": f"10.0.0.{network.hosts.index(node) + 1}",
+            "prefixlen": 8,
+        }
         vlan = {"linkinfo": {"info_kind": "vlan", "info_data": data}, "addr_info": [address]}
         found.append({"ifname": network.vlan_device(node), **plain, **vlan})
     return found
@@ -352,8 +395,8 @@ def create(
     now: datetime.datetime = NOW,
     options: Sequence[str] = (),
 ) -> RunDirectory:
-    """A run directory with its manifest and no trial yet; ``options`` are those of its command line that made
-    the plan, beside the preset."""
+    """A run directory with its manifest and no trial yet; ``options`` are those of its command line
+    that made the plan, beside the preset."""
     return directory.create(
         out,
         plan,

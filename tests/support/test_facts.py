@@ -38,7 +38,9 @@ def shown(sessions: list[str]) -> facts.Test:
 
 
 @pytest.mark.usefixtures("session")
-def test_a_fact_of_the_guest_is_shown_for_each_image_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fact_of_the_guest_is_shown_for_each_image_and_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sessions: list[str] = []
     test = shown(sessions)
     other = msgspec.structs.replace(IMAGE, identity="6")

@@ -22,7 +22,9 @@ class Sum(msgspec.Struct, frozen=True):
     log: Path
 
 
-KIND = Kind("long sum", Sum, lambda outcome: [str(outcome.value)], lambda outcome: outcome.value >= 0)
+KIND = Kind(
+    "long sum", Sum, lambda outcome: [str(outcome.value)], lambda outcome: outcome.value >= 0
+)
 
 
 def leaving(text: str, value: int = 3) -> Callable[[Path], Sum]:
@@ -49,7 +51,9 @@ def place(session: Path) -> Path:
     return only
 
 
-def test_the_session_is_named_by_the_variable(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_session_is_named_by_the_variable(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert result_store.session() == session
     monkeypatch.delenv(VARIABLE)
     assert result_store.session() is None
@@ -66,7 +70,9 @@ def test_work_is_done_once_and_leaves_the_same(
     third = once(session, tmp_path / "third")
     assert logged(session) == ["long sum run", "long sum taken", "long sum compared"]
     assert first == second and third.value == 3
-    assert {(tmp_path / name / "a/b").read_text() for name in ("first", "second", "third")} == {"text"}
+    assert {(tmp_path / name / "a/b").read_text() for name in ("first", "second", "third")} == {
+        "text"
+    }
     assert (tmp_path / "second/mine").exists()
     assert place(session).name.startswith("long-sum-")
 
@@ -95,7 +101,9 @@ def test_what_differs_is_told_with_both_hashes_and_taken_no_more(
     once(session, tmp_path / "first")
     kept = msgspec.json.decode((place(session) / "entry.json").read_bytes())["sha256"]
     monkeypatch.setattr(result_store, "RERUN_SHARE", 1.0)
-    with pytest.raises(LostError, match=f"the long sum does not repeat itself: its result was {kept} and is"):
+    with pytest.raises(
+        LostError, match=f"the long sum does not repeat itself: its result was {kept} and is"
+    ):
         once(session, tmp_path / "second", text, value)
     assert "differs" in place(session).name
     monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)

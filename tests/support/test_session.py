@@ -1,4 +1,5 @@
-"""A test session: what it takes from earlier ones, which tests go to one worker, what it says at its end."""
+"""A test session: what it takes from earlier ones, which tests go to one worker, what it says at
+its end."""
 
 from __future__ import annotations
 
@@ -120,7 +121,9 @@ def test_what_is_skipped_is_counted_by_its_reason(project: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [(), environment.WORKERS])
-def test_a_skip_that_is_not_allowed_fails_and_is_named(project: Path, workers: tuple[str, ...]) -> None:
+def test_a_skip_that_is_not_allowed_fails_and_is_named(
+    project: Path, workers: tuple[str, ...]
+) -> None:
     options = ("--allowed-skips=allowed", "-k", "skipped", *workers)
     codes, lines = [], list[str]()
     for allowed in ("# A comment.\nno l.*\nno rop\n", "no l.*\nno rope\n"):
@@ -140,7 +143,9 @@ def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
         return any(re.fullmatch(pattern, reason) for pattern in patterns)
 
     assert is_allowed("it takes long: ./bootstrap test --nightly")
-    assert is_allowed("this kernel has no nf_tables") and is_allowed("the sweep is for `pytest -m slow`")
+    assert is_allowed("this kernel has no nf_tables") and is_allowed(
+        "the sweep is for `pytest -m slow`"
+    )
     assert not is_allowed("the toolbox is not built") and not is_allowed("needs root")
     assert " --allowed-skips=.ci/skips " in (environment.CHECKOUT / ".ci/run").read_text()
 
@@ -157,10 +162,21 @@ def test_the_tests_of_a_module_with_one_kernel_go_to_one_worker(project: Path) -
     for name in ("test_one", "test_two"):
         (project / f"tests/{name}.py").write_text(GROUPS)
     who = project / "who"
-    session(project, *environment.WORKERS, "-k", "group", PYTEST_XDIST_AUTO_NUM_WORKERS="2", WHO=str(who))
+    session(
+        project,
+        *environment.WORKERS,
+        "-k",
+        "group",
+        PYTEST_XDIST_AUTO_NUM_WORKERS="2",
+        WHO=str(who),
+    )
     lines = [line.split() for line in who.read_text().splitlines()]
     assert len(lines) == 48 and {worker for *_, worker in lines} == {"gw0", "gw1"}
-    assert len({(module, kernel) for module, kernel, _ in lines}) == len({tuple(line) for line in lines}) == 6
+    assert (
+        len({(module, kernel) for module, kernel, _ in lines})
+        == len({tuple(line) for line in lines})
+        == 6
+    )
 
 
 def test_nothing_is_left_of_a_session(project: Path, tmp_path: Path) -> None:

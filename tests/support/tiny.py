@@ -1,4 +1,5 @@
-"""Experiments of a ping that the simulator runs in a second, with a preset that no experiment of ours has."""
+"""Experiments of a ping that the simulator runs in a second, with a preset that no experiment of
+ours has."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ PRESET = "tiny"
 
 
 def write(
-    folder: Path, name: str, *, limit_ms: float = 1.0, replicates: int = 2, backend: str = "simulator"
+    folder: Path,
+    name: str,
+    *,
+    limit_ms: float = 1.0,
+    replicates: int = 2,
+    backend: str = "simulator",
 ) -> Path:
     """Write the experiment ``name`` below ``folder``; its claim is that the ping takes less than
     ``limit_ms``."""

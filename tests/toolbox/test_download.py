@@ -1,4 +1,5 @@
-"""Mirrors that hang: silent, slow or broken servers of our own, with real sockets and a shorter patience."""
+"""Mirrors that hang: silent, slow or broken servers of our own, with real sockets and a shorter
+patience."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def served(answer: Answer) -> Iterator[str]:
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while not ended.is_set():
-                    threading.Thread(target=converse, args=(listening.accept()[0],), daemon=True).start()
+                    threading.Thread(
+                        target=converse, args=(listening.accept()[0],), daemon=True
+                    ).start()
 
         threading.Thread(target=serve, daemon=True).start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -108,7 +111,9 @@ def test_an_answer_that_is_none_is_told() -> None:
 
 def lock_of(number: int) -> Lock:
     one = Locked(Package("p", "1", "all"), 5000, "0" * 64, "debian/pool/main/p_1_all.deb")
-    have = tuple(replace(one, path=f"debian/pool/main/p{index}_1_all.deb") for index in range(number))
+    have = tuple(
+        replace(one, path=f"debian/pool/main/p{index}_1_all.deb") for index in range(number)
+    )
     return Lock("tiny", "sid", "extract", "20261123T120000Z", ("p",), have)
 
 

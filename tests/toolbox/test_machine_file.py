@@ -1,5 +1,5 @@
-"""The machine as one file: written, unpacked, and files that are none. Its parts are small ones of ours, but
-for the toolbox's own Python, which compresses it."""
+"""The machine as one file: written, unpacked, and files that are none. Its parts are small ones of
+ours, but for the toolbox's own Python, which compresses it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_a_machine_is_kernel_initramfs_and_simulator(tmp_path: Path) -> None:
         "initrd": tmp_path / "cpio",
         "simulator/module.py": tmp_path / "module.py",
     }
-    more = machine_file.parts(tmp_path / "linux", tmp_path / "cpio", tmp_path, tmp_path / "around").items()
+    more = machine_file.parts(
+        tmp_path / "linux", tmp_path / "cpio", tmp_path, tmp_path / "around"
+    ).items()
     assert dict(more - found.items()) == {
         "outer/kernel": tmp_path / "around/kernel",
         "outer/initrd": tmp_path / "around/initrd",
@@ -127,7 +129,9 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
         (tarfile.TarInfo("unheard"), "machine.json does not tell of 'unheard'"),
     ],
 )
-def test_a_member_that_must_not_be_is_refused(member: tarfile.TarInfo, sentence: str, tmp_path: Path) -> None:
+def test_a_member_that_must_not_be_is_refused(
+    member: tarfile.TarInfo, sentence: str, tmp_path: Path
+) -> None:
     path = archive(tmp_path / "odd", facts_member(kernel="0"), (member, b""))
     with pytest.raises(MachineError, match=sentence):
         machine_file.unpack(path, tmp_path / "below/unpacked")
@@ -147,7 +151,9 @@ def test_a_file_that_is_no_machine_is_refused(tmp_path: Path) -> None:
 
 
 def test_members_that_are_missing_or_others_are_named(tmp_path: Path) -> None:
-    path = archive(tmp_path / "short", facts_member(kernel="0", initrd="0"), (tarfile.TarInfo("initrd"), b""))
+    path = archive(
+        tmp_path / "short", facts_member(kernel="0", initrd="0"), (tarfile.TarInfo("initrd"), b"")
+    )
     with pytest.raises(MachineError, match="short: initrd is damaged"):
         machine_file.unpack(path, tmp_path / "unpacked")
 
@@ -193,9 +199,13 @@ def test_the_reference_is_taken_from_the_file_that_is_named(
     assert any("its sources are the reference's" in line for line in status)
 
 
-def test_the_file_for_other_hosts_is_refused(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_for_other_hosts_is_refused(
+    reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = str(reference.with_name("other.tar.xz"))
-    with pytest.raises(MachineError, match=r"other\.tar\.xz is the machine for aarch64 hosts, .* is x86_64$"):
+    with pytest.raises(
+        MachineError, match=r"other\.tar\.xz is the machine for aarch64 hosts, .* is x86_64$"
+    ):
         machines.taken(other)
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
     with pytest.raises(
@@ -206,7 +216,9 @@ def test_the_file_for_other_hosts_is_refused(reference: Path, monkeypatch: pytes
         machines.taken(other)
     monkeypatch.setattr(processors, "here", lambda: "riscv64")
     assert machines.found() is None
-    with pytest.raises(MachineError, match="is the machine for x86_64 hosts, and this one is riscv64"):
+    with pytest.raises(
+        MachineError, match="is the machine for x86_64 hosts, and this one is riscv64"
+    ):
         machines.taken(str(reference))
 
 
@@ -248,20 +260,26 @@ def test_an_address_is_a_place_too(reference: Path) -> None:
 def test_any_other_file_is_refused(reference: Path, damage: Callable[[bytes], bytes]) -> None:
     reference.write_bytes(damage(reference.read_bytes()))
     for place in (str(reference), f"file://{reference}"):
-        with pytest.raises(MachineError, match=r"is not the machine of this checkout: its SHA-256 is "):
+        with pytest.raises(
+            MachineError, match=r"is not the machine of this checkout: its SHA-256 is "
+        ):
             machines.taken(place)
     assert machines.found() is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-@pytest.mark.parametrize(("needs", "sentence"), [(300 << 20, " of the 300 MiB that it needs"), (0, "")])
+@pytest.mark.parametrize(
+    ("needs", "sentence"), [(300 << 20, " of the 300 MiB that it needs"), (0, "")]
+)
 def test_a_disk_without_room_for_it_is_one_sentence(
     needs: int, sentence: str, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found out before, or while it is unpacked."""
     monkeypatch.setattr(machines, "_NEEDS_BYTES", needs)
     with small_disk(tmp_path / "cache", "8k") as folder:
-        with pytest.raises(MachineError, match=rf"^no room for the machine: {folder} has 0 MiB{sentence};"):
+        with pytest.raises(
+            MachineError, match=rf"^no room for the machine: {folder} has 0 MiB{sentence};"
+        ):
             machines.taken(str(reference))
         assert not list(folder.glob("machine/*.tmp-*")) and machines.found() is None
 
@@ -274,14 +292,19 @@ def test_a_disk_on_which_it_cannot_be_written_is_one_sentence(
     """What is compressed fits into the pipe to the compressor, or not."""
     parts["kernel"].write_bytes(random.Random(1).randbytes(size_bytes))
     sentence = rf"^{tmp_path}/small/m cannot be written: .*No space left on device$"
-    with small_disk(tmp_path / "small", "8k") as folder, pytest.raises(MachineError, match=sentence):
+    with (
+        small_disk(tmp_path / "small", "8k") as folder,
+        pytest.raises(MachineError, match=sentence),
+    ):
         machine_file.write(parts, facts_of(parts), tree, folder / "m")
 
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tiny", str(folder)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tiny", str(folder)], check=True
+    )
     try:
         yield folder
     finally:
@@ -290,11 +313,15 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 def test_a_file_that_is_not_there_is_named(reference: Path) -> None:
     for place in ("/nowhere/machine", "file:///nowhere/machine"):
-        with pytest.raises(MachineError, match=r"^(file://)?/nowhere/machine can(not| not) be (read|had): "):
+        with pytest.raises(
+            MachineError, match=r"^(file://)?/nowhere/machine can(not| not) be (read|had): "
+        ):
             machines.taken(place)
 
 
-def test_other_sources_make_another_machine(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_sources_make_another_machine(
+    reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machines.taken(str(reference))
     lock = machines.read()
     name = "Linux"

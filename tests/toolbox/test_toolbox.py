@@ -35,12 +35,16 @@ def made(folder: Path, name: str, version: str = "1.0") -> Locked:
     source = folder.parent / f"source-{name}-{version}"
     (source / "DEBIAN").mkdir(parents=True)
     fields = {"Package": name, "Version": version, "Architecture": "all", "Maintainer": "a <a@b.c>"}
-    text = "".join(f"{key}: {value}\n" for key, value in {**fields, "Description": "a package"}.items())
+    text = "".join(
+        f"{key}: {value}\n" for key, value in {**fields, "Description": "a package"}.items()
+    )
     (source / "DEBIAN/control").write_text(text)
     path = folder / "debian" / POOL / f"{name}_{version}_all.deb"
     path.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(
-        ["dpkg-deb", "--root-owner-group", "--build", str(source), str(path)], check=True, capture_output=True
+        ["dpkg-deb", "--root-owner-group", "--build", str(source), str(path)],
+        check=True,
+        capture_output=True,
     )
     data = path.read_bytes()
     place = f"debian/{POOL}/{path.name}"
@@ -49,14 +53,17 @@ def made(folder: Path, name: str, version: str = "1.0") -> Locked:
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a web server that is the only mirror, and, below `archive`, the archive of old packages."""
+    """The folder of a web server that is the only mirror, and, below `archive`, the archive of old
+    packages."""
     folder = tmp_path / "served"
     folder.mkdir()
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setenv("QJUMP_MN_MIRROR", f"deb {address}/debian sid main\n{address}/debian-security")
+        monkeypatch.setenv(
+            "QJUMP_MN_MIRROR", f"deb {address}/debian sid main\n{address}/debian-security"
+        )
         monkeypatch.setenv("QJUMP_MN_ARCHIVE", f"{address}/archive")
         yield folder
         server.shutdown()
@@ -103,7 +110,8 @@ def test_a_lock_says_its_architecture_where_it_is_another() -> None:
         ("x86_64", "^$"),
         (
             "aarch64",
-            "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set QJUMP",
+            "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set "
+            "QJUMP",
         ),
         ("riscv64", "^the machine runs on x86_64 and aarch64 hosts; this one is riscv64$"),
     ],
@@ -123,12 +131,16 @@ def test_a_processor_has_the_kernels_name_and_debians() -> None:
 
 
 @pytest.mark.parametrize("processor", processors.ALL)
-def test_a_program_is_started_by_the_loader_of_its_tree(processor: Processor, tmp_path: Path) -> None:
+def test_a_program_is_started_by_the_loader_of_its_tree(
+    processor: Processor, tmp_path: Path
+) -> None:
     assert Tree(tmp_path).processor is processors.X86_64
     (tmp_path / processor.loader).parent.mkdir(parents=True)
     (tmp_path / processor.loader).touch()
     loader, *_, libraries, program, argument = Tree(tmp_path).program("usr/bin/true", "x")
-    assert loader == str(tmp_path / processor.loader) and libraries == str(tmp_path / processor.libraries)
+    assert loader == str(tmp_path / processor.loader) and libraries == str(
+        tmp_path / processor.libraries
+    )
     assert (program, argument) == (str(tmp_path / "usr/bin/true"), "x")
 
 
@@ -143,14 +155,18 @@ def test_a_program_is_started_by_the_loader_of_its_tree(processor: Processor, tm
         f"have dash 1 amd64 5 {'0' * 64} debian/../../dash.deb",
     ],
 )
-def test_a_line_that_is_none_is_named(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_none_is_named(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "FOLDER", tmp_path)
     (tmp_path / "odd.lock").write_text(f"suite sid\n{line}\n")
     with pytest.raises(MachineError, match=r"odd\.lock:2: this is no line of a lock: "):
         locks.read("odd")
 
 
-def test_packages_come_from_the_mirror_with_the_list_that_apt_reads(lock: Lock, tmp_path: Path) -> None:
+def test_packages_come_from_the_mirror_with_the_list_that_apt_reads(
+    lock: Lock, tmp_path: Path
+) -> None:
     files, said = gathered(lock, tmp_path / "had")
     assert files == ["Packages", "Release", *(f"{name}_1.0_all.deb" for name in NAMES)]
     assert said == ["getting 3 packages as they are locked, 0 MB"]
@@ -161,7 +177,9 @@ def test_packages_come_from_the_mirror_with_the_list_that_apt_reads(lock: Lock, 
         assert f"Size: {one.size_bytes}\nSHA256: {one.sha256}\n" in text
 
 
-def test_what_the_mirror_has_no_more_comes_from_the_archive(lock: Lock, served: Path, tmp_path: Path) -> None:
+def test_what_the_mirror_has_no_more_comes_from_the_archive(
+    lock: Lock, served: Path, tmp_path: Path
+) -> None:
     moved_to_archive(served, lock.have[1])
     files, said = gathered(lock, tmp_path / "had")
     assert len(files) == 5 and said[1:] == ["1 of them from the archive of old packages"]
@@ -174,7 +192,9 @@ def test_what_the_mirror_has_no_more_comes_from_the_archive(lock: Lock, served: 
 
 def test_a_package_that_is_nowhere_is_named(lock: Lock, served: Path, tmp_path: Path) -> None:
     moved_to_archive(served, lock.have[1], "20250101T000000Z")
-    with pytest.raises(packages.GoneError, match=r"^1 of 3 packages .* 'tiny' .* such as second 1\.0$"):
+    with pytest.raises(
+        packages.GoneError, match=r"^1 of 3 packages .* 'tiny' .* such as second 1\.0$"
+    ):
         gathered(lock, tmp_path / "had")
 
 
@@ -192,13 +212,17 @@ def test_a_damaged_file_is_not_taken(lock: Lock, served: Path, tmp_path: Path, d
     one = lock.have[2]
     path = served / one.path
     whole = path.read_bytes()
-    path.write_bytes({"flipped": whole[:-1] + b"?", "cut": whole[:-1], "longer": b"?" + whole}[damage])
+    path.write_bytes(
+        {"flipped": whole[:-1] + b"?", "cut": whole[:-1], "longer": b"?" + whole}[damage]
+    )
     with pytest.raises(packages.GoneError, match=r"such as third 1\.0"):
         gathered(lock, tmp_path / "had")
     target = served / "archive/debian" / TIME / one.in_archive
     target.parent.mkdir(parents=True)
     target.write_bytes(whole)
-    assert gathered(lock, tmp_path / "again")[1][1:] == ["1 of them from the archive of old packages"]
+    assert gathered(lock, tmp_path / "again")[1][1:] == [
+        "1 of them from the archive of old packages"
+    ]
 
 
 def test_without_a_mirror_all_of_them_are_nowhere(
@@ -228,14 +252,18 @@ def test_a_source_package_is_found_at_the_mirror_and_unpacked(
     archive = pool / "tiny_1.0.orig.tar.xz"
     subprocess.run(["tar", "-cJf", str(archive), "-C", str(tmp_path), "tiny-1.0"], check=True)
     (pool / "tiny_1.0-1.dsc").write_text("Source: tiny\n")
-    files = [(hashlib.sha256(path.read_bytes()).hexdigest(), path) for path in sorted(pool.iterdir())]
+    files = [
+        (hashlib.sha256(path.read_bytes()).hexdigest(), path) for path in sorted(pool.iterdir())
+    ]
     listed = "".join(f" {sha256} {path.stat().st_size} {path.name}\n" for sha256, path in files)
     stanza = f"Package: tiny\nBinary: tiny\nVersion: 1.0-1\nDirectory: pool/main/t/tiny\nChecksums-Sha256:\n{listed}"
     (served / "debian/Sources").write_text(f"{stanza}\n")
     release = hashlib.sha256((served / "debian/Sources").read_bytes()).hexdigest()
     size = (served / "debian/Sources").stat().st_size
     (served / "debian/Release").write_text(f"Codename: sid\nSHA256:\n {release} {size} Sources\n")
-    mirror = re.sub(r"deb (\S+) sid main\n.*", r"deb [trusted=yes] \1 ./", os.environ["QJUMP_MN_MIRROR"])
+    mirror = re.sub(
+        r"deb (\S+) sid main\n.*", r"deb [trusted=yes] \1 ./", os.environ["QJUMP_MN_MIRROR"]
+    )
     asked = Lock("tiny", "sid", sources.VARIANT, "", ("tiny",), ())
     with monkeypatch.context() as patch:
         patch.setenv("QJUMP_MN_MIRROR", mirror)

@@ -1,4 +1,5 @@
-"""Trees from a mirror of our own, which moves on: the least Debian that mmdebstrap makes, of real packages.
+"""Trees from a mirror of our own, which moves on: the least Debian that mmdebstrap makes, of real
+packages.
 
 It is locked from the mirror that this machine has; from there on only ours is there.
 """
@@ -47,7 +48,10 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_mirror_that_moves_makes_another_machine_which_is_said(mirror: Path) -> None:
     assert toolbox.found() is None
     lock = locks.read("tiny")
-    assert len(lock.have) > 50 and {one.archive for one in lock.have} <= {"debian", "debian-security"}
+    assert len(lock.have) > 50 and {one.archive for one in lock.have} <= {
+        "debian",
+        "debian-security",
+    }
     (mawk,) = (one.package for one in lock.have if one.package.name == "mawk")
     place = next(mirror.rglob("mawk_*.deb"))
     old = moved.replace_by_newer(mirror, "mawk")
@@ -55,14 +59,19 @@ def test_a_mirror_that_moves_makes_another_machine_which_is_said(mirror: Path) -
     said: list[str] = []
     other = toolbox.toolbox(said.append)
     assert (
-        f"1 of {len(lock.have)} packages of the lock 'tiny' can be had nowhere as they are locked" in said[1]
+        f"1 of {len(lock.have)} packages of the lock 'tiny' can be had nowhere as they are locked"
+        in said[1]
     )
     assert said[1].endswith(
         f"such as mawk {mawk.version}: takes what the mirror has now, which is another machine"
     )
-    assert toolbox.differences(other) == [f"mawk is {mawk.version}.1, the reference has {mawk.version}"]
+    assert toolbox.differences(other) == [
+        f"mawk is {mawk.version}.1, the reference has {mawk.version}"
+    ]
     assert toolbox.found() == other == toolbox.toolbox(said.append)
-    assert origins.told(other.root.parent).startswith(f"what deb [trusted=yes] copy://{mirror} ./ had on 20")
+    assert origins.told(other.root.parent).startswith(
+        f"what deb [trusted=yes] copy://{mirror} ./ had on 20"
+    )
 
     shutil.move(old, place)
     reference = toolbox.made("tiny", said.append)
@@ -81,7 +90,12 @@ from qjump_mn.toolbox import lock
 lock.FOLDER, toolbox.NAME = Path(sys.argv[1]), "tiny"
 toolbox.toolbox(lambda line: print(line, flush=True))
 """
-STAGES = ("getting ", "running apt-get update", "extracting archives", "installing remaining packages")
+STAGES = (
+    "getting ",
+    "running apt-get update",
+    "extracting archives",
+    "installing remaining packages",
+)
 
 
 def building(mirror: Path) -> subprocess.Popen[str]:
@@ -96,14 +110,18 @@ def left_over(folder: Path) -> list[str]:
     found = [line for line in Path("/proc/mounts").read_text().splitlines() if f" {folder}" in line]
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command = (
+                (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
             if str(folder) in command or os.readlink(process / "root").startswith(str(folder)):
                 found.append(f"{process.name} {command}")
     return found
 
 
 @pytest.mark.nightly
-def test_a_build_that_is_killed_anywhere_leaves_nothing_and_two_at_once_make_it_once(mirror: Path) -> None:
+def test_a_build_that_is_killed_anywhere_leaves_nothing_and_two_at_once_make_it_once(
+    mirror: Path,
+) -> None:
     cache = mirror.parent / "cache"
     for stage in STAGES:
         with building(mirror) as process:
@@ -118,7 +136,10 @@ def test_a_build_that_is_killed_anywhere_leaves_nothing_and_two_at_once_make_it_
     both = [building(mirror), building(mirror)]
     said = [process.communicate(timeout=600)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    assert sum("waiting for another qjump-mn that builds the same toolbox" in text for text in said) == 1
+    assert (
+        sum("waiting for another qjump-mn that builds the same toolbox" in text for text in said)
+        == 1
+    )
     tree = toolbox.found()
     assert tree is not None and toolbox.differences(tree) == []
     assert {path.suffix for path in (cache / "toolbox").iterdir()} == {"", ".lock"}
@@ -126,7 +147,8 @@ def test_a_build_that_is_killed_anywhere_leaves_nothing_and_two_at_once_make_it_
 
 
 @pytest.mark.parametrize(
-    ("size", "stage"), [pytest.param("20m", "getting ", marks=pytest.mark.nightly), ("80m", "unpacking ")]
+    ("size", "stage"),
+    [pytest.param("20m", "getting ", marks=pytest.mark.nightly), ("80m", "unpacking ")],
 )
 def test_a_disk_that_fills_up_while_it_is_built_is_one_sentence(
     size: str, stage: str, mirror: Path, monkeypatch: pytest.MonkeyPatch
@@ -139,9 +161,13 @@ def test_a_disk_that_fills_up_while_it_is_built_is_one_sentence(
     assert said == []
     monkeypatch.setattr(toolbox, "_NEEDS_BYTES", 0)
     with mounted(cache, size):
-        with pytest.raises(MachineError, match=rf"^no room for the toolbox: {cache} has \d+ MiB; make room"):
+        with pytest.raises(
+            MachineError, match=rf"^no room for the toolbox: {cache} has \d+ MiB; make room"
+        ):
             toolbox.toolbox(said.append)
-        assert [line for line in said if line.startswith(("getting ", "unpacking "))][-1].startswith(stage)
+        assert [line for line in said if line.startswith(("getting ", "unpacking "))][
+            -1
+        ].startswith(stage)
         assert not list(cache.glob("toolbox/*.tmp-*")) and not left_over(cache / "toolbox")
 
 
@@ -149,7 +175,9 @@ def test_a_disk_that_fills_up_while_it_is_built_is_one_sentence(
 def mounted(folder: Path, size: str) -> Iterator[None]:
     """A small disk."""
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tiny", str(folder)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tiny", str(folder)], check=True
+    )
     try:
         yield
     finally:

@@ -42,7 +42,12 @@ def made(host: Tree, progress: Callable[[str], None]) -> Path:
     guest = trees.newest("vagrant-guest", disk.PACKAGES, progress)
     authorities = sorted(_AUTHORITIES.glob("*.crt"))
     key = cache.hash_of(
-        *(guest.packages_sha256, host.packages_sha256, cache.hash_of_code(Path(__file__)), pip_settings()),
+        *(
+            guest.packages_sha256,
+            host.packages_sha256,
+            cache.hash_of_code(Path(__file__)),
+            pip_settings(),
+        ),
         *mirrors.lines(trees.SUITE),
         *(path.read_bytes() for path in authorities),
     )
@@ -52,13 +57,17 @@ def made(host: Tree, progress: Callable[[str], None]) -> Path:
             progress("making the box")
             write(host, guest, Path(scratch), folder / FILE)
 
-    return cache.artefact("vagrant-box", key, fill, needs_bytes=_NEEDS_BYTES, progress=progress) / FILE
+    return (
+        cache.artefact("vagrant-box", key, fill, needs_bytes=_NEEDS_BYTES, progress=progress) / FILE
+    )
 
 
 def pip_settings() -> str:
     """What a pip.conf must say for pip to find what this machine's pip does."""
     argv = ["pip", "config", "list"]
-    said = subprocess.run(argv, capture_output=True, text=True).stdout if shutil.which("pip") else ""
+    said = (
+        subprocess.run(argv, capture_output=True, text=True).stdout if shutil.which("pip") else ""
+    )
     found = {}
     for line in said.splitlines():
         setting, _, value = line.partition("=")
@@ -66,7 +75,9 @@ def pip_settings() -> str:
         if name in _PIP:
             # The authorities have another place in the box.
             found[name] = _BUNDLE if name == "cert" else " ".join(ast.literal_eval(value).split())
-    return "".join(["[global]\n", *(f"{name} = {value}\n" for name, value in sorted(found.items()))])
+    return "".join(
+        ["[global]\n", *(f"{name} = {value}\n" for name, value in sorted(found.items()))]
+    )
 
 
 def write(host: Tree, guest: Tree, scratch: Path, target: Path) -> None:

@@ -86,7 +86,9 @@ class Host:
 
     pid: int
 
-    def run(self, command: str, folder: str = "/", told: Callable[[str], None] = lambda line: None) -> int:
+    def run(
+        self, command: str, folder: str = "/", told: Callable[[str], None] = lambda line: None
+    ) -> int:
         """Run a line of shell there; its status. ``told`` is given each line that it prints."""
         enter = [
             host_program("nsenter"),
@@ -123,7 +125,16 @@ def started(system: Tree, fill: Callable[[Path], None]) -> Iterator[Host]:
         _fill(Path(scratch))
         fill(Path(scratch, "upper/srv"))
         places = {"tree": str(system.root), "scratch": scratch}
-        apart = ["--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--propagation", "private"]
+        apart = [
+            "--mount",
+            "--net",
+            "--pid",
+            "--ipc",
+            "--fork",
+            "--kill-child",
+            "--propagation",
+            "private",
+        ]
         with subprocess.Popen(
             wrap_command([host_program("unshare"), *apart, "sh", "-c", _ENTER]),
             env={**os.environ, **places},

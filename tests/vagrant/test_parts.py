@@ -9,7 +9,9 @@ import pytest
 from tests.vagrant import box, host, trial
 
 
-def test_the_boxs_pip_has_the_index_of_this_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_boxs_pip_has_the_index_of_this_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pip = tmp_path / "pip"
     pip.write_text(
         "#!/bin/sh\ncat <<'END'\n"

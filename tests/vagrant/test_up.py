@@ -14,7 +14,9 @@ ONE_TRIAL = "the results are those of the reference run in the 1 trial that both
 
 def test_its_machine_has_the_reference_results(machine: Path) -> None:
     steps = trial.tried(machine, None, print)
-    assert [(step.command, step.status) for step in steps] == [(command, 0) for command in trial.COMMANDS]
+    assert [(step.command, step.status) for step in steps] == [
+        (command, 0) for command in trial.COMMANDS
+    ]
     said = {step.command: " ".join(" ".join(step.lines).split()) for step in steps}
     for command in trial.COMMANDS[1:3]:
         assert ONE_TRIAL in said[command], said[command]

@@ -1,5 +1,5 @@
-"""`vagrant up` and what a user does then, from a copy of the checkout with a machine file in it, and a folder of
-wheels if there is one."""
+"""`vagrant up` and what a user does then, from a copy of the checkout with a machine file in it,
+and a folder of wheels if there is one."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Step:
 
 
 def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -> list[Step]:
-    """What each command came to, up to the first that failed. ``wheels`` has those for Debian 12's Python. Raises
-    MachineError where this machine cannot play the host."""
+    """What each command came to, up to the first that failed. ``wheels`` has those for Debian 12's
+    Python. Raises MachineError where this machine cannot play the host."""
 
     def fill(folder: Path) -> None:
         checkout.copy(folder / "qjump-mn")
@@ -60,9 +60,11 @@ def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -
 
 
 def text(steps: list[Step], load: float) -> str:
-    """Render the steps and their times as a Markdown table. ``load`` is the load average before the first."""
+    """Render the steps and their times as a Markdown table. ``load`` is the load average before the
+    first."""
     rows = [
-        f"{os.cpu_count()} processors without KVM, load {load:.1f}; Vagrant's machine runs in a translator.",
+        f"{os.cpu_count()} processors without KVM, load {load:.1f}; Vagrant's machine runs in a "
+        "translator.",
         "",
         "| command | time |",
         "|---|---|",

@@ -1,7 +1,8 @@
-"""Priorities for Mininet: hosts on VLANs, veths of many queues, links that are wires, switches that serve
-802.1p levels.
+"""Priorities for Mininet: hosts on VLANs, veths of many queues, links that are wires, switches that
+serve 802.1p levels.
 
-:mod:`mininet_qos.commands` has the commands, as data, and needs no Mininet. Everything else is Mininet's
+:mod:`mininet_qos.commands` has the commands, as data, and needs no Mininet. Everything else is
+Mininet's
 classes that run them.
 """
 
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
     from mininet_qos.switch import PrioritySwitch
 
 __version__ = "0.1.0"
-__all__ = ["ChildLink", "PrioritySwitch", "QosError", "QueuedLink", "TbfLink", "VLANHost", "WireLink"]
+__all__ = [
+    "ChildLink",
+    "PrioritySwitch",
+    "QosError",
+    "QueuedLink",
+    "TbfLink",
+    "VLANHost",
+    "WireLink",
+]
 
 _MODULES = {"VLANHost": "host", "PrioritySwitch": "switch"}
 _MODULES.update(dict.fromkeys(("ChildLink", "QueuedLink", "TbfLink", "WireLink"), "link"))
@@ -34,6 +43,6 @@ def __getattr__(name: str) -> Any:
         if not str(error.name).startswith("mininet."):
             raise
         raise ImportError(
-            f"mininet_qos.{name} needs Mininet, which pip does not have: apt install mininet, and use a "
-            "Python that sees it (python3 -m venv --system-site-packages)"
+            f"mininet_qos.{name} needs Mininet, which pip does not have: apt install mininet, and "
+            "use a Python that sees it (python3 -m venv --system-site-packages)"
         ) from None

@@ -55,7 +55,16 @@ class End(NamedTuple):
 
 def veth(first: End, second: End, queues: int) -> list[str]:
     """Return the command for a pair with several queues, for which Mininet has no option."""
-    return ["ip", "link", "add", *_end(first, queues), "type", "veth", "peer", *_end(second, queues)]
+    return [
+        "ip",
+        "link",
+        "add",
+        *_end(first, queues),
+        "type",
+        "veth",
+        "peer",
+        *_end(second, queues),
+    ]
 
 
 def _end(end: End, queues: int) -> list[str]:
@@ -89,12 +98,16 @@ def vlan_name(device: str, number: int) -> str:
     """Return the name of a VLAN device on ``device``. Raises QosError."""
     if type(number) is not int or not 1 <= number <= 4094:
         raise QosError(f"vlan={number!r}: a VLAN's number is from 1 to 4094")
-    return _short(f"{device}.{number}", "give the host a shorter name, or its VLAN a shorter number")
+    return _short(
+        f"{device}.{number}", "give the host a shorter name, or its VLAN a shorter number"
+    )
 
 
 def _map(levels: Mapping[int, int], name: str) -> str:
     if not levels or not {*levels, *levels.values()} <= {*LEVELS}:
-        raise QosError(f"{name}={dict(levels)}: priorities and levels are from 0 to 7, as in {{0: 0, 6: 7}}")
+        raise QosError(
+            f"{name}={dict(levels)}: priorities and levels are from 0 to 7, as in {{0: 0, 6: 7}}"
+        )
     return " ".join(f"{priority}:{pcp}" for priority, pcp in sorted(levels.items()))
 
 
@@ -123,7 +136,9 @@ def tbf(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shaping
     return paced(device, rate, buffer, delay, priorities(device, "5:1", buffer))
 
 
-def paced(device: str, rate: int, buffer: int, delay: int, below: Sequence[str], mtu: int = MTU) -> Shaping:
+def paced(
+    device: str, rate: int, buffer: int, delay: int, below: Sequence[str], mtu: int = MTU
+) -> Shaping:
     """Shape a link with stock qdiscs. Raises QosError.
 
     A bucket of one frame paces the sender, so that each frame is chosen when the wire is free for
@@ -195,7 +210,11 @@ def tagged_priorities(device: str) -> list[str]:
     frame = f"filter add dev {device} egress pref 1 protocol 802.1q flower"
     return [
         f"qdisc add dev {device} clsact",
-        *(f"{frame} vlan_prio {level} action skbedit priority {level}" for level in LEVELS if level),
+        *(
+            f"{frame} vlan_prio {level} action skbedit priority {level}"
+            for level in LEVELS
+            if level
+        ),
     ]
 
 
@@ -223,7 +242,11 @@ def ovs_qos(rates: Mapping[str, int], owner: Sequence[str]) -> list[str]:
         command += [f"other-config:max-rate={rate}", f"queues={queues}", *owner]
         for level in LEVELS:
             command += ["--", f"--id=@q-{device}-{level}", "create", "queue"]
-            command += [f"other-config:priority={7 - level}", f"other-config:max-rate={rate}", *owner]
+            command += [
+                f"other-config:priority={7 - level}",
+                f"other-config:max-rate={rate}",
+                *owner,
+            ]
     return ["ovs-vsctl", *command[1:]]
 
 

@@ -1,4 +1,5 @@
-"""Hosts that send and receive everything on a VLAN, so that a packet's priority crosses the network."""
+"""Hosts that send and receive everything on a VLAN, so that a packet's priority crosses the
+network."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from mininet_qos.shell import batch, run
 class VLANHost(Host):  # type: ignore[misc]
     """A host with a VLAN's device on each of its interfaces, which has the address.
 
-    The priority of a packet (``SO_PRIORITY``, or the class of its TOS) is the PCP of its tag, and back. What
-    shapes stays on the interface itself: ``intfList()`` and ``intf(NAME)`` are as always, ``defaultIntf()``
-    and ``IP()`` are the VLAN's.
+    The priority of a packet (``SO_PRIORITY``, or the class of its TOS) is the PCP of its tag, and
+    back. What shapes stays on the interface itself: ``intfList()`` and ``intf(NAME)`` are as
+    always, ``defaultIntf()`` and ``IP()`` are the VLAN's.
     """
 
     def __init__(
@@ -29,8 +30,9 @@ class VLANHost(Host):  # type: ignore[misc]
         ingress: Mapping[int, int] = IDENTITY,
         **params: Any,
     ) -> None:
-        """``vlan``: its number, the same for all; ``egress``: the PCP of each priority; ``ingress``: the
-        priority of each PCP; what they do not name is 0. Raises QosError before anything is made."""
+        """``vlan``: its number, the same for all; ``egress``: the PCP of each priority;
+        ``ingress``: the priority of each PCP; what they do not name is 0. Raises QosError before
+        anything is made."""
         commands.vlan(f"{name}-eth0", vlan, egress, ingress)
         self._vlan, self._egress, self._ingress = vlan, egress, ingress
         self._tagged: dict[Any, Any] = {}

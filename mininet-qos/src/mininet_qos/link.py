@@ -43,7 +43,8 @@ def wanted(link: str, params: dict[str, Any]) -> Wanted:
         raise QosError(f"{link}: bw={bandwidth!r}: give the rate in Mbit/s, as in bw=10")
     if type(buffer) is not int or buffer < commands.FULL:
         raise QosError(
-            f"{link}: buffer={buffer!r}: give the bytes of each level, at least one frame's {commands.FULL}"
+            f"{link}: buffer={buffer!r}: give the bytes of each level, at least one frame's "
+            f"{commands.FULL}"
         )
     return Wanted(round(bandwidth * 10**6), buffer, _delay(link, params.get("delay")))
 
@@ -54,7 +55,8 @@ def _delay(link: str, delay: Any) -> int:
     number = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", str(delay))
     if not number:
         raise QosError(
-            f"{link}: delay={delay!r}: give a number and its unit, ns, us, ms or s, as in delay='1ms'"
+            f"{link}: delay={delay!r}: give a number and its unit, ns, us, ms or s, as in "
+            "delay='1ms'"
         )
     return round(float(number[1]) * NS[number[2]])
 
@@ -62,8 +64,8 @@ def _delay(link: str, delay: Any) -> int:
 class LevelIntf(TCIntf):  # type: ignore[misc]
     """The end of a link that serves the levels; a subclass says by which commands.
 
-    It is a TCIntf because a switch of Mininet's configures these again, after Open vSwitch has taken their
-    qdiscs away.
+    It is a TCIntf because a switch of Mininet's configures these again, after Open vSwitch has
+    taken their qdiscs away.
     """
 
     serves_levels = True
@@ -73,8 +75,8 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
         raise NotImplementedError
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Parameters: ``bw`` in Mbit/s; ``buffer``, bytes of each level; ``delay``, as in '1ms'; and those of
-        Mininet's Intf. Raises QosError."""
+        """Parameters: ``bw`` in Mbit/s; ``buffer``, bytes of each level; ``delay``, as in '1ms';
+        and those of Mininet's Intf. Raises QosError."""
         shaping = self.shaping(wanted(type(self).__name__, params))
         result: dict[str, Any] = Intf.config(self, **params)
         run(commands.offloads(self.name), self.node)
@@ -121,14 +123,18 @@ class ChildIntf(TCIntf):  # type: ignore[misc]
         return bool(self.params.get("child"))
 
     def config(self, child: str = "", **params: Any) -> dict[str, Any]:
-        """Parameters: ``child``, a qdisc as ``tc`` has it, without device, parent and handle; and those of
-        Mininet's TCIntf. Raises QosError."""
+        """Parameters: ``child``, a qdisc as ``tc`` has it, without device, parent and handle; and
+        those of Mininet's TCIntf. Raises QosError."""
         # Mininet takes what has a prio somewhere for a device without qdisc, and fails to add one.
         batch("tc", [f"qdisc del dev {self} root"], self.node, force=True)
         result: dict[str, Any] = super().config(**params) or {"parent": " root "}
         run(commands.offloads(self.name), self.node)
         if child:
-            batch("tc", [f"qdisc add dev {self} {result['parent'].strip()} handle 20: {child}"], self.node)
+            batch(
+                "tc",
+                [f"qdisc add dev {self} {result['parent'].strip()} handle 20: {child}"],
+                self.node,
+            )
         return result
 
 
@@ -163,14 +169,14 @@ class QueuedLink(Link):  # type: ignore[misc]
 
 
 class WireLink(QueuedLink):
-    """A link that is a wire: it serves the levels by itself and has a finite buffer for each. Needs the
-    kernel module sch_wire, and its plugin of tc."""
+    """A link that is a wire: it serves the levels by itself and has a finite buffer for each. Needs
+    the kernel module sch_wire, and its plugin of tc."""
 
     ends: type[LevelIntf] = WireIntf
 
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
-        """``bw``, ``buffer``, ``delay`` as :meth:`LevelIntf.config` has them, of both ends; ``params1`` and
-        ``params2`` of one. Raises QosError before anything is made."""
+        """``bw``, ``buffer``, ``delay`` as :meth:`LevelIntf.config` has them, of both ends;
+        ``params1`` and ``params2`` of one. Raises QosError before anything is made."""
         name = type(self).__name__.partition("{")[0]  # mn's are called "WireLink{'bw': 10}"
         for own in ("params1", "params2"):
             wanted(name, {**(params.get(own) or {}), **params})
@@ -178,8 +184,8 @@ class WireLink(QueuedLink):
 
 
 class TbfLink(WireLink):
-    """The same of what every Linux has, tbf, prio, netem and ifb: frames are chosen and delivered as there.
-    For an MTU of 1500 bytes."""
+    """The same of what every Linux has, tbf, prio, netem and ifb: frames are chosen and delivered
+    as there. For an MTU of 1500 bytes."""
 
     ends = TbfIntf
 

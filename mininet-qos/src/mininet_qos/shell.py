@@ -1,5 +1,5 @@
-"""Commands, run in a node of Mininet's or on the machine; one that fails is an error, where Mininet prints it
-and goes on."""
+"""Commands, run in a node of Mininet's or on the machine; one that fails is an error, where Mininet
+prints it and goes on."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ def run(command: Sequence[str], node: Any = None, text: str = "") -> str:
     code, out, said = _run(command, node, text)
     if code:
         where = f"on {node}" if node else "on this machine"
-        raise QosError(f"{' '.join(command)} failed {where}: {' '.join((said or out).split())[:400]}")
+        raise QosError(
+            f"{' '.join(command)} failed {where}: {' '.join((said or out).split())[:400]}"
+        )
     return out
 
 
 def batch(program: str, lines: Sequence[str], node: Any = None, *, force: bool = False) -> None:
-    """Lines of ``tc`` or ``ip``, by one process; with ``force`` whatever becomes of each. Raises QosError."""
+    """Lines of ``tc`` or ``ip``, by one process; with ``force`` whatever becomes of each. Raises
+    QosError."""
     if not lines:
         return
     text = "".join(f"{line}\n" for line in lines)
@@ -31,7 +34,9 @@ def batch(program: str, lines: Sequence[str], node: Any = None, *, force: bool =
         return
     code, _, said = _run([program, "-batch", "-"], node, text)
     if code:
-        raise QosError(f"{program} failed on {node}: {' '.join(said.split())[:400]}{_advice(said, text)}")
+        raise QosError(
+            f"{program} failed on {node}: {' '.join(said.split())[:400]}{_advice(said, text)}"
+        )
 
 
 def _run(command: Sequence[str], node: Any, text: str) -> tuple[int, str, str]:
@@ -50,13 +55,16 @@ def _advice(said: str, text: str) -> str:
     if "kind is unknown" not in said and "Unknown qdisc" not in said:
         return ""
     if " wire " in text:
-        return " (the module sch_wire and its plugin of tc are a package of their own; TbfLink needs neither)"
+        return (
+            " (the module sch_wire and its plugin of tc are a package of their own; TbfLink "
+            "needs neither)"
+        )
     return " (this kernel lacks the module, or tc its plugin)"
 
 
 @functools.cache
 def load_ifb() -> None:
-    """The module ``ifb``, without the two devices that it makes by itself. Where it cannot be loaded so, the
-    first ``ip link add`` says why."""
+    """The module ``ifb``, without the two devices that it makes by itself. Where it cannot be
+    loaded so, the first ``ip link add`` says why."""
     with contextlib.suppress(QosError):
         run(["modprobe", "ifb", "numifbs=0"])

@@ -21,9 +21,9 @@ TABLES = ("qos", "queue")
 class PrioritySwitch(OVSBridge):  # type: ignore[misc]
     """A learning switch of Open vSwitch's, without a controller, that serves a frame's level.
 
-    Ports of a WireLink or a TbfLink do so by themselves. A port of Mininet's TC link gets eight queues below
-    its shaper (``qos="tc"``), or Open vSwitch's own in its place (``qos="ovs"``). A ChildLink's child is left
-    alone.
+    Ports of a WireLink or a TbfLink do so by themselves. A port of Mininet's TC link gets eight
+    queues below its shaper (``qos="tc"``), or Open vSwitch's own in its place (``qos="ovs"``). A
+    ChildLink's child is left alone.
     """
 
     def __init__(self, name: str, qos: str = "tc", buffer: int = BUFFER, **params: Any) -> None:
@@ -69,13 +69,15 @@ class PrioritySwitch(OVSBridge):  # type: ignore[misc]
 
     def _serve(self, interfaces: Sequence[Any]) -> None:
         ports = [
-            port for port in interfaces if self.ports[port] and not getattr(port, "serves_levels", False)
+            port
+            for port in interfaces
+            if self.ports[port] and not getattr(port, "serves_levels", False)
         ]
         for port in ports:
             if not isinstance(port, TCIntf) or not port.params.get("bw"):
                 raise QosError(
-                    f"{port} has no rate, so that nothing would queue there: give its link bw=, as in "
-                    "link=WireLink, bw=10"
+                    f"{port} has no rate, so that nothing would queue there: give its link bw=, as "
+                    "in link=WireLink, bw=10"
                 )
             run(commands.offloads(port.name))
         if self._qos == "tc":
@@ -100,15 +102,17 @@ def _below(port: Any) -> str:
     """The class below all that Mininet has put at a port."""
     asked = port.params
     _, parent = port.bwCmds(
-        bw=asked["bw"], enable_ecn=asked.get("enable_ecn", False), enable_red=asked.get("enable_red", False)
+        bw=asked["bw"],
+        enable_ecn=asked.get("enable_ecn", False),
+        enable_red=asked.get("enable_red", False),
     )
     names = ("delay", "jitter", "loss", "max_queue_size")
     _, parent = port.delayCmds(parent, **{name: asked[name] for name in names if name in asked})
     name = str(parent.split()[-1])
     if name == "root":
         raise QosError(
-            f"{port}: bw={asked['bw']}: Mininet's TC links have no rate above 1000 Mbit/s, so that nothing "
-            "would queue there: use link=TbfLink or link=WireLink"
+            f"{port}: bw={asked['bw']}: Mininet's TC links have no rate above 1000 Mbit/s, so that "
+            "nothing would queue there: use link=TbfLink or link=WireLink"
         )
     return name
 
@@ -116,7 +120,9 @@ def _below(port: Any) -> str:
 def destroy_rows(switch: str = "") -> None:
     """Destroy the QoS of a switch in Open vSwitch's database, or of all that were made here."""
     with contextlib.suppress(QosError):  # it does not run: then it has none
-        rows = {table: run(commands.ovs_rows(table, commands.owned(switch))).split() for table in TABLES}
+        rows = {
+            table: run(commands.ovs_rows(table, commands.owned(switch))).split() for table in TABLES
+        }
         if any(rows.values()):
             run(commands.ovs_destroy(rows))
 

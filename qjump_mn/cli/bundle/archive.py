@@ -1,8 +1,8 @@
 """Write a bundle as a reproducible zip file, and safely unpack one from a stranger.
 
 Whatever an archive contains, only plain files are written, only into the target folder, and no more
-than a bundle may have. An archive that was unpacked and packed again is the same bundle if its files
-have the same bytes.
+than a bundle may have. An archive that was unpacked and packed again is the same bundle if its
+files have the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ MAX_NAME = 300
 
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
-_LITTER = re.compile(r"(.*/)?(__MACOSX/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)", re.IGNORECASE)
+_LITTER = re.compile(
+    r"(.*/)?(__MACOSX/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)", re.IGNORECASE
+)
 """Files that file managers add to a folder or an archive."""
 _SAFE = re.compile(r"(?:(?!\.\.?(?:/|$))[^/\\\0-\x1f\x7f]+/)*(?!\.\.?/?$)[^/\\\0-\x1f\x7f]+/?")
 """A relative path without ``.`` and ``..``."""
@@ -68,8 +70,8 @@ class ChangedError(BundleError):
 def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
     """Write ``files``, by their names in the bundle, and their hashes into the bundle ``path``.
 
-    The bundle is written atomically. Raises :class:`UsageError` if it cannot be written, or for a name
-    that a bundle may not have.
+    The bundle is written atomically. Raises :class:`UsageError` if it cannot be written, or for a
+    name that a bundle may not have.
     """
     archive = io.BytesIO()
     try:
@@ -106,8 +108,8 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack the bundle ``path`` into the empty ``folder``, and check its hashes.
 
     Raises :class:`BundleError` for a file that is not a bundle, :class:`ChangedError` for an edited
-    one, and :class:`MachineError` if the disk of ``folder`` is full. After an error, the caller removes
-    what was unpacked.
+    one, and :class:`MachineError` if the disk of ``folder`` is full. After an error, the caller
+    removes what was unpacked.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -122,8 +124,8 @@ def unpack(path: Path, folder: Path) -> None:
     except OSError as error:
         if is_full(error):
             raise MachineError(
-                f"the disk of {folder} is full: make room there to unpack {path}, or set TMPDIR to a folder "
-                "on another disk"
+                f"the disk of {folder} is full: make room there to unpack {path}, or set TMPDIR to "
+                "a folder on another disk"
             ) from None
         if error.errno is not None:
             raise BundleError(f"{path} cannot be read: {reason_of(error)}") from None
@@ -134,7 +136,9 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 def _damaged(path: Path, error: Exception) -> BundleError:
-    return BundleError(f"{path} is not a bundle, or is damaged: {str(error) or type(error).__name__}")
+    return BundleError(
+        f"{path} is not a bundle, or is damaged: {str(error) or type(error).__name__}"
+    )
 
 
 def _checked_files(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
@@ -145,7 +149,9 @@ def _checked_files(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, zipf
     if len(entries) > MAX_FILES:
         raise BundleError(f"{path} has {len(entries)} files; a bundle has {MAX_FILES} at most")
     if (size := sum(entry.file_size for entry in entries)) > MAX_BYTES:
-        raise BundleError(f"{path} would unpack to {size >> 20} MiB; a bundle has {MAX_BYTES >> 20} at most")
+        raise BundleError(
+            f"{path} would unpack to {size >> 20} MiB; a bundle has {MAX_BYTES >> 20} at most"
+        )
     entries = [entry for entry in entries if not _is_ignored(entry)]
     top = _top_folder([entry.orig_filename for entry in entries])
     files: dict[str, zipfile.ZipInfo] = {}
@@ -194,7 +200,8 @@ def _check_entry(path: Path, name: str, entry: zipfile.ZipInfo) -> None:
         raise BundleError(f"{path}: {name!r} is encrypted")
     if entry.compress_type not in COMPRESSIONS:
         raise BundleError(
-            f"{path}: {name!r} is compressed in a way that is not supported: use an ordinary zip file"
+            f"{path}: {name!r} is compressed in a way that is not supported: use an ordinary zip "
+            "file"
         )
 
 

@@ -1,4 +1,5 @@
-"""``check`` as root: run it again as an ordinary user, with copies of files that only root can read."""
+"""``check`` as root: run it again as an ordinary user, with copies of files that only root can
+read."""
 
 from __future__ import annotations
 
@@ -22,7 +23,12 @@ MAX_TABLE_BYTES = 256 << 20
 
 
 def check(
-    path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun, table: Path | None = None
+    path: Path,
+    out: Console,
+    *,
+    assigned: Path | None = None,
+    rerun: Rerun,
+    table: Path | None = None,
 ) -> int:
     """Run :func:`hand_ins.check` in a process of the user who called sudo, or of nobody.
 
@@ -44,7 +50,9 @@ def check(
             words += ["--table", str(tables / table.name)]
         handle = os.open(tables, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            directory.hand_over(folder, user)  # from here on, root writes nothing there and follows no link
+            directory.hand_over(
+                folder, user
+            )  # from here on, root writes nothing there and follows no link
             code = unprivileged.run(user, words, folder, _variables(user))
             if table:
                 _copy_table(table, handle)
@@ -61,7 +69,8 @@ def _words(rerun: Rerun) -> list[str]:
 
 
 def _readable(path: Path, folder: Path, user: Caller) -> Path:
-    """Return the file or folder of bundles if the user can read it, else a copy in the new ``folder``.
+    """Return the file or folder of bundles if the user can read it, else a copy in the new
+    ``folder``.
 
     Raises :class:`UsageError` if it does not exist.
     """
@@ -85,7 +94,10 @@ def _variables(user: Caller) -> dict[str, str]:
 
     The user's process does not start in the current folder, so that is added to QJUMP_MN_PATH.
     """
-    folders = [*filter(None, os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep)), str(Path.cwd())]
+    folders = [
+        *filter(None, os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep)),
+        str(Path.cwd()),
+    ]
     variables = {"QJUMP_MN_PATH": folders, "QJUMP_MN_CACHE": [os.environ.get("QJUMP_MN_CACHE", "")]}
     return {
         name: os.pathsep.join(
@@ -98,7 +110,8 @@ def _variables(user: Caller) -> dict[str, str]:
 
 
 def _copy_table(table: Path, folder: int) -> None:
-    """Copy the table that the user's process has written into the opened folder, if it is a plain file."""
+    """Copy the table that the user's process has written into the opened folder, if it is a plain
+    file."""
     with suppress(FileNotFoundError):
         handle = os.open(table.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         with os.fdopen(handle, "rb") as file:

@@ -7,8 +7,9 @@
     settings = ["workloads.ping.payload=100B"]
     free = ["link.buffer", "seed"]
 
-The plan of a bundle must be the one that these keys make. ``free`` names the settings that a student
-chooses: their values come from the bundle's command line, and everything else must be as assigned.
+The plan of a bundle must be the one that these keys make. ``free`` names the settings that a
+student chooses: their values come from the bundle's command line, and everything else must be as
+assigned.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ NOT_PROVED = "nothing found; not proved: use --rerun"
 class Rerun(NamedTuple):
     """Which trials to repeat.
 
-    If ``wanted`` is None, that is one trial of the shortest arm, provided that it takes seconds and the
-    machine is built. ``arms`` and ``sample`` are those of :func:`verification.verify`.
+    If ``wanted`` is None, that is one trial of the shortest arm, provided that it takes seconds and
+    the machine is built. ``arms`` and ``sample`` are those of :func:`verification.verify`.
     """
 
     wanted: bool | None = None
@@ -54,7 +54,8 @@ NO_RERUN = Rerun(wanted=False)
 
 
 class Checked(NamedTuple):
-    """The result of a check: its exit code, as of :func:`check`, and why it could not be judged, if so."""
+    """The result of a check: its exit code, as of :func:`check`, and why it could not be judged, if
+    so."""
 
     path: Path
     code: int
@@ -68,15 +69,25 @@ class Checked(NamedTuple):
         if self.error:
             kinds = {1: "changed", 2: "not a bundle", 3: "not checked", 4: "not believable"}
             return kinds.get(self.code, "lost")
-        kinds = {0: "all is well" if self.is_proved else "nothing found", 1: "faults", 4: "not believable"}
+        kinds = {
+            0: "all is well" if self.is_proved else "nothing found",
+            1: "faults",
+            4: "not believable",
+        }
         return kinds.get(self.code, "lost")
 
     @property
     def problem(self) -> str:
         """The first problem; "" if there is none."""
         if self.error:
-            return str(self.error).replace(str(self.path), self.path.name).removeprefix(f"{self.path.name}: ")
-        return next((f"{part.name}: {problem}" for part in self.parts for problem in part.problems), "")
+            return (
+                str(self.error)
+                .replace(str(self.path), self.path.name)
+                .removeprefix(f"{self.path.name}: ")
+            )
+        return next(
+            (f"{part.name}: {problem}" for part in self.parts for problem in part.problems), ""
+        )
 
 
 class RefusedError(QJumpError):
@@ -87,8 +98,11 @@ class RefusedError(QJumpError):
         self.exit_code = exit_code
 
 
-def check(path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun = NO_RERUN) -> Checked:
-    """Check that a bundle is unchanged, as ``assigned``, and agrees with its raw files; print findings.
+def check(
+    path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun = NO_RERUN
+) -> Checked:
+    """Check that a bundle is unchanged, as ``assigned``, and agrees with its raw files; print
+    findings.
 
     With ``rerun``, also check that repeated trials leave the same files. The exit codes are:
 
@@ -104,7 +118,10 @@ def check(path: Path, out: Console, *, assigned: Path | None = None, rerun: Reru
             run = Path(folder, "run")
             run.mkdir()
             findings = _findings(path, run, assigned)
-            for line in (findings.about, *(line for part in findings.parts for line in part.lines())):
+            for line in (
+                findings.about,
+                *(line for part in findings.parts for line in part.lines()),
+            ):
                 out.print(Text(plain(line)))
             rerun_code = _rerun(run, findings, rerun, out)
     except QJumpError as error:
@@ -131,15 +148,25 @@ def plain(text: str) -> str:
 def _findings(path: Path, run: Path, assigned: Path | None) -> Findings:
     """Let the judge unpack the bundle into ``run`` and judge it.
 
-    Raises the judge's error, :class:`InvalidRunError` if it exceeds its limits, and :class:`LostError`
-    if something else ended it.
+    Raises the judge's error, :class:`InvalidRunError` if it exceeds its limits, and
+    :class:`LostError` if something else ended it.
     """
-    words = [str(path), str(run), str(MEMORY_BYTES), str(TIME_S), *([str(assigned)] if assigned else [])]
+    words = [
+        str(path),
+        str(run),
+        str(MEMORY_BYTES),
+        str(TIME_S),
+        *([str(assigned)] if assigned else []),
+    ]
     argv, environment = wrap_module("qjump_mn.cli.bundle.judge", *words)
     # Each thread of these libraries takes address space, which is limited.
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
     ) as process:
         try:
             output, _ = process.communicate(timeout=WAIT_FACTOR * TIME_S)
@@ -150,7 +177,9 @@ def _findings(path: Path, run: Path, assigned: Path | None) -> Findings:
         finally:
             process.kill()
     if process.returncode == -signal.SIGXCPU:
-        raise InvalidRunError(f"{path}: the run cannot be judged within {TIME_S} s of processor time")
+        raise InvalidRunError(
+            f"{path}: the run cannot be judged within {TIME_S} s of processor time"
+        )
     try:
         findings = msgspec.json.decode(output, type=Findings)
     except msgspec.DecodeError:
@@ -168,7 +197,8 @@ def _end(returncode: int) -> str:
 
 
 def _rerun(run: Path, findings: Findings, rerun: Rerun, out: Console) -> int | None:
-    """Repeat trials; return the exit code of :func:`verification.verify`, or None if none was run."""
+    """Repeat trials; return the exit code of :func:`verification.verify`, or None if none was
+    run."""
     if rerun.wanted is None:
         return _rerun_shortest(run, out) if findings.is_done and not findings.code else None
     if not rerun.wanted:
@@ -178,7 +208,8 @@ def _rerun(run: Path, findings: Findings, rerun: Rerun, out: Console) -> int | N
         return None
     if findings.code == InvalidRunError.exit_code and not (rerun.arms or rerun.sample):
         out.print(
-            "not repeated: the run is invalid; add --arms or --sample to repeat some of its trials anyway",
+            "not repeated: the run is invalid; add --arms or --sample to repeat some of its "
+            "trials anyway",
             markup=False,
         )
         return None

@@ -1,6 +1,7 @@
 """``check``: check one bundle or a folder of students' bundles, and write tables for course staff.
 
-Each bundle has its own judge (checking.py), so a bundle that kills its judge is one line of the table.
+Each bundle has its own judge (checking.py), so a bundle that kills its judge is one line of the
+table.
 """
 
 from __future__ import annotations
@@ -30,14 +31,20 @@ FAULTS = 1
 
 
 def check(
-    path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun, table: Path | None = None
+    path: Path,
+    out: Console,
+    *,
+    assigned: Path | None = None,
+    rerun: Rerun,
+    table: Path | None = None,
 ) -> int:
-    """Check the bundle ``path``, or each bundle in that folder, and write the findings into ``table``.
+    """Check the bundle ``path``, or each bundle in that folder, and write the findings into
+    ``table``.
 
-    Returns the exit code of :func:`checking.check` for a bundle. For a folder it is 0 if all is well, 3
-    if this machine could not check a bundle, else 1. Raises :class:`UsageError` for an assignment
-    that makes no plan, a folder without bundles or a table that cannot be written, and the error of a
-    single bundle's check.
+    Returns the exit code of :func:`checking.check` for a bundle. For a folder it is 0 if all is
+    well, 3 if this machine could not check a bundle, else 1. Raises :class:`UsageError` for an
+    assignment that makes no plan, a folder without bundles or a table that cannot be written, and
+    the error of a single bundle's check.
     """
     if table and table.suffix not in ENDINGS:
         raise UsageError(f"--table: {table} must end in {' or '.join(ENDINGS)}")
@@ -58,7 +65,8 @@ def check(
 
 
 def bundles(folder: Path) -> list[Path]:
-    """Return the bundles in a folder, sorted by name; raise :class:`UsageError` if there is none."""
+    """Return the bundles in a folder, sorted by name; raise :class:`UsageError` if there is
+    none."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ENDING)
     except OSError as error:
@@ -108,13 +116,20 @@ def _tests(checked: Checked) -> list[dict[str, Any]]:
         return [_test("bundle", checked.problem, is_well=False)]
     parts = (part for part in checked.parts if part.good or part.problems)
     return [
-        _test(part.name, "\n".join(part.problems) or part.good, is_well=not part.problems) for part in parts
+        _test(part.name, "\n".join(part.problems) or part.good, is_well=not part.problems)
+        for part in parts
     ]
 
 
 def _test(name: str, output: str, *, is_well: bool) -> dict[str, Any]:
     status = "passed" if is_well else "failed"
-    return {"name": name, "status": status, "score": int(is_well), "max_score": 1, "output": plain(output)}
+    return {
+        "name": name,
+        "status": status,
+        "score": int(is_well),
+        "max_score": 1,
+        "output": plain(output),
+    }
 
 
 def _gradescope(checked: Checked) -> dict[str, Any]:
@@ -134,7 +149,10 @@ def _csv(results: Sequence[Checked]) -> bytes:
     rows.writerow([*COLUMNS, "exit code"])
     for result in results:
         # Spreadsheets take a cell that begins with one of these characters for a formula.
-        cells = (f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell for cell in map(plain, _cells(result)))
+        cells = (
+            f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell
+            for cell in map(plain, _cells(result))
+        )
         rows.writerow([*cells, result.code])
     return text.getvalue().encode()
 

@@ -1,9 +1,9 @@
 """Judge one bundle in a process with limits, the only one that unpacks, parses and analyses it.
 
-``python3 -m qjump_mn.cli.bundle.judge BUNDLE FOLDER BYTES SECONDS [ASSIGNMENT]`` unpacks the bundle into
-the empty FOLDER, and prints its findings as one line of JSON. It may use BYTES of memory and SECONDS of
-processor time, and so may the analysis that it starts. Nothing in the bundle, a stranger's file, is
-executed.
+``python3 -m qjump_mn.cli.bundle.judge BUNDLE FOLDER BYTES SECONDS [ASSIGNMENT]`` unpacks the bundle
+into the empty FOLDER, and prints its findings as one line of JSON. It may use BYTES of memory and
+SECONDS of processor time, and so may the analysis that it starts. Nothing in the bundle, a
+stranger's file, is executed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class Part(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """Return the lines to print."""
-        lines = [*self.notes, *(f"{self.name}: {problem}" for problem in self.problems[:MAX_PROBLEMS])]
+        lines = [
+            *self.notes,
+            *(f"{self.name}: {problem}" for problem in self.problems[:MAX_PROBLEMS]),
+        ]
         if len(self.problems) > MAX_PROBLEMS:
             lines.append(f"{self.name}: and {len(self.problems) - MAX_PROBLEMS} more")
         return lines if self.problems or not self.good else [*lines, f"{self.name}: {self.good}"]
@@ -70,20 +73,24 @@ class Findings(msgspec.Struct, frozen=True):
 def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = None) -> Findings:
     """Unpack the bundle ``path`` into the empty folder ``run``, and judge it.
 
-    The files must be unchanged, the plan the ``assigned`` one, and the verdicts those of the raw files.
-    The code of the findings is 0 without problems, 4 for a run that cannot be believed, and else 1.
+    The files must be unchanged, the plan the ``assigned`` one, and the verdicts those of the raw
+    files. The code of the findings is 0 without problems, 4 for a run that cannot be believed, and
+    else 1.
 
-    Raises :class:`archive.ChangedError` for an edited bundle, another :class:`UsageError` for a file that
-    is not a bundle and an assignment that makes no plan, :class:`InvalidRunError` for a run that exceeds
-    the limits, :class:`MachineError` if the disk is full, and :class:`LostError` if the analysis ended
-    for another reason.
+    Raises :class:`archive.ChangedError` for an edited bundle, another :class:`UsageError` for a
+    file that is not a bundle and an assignment that makes no plan, :class:`InvalidRunError` for a
+    run that exceeds the limits, :class:`MachineError` if the disk is full, and :class:`LostError`
+    if the analysis ended for another reason.
     """
     course = assignment.read(assigned) if assigned else None
     archive.unpack(path, run)
     facts = _manifest(path, run)
     parts = [_files_part(run, facts)]
     if course is not None:
-        good, problems = "as assigned", assignment.differences(course, facts, options_of(facts.argv))
+        good, problems = (
+            "as assigned",
+            assignment.differences(course, facts, options_of(facts.argv)),
+        )
     else:
         good, problems = assignment.compared_here(facts)
     parts.append(Part("plan", good, tuple(problems)))
@@ -107,11 +114,15 @@ def _manifest(path: Path, run: Path) -> Manifest:
     except UsageError as error:
         raise UsageError(str(error).replace(str(run), str(path))) from None
     plan = facts.plan
-    arms = (plan.run.varied.get(perturbation.what, plan.run.arms) for perturbation in plan.run.perturbations)
+    arms = (
+        plan.run.varied.get(perturbation.what, plan.run.arms)
+        for perturbation in plan.run.perturbations
+    )
     count = len(plan.run.seeds) * len(plan.run.arms) + sum(map(len, arms))
     if count > archive.MAX_FILES:
         raise UsageError(
-            f"{path}: its plan has {count} trials, and a bundle has {archive.MAX_FILES} files at most"
+            f"{path}: its plan has {count} trials, and a bundle has {archive.MAX_FILES} files at "
+            "most"
         )
     return facts
 
@@ -120,9 +131,9 @@ def _about(facts: Manifest) -> str:
     version = facts.versions.get("qjump-mn", "unknown")
     return (
         f"{facts.plan.shown.experiment}, preset {facts.plan.shown.preset}, "
-        f"{formatting.seeds(facts.plan.run.seeds)}; "
-        f"run on {facts.started_utc} by qjump-mn {version} on machine "
-        f"{facts.machine.get('image', 'none')[:12]}, backend {facts.backend}: {shlex.join(facts.argv)}"
+        f"{formatting.seeds(facts.plan.run.seeds)}; run on {facts.started_utc} by qjump-mn "
+        f"{version} on machine {facts.machine.get('image', 'none')[:12]}, backend {facts.backend}: "
+        f"{shlex.join(facts.argv)}"
     )
 
 
@@ -136,7 +147,11 @@ def _files_part(run: Path, facts: Manifest) -> Part:
 def _report_lines(run: Path) -> dict[str, list[str]]:
     """Return the lines of the report and of the figures' tables, by file, without pictures."""
     lines_of = {}
-    for name in ("report.md", "report.html", *(f"fig/{file.name}" for file in (run / "fig").glob("*.csv"))):
+    for name in (
+        "report.md",
+        "report.html",
+        *(f"fig/{file.name}" for file in (run / "fig").glob("*.csv")),
+    ):
         if (run / name).is_file():
             text = (run / name).read_text(errors="replace")
             text = re.sub(r"data:image/[a-z+]+;base64,[A-Za-z0-9+/=]*", "", text)
@@ -152,7 +167,9 @@ def _report_part(theirs: dict[str, list[str]], ours: dict[str, list[str]], facts
     problems = []
     for name in sorted(theirs.keys() | ours.keys()):
         pairs = itertools.zip_longest(theirs.get(name, ()), ours.get(name, ()), fillvalue="")
-        different = next((number for number, (their, our) in enumerate(pairs, 1) if their != our), None)
+        different = next(
+            (number for number, (their, our) in enumerate(pairs, 1) if their != our), None
+        )
         if different is not None:
             problems.append(f"{name} is not what the raw files give, from line {different} on")
     return Part("report", "written again, it is the bundle's, apart from pictures", tuple(problems))
@@ -176,7 +193,8 @@ def _judge_again(path: Path, run: Path, facts: Manifest) -> tuple[Outcome, list[
     if claimed and claimed.arms != judged.arms:
         problems.append("the measures of the bundle are not those of its raw files")
     rows = [
-        f"  {row.verdict}  {formatting.value(row)}  {row.statement} ({row.claim})" for row in judged.verdicts
+        f"  {row.verdict}  {formatting.value(row)}  {row.statement} ({row.claim})"
+        for row in judged.verdicts
     ]
     good = "judged again from the raw files, they are the bundle's"
     failed = [f"{check.name}: {check.text}" for check in judged.checks if check.status == "fail"]
@@ -196,7 +214,9 @@ def _analyse(path: Path, run: Path) -> None:
     # An analysis that dies after its verdicts leaves the bundle's own report in place.
     if (run / outcome.NAME).is_file() and outcome.read(run).exit_code == process.returncode:
         return
-    last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
+    last = errors.decode(errors="replace").strip().splitlines()[-1:] or [
+        f"exit {process.returncode}"
+    ]
     reason = last[0].removeprefix(BEGINS).replace(str(run), str(path))
     if process.returncode == -signal.SIGXCPU:
         raise out_of_time(path)
@@ -204,7 +224,9 @@ def _analyse(path: Path, run: Path) -> None:
         raise out_of_memory(path)
     if process.returncode < 0:
         reason = f"its analysis was ended by {signal.Signals(-process.returncode).name}"
-    kind = MachineError if process.returncode == MachineError.exit_code else LostError  # a full disk
+    kind = (
+        MachineError if process.returncode == MachineError.exit_code else LostError
+    )  # a full disk
     raise kind(f"{path}: the run cannot be judged: {reason}")
 
 

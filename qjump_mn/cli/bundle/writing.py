@@ -13,10 +13,11 @@ ENDING = ".qjump.zip"
 
 
 def write(path: Path, target: Path | None = None) -> Path:
-    """Write the run at ``path`` into the bundle ``target``, or NAME.qjump.zip in the current folder.
+    """Write the run at ``path`` into the bundle ``target``, or NAME.qjump.zip in the current
+    folder.
 
-    Returns the bundle's path. Raises :class:`UsageError` for a run that was not judged, or whose files
-    have changed since its trials ended.
+    Returns the bundle's path. Raises :class:`UsageError` for a run that was not judged, or whose
+    files have changed since its trials ended.
     """
     run = directory.existing(path)
     manifest = run.manifest

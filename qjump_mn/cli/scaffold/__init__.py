@@ -33,11 +33,13 @@ _TEMPLATES = Path(__file__).parent
 def write(kind: str, name: str) -> list[Path]:
     """Write a template called ``name`` into the folder of its kind; return the new paths.
 
-    A program comes with an experiment of the same name. Raises :class:`UsageError` for an unknown kind,
-    for a name that is not valid or already used, and if a file cannot be written.
+    A program comes with an experiment of the same name. Raises :class:`UsageError` for an unknown
+    kind, for a name that is not valid or already used, and if a file cannot be written.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no template for {kind!r}: {suggestions.nearest(kind, list(KINDS))}")
+        raise UsageError(
+            f"there is no template for {kind!r}: {suggestions.nearest(kind, list(KINDS))}"
+        )
     words.check(words.FILE, f"new {kind}", name)
     folder, toml_kind = KINDS[kind], {"program": "experiment"}.get(kind, kind)
     if kind == "program":
@@ -64,13 +66,17 @@ def _check_program(name: str) -> None:
             f"new program: {name!r} is not the name of a Python package: use letters, digits and _"
         )
     # Modules in the same folder as our programs, such as base, occupy their names, too.
-    is_taken = name in registry.names() or importlib.util.find_spec(f"qjump_mn.programs.{name}") is not None
+    is_taken = (
+        name in registry.names()
+        or importlib.util.find_spec(f"qjump_mn.programs.{name}") is not None
+    )
     if is_taken or Path("programs", name).exists():
         raise UsageError(f"program {name!r} exists already: use another name")
 
 
 def _create_file(path: Path, content: str) -> None:
-    """Create a file and its folders; raise :class:`UsageError` if it exists or cannot be written."""
+    """Create a file and its folders; raise :class:`UsageError` if it exists or cannot be
+    written."""
     new_folder = next((folder for folder in reversed(path.parents) if not folder.exists()), None)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

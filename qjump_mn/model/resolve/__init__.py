@@ -1,4 +1,5 @@
-"""Resolve an experiment to a plan: look up every name, fill in every default, check every number."""
+"""Resolve an experiment to a plan: look up every name, fill in every default, check every
+number."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ def _plan(
     checks.names(where, spec, every)
     is_run = checks.asked(where, spec, every, only)
     run = tuple(itertools.compress(every, is_run))
-    perturbed = perturbation.perturbed(perturb, seeds, run, spec.link, partial(_varied, context, is_run))
+    perturbed = perturbation.perturbed(
+        perturb, seeds, run, spec.link, partial(_varied, context, is_run)
+    )
     remarks = [
         *_remarks(spec),
         *(remark for entry in resolved for remark in entry.remarks),
@@ -93,7 +96,9 @@ def _varied(
     """Resolve the experiment with a change; return the arms that are run, and the constants."""
     context = replace(context, change=change)
     changed = tuple(entry.arm for entry in arms.resolve(context))
-    values = constants.constants(context.own_network, changed, context.spec.figure.workload, context.backend)
+    values = constants.constants(
+        context.own_network, changed, context.spec.figure.workload, context.backend
+    )
     return perturbation.Varied(tuple(itertools.compress(changed, is_run)), values)
 
 
@@ -106,7 +111,9 @@ def _remarks(spec: ExperimentSpec) -> Iterator[str]:
         yield from congestion_remarks(f"scheme {key!r}", scheme.congestion_control)
 
 
-def _shown(name: str, preset: str, spec: ExperimentSpec, network: Network, remarks: Sequence[str]) -> Shown:
+def _shown(
+    name: str, preset: str, spec: ExperimentSpec, network: Network, remarks: Sequence[str]
+) -> Shown:
     return Shown(
         experiment=name,
         preset=preset,

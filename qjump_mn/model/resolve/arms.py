@@ -27,8 +27,8 @@ MIN_WINDOW_BYTES = 4096
 Flows = tuple[Flow, ...]
 
 BLIND = (
-    "Where a scheme has queues of its own at switch ports there is no tap: a port does not know when a "
-    "frame came that its queue hands over."
+    "Where a scheme has queues of its own at switch ports there is no tap: a port does not know "
+    "when a frame came that its queue hands over."
 )
 
 
@@ -89,7 +89,11 @@ def resolve(context: Context) -> Iterator[Resolved]:
     """Every arm; a series is one for each value of its sweep. Raises :class:`UsageError`."""
     _ = context.flows  # also of workloads that no arm has
     for key, arm in context.spec.arms.items():
-        yield from [_arm(context, key, arm)] if arm.sweep is None else _series(context, key, arm, arm.sweep)
+        yield from (
+            [_arm(context, key, arm)]
+            if arm.sweep is None
+            else _series(context, key, arm, arm.sweep)
+        )
 
 
 def _series(context: Context, key: str, arm: ArmSpec, name: str) -> Iterator[Resolved]:
@@ -108,7 +112,9 @@ def _series(context: Context, key: str, arm: ArmSpec, name: str) -> Iterator[Res
         same = (changed.topology, changed.link) == (spec.topology, spec.link)
         arm_name = f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}"
         labelled = msgspec.structs.replace(arm, label=f"{arm.label}, {value}")
-        here = replace(context, spec=changed, place=place, resolved=context.own_network if same else None)
+        here = replace(
+            context, spec=changed, place=place, resolved=context.own_network if same else None
+        )
         resolved = _arm(here, arm_name, labelled)
         yield resolved._replace(arm=msgspec.structs.replace(resolved.arm, series=key, x=x))
 
@@ -174,7 +180,11 @@ def _arm(context: Context, name: str, spec: ArmSpec) -> Resolved:
     blind = [BLIND] if len(workloads) < len(spec.workloads) else []
     return Resolved(
         arm,
-        (*limiter.remarks(spec, experiment, arm), *blind, *limiter.long_epoch(spec, experiment, arm)),
+        (
+            *limiter.remarks(spec, experiment, arm),
+            *blind,
+            *limiter.long_epoch(spec, experiment, arm),
+        ),
     )
 
 
@@ -208,13 +218,16 @@ def _network(where: str, context: Context, arm: ArmSpec, scheme: SchemeSpec) -> 
     return replace(context, place=where).network(link)
 
 
-def _without_taps(where: str, scheme: str, workloads: Sequence[WorkloadPlan]) -> tuple[WorkloadPlan, ...]:
-    """The workloads that do not watch switch ports. Raises :class:`UsageError` if there are none."""
+def _without_taps(
+    where: str, scheme: str, workloads: Sequence[WorkloadPlan]
+) -> tuple[WorkloadPlan, ...]:
+    """The workloads that do not watch switch ports. Raises :class:`UsageError` if there are
+    none."""
     others = tuple(workload for workload in workloads if not workload.WATCHES_PORTS)
     if not others:
         raise UsageError(
-            f"{where}: scheme {scheme!r} has its own queues at switch ports, and workloads that only watch "
-            "ports see nothing there: add another workload"
+            f"{where}: scheme {scheme!r} has its own queues at switch ports, and workloads that "
+            "only watch ports see nothing there: add another workload"
         )
     return others
 

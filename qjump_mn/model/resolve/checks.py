@@ -36,7 +36,9 @@ def times(where: str, spec: ExperimentSpec) -> None:
             "duration = '10s'"
         )
     if (lasting or spec.duration) and not 10**3 <= spec.duration <= 3600 * 10**9:
-        raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s")
+        raise UsageError(
+            f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s"
+        )
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
     spec.clock.check(where)
@@ -51,12 +53,14 @@ def names(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
     _figure(f"{where}: figure", spec, arms)
     if "links" in spec.workloads:
         raise UsageError(
-            f"{where}: workloads.links: this name is taken by a trial's table of link loads: rename the "
-            "workload"
+            f"{where}: workloads.links: this name is taken by a trial's table of link loads: "
+            "rename the workload"
         )
 
 
-def asked(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan], only: Sequence[str]) -> list[bool]:
+def asked(
+    where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan], only: Sequence[str]
+) -> list[bool]:
     """Whether each arm is run: those that ``only`` names, or all. Raises :class:`UsageError` for an
     arm that does not exist."""
     existing = {name for arm in arms for name in (arm.name, arm.series)}
@@ -64,7 +68,9 @@ def asked(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan], only: Seque
     only = [arm if arm in existing else arm.replace("-", "_") for arm in only]
     for arm in only:
         if arm not in existing:
-            raise UsageError(f"{where}: there is no arm {arm!r}: {suggestions.nearest(arm, list(spec.arms))}")
+            raise UsageError(
+                f"{where}: there is no arm {arm!r}: {suggestions.nearest(arm, list(spec.arms))}"
+            )
     return [not only or arm.name in only or arm.series in only for arm in arms]
 
 
@@ -81,8 +87,8 @@ def _figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
         for arm in panel.arms:
             if figure.arms and arm not in figure.arms:
                 raise UsageError(
-                    f"{where}.panels: {arm!r} is not one of the figure's arms: add it to figure.arms, or "
-                    f"name one of {', '.join(figure.arms)}"
+                    f"{where}.panels: {arm!r} is not one of the figure's arms: add it to "
+                    f"figure.arms, or name one of {', '.join(figure.arms)}"
                 )
     measures = sorted(constants.entries(arms))
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):

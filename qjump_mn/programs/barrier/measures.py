@@ -35,12 +35,16 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire | None:
     frame = shortest_frame(plan)
     least_us = {
         host: max(
-            theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host
+            theory.one_way_ns(frame, trial.network.speeds(*flow))
+            for flow in plan.flows
+            if flow[1] == host
         )
         / 1e3
         for host in plan.hosts
     }
-    least: Floats = np.array([least_us[host] for host in table["host"].to_pylist()], dtype=np.float64)
+    least: Floats = np.array(
+        [least_us[host] for host in table["host"].to_pylist()], dtype=np.float64
+    )
     return OnTheWire(table["latency_us"].to_numpy(), least)
 
 

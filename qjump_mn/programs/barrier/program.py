@@ -12,7 +12,15 @@ from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
-from qjump_mn.programs.base import LATENCIES, Flow, Program, Read, WorkloadPlan, WorkloadSpec, bounded
+from qjump_mn.programs.base import (
+    LATENCIES,
+    Flow,
+    Program,
+    Read,
+    WorkloadPlan,
+    WorkloadSpec,
+    bounded,
+)
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
 
@@ -32,7 +40,9 @@ MESSAGE_BYTES = 144
 without FCS, from each of four hosts)."""
 
 
-class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="barrier"):
+class BarrierPlan(
+    WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="barrier"
+):
     """A process on each of ``hosts`` and ``count`` barriers, one every ``interval_ns``, or back to
     back if that is 0. ``flows`` are all ordered pairs of hosts."""
 
@@ -90,7 +100,8 @@ class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrie
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.hosts) < 2 or len(set(self.hosts)) < len(self.hosts):
             raise UsageError(
-                f"{where}.hosts: list two or more hosts, each once (got {', '.join(self.hosts) or 'none'})"
+                f"{where}.hosts: list two or more hosts, each once (got "
+                f"{', '.join(self.hosts) or 'none'})"
             )
         return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
 
@@ -102,7 +113,9 @@ class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrie
         else:
             bounded(f"{where}.count", self.count or 0, 2, 10**6, "2 to 1000000")
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> BarrierPlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> BarrierPlan:
         count = self.count or max(2, duration_ns // int(self.interval))
         return BarrierPlan(
             **common,
@@ -135,7 +148,9 @@ def shortest_frame(plan: BarrierPlan) -> int:
     MESSAGE_BYTES is measured among four hosts. Among others it may be less, but no segment is
     shorter than an empty one.
     """
-    return theory.frame_bytes(theory.TCP_HEADERS_BYTES + (MESSAGE_BYTES if len(plan.hosts) == 4 else 0))
+    return theory.frame_bytes(
+        theory.TCP_HEADERS_BYTES + (MESSAGE_BYTES if len(plan.hosts) == 4 else 0)
+    )
 
 
 def output_name(plan: BarrierPlan, host: str) -> str:

@@ -27,7 +27,10 @@ def _applications(plan: BarrierPlan, stage: Stage) -> Apps:
 
 
 def _rows(
-    plan: BarrierPlan, stage: Stage, results: Sequence[apps.BarrierResult], outcome: qjump_sim.Outcome
+    plan: BarrierPlan,
+    stage: Stage,
+    results: Sequence[apps.BarrierResult],
+    outcome: qjump_sim.Outcome,
 ) -> Rows:
     """A row for each barrier, from when its first host arrived to when its last host had heard from
     all."""

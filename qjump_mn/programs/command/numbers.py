@@ -17,7 +17,9 @@ STATISTICS = {"mean": "mean", "p50": "median", "p99": "p99", "min": "least", "ma
 NAME_count."""
 
 
-class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class Number(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
     """Where to find a number: the first group of every match of ``regex``, or the value at the path
     ``json``; ``unit`` is its unit.
 
@@ -39,11 +41,13 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         try:
             groups = re.compile(self.regex).groups
         except re.error as error:
-            raise UsageError(f"{where}.regex: {self.regex!r} is not a regular expression: {error}") from None
+            raise UsageError(
+                f"{where}.regex: {self.regex!r} is not a regular expression: {error}"
+            ) from None
         if not groups:
             raise UsageError(
-                f"{where}.regex: {self.regex!r} has no group: put the number in parentheses, such as "
-                "'time=([0-9.]+)'"
+                f"{where}.regex: {self.regex!r} has no group: put the number in parentheses, such "
+                "as 'time=([0-9.]+)'"
             )
 
     def headings(self, name: str) -> dict[str, str]:
@@ -77,11 +81,16 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise LostError(f"number {name!r}: the output is not JSON: {error}") from None
         for step in path(self.json, name):
             try:
-                values = [inner for value in values for inner in (value if step is None else [value[step]])]
+                values = [
+                    inner
+                    for value in values
+                    for inner in (value if step is None else [value[step]])
+                ]
             except (LookupError, TypeError):
                 step_text = "[*]" if step is None else step
                 raise LostError(
-                    f"number {name!r} is not in the output: there is no {step_text!r} of {self.json!r}"
+                    f"number {name!r} is not in the output: there is no {step_text!r} of "
+                    f"{self.json!r}"
                 ) from None
         return values
 
@@ -95,8 +104,8 @@ def path(text: str, where: str) -> list[str | int | None]:
         match = _STEP.match(text, end)
         if match is None or (end == 0 and text[0] == "."):
             raise UsageError(
-                f"{where}: {text!r} is not a path: character {end + 1} is wrong: write, for example, "
-                "'end.streams[0].bytes'"
+                f"{where}: {text!r} is not a path: character {end + 1} is wrong: write, for "
+                "example, 'end.streams[0].bytes'"
             )
         steps.append(match[1] or (None if match[2] == "*" else int(match[2])))
         end = match.end()

@@ -62,12 +62,20 @@ PERCENTILES = {
 }
 """The measures of a latency. The loss is not among them: what a command lost is not known."""
 
-COLUMNS = {"of": "string", "number": "string", "row": "int32", "value": "double", "latency_us": "double"}
+COLUMNS = {
+    "of": "string",
+    "number": "string",
+    "row": "int32",
+    "value": "double",
+    "latency_us": "double",
+}
 """A row for each value of each number: its flow or host, the number's name, its position among the
 values from 0, and the value. ``latency_us`` is null except for the number that is a latency."""
 
 
-class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class Ready(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
     """What makes a serving command ready: a port such as "tcp:7000", a text in its output, or a
     file."""
 
@@ -76,7 +84,9 @@ class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     exists: str = ""
 
 
-class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"):
+class CommandPlan(
+    WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"
+):
     """``argv`` with its placeholders, run on each of ``hosts``, or once for each flow if there are
     no hosts.
 
@@ -156,7 +166,9 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def check(self, where: str, network: Network) -> None:
         for host in self.hosts:
             if host not in network.hosts:
-                raise UsageError(f"{where}.hosts: topology {network.topology!r} has no host {host!r}")
+                raise UsageError(
+                    f"{where}.hosts: topology {network.topology!r} has no host {host!r}"
+                )
         if len(set(self.hosts)) < len(self.hosts):
             raise UsageError(f"{where}.hosts: a host is listed twice: list each once")
         bounded(f"{where}.longest", self.longest, 0, 3600 * 10**9, "at most 3600s")
@@ -168,7 +180,8 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         self._check_ready(f"{where}.ready")
         if self.role == "measure" and self.ends == "terminated":
             raise UsageError(
-                f'{where}.ends: a command that measures ends the trial: use "itself", or leave ends out'
+                f'{where}.ends: a command that measures ends the trial: use "itself", or '
+                "leave ends out"
             )
         self._check_numbers(where)
 
@@ -177,8 +190,8 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         if not shell_words:
             return []
         return [
-            f"{where}.command: no shell interprets {', '.join(shell_words)}: the program gets the text "
-            "as it is; to use a shell, write sh -c '...'"
+            f"{where}.command: no shell interprets {', '.join(shell_words)}: the program gets the "
+            "text as it is; to use a shell, write sh -c '...'"
         ]
 
     def _words(self, where: str) -> list[str]:
@@ -187,13 +200,17 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         try:
             return shlex.split(self.command)
         except ValueError as error:
-            raise UsageError(f"{where}.command: {self.command!r} is not a command line: {error}") from None
+            raise UsageError(
+                f"{where}.command: {self.command!r} is not a command line: {error}"
+            ) from None
 
     def _check_placeholders(self, where: str, text: str) -> None:
         placeholders = {**PLACEHOLDERS, **FLOW_PLACEHOLDERS}
         for _, name in _PLACEHOLDER.findall(text):
             if name in FLOW_PLACEHOLDERS and not self.flows:
-                raise UsageError(f"{where}: {{{name}}} needs a flow, but hosts are given: give flows instead")
+                raise UsageError(
+                    f"{where}: {{{name}}} needs a flow, but hosts are given: give flows instead"
+                )
             if name and name not in placeholders:
                 raise UsageError(
                     f"{where}: there is no placeholder {{{name}}}: use "
@@ -202,22 +219,29 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 )
             if name == "source" and self.role == "serve":
                 raise UsageError(
-                    f"{where}: {{source}} is not available to a command that serves: it serves all flows "
-                    "of its host"
+                    f"{where}: {{source}} is not available to a command that serves: it serves all "
+                    "flows of its host"
                 )
 
     def _check_ready(self, where: str) -> None:
         if self.ready is None:
             return
         if self.role != "serve":
-            raise UsageError(f'{where}: ready needs role = "serve": change the role, or leave ready out')
-        conditions = [text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text]
+            raise UsageError(
+                f'{where}: ready needs role = "serve": change the role, or leave ready out'
+            )
+        conditions = [
+            text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text
+        ]
         if len(conditions) != 1:
             raise UsageError(f"{where}: give exactly one of listens, says and exists")
         self._check_placeholders(where, conditions[0])
-        if self.ready.listens and not re.fullmatch(r"(tcp|udp):(\d{1,5}|\{port\})", self.ready.listens):
+        if self.ready.listens and not re.fullmatch(
+            r"(tcp|udp):(\d{1,5}|\{port\})", self.ready.listens
+        ):
             raise UsageError(
-                f"{where}.listens: {self.ready.listens!r} is not a port: write, for example, 'tcp:7000'"
+                f"{where}.listens: {self.ready.listens!r} is not a port: write, for example, "
+                "'tcp:7000'"
             )
 
     def _check_numbers(self, where: str) -> None:
@@ -233,11 +257,17 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         if not self.latency:
             return
         if self.latency not in self.numbers:
-            raise UsageError(f"{where}.latency: there is no number {self.latency!r}: use one of numbers")
+            raise UsageError(
+                f"{where}.latency: there is no number {self.latency!r}: use one of numbers"
+            )
         if self.numbers[self.latency].unit not in UNITS_US:
-            raise UsageError(f"{where}.numbers.{self.latency}.unit: a latency needs the unit us or ms")
+            raise UsageError(
+                f"{where}.numbers.{self.latency}.unit: a latency needs the unit us or ms"
+            )
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> CommandPlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> CommandPlan:
         runs_on = self.role == "load" or (self.role == "serve" and self.ready is not None)
         ends = self.ends or ("terminated" if runs_on else "itself")
         return CommandPlan(
@@ -304,7 +334,9 @@ def _process(plan: CommandPlan, trial: Trial, of: str, host: str, ends: dict[str
         "output": f"{plan.name}-{of}.output",
     }
     stdout = f"{plan.name}-{of}.command.txt"
-    writes_file = any(name == "output" for word in plan.argv for _, name in _PLACEHOLDER.findall(word))
+    writes_file = any(
+        name == "output" for word in plan.argv for _, name in _PLACEHOLDER.findall(word)
+    )
     argv = tuple(filled(word, values) for word in plan.argv)
     return Process(of, host, values, argv, stdout, values["output"] if writes_file else stdout)
 

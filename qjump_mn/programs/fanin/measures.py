@@ -32,7 +32,9 @@ def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) ->
 def wire(table: pa.Table, plan: FaninPlan, trial: Trial) -> OnTheWire:
     """A datagram's one-way time, from the sender's call."""
     frame, network = plan.frame_bytes, trial.network
-    least_us = {">".join(flow): theory.one_way_ns(frame, network.speeds(*flow)) / 1e3 for flow in plan.flows}
+    least_us = {
+        ">".join(flow): theory.one_way_ns(frame, network.speeds(*flow)) / 1e3 for flow in plan.flows
+    }
     return OnTheWire(table["latency_us"].to_numpy(zero_copy_only=False), by_flow(table, least_us))
 
 
@@ -56,7 +58,8 @@ def moved(said: Said) -> Iterator[Moved]:
 def crossed(plan: FaninPlan, trial: Trial) -> dict[str, Crossed]:
     """The path, one way."""
     return {
-        ">".join(flow): tuple((port, plan.level) for port in trial.network.path(*flow)) for flow in plan.flows
+        ">".join(flow): tuple((port, plan.level) for port in trial.network.path(*flow))
+        for flow in plan.flows
     }
 
 

@@ -75,7 +75,8 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"
         return (
-            f"fanin, {streams} of one {self.payload_bytes} B datagram every {self.interval_ns / 1e6:g} ms, "
+            f"fanin, {streams} of one {self.payload_bytes} B datagram every "
+            f"{self.interval_ns / 1e6:g} ms, "
             + ("at random phases" if self.at_ns is None else "all at once")
         )
 

@@ -21,7 +21,10 @@ from qjump_sim import apps
 
 
 def _applications(plan: FaninPlan, stage: Stage) -> Apps:
-    size, gap = wire_bytes(theory.UDP_HEADERS_BYTES + plan.payload_bytes), plan.interval_ns * qjump_sim.NS
+    size, gap = (
+        wire_bytes(theory.UDP_HEADERS_BYTES + plan.payload_bytes),
+        plan.interval_ns * qjump_sim.NS,
+    )
     count, chance = stage.trial.duration_ns // plan.interval_ns, stage.chance(plan.name)
     skipped = 0 if plan.at_ns is None else 2
 
@@ -46,7 +49,10 @@ def _applications(plan: FaninPlan, stage: Stage) -> Apps:
 
 
 def _rows(
-    plan: FaninPlan, stage: Stage, results: Sequence[apps.DatagramsResult], outcome: qjump_sim.Outcome
+    plan: FaninPlan,
+    stage: Stage,
+    results: Sequence[apps.DatagramsResult],
+    outcome: qjump_sim.Outcome,
 ) -> Rows:
     unread = iter(results)
     for flow in plan.flows:

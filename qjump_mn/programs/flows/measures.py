@@ -75,7 +75,8 @@ def utilisation(table: pa.Table, trial: Trial) -> dict[int, float]:
     epochs = int(start_ps.max() - start_ps.min()) / (limiter.epoch_ns * 1e3)
     flow_levels = levels(packets)
     offered = {
-        level: int(packets[flow_levels == level].sum()) * DATA_BYTES for level in set(flow_levels.tolist())
+        level: int(packets[flow_levels == level].sum()) * DATA_BYTES
+        for level in set(flow_levels.tolist())
     }
     budgets = len(trial.network.hosts) * epochs
     return {
@@ -89,7 +90,10 @@ def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:
     """Each flow's completion time in an empty network, in ps, with an acknowledgement for the last
     packet; shape (rows,)."""
     pairs = list(zip(table["source"].to_pylist(), table["destination"].to_pylist(), strict=True))
-    times = {pair: theory.transfer_ps(network.speeds(*pair), DATA_BYTES, ACK_BYTES) for pair in set(pairs)}
+    times = {
+        pair: theory.transfer_ps(network.speeds(*pair), DATA_BYTES, ACK_BYTES)
+        for pair in set(pairs)
+    }
     first, next_ones = np.array([times[pair] for pair in pairs], dtype=np.float64).reshape(-1, 2).T
     result: npt.NDArray[np.float64] = first + (table["packets"].to_numpy() - 1) * next_ones
     return result
@@ -97,7 +101,9 @@ def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:
 
 def wire(table: pa.Table, plan: FlowsPlan, trial: Trial) -> OnTheWire:
     """A flow ends no earlier than the acknowledgement of its last packet in an empty network."""
-    took_us = (pc.cast(pc.subtract(table["finish_ps"], table["start_ps"]), "double").to_numpy()) / 1e6
+    took_us = (
+        pc.cast(pc.subtract(table["finish_ps"], table["start_ps"]), "double").to_numpy()
+    ) / 1e6
     return OnTheWire(took_us, ideal_ps(trial.network, table) / 1e6)
 
 
@@ -108,7 +114,10 @@ def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
     track = Track("completion time of flows", "ms", "took", "", start_ns - facts.began_ns, took_ms)
     sizes = table["packets"].to_numpy() * DATA_BYTES
     regions = {name: ends for name, ends in BYTES.items() if name != "all"}
-    labels = [next(name for name, (above, most) in regions.items() if above < size <= most) for size in sizes]
+    labels = [
+        next(name for name, (above, most) in regions.items() if above < size <= most)
+        for size in sizes
+    ]
     yield from split(track, labels)
 
 

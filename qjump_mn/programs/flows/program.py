@@ -45,7 +45,11 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     """
 
     MEASURES: ClassVar = {
-        **{f"{region}_{kind}": f"{region}, {kind}" for region in REGIONS for kind in ("mean", "p99")},
+        **{
+            f"{region}_{kind}": f"{region}, {kind}"
+            for region in REGIONS
+            for kind in ("mean", "p99")
+        },
         "flows": "flows",
         "unfinished": "unfinished",
         "utilisation": "utilisation of the fullest level",
@@ -73,7 +77,8 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 def _mean(points: tuple[tuple[int, float], ...]) -> float:
     return sum(
-        (high - low) * (small + large) / 2 for (small, low), (large, high) in itertools.pairwise(points)
+        (high - low) * (small + large) / 2
+        for (small, low), (large, high) in itertools.pairwise(points)
     )
 
 
@@ -100,8 +105,8 @@ class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", 
         bounded(f"{where}.count", self.count, 1, 10**8, "1 to 100000000")
         if isinstance(self.sizes, str) and self.sizes not in ("search", "mining"):
             raise UsageError(
-                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining', or a "
-                "list of [packets, share]"
+                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining', "
+                "or a list of [packets, share]"
             )
         if self.arrivals not in ARRIVALS:
             raise UsageError(
@@ -112,7 +117,12 @@ class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FlowsPlan:
         sizes, points = (self.sizes, ()) if isinstance(self.sizes, str) else ("", tuple(self.sizes))
         return FlowsPlan(
-            **common, sizes=sizes, points=points, load=self.load, count=self.count, arrivals=self.arrivals
+            **common,
+            sizes=sizes,
+            points=points,
+            load=self.load,
+            count=self.count,
+            arrivals=self.arrivals,
         )
 
 
@@ -134,7 +144,9 @@ def launches(plan: FlowsPlan, trial: Trial) -> Iterator[Launch]:
 
 def columns(plan: FlowsPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """Every flow, in the order of start; raise :class:`LostError` if some are missing."""
-    return simulated_text.columns(read(simulated_text.output_name(plan.name)), COLUMNS, rows=plan.count)
+    return simulated_text.columns(
+        read(simulated_text.output_name(plan.name)), COLUMNS, rows=plan.count
+    )
 
 
 PROGRAM = Program(

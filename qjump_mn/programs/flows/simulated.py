@@ -10,7 +10,9 @@ from qjump_mn.programs.flows.program import FlowsPlan
 from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 
-def _rows(plan: FlowsPlan, stage: Stage, results: Sequence[Any], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: FlowsPlan, stage: Stage, results: Sequence[Any], outcome: qjump_sim.Outcome
+) -> Rows:
     names = sorted(stage.numbers, key=lambda name: stage.numbers[name])
     columns = (
         column.tolist()

@@ -40,7 +40,9 @@ def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) ->
     return rates
 
 
-def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "receiver") -> dict[str, float]:
+def goodput_mbps(
+    table: pa.Table, window_s: tuple[float, float], side: str = "receiver"
+) -> dict[str, float]:
     """Mb/s that each flow's receiver got, or that its sender's sockets accepted (``side``
     "sender").
 
@@ -97,13 +99,13 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
                 ends_s[row["stream"]] = max(row["end_s"], ends_s.get(row["stream"], 0.0))
             if len(ends_s) != workload.streams:
                 yield (
-                    f"{tables.trial.name}: {flow} has {len(ends_s)} of {workload.streams} streams at the "
-                    f"{side}"
+                    f"{tables.trial.name}: {flow} has {len(ends_s)} of {workload.streams} streams "
+                    f"at the {side}"
                 )
             elif (ended_s := min(ends_s.values())) < least_s:
                 yield (
-                    f"{tables.trial.name}: {flow} ended at {ended_s:.2f} s at the {side}, the window at "
-                    f"{until_s:.2f} s"
+                    f"{tables.trial.name}: {flow} ended at {ended_s:.2f} s at the {side}, the "
+                    f"window at {until_s:.2f} s"
                 )
 
 
@@ -157,7 +159,9 @@ def moved(said: Said) -> Iterator[Moved]:
                 None if total is None else total // payload * beyond_headers + CONTROL_BYTES
                 for total in (totals["client"], received)
             )
-            forward = Moved.datagrams(flow, plan.level, network.mtu_bytes, received // payload, None)
+            forward = Moved.datagrams(
+                flow, plan.level, network.mtu_bytes, received // payload, None
+            )
         else:
             retransmits = sum(interval.retransmits or 0 for interval in parse(reports["client"]))
             extra = retransmits * mss + CONTROL_BYTES
@@ -179,4 +183,6 @@ def _ends(document: dict[str, Any]) -> dict[str, Any]:
     return ends if isinstance(ends, dict) else {}
 
 
-MEASURES = Measures(values=values, checks=checks, flow_goodput=flow_goodput, moved=moved, tracks=tracks)
+MEASURES = Measures(
+    values=values, checks=checks, flow_goodput=flow_goodput, moved=moved, tracks=tracks
+)

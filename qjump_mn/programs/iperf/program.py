@@ -43,9 +43,16 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def packets(self, trial: Trial) -> float:
         network = trial.network
-        rate_bps = network.link.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
+        rate_bps = (
+            network.link.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
+        )
         return (
-            len(self.flows) * rate_bps * (trial.warmup_ns + trial.duration_ns) / 1e9 / 8 / network.mtu_bytes
+            len(self.flows)
+            * rate_bps
+            * (trial.warmup_ns + trial.duration_ns)
+            / 1e9
+            / 8
+            / network.mtu_bytes
         )
 
     def describe(self) -> str:
@@ -146,7 +153,13 @@ def client_argv(
     seconds."""
     transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
     if plan.udp_rate_bps is not None:
-        transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - theory.UDP_HEADERS_BYTES)]
+        transport = [
+            "-u",
+            "-b",
+            str(plan.udp_rate_bps),
+            "-l",
+            str(mtu_bytes - theory.UDP_HEADERS_BYTES),
+        ]
     return (
         "iperf3",
         "-c",
@@ -168,7 +181,9 @@ def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
     """A server and a sender for each flow."""
     for index, (source, destination) in enumerate(plan.flows):
         flow, port, every_s = (source, destination), plan.port + index, report_s(trial)
-        argv = client_argv(plan, trial.network.addresses[destination], port, every_s, trial.network.mtu_bytes)
+        argv = client_argv(
+            plan, trial.network.addresses[destination], port, every_s, trial.network.mtu_bytes
+        )
         yield Launch(
             "serve",
             destination,
@@ -177,7 +192,9 @@ def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
             listens=("tcp", port),
             longest_s=trial.background_ns / 1e9,
         )
-        yield Launch("load", source, argv, output_name(plan, flow, "client"), itself=False, good=ENDINGS)
+        yield Launch(
+            "load", source, argv, output_name(plan, flow, "client"), itself=False, good=ENDINGS
+        )
 
 
 def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
@@ -204,7 +221,13 @@ def parse(text: str) -> list[Interval]:
     if "error" in report and ENDED not in report["error"]:
         raise LostError(f"iperf3 failed: {report['error']}")
     intervals = [
-        Interval(stream["socket"], stream["start"], stream["end"], stream["bytes"], stream.get("retransmits"))
+        Interval(
+            stream["socket"],
+            stream["start"],
+            stream["end"],
+            stream["bytes"],
+            stream.get("retransmits"),
+        )
         for interval in report.get("intervals", [])
         for stream in interval["streams"]
     ]

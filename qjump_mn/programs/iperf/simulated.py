@@ -31,8 +31,8 @@ the stream, so the number inside the measured time may differ by one."""
 def _applications(plan: IperfPlan, stage: Stage) -> Apps:
     if plan.congestion_control is not None:
         raise UsageError(
-            f"workloads.{plan.name}.congestion_control: in the simulator the scheme sets it for all "
-            "hosts: leave it out"
+            f"workloads.{plan.name}.congestion_control: in the simulator the scheme sets it for "
+            "all hosts: leave it out"
         )
     chance, network = stage.chance(plan.name), stage.trial.network
     interval = _interval(stage)
@@ -60,12 +60,17 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
                 )
             else:
                 gap = (
-                    (network.mtu_bytes - theory.UDP_HEADERS_BYTES) * 8 * theory.PS_PER_S // plan.udp_rate_bps
+                    (network.mtu_bytes - theory.UDP_HEADERS_BYTES)
+                    * 8
+                    * theory.PS_PER_S
+                    // plan.udp_rate_bps
                 )
                 first = chance.randrange(gap)
                 count = max(1, (stage.until - first) // gap)
                 applications.append(
-                    apps.Datagrams(*ends, wire_bytes(network.mtu_bytes), gap, count, first, level(plan))
+                    apps.Datagrams(
+                        *ends, wire_bytes(network.mtu_bytes), gap, count, first, level(plan)
+                    )
                 )
     return applications
 
@@ -82,7 +87,10 @@ def _rows(
 ) -> Rows:
     """Bytes in each interval. TCP streams have no sender's rows: their retransmissions and what
     their sockets accepted are not known."""
-    mtu, streams = stage.trial.network.mtu_bytes, iter(zip(_applications(plan, stage), results, strict=True))
+    mtu, streams = (
+        stage.trial.network.mtu_bytes,
+        iter(zip(_applications(plan, stage), results, strict=True)),
+    )
     for flow in plan.flows:
         for stream in range(plan.streams):
             app, result = next(streams)
@@ -100,7 +108,9 @@ def _rows(
                     yield from _intervals(flow, side, stream, 0, _interval(stage), sent)
 
 
-def _intervals(flow: tuple[str, str], side: str, stream: int, start: int, interval: int, sizes: Any) -> Rows:
+def _intervals(
+    flow: tuple[str, str], side: str, stream: int, start: int, interval: int, sizes: Any
+) -> Rows:
     for number, size in enumerate(sizes.tolist()):
         begins = start + number * interval
         yield (

@@ -10,7 +10,9 @@ from qjump_mn.programs.measures_api import Measures
 from qjump_mn.results.tables import TrialFacts
 
 
-def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+def values(
+    table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts
+) -> dict[str, float]:
     """All measures. Those of a job that has not ended have no value, nor do shares of dropped
     packets if none was dropped."""
     (row,) = table.to_pylist()
@@ -27,7 +29,9 @@ def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts
         ("throughput_mbps", "throughput_bps", 1e6),
         ("latency_ms", "latency_ps", 1e9),
     )
-    return numbers | {name: row[column] / unit for name, column, unit in scaled if row[column] is not None}
+    return numbers | {
+        name: row[column] / unit for name, column, unit in scaled if row[column] is not None
+    }
 
 
 MEASURES = Measures(values=values)

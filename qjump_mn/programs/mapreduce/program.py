@@ -22,7 +22,9 @@ DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
 """Kinds of dropped packets; answers to SYNs are counted with SYNs."""
 
 
-class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
+class MapReducePlan(
+    WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"
+):
     """``maps``, each with ``map_bytes`` of output, run in the ``map_slots`` of ``hosts``, or of all
     hosts if there are none. Each of ``reducers`` fetches its share of every finished map,
     ``parallel_copies`` at a time. Computing times are exponential with the given means; 0 means
@@ -72,7 +74,9 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         return job + hosts + (computing if self.map_mean_ns or self.reduce_mean_ns else "")
 
 
-class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapreduce", kw_only=True):
+class MapReduce(
+    WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapreduce", kw_only=True
+):
     """One job on ``hosts``, or on all hosts; the trial lasts until it has ended."""
 
     LASTING: ClassVar = False
@@ -108,7 +112,9 @@ class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapr
         for name in ("map_mean", "reduce_mean"):
             bounded(f"{where}.{name}", getattr(self, name), 0, 1000 * 10**9, "0s to 1000s")
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MapReducePlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> MapReducePlan:
         return MapReducePlan(
             **common,
             hosts=self.hosts,

@@ -16,8 +16,8 @@ def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
     """One job, on the given hosts or on all."""
     if plan.window_bytes is not None:
         raise UsageError(
-            f"workloads.{plan.name}: a job in the simulator cannot have its own window: use another "
-            "scheme, or leave window out"
+            f"workloads.{plan.name}: a job in the simulator cannot have its own window: use "
+            "another scheme, or leave window out"
         )
     job = apps.MapReduce(
         nodes=[stage.numbers[host] for host in plan.hosts] or range(len(stage.numbers)),
@@ -25,7 +25,9 @@ def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
         map_bytes=plan.map_bytes,
         reducers=plan.reducers,
         map_time=apps.Exponential(plan.map_mean_ns * qjump_sim.NS) if plan.map_mean_ns else 0,
-        reduce_time=apps.Exponential(plan.reduce_mean_ns * qjump_sim.NS) if plan.reduce_mean_ns else 0,
+        reduce_time=apps.Exponential(plan.reduce_mean_ns * qjump_sim.NS)
+        if plan.reduce_mean_ns
+        else 0,
         map_slots=plan.map_slots,
         parallel_copies=plan.parallel_copies,
         first=stage.began,
@@ -35,7 +37,10 @@ def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
 
 
 def _rows(
-    plan: MapReducePlan, stage: Stage, results: Sequence[apps.MapReduceResult], outcome: qjump_sim.Outcome
+    plan: MapReducePlan,
+    stage: Stage,
+    results: Sequence[apps.MapReduceResult],
+    outcome: qjump_sim.Outcome,
 ) -> Rows:
     """One row. Packets are those of the whole network, whoever sent them."""
     (job,) = results

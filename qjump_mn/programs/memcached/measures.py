@@ -27,7 +27,9 @@ MINIMUM_RTO_MS = 200.0
 of a burst."""
 
 
-def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+def values(
+    table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
+) -> dict[str, float]:
     """The measures of all flows together. ``over_200ms`` is a share of all requests, including
     unanswered ones.
 
@@ -45,11 +47,15 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
         in_time = np.count_nonzero(done_ns <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)
         measures["requests_per_s"] = int(in_time) / (trial.duration_ns / 1e9)
         measures["over_200ms"] = (
-            int(np.count_nonzero(latencies_ms > MINIMUM_RTO_MS)) + table.num_rows - len(latencies_ms)
+            int(np.count_nonzero(latencies_ms > MINIMUM_RTO_MS))
+            + table.num_rows
+            - len(latencies_ms)
         ) / table.num_rows
     if len(latencies_ms):
         measures["rms_ms"] = float(np.sqrt(np.mean(latencies_ms**2)))
-    gets, sets = (np.sort(milliseconds(table.filter(pc.field("op") == op))) for op in ("GET", "SET"))
+    gets, sets = (
+        np.sort(milliseconds(table.filter(pc.field("op") == op))) for op in ("GET", "SET")
+    )
     if len(gets):
         measures["get_p50_ms"] = percentile(gets, 50)
     if len(sets):
@@ -65,7 +71,8 @@ def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None
         return None
     least_us = {
         (">".join(flow), op): sum(
-            theory.one_way_ns(theory.frame_bytes(size), trial.network.speeds(*flow)) for size in pair
+            theory.one_way_ns(theory.frame_bytes(size), trial.network.speeds(*flow))
+            for size in pair
         )
         / 1e3
         for flow in plan.flows
@@ -80,7 +87,9 @@ def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFac
     """Mean SET latency in each bin, as in Figure 5."""
     sets = table.filter((pc.field("op") == "SET") & pc.field("latency_us").is_valid())
     duration_s = trial.duration_ns / 1e9
-    width_s = next((width for width in BINS_S if sets.num_rows * width >= FEWEST * duration_s), BINS_S[-1])
+    width_s = next(
+        (width for width in BINS_S if sets.num_rows * width >= FEWEST * duration_s), BINS_S[-1]
+    )
     at_s = (sets["due_ns"].to_numpy() - facts.began_ns) / 1e9
     latency_ms = sets["latency_us"].to_numpy() / 1e3
     x, y = means(at_s, latency_ms, width_s, duration_s)
@@ -107,10 +116,13 @@ def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tu
     return (edges[:-1] + edges[1:]) / 2, y
 
 
-def tracks(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+def tracks(
+    table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
+) -> Iterator[Track]:
     """Every request from when it was due, by operation and flow."""
     labels = [
-        f"{op} {flow}" for op, flow in zip(table["op"].to_pylist(), table["flow"].to_pylist(), strict=True)
+        f"{op} {flow}"
+        for op, flow in zip(table["op"].to_pylist(), table["flow"].to_pylist(), strict=True)
     ]
     yield from took(table, "due_ns", facts.began_ns, labels, "latency of requests")
 
@@ -121,7 +133,9 @@ def moved(said: Said) -> Iterator[Moved]:
     mtu_bytes = said.trial.network.mtu_bytes
     sizes = plan.message_bytes
     columns = (said.table[name].to_pylist() for name in ("flow", "op", "latency_us"))
-    counts = Counter((flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None)
+    counts = Counter(
+        (flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None
+    )
     for flow in plan.flows:
         for number, direction in enumerate((flow, flow[::-1])):
             frames = size = 0

@@ -24,7 +24,9 @@ of flags."""
 MOST_REQUESTS_PER_S = 100_000
 
 
-class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcached"):
+class MemcachedPlan(
+    WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcached"
+):
     """A client with ``connections`` for each flow: open loop with a total of ``rate_per_s``, or
     closed loop with ``think_ns`` if that is None."""
 
@@ -60,7 +62,8 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         """Lengths of the request's and the answer's IP packet, assuming one packet each."""
         headers = theory.TCP_HEADERS_BYTES
         return {
-            op: (headers + request, headers + answer) for op, (request, answer) in self.message_bytes.items()
+            op: (headers + request, headers + answer)
+            for op, (request, answer) in self.message_bytes.items()
         }
 
     def constants(self, network: Network) -> dict[str, float]:
@@ -90,7 +93,8 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         )
         connections = f"{self.connections} connection{'s' if self.connections > 1 else ''} a flow"
         return (
-            f"memcached, {connections}, {loop}, {self.get_fraction:.0%} GET, values of {self.value_bytes} B"
+            f"memcached, {connections}, {loop}, {self.get_fraction:.0%} GET, values of "
+            f"{self.value_bytes} B"
         )
 
 
@@ -121,7 +125,8 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
             )
         elif not self.think:
             raise UsageError(
-                f"{where}: without rate and think, a client never leaves the virtual CPU: give one of them"
+                f"{where}: without rate and think, a client never leaves the virtual CPU: give one "
+                "of them"
             )
         bounded(f"{where}.connections", self.connections, 1, 1000, "1 to 1000")
         bounded(f"{where}.get_fraction", self.get_fraction, 0, 1, "0 to 1")
@@ -129,7 +134,9 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
         bounded(f"{where}.value_size", self.value_size, 1, 10**6, "1B to 1MB")
         bounded(f"{where}.keys", self.keys, 1, 10**6, "1 to 1000000")
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MemcachedPlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> MemcachedPlan:
         return MemcachedPlan(
             **common,
             rate_per_s=self.rate,
@@ -142,7 +149,13 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
         )
 
 
-COLUMNS = {"flow": "string", "op": "string", "due_ns": "int64", "sent_ns": "int64", "latency_us": "double"}
+COLUMNS = {
+    "flow": "string",
+    "op": "string",
+    "due_ns": "int64",
+    "sent_ns": "int64",
+    "latency_us": "double",
+}
 """A row for each request. ``latency_us`` counts from when it was due, and is null if no answer came
 in time."""
 
@@ -195,7 +208,9 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
         common = _memload(plan, trial.network.addresses[destination])
         # Before any load starts: through a full buffer, storing would take longer than the
         # measurement.
-        yield Launch("serve", source, (*common, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
+        yield Launch(
+            "serve", source, (*common, "--store"), output_name(plan, flow, "store"), longest_s=60.0
+        )
         client = (
             *(*common, "--stored", *_loop(plan), "--get-fraction", f"{plan.get_fraction:g}"),
             *("--duration", str(trial.duration_ns), "--linger", str(linger_ns)),
@@ -227,13 +242,23 @@ def columns(plan: MemcachedPlan, trial: Trial, read: Read) -> dict[str, Sequence
         requests = log(read(output_name(plan, flow, "load")), "memload").columns
         if ERROR in requests["status"] or 1 in requests["status"]:
             raise LostError(
-                f"memcached answered {requests['status'].count(ERROR)} requests with an error and missed "
-                f"{requests['status'].count(1)} keys"
+                f"memcached answered {requests['status'].count(ERROR)} requests with an error and "
+                f"missed {requests['status'].count(1)} keys"
             )
         rows += [
-            (f"{flow[0]}>{flow[1]}", OPERATIONS[op], due, sent, (done - due) / 1e3 if done else None)
+            (
+                f"{flow[0]}>{flow[1]}",
+                OPERATIONS[op],
+                due,
+                sent,
+                (done - due) / 1e3 if done else None,
+            )
             for op, due, sent, done in zip(
-                requests["op"], requests["due_ns"], requests["sent_ns"], requests["done_ns"], strict=True
+                requests["op"],
+                requests["due_ns"],
+                requests["sent_ns"],
+                requests["done_ns"],
+                strict=True,
             )
         ]
     return transposed(rows, COLUMNS)

@@ -10,7 +10,16 @@ import numpy as np
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan
-from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, flow_name, level, segments_bytes, us
+from qjump_mn.simulation.stage import (
+    Apps,
+    Rows,
+    Simulated,
+    Stage,
+    flow_name,
+    level,
+    segments_bytes,
+    us,
+)
 from qjump_sim import apps
 
 MILLIONTHS = 1_000_000
@@ -39,7 +48,9 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
             # Twice the expected number: `until` ends them.
             most = round(2 * plan.rate_per_s * stage.trial.duration_ns / theory.NS_PER_S) + 1000
             arrival = apps.Open(round(theory.PS_PER_S / plan.rate_per_s), poisson=True)
-            applications.append(apps.Requests(**common, arrival=arrival, count=most, first=stage.began))
+            applications.append(
+                apps.Requests(**common, arrival=arrival, count=most, first=stage.began)
+            )
             continue
         think = plan.think_ns * qjump_sim.NS
         most = stage.trial.duration_ns // plan.think_ns + 1
@@ -56,7 +67,10 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
 
 
 def _rows(
-    plan: MemcachedPlan, stage: Stage, results: Sequence[apps.RequestsResult], outcome: qjump_sim.Outcome
+    plan: MemcachedPlan,
+    stage: Stage,
+    results: Sequence[apps.RequestsResult],
+    outcome: qjump_sim.Outcome,
 ) -> Rows:
     per_flow = len(results) // len(plan.flows)
     for index, flow in enumerate(plan.flows):

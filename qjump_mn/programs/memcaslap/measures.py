@@ -14,7 +14,9 @@ from qjump_mn.programs.memcaslap.program import MemcaslapPlan
 from qjump_mn.results.tables import TrialFacts
 
 
-def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+def values(
+    table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
+) -> dict[str, float]:
     """The measures of all flows together. A percentile is known by its bucket: it is at most the
     bucket's upper end, or the maximum if that is less, and more than half of the bucket's end.
 
@@ -41,7 +43,8 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
 
 
 def _bounds(table: pa.Table, max_ms: float) -> dict[str, float]:
-    """Bounds from the buckets of all flows: percentiles, and requests that took more than 200 ms."""
+    """Bounds from the buckets of all flows: percentiles, and requests that took more than 200
+    ms."""
     buckets = (
         table.filter((pc.field("kind") == "bucket") & (pc.field("op") == "TOTAL"))
         .group_by("at_most_us")

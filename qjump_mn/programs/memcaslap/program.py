@@ -30,7 +30,9 @@ MOST_ITEMS = 1 << 22
 """Maximum for all connections together; each item takes memcaslap 40 B, and the guest has 1 GB."""
 
 
-class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcaslap"):
+class MemcaslapPlan(
+    WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcaslap"
+):
     """A client for each flow, with ``threads`` and a total of ``connections``, each of which sends
     its next request as soon as it has the last answer.
 
@@ -69,9 +71,9 @@ class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 
     def describe(self) -> str:
         return (
-            f"memcaslap, {self.connections} connections of {self.threads} threads a flow, closed loop "
-            "without a pause, "
-            f"{self.get_fraction:.0%} GET, keys of {self.key_bytes} B, values of {self.value_bytes} B"
+            f"memcaslap, {self.connections} connections of {self.threads} threads a flow, closed "
+            f"loop without a pause, {self.get_fraction:.0%} GET, keys of {self.key_bytes} B, "
+            f"values of {self.value_bytes} B"
         )
 
 
@@ -110,7 +112,8 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
         bounded(f"{where}.value_size", self.value_size, 1, 10**6, "1B to 1MB")
         if self.window < WINDOW_UNIT or self.window % WINDOW_UNIT:
             raise UsageError(
-                f"{where}.window: {self.window} keys are not a valid window: use a multiple of {WINDOW_UNIT}"
+                f"{where}.window: {self.window} keys are not a valid window: use a multiple of "
+                f"{WINDOW_UNIT}"
             )
         bounded(
             f"{where}.window",
@@ -120,7 +123,9 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
             f"at most {MOST_ITEMS} keys in all connections together",
         )
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MemcaslapPlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> MemcaslapPlan:
         if duration_ns % 10**9:
             raise UsageError(
                 f"workloads.{common['name']}: memcaslap needs a duration of whole seconds (got "
@@ -168,9 +173,12 @@ no number, as memcaslap does not report them.
 """
 
 _OPERATION = r"(Get|Set|Total)"
-_PERIODS = re.compile(rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M)
+_PERIODS = re.compile(
+    rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M
+)
 _RUN = re.compile(
-    rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)   Log2 Dist:\n((?: +\d+:(?: "
+    rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)"
+    r"   Log2 Dist:\n((?: +\d+:(?: "
     r"+\d+)+\n)+)",
     re.M,
 )
@@ -190,7 +198,10 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
     for flow in plan.flows:
         # Without a configuration it reads, or writes, a file in the user's home. Commands are 0
         # (SET) and 1 (GET), each with its share.
-        sizes = f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} {plan.value_bytes} 1"
+        sizes = (
+            f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} "
+            f"{plan.value_bytes} 1"
+        )
         settings = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
         yield Launch("serve", flow[0], ("printf", settings), output_name(plan, flow, "cnf"))
         # It must end by its time limit: interrupted by SIGINT, it prints no distribution.
@@ -201,7 +212,11 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
             *("-t", f"{plan.seconds}s"),
         )
         yield Launch(
-            "probe", flow[0], client, output_name(plan, flow, "txt"), longest_s=plan.longest_ns / 1e9 + 1
+            "probe",
+            flow[0],
+            client,
+            output_name(plan, flow, "txt"),
+            longest_s=plan.longest_ns / 1e9 + 1,
         )
 
 
@@ -246,7 +261,9 @@ def parse(text: str, seconds: int) -> list[Row]:
     # Once a connection is lost, it prints no more statistics, but ends as if nothing had happened.
     seconds_shown = text.count(_SCREEN)
     if seconds_shown != seconds:
-        raise LostError(f"memcaslap has statistics of {seconds_shown} of {seconds} s: connections were lost")
+        raise LostError(
+            f"memcaslap has statistics of {seconds_shown} of {seconds} s: connections were lost"
+        )
     runs = {match[1]: match for match in _RUN.finditer(text)}
     if "Total" not in runs:
         raise LostError("memcached answered none of memcaslap's requests")
@@ -295,7 +312,8 @@ def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator
     }
     if sum(buckets.values()) != int(match[2]):
         raise LostError(
-            f"memcaslap's distribution of {name.upper()} has {sum(buckets.values())} of {match[2]} answers"
+            f"memcaslap's distribution of {name.upper()} has {sum(buckets.values())} of {match[2]} "
+            "answers"
         )
     for at_most, count in buckets.items():
         yield ("bucket", name.upper(), seconds, count, *(None,) * 8, at_most)

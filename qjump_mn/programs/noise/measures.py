@@ -62,7 +62,9 @@ def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
                         f"{(last_ns - began_ns) / 1e9:.4g} s into the measurement, which lasted "
                         f"{(ended_ns - began_ns) / 1e9:.4g} s: the rest was not disturbed"
                     )
-    yield Check.of("bursts", problems, f"the bursts of {flows} flows lasted until the measurement ended")
+    yield Check.of(
+        "bursts", problems, f"the bursts of {flows} flows lasted until the measurement ended"
+    )
 
 
 def moved(said: Said) -> Iterator[Moved]:

@@ -40,7 +40,9 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def constants(self, network: Network) -> dict[str, float]:
         """The interval divided by the time that a full buffer takes to drain."""
-        return {"drains": self.interval_ns * network.link.rate_bps / (network.link.buffer_bytes * 8e9)}
+        return {
+            "drains": self.interval_ns * network.link.rate_bps / (network.link.buffer_bytes * 8e9)
+        }
 
     def check_real_time(self, where: str) -> None:
         self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
@@ -54,7 +56,9 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return 0.5
 
     def describe(self) -> str:
-        return f"fanin, bursts of {self.burst} full-size datagrams every {self.interval_ns / 1e6:g} ms"
+        return (
+            f"fanin, bursts of {self.burst} full-size datagrams every {self.interval_ns / 1e6:g} ms"
+        )
 
 
 class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_only=True):
@@ -68,13 +72,25 @@ class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_o
         full = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps)
         bounded(f"{where}.interval", self.interval, 10**3, 6 * 10**10, "1us to 60s")
         most = int(self.interval) // full
-        bounded(f"{where}.burst", self.burst, 1, most, f"1 to {most} (the link's capacity in an interval)")
+        bounded(
+            f"{where}.burst",
+            self.burst,
+            1,
+            most,
+            f"1 to {most} (the link's capacity in an interval)",
+        )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> NoisePlan:
         return NoisePlan(**common, interval_ns=int(self.interval), burst=self.burst)
 
 
-COLUMNS = {"flow": "string", "start_ns": "int64", "end_ns": "int64", "sent": "int64", "arrived": "int64"}
+COLUMNS = {
+    "flow": "string",
+    "start_ns": "int64",
+    "end_ns": "int64",
+    "sent": "int64",
+    "arrived": "int64",
+}
 """A row for each burst: when it started, when the kernel had its last datagram, how many were sent,
 and how many arrived."""
 
@@ -88,9 +104,18 @@ def launches(plan: NoisePlan, trial: Trial) -> Iterator[Launch]:
     payload = trial.network.mtu_bytes - theory.UDP_HEADERS_BYTES
     lasts_ns = trial.background_ns
     yield from datagrams.receivers(
-        plan, rows=len(plan.flows) * plan.burst * (lasts_ns // plan.interval_ns + 2), linger_s=LINGER_S
+        plan,
+        rows=len(plan.flows) * plan.burst * (lasts_ns // plan.interval_ns + 2),
+        linger_s=LINGER_S,
     )
-    bursts = ("--payload", str(payload), "--interval", str(plan.interval_ns), "--burst", str(plan.burst))
+    bursts = (
+        "--payload",
+        str(payload),
+        "--interval",
+        str(plan.interval_ns),
+        "--burst",
+        str(plan.burst),
+    )
     yield from datagrams.senders(plan, trial, "load", bursts, duration_ns=lasts_ns)
 
 
@@ -102,11 +127,14 @@ def columns(plan: NoisePlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
         arrived = sorted(sequence for _, sequence, _ in arrivals[flow])
         bursts = datagrams.sent(plan, flow[0], read)
         for first, start, end, sent, dropped in zip(
-            *(bursts[name] for name in ("sequence", "start_ns", "end_ns", "sent", "dropped")), strict=True
+            *(bursts[name] for name in ("sequence", "start_ns", "end_ns", "sent", "dropped")),
+            strict=True,
         ):
             # A burst's datagrams are numbered from ``first``.
             until = bisect.bisect_left(arrived, first + sent + dropped)
-            rows.append((">".join(flow), start, end, sent, until - bisect.bisect_left(arrived, first)))
+            rows.append(
+                (">".join(flow), start, end, sent, until - bisect.bisect_left(arrived, first))
+            )
     return transposed(rows, COLUMNS)
 
 

@@ -86,8 +86,8 @@ class _IdleFlow(NamedTuple):
         """Differences from what the wire alone would give."""
         if abs(self.median_us) > self.most_us:
             yield (
-                f"{self.name}: round trips differ from the wire's by {self.median_us:.3g} us, more than "
-                f"{self.most_us:.3g} us"
+                f"{self.name}: round trips differ from the wire's by {self.median_us:.3g} us, more "
+                f"than {self.most_us:.3g} us"
             )
         if self.varies_us > self.most_us:
             yield f"idle round trips vary by {self.varies_us:.3g} us: the network was not idle"
@@ -102,14 +102,18 @@ def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
         if arm.network.jittery:
             continue  # no two round trips are equal
         for ping, flow, table in _pinged(tables):
-            analytic_us = theory.ping_rtt_ns(ping.payload_bytes, arm.network.speeds(*flow.split(">"))) / 1e3
+            analytic_us = (
+                theory.ping_rtt_ns(ping.payload_bytes, arm.network.speeds(*flow.split(">"))) / 1e3
+            )
             excess = np.sort(table["latency_us"].drop_null().to_numpy()) - analytic_us
             if len(excess):
                 varies_us = percentile(excess, 90) - percentile(excess, 0)
                 printed_us = PRINTED_US if analytic_us < 1e3 else ROUNDED * analytic_us
                 rounded_us = printed_us if ping.is_iputils else 0.0
                 most_us = hundredth_us(arm.network) + rounded_us
-                yield _IdleFlow(f"{tables.trial.name} {flow}", percentile(excess, 50), varies_us, most_us)
+                yield _IdleFlow(
+                    f"{tables.trial.name} {flow}", percentile(excess, 50), varies_us, most_us
+                )
 
 
 def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
@@ -117,8 +121,8 @@ def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
     flows = list(_idle_flows(data))
     if not flows:
         text = (
-            "no ping ran alone over links of model wire between hosts of constant time, so idle round "
-            "trips are not known"
+            "no ping ran alone over links of model wire between hosts of constant time, so idle "
+            "round trips are not known"
         )
         return Check(name="idle RTT", status="unknown", text=text)
     numbers = (
@@ -155,12 +159,18 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             if exact and (pace := _pace_percent(table, ping.interval_ns)) is not None:
                 paces.append(pace)
                 if abs(pace) > PACE_PERCENT:
-                    problems.append(f"{location}{flow} sends at an interval that is {pace:+.1f} % off")
+                    problems.append(
+                        f"{location}{flow} sends at an interval that is {pace:+.1f} % off"
+                    )
     pace_text = (
-        f", sent at an interval within {max(map(abs, paces)):.1g} % of the planned one" if paces else ""
+        f", sent at an interval within {max(map(abs, paces)):.1g} % of the planned one"
+        if paces
+        else ""
     )
     return Check.of(
-        "pings", problems, f"{sent} requests = {received} replies + {sent - received} lost{pace_text}"
+        "pings",
+        problems,
+        f"{sent} requests = {received} replies + {sent - received} lost{pace_text}",
     )
 
 
@@ -187,8 +197,14 @@ def tracks(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> 
     for flow in map(">".join, plan.flows):
         rows = table.filter(pc.field("flow") == flow)
         rtt_ms = milliseconds(rows)
-        sent_s = _sent_s(floats(rows, "received_s") - began_s - rtt_ms / 1e3, plan.interval_ns / 1e9)
-        note = "A request without a reply is drawn where its number says." if np.isnan(rtt_ms).any() else ""
+        sent_s = _sent_s(
+            floats(rows, "received_s") - began_s - rtt_ms / 1e3, plan.interval_ns / 1e9
+        )
+        note = (
+            "A request without a reply is drawn where its number says."
+            if np.isnan(rtt_ms).any()
+            else ""
+        )
         track = Track("round-trip time", "ms", "took", "", sent_s * 1e9, rtt_ms, note=note)
         yield from split(track, [flow] * rows.num_rows)
 
@@ -213,7 +229,9 @@ def moved(said: Said) -> Iterator[Moved]:
         requests = Moved.datagrams(flow, plan.level, plan.packet_bytes, answered, rows.num_rows)
         # A host's limiter may drop the reply to a request that arrived.
         yield requests._replace(last_frames=None)
-        yield Moved.datagrams(flow[::-1], plan.reply_level, plan.packet_bytes, answered, rows.num_rows)
+        yield Moved.datagrams(
+            flow[::-1], plan.reply_level, plan.packet_bytes, answered, rows.num_rows
+        )
 
 
 def crossed(plan: PingPlan, trial: Trial) -> dict[str, Crossed]:
@@ -228,4 +246,6 @@ def crossed(plan: PingPlan, trial: Trial) -> dict[str, Crossed]:
     }
 
 
-MEASURES = Measures(values=values, checks=checks, wire=wire, moved=moved, crossed=crossed, tracks=tracks)
+MEASURES = Measures(
+    values=values, checks=checks, wire=wire, moved=moved, crossed=crossed, tracks=tracks
+)

@@ -64,7 +64,11 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def longest_ns(self) -> int:
         """Below 10 ms, iputils waits longer than the interval if there is no reply; and it may
         start an interval later."""
-        longest_ns = max(self.interval_ns, theory.PING_UNANSWERED_NS) if self.is_iputils else self.interval_ns
+        longest_ns = (
+            max(self.interval_ns, theory.PING_UNANSWERED_NS)
+            if self.is_iputils
+            else self.interval_ns
+        )
         return self.count * longest_ns + self.interval_ns
 
     @property
@@ -80,31 +84,45 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         if arm.qjump.budget_bytes[self.reply_level] // cost != 1:
             return {}
         if arm.qjump.mode == "drop":
-            return {f"{arm.name}_predicted_loss": theory.ping_loss(self.interval_ns, arm.qjump.epoch_ns)}
+            return {
+                f"{arm.name}_predicted_loss": theory.ping_loss(self.interval_ns, arm.qjump.epoch_ns)
+            }
         waiting = arm.qjump.limit_packets if self.interval_ns < arm.qjump.epoch_ns else 0
         return {
-            f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns) / 1e6
+            f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns)
+            / 1e6
         }
 
-    def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    def equations(
+        self, network: Network, constants: Mapping[str, float]
+    ) -> list[tuple[str, str, str]]:
         links = network.speeds(*self.flows[0])
         frame = theory.frame_bytes(self.packet_bytes)
         idle_ms = theory.ping_rtt_ns(self.payload_bytes, links) / 1e6
-        wait_ms, processor_ms = constants.get(f"{self.name}_wait_ms", 0.0), constants["processor_ms"]
+        wait_ms, processor_ms = (
+            constants.get(f"{self.name}_wait_ms", 0.0),
+            constants["processor_ms"],
+        )
         terms = [
             f"{count} links × ((8 + {frame}) B × 8 / {told_rate(rate_bps)}"
             + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
             for (rate_bps, delay_ns), count in Counter(links).items()
         ]
         one_way = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
-        bound = f"the idle round trip + what may be in transmission: {ports.told(constants, self.name)}"
+        bound = (
+            f"the idle round trip + what may be in transmission: {ports.told(constants, self.name)}"
+        )
         lines = [
             ("round trip of the idle network", f"2 × {one_way}", f"{idle_ms:g} ms"),
             ("bound of an urgent ping", bound, f"{idle_ms + wait_ms:.4g} ms"),
         ]
         if processor_ms:
             lines.append(
-                ("allowed for the processor", "beside the bound, there and back", f"{processor_ms:g} ms")
+                (
+                    "allowed for the processor",
+                    "beside the bound, there and back",
+                    f"{processor_ms:g} ms",
+                )
             )
         return lines
 
@@ -123,18 +141,23 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def check_emulated(self, where: str) -> None:
         if self.is_iputils and self.interval_ns < theory.PING_SHORTEST_NS:
             raise UsageError(
-                f"{where}.interval: ping cannot send more often than every 2 ms: use that or more, or "
-                'tool = "nsping"'
+                f"{where}.interval: ping cannot send more often than every 2 ms: use that or more, "
+                'or tool = "nsping"'
             )
 
     def describe(self) -> str:
         requests = (
-            f"{'ping' if self.is_iputils else 'nsping'}, {self.count} requests of {self.payload_bytes} B "
-            f"every {self.interval_ns / 1e6:g} ms"
+            f"{'ping' if self.is_iputils else 'nsping'}, {self.count} requests of "
+            f"{self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
         )
-        if not self.is_iputils or not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
+        if (
+            not self.is_iputils
+            or not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS
+        ):
             return requests
-        return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one without a reply by then"
+        return (
+            f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one without a reply by then"
+        )
 
 
 class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_only=True):
@@ -152,14 +175,16 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
     def check(self, where: str, network: Network) -> None:
         if self.reply_level is not None and not 0 <= self.reply_level <= 7:
             raise UsageError(
-                f"{where}.reply_level: {self.reply_level} is not an 802.1Q priority: use 0 to 7 (most urgent)"
+                f"{where}.reply_level: {self.reply_level} is not an 802.1Q priority: use 0 to 7 "
+                "(most urgent)"
             )
         if not 1_000 <= self.interval <= 10**10:
             raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
         most = network.mtu_bytes - theory.PING_HEADERS_BYTES
         if not 16 <= self.payload <= most:
             raise UsageError(
-                f"{where}.payload: {self.payload} is out of range: use 16B (for a time stamp) to {most}B"
+                f"{where}.payload: {self.payload} is out of range: use 16B (for a time stamp) to "
+                f"{most}B"
             )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PingPlan:
@@ -176,7 +201,8 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
 
 
 _REPLY = re.compile(
-    r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE
+    r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$",
+    re.MULTILINE,
 )
 _SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received", re.MULTILINE)
 
@@ -222,7 +248,15 @@ def linger_ns(network: Network) -> int:
 def nsping_argv(plan: PingPlan, destination: str, network: Network) -> tuple[str, ...]:
     """The command line of nsping to the address ``destination``."""
     return (
-        *("nsping", "--to", destination, "--interval", str(plan.interval_ns), "--count", str(plan.count)),
+        *(
+            "nsping",
+            "--to",
+            destination,
+            "--interval",
+            str(plan.interval_ns),
+            "--count",
+            str(plan.count),
+        ),
         *("--payload", str(plan.payload_bytes), "--linger", str(linger_ns(network))),
     )
 
@@ -249,11 +283,16 @@ def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
 def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
     """One ping for each flow."""
     for source, destination in plan.flows:
-        address, output = trial.network.addresses[destination], output_name(plan, (source, destination))
+        address, output = (
+            trial.network.addresses[destination],
+            output_name(plan, (source, destination)),
+        )
         longest_s = plan.longest_ns / 1e9
         if plan.is_iputils:
             command, longest_s = argv(plan, address), longest_s + LINGER_S
-            yield Launch("probe", source, command, output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
+            yield Launch(
+                "probe", source, command, output, longest_s=longest_s, good=GOOD, preload=PRELOAD
+            )
         else:
             longest_s += linger_ns(trial.network) / 1e9
             command = nsping_argv(plan, address, trial.network)
@@ -287,7 +326,9 @@ def parse(text: str, count: int) -> list[Echo]:
             number += max(0, round((len(replies) - number) / 65536)) * 65536
             replies[number] = Echo(number, float(received_s), float(milliseconds) * 1000)
     if len(replies) != int(summary[2]):
-        raise LostError(f"ping's output has {len(replies)} replies, but its summary says {summary[2]}")
+        raise LostError(
+            f"ping's output has {len(replies)} replies, but its summary says {summary[2]}"
+        )
     return [replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)]
 
 
@@ -298,7 +339,9 @@ def parse_nsping(text: str, count: int) -> list[Echo]:
         raise LostError(f"nsping sent {echoes.end.get('sent')} requests, not {count}")
     columns = (echoes.columns[name] for name in ("sequence", "sent_ns", "rtt_ns"))
     return [
-        Echo(sequence, (sent_ns + rtt_ns) / 1e9, rtt_ns / 1e3) if rtt_ns else Echo(sequence, None, None)
+        Echo(sequence, (sent_ns + rtt_ns) / 1e9, rtt_ns / 1e3)
+        if rtt_ns
+        else Echo(sequence, None, None)
         for sequence, sent_ns, rtt_ns in zip(*columns, strict=True)
     ]
 

@@ -15,14 +15,20 @@ from qjump_sim import apps
 def _applications(plan: PingPlan, stage: Stage) -> Apps:
     if plan.reply_level != plan.level:
         raise UsageError(
-            f"workloads.{plan.name}.reply_level: replies in the simulator have the requests' level: leave "
-            "it out"
+            f"workloads.{plan.name}.reply_level: replies in the simulator have the requests' "
+            "level: leave it out"
         )
     size = wire_bytes(theory.PING_HEADERS_BYTES + plan.payload_bytes)
     gap = plan.interval_ns * qjump_sim.NS
     return [
         apps.Ping(
-            stage.numbers[source], stage.numbers[destination], size, gap, plan.count, stage.began, level(plan)
+            stage.numbers[source],
+            stage.numbers[destination],
+            size,
+            gap,
+            plan.count,
+            stage.began,
+            level(plan),
         )
         for source, destination in plan.flows
     ]

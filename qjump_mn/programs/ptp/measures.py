@@ -10,7 +10,15 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.measures_api import Measures, Moved, OnTheWire, Said, Timeline, Whole, by_flow
+from qjump_mn.programs.measures_api import (
+    Measures,
+    Moved,
+    OnTheWire,
+    Said,
+    Timeline,
+    Whole,
+    by_flow,
+)
 from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
 from qjump_mn.programs.statistics import percentile
 from qjump_mn.programs.tracks import Track, milliseconds, split
@@ -38,7 +46,10 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
             "offset_rms_ms": float(np.sqrt(np.mean(offsets**2))),
             "offset_mean_ms": float(np.mean(offsets)),
         }
-        numbers |= {"offset_min_ms": float(np.min(offsets)), "offset_max_ms": float(np.max(offsets))}
+        numbers |= {
+            "offset_min_ms": float(np.min(offsets)),
+            "offset_max_ms": float(np.max(offsets)),
+        }
     return numbers
 
 
@@ -52,7 +63,10 @@ def timeline(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) ->
     """The offset after each Sync, as in Figure 5; also in its own figure for all arms, as in Figure
     1a."""
     inside = offsets_us(measured(table, facts, trial))
-    x, y = (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3
+    x, y = (
+        (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9,
+        inside["offset_us"].to_numpy() / 1e3,
+    )
     whole = Whole("offset", "PTP's offset", "PTP offset, ms", "as in Figure 1a of the paper")
     return Timeline("PTP offset", "offset_rms_ms", "offset RMS {}", "#0072B2", x, y, whole=whole)
 
@@ -66,7 +80,9 @@ def measured(table: pa.Table, facts: TrialFacts, trial: Trial) -> pa.Table:
 def offsets_us(table: pa.Table) -> pa.Table:
     """The rows with a new offset: each Sync gives one, while an answer to a slave's own message
     only gives a new delay."""
-    return table.filter(pc.and_(pc.is_valid(table["master_to_slave_us"]), pc.is_valid(table["offset_us"])))
+    return table.filter(
+        pc.and_(pc.is_valid(table["master_to_slave_us"]), pc.is_valid(table["offset_us"]))
+    )
 
 
 def delays_us(table: pa.Table) -> pa.ChunkedArray:
@@ -78,7 +94,9 @@ def tracks(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> I
     """The slave's offset after each Sync, and the delay of each message."""
     offsets = offsets_us(table)
     at_ns = offsets["at_ns"].to_numpy() - facts.began_utc_ns
-    track = Track("offset of the clock", "ms", "instant", "", at_ns, milliseconds(offsets, "offset_us"))
+    track = Track(
+        "offset of the clock", "ms", "instant", "", at_ns, milliseconds(offsets, "offset_us")
+    )
     yield from split(track, offsets["flow"].to_pylist())
     for column, label in (
         ("master_to_slave_us", "master to slave"),

@@ -74,8 +74,11 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def describe(self) -> str:
         slaves = ", ".join(source for source, _ in self.flows)
-        interval = "second" if self.interval_ns == theory.NS_PER_S else f"{self.interval_ns / 1e6:g} ms"
+        interval = (
+            "second" if self.interval_ns == theory.NS_PER_S else f"{self.interval_ns / 1e6:g} ms"
+        )
         return (
-            f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} "
-            f"{slaves}, a Sync every {interval}, no clock adjusted"
+            f"{self.implementation}, master {self.master}, "
+            f"slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync every {interval}, no "
+            "clock adjusted"
         )

@@ -21,14 +21,23 @@ its first offset: 14 s in total."""
 # linuxptp 4.2: stamps by the kernel, messages on standard output only, no clock adjusted. By
 # default a Sync and a Delay_Req every second; Delay_Req go to the master alone, like ptpd's. It
 # waits for the sending time before it does anything else: by default for 1 ms, less than an epoch.
-PTP4L = ("ptp4l", "-4", "-S", "-m", "-q", "--free_running=1", "--hybrid_e2e=1", "--tx_timestamp_timeout=1000")
+PTP4L = (
+    "ptp4l",
+    "-4",
+    "-S",
+    "-m",
+    "-q",
+    "--free_running=1",
+    "--hybrid_e2e=1",
+    "--tx_timestamp_timeout=1000",
+)
 
 # pmc ends when its input ends, so its input is a pipe that it holds open itself. With no hops ("-b
 # 0") it does not ask the master.
 INPUT = ("sh", "-c", 'mkfifo $$ && exec <>$$ && rm $$ && echo "$0" >&0 && exec "$@"')
 SUBSCRIBE = (
-    "SET SUBSCRIBE_EVENTS_NP duration 65535 NOTIFY_PORT_STATE off NOTIFY_TIME_SYNC on NOTIFY_PARENT_DATA_SET "
-    "off"
+    "SET SUBSCRIBE_EVENTS_NP duration 65535 NOTIFY_PORT_STATE off NOTIFY_TIME_SYNC on "
+    "NOTIFY_PARENT_DATA_SET off"
 )
 
 SYNC, DELAY, STATUS = "SLAVE_RX_SYNC_TIMING_DATA", "SLAVE_DELAY_TIMING_DATA_NP", "TIME_STATUS_NP"
@@ -45,7 +54,9 @@ class Event(NamedTuple):
         """A time or an interval, in ns; raise :class:`LostError` if the field is missing."""
         number = re.fullmatch(r"(-?\d+)(?:\.(\d{9}))?", self.fields.get(name, ""))
         if not number:
-            raise LostError(f"pmc's {self.kind} has no {name}: it was cut off, or is not linuxptp 4.2's")
+            raise LostError(
+                f"pmc's {self.kind} has no {name}: it was cut off, or is not linuxptp 4.2's"
+            )
         return int(number[1] + (number[2] or ""))
 
 
@@ -64,15 +75,36 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
         sockets = (f"--uds_address={host}.ptp4l", f"--uds_ro_address={host}.ptp4l-ro")
         argv = (*PTP4L, *options, *sockets, "-i", f"{host}-eth0.{trial.network.vlan}")
         return Launch(
-            "serve", host, argv, output_name(plan, host, "ptp4l"), says=says, ready_s=READY_S, itself=False
+            "serve",
+            host,
+            argv,
+            output_name(plan, host, "ptp4l"),
+            says=says,
+            ready_s=READY_S,
+            itself=False,
         )
 
-    pace = tuple(f"--{option}Interval={plan.log_interval}" for option in ("logSync", "logMinDelayReq"))
+    pace = tuple(
+        f"--{option}Interval={plan.log_interval}" for option in ("logSync", "logMinDelayReq")
+    )
     pace = pace if plan.log_interval else ()
     yield ptp4l(plan.master, ("--serverOnly=1", *pace), "assuming the grand master role")
     for slave, _ in plan.flows:
-        yield ptp4l(slave, ("--clientOnly=1", *pace, f"--slave_event_monitor={slave}.pmc"), "master offset")
-        argv = (*INPUT, SUBSCRIBE, "pmc", "-u", "-b", "0", "-s", f"{slave}.ptp4l", "-i", f"{slave}.pmc")
+        yield ptp4l(
+            slave, ("--clientOnly=1", *pace, f"--slave_event_monitor={slave}.pmc"), "master offset"
+        )
+        argv = (
+            *INPUT,
+            SUBSCRIBE,
+            "pmc",
+            "-u",
+            "-b",
+            "0",
+            "-s",
+            f"{slave}.ptp4l",
+            "-i",
+            f"{slave}.pmc",
+        )
         yield Launch(
             "serve",
             slave,
@@ -111,7 +143,9 @@ def parse(text: str) -> list[Sample]:
         at_ns = event.ns(received)
         delay_us = (at_ns - event.ns(sent) - event.ns("totalCorrectionField")) / 1e3
         offset_us = offsets.get(at_ns) if is_sync else offset_us
-        samples.append(Sample(at_ns, offset_us, delay_us if is_sync else None, None if is_sync else delay_us))
+        samples.append(
+            Sample(at_ns, offset_us, delay_us if is_sync else None, None if is_sync else delay_us)
+        )
     if not samples:
         raise LostError("pmc's output has no message: the slave heard no master")
     return samples
@@ -133,7 +167,8 @@ def events(text: str) -> list[Event]:
     for event in events:
         if event.number != (last.get(event.kind, event.number - 1) + 1) % 65536:
             raise LostError(
-                f"pmc's output has no {event.kind} between numbers {last[event.kind]} and {event.number}"
+                f"pmc's output has no {event.kind} between numbers {last[event.kind]} and "
+                f"{event.number}"
             )
         last[event.kind] = event.number
     return events

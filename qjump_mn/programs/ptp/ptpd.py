@@ -21,7 +21,16 @@ READY_S = 30.0
 
 # ptpd 2.3.1: in the foreground, without lock files, messages on its output, no clock adjusted. Its
 # statistics have local time.
-PTPD = ("env", "TZ=UTC0", "ptpd", "-C", "-L", "-E", "--clock:no_adjust=y", "--ptpengine:ip_mode=hybrid")
+PTPD = (
+    "env",
+    "TZ=UTC0",
+    "ptpd",
+    "-C",
+    "-L",
+    "-E",
+    "--clock:no_adjust=y",
+    "--ptpengine:ip_mode=hybrid",
+)
 SLAVE = (
     "-s",
     "--global:log_statistics=Y",
@@ -66,13 +75,19 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
             preload=PRELOAD,
         )
 
-    pace = tuple(f"--ptpengine:log_{kind}_interval={plan.log_interval}" for kind in ("sync", "delayreq"))
+    pace = tuple(
+        f"--ptpengine:log_{kind}_interval={plan.log_interval}" for kind in ("sync", "delayreq")
+    )
     # Defaults are a second, for a master and for a slave's first request. Until that is answered,
     # the slave's offset contains the whole delay of a Sync.
     master_pace, slave_pace = pace if plan.log_interval else (), pace
     if plan.log_interval:
         slave_pace = (*pace, f"--ptpengine:log_delayreq_interval_initial={plan.log_interval}")
-    yield ptpd(plan.master, (*PTPD, "-M", *master_pace, *device(plan.master)), "Now in state: PTP_LISTENING")
+    yield ptpd(
+        plan.master,
+        (*PTPD, "-M", *master_pace, *device(plan.master)),
+        "Now in state: PTP_LISTENING",
+    )
     for slave, _ in plan.flows:
         statistics = f"--global:statistics_file={output_name(plan, slave, 'csv')}"
         argv = (*PTPD, *SLAVE, *slave_pace, statistics, *device(slave))
@@ -88,7 +103,9 @@ def parse(text: str) -> list[Sample]:
     """Every message in a slave's statistics; raise :class:`LostError` if they are incomplete or
     have none."""
     lines = [
-        [field.strip() for field in line.split(",")] for line in text.splitlines() if not line.startswith("#")
+        [field.strip() for field in line.split(",")]
+        for line in text.splitlines()
+        if not line.startswith("#")
     ]
     if not lines or not text.endswith("\n") or lines[-1][STATE : STATE + 1] != ["dsbl"]:
         raise LostError("ptpd's statistics have no last line: they were cut off")

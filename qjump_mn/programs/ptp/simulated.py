@@ -21,7 +21,10 @@ from qjump_sim import apps
 
 
 def _applications(plan: PtpPlan, stage: Stage) -> Apps:
-    slaves, interval = [stage.numbers[slave] for slave, _ in plan.flows], plan.interval_ns * qjump_sim.NS
+    slaves, interval = (
+        [stage.numbers[slave] for slave, _ in plan.flows],
+        plan.interval_ns * qjump_sim.NS,
+    )
     count = max(1, stage.trial.duration_ns // plan.interval_ns)
     return [
         apps.Ptp(
@@ -36,12 +39,15 @@ def _applications(plan: PtpPlan, stage: Stage) -> Apps:
     ]
 
 
-def _rows(plan: PtpPlan, stage: Stage, results: Sequence[apps.PtpResult], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: PtpPlan, stage: Stage, results: Sequence[apps.PtpResult], outcome: qjump_sim.Outcome
+) -> Rows:
     """Two rows for each completed exchange, Sync and Delay_Req. The offset is of this exchange
     alone, without a program's filters."""
     (result,) = results
     for start, slave, offset, delay in zip(
-        *(getattr(result, name).tolist() for name in ("start", "slave", "offset", "delay")), strict=True
+        *(getattr(result, name).tolist() for name in ("start", "slave", "offset", "delay")),
+        strict=True,
     ):
         if delay >= 0:
             flow = plan.flows[slave]

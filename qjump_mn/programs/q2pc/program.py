@@ -84,7 +84,10 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             if self.interval_ns
             else "requests back to back"
         )
-        return f"q2pc, {len(self.flows)} clients over {transport}, messages of {self.message_bytes} B, {pace}"
+        return (
+            f"q2pc, {len(self.flows)} clients over {transport}, messages of "
+            f"{self.message_bytes} B, {pace}"
+        )
 
 
 class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_only=True):
@@ -101,7 +104,8 @@ class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_onl
         pairs = super().pairs(where)
         if len({source for _, (source, _) in pairs}) > 1:
             raise UsageError(
-                f"{where}.flows: there can be only one coordinator: start all flows at the same host"
+                f"{where}.flows: there can be only one coordinator: start all flows at the same "
+                "host"
             )
         return pairs
 
@@ -140,7 +144,10 @@ def launches(plan: Q2PCPlan, trial: Trial) -> Iterator[Launch]:
     for number, host in enumerate(plan.clients):
         identity = ("--client", str(number)) if plan.transport == "broadcast" else ()
         serve = ("q2pc", "serve", *sizes, "--port", str(plan.port), *identity)
-        listens: tuple[Literal["tcp", "udp"], int] = ("tcp" if plan.transport == "tcp" else "udp", plan.port)
+        listens: tuple[Literal["tcp", "udp"], int] = (
+            "tcp" if plan.transport == "tcp" else "udp",
+            plan.port,
+        )
         yield Launch("serve", host, serve, output_name(plan, host), listens=listens, itself=False)
     coordinate = (
         "q2pc",
@@ -180,7 +187,8 @@ def columns(plan: Q2PCPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]
     rows = (
         (start, votes or None, retries, None if failed else (end - start) / 1e3)
         for start, votes, end, retries, failed in zip(
-            *(requests[name] for name in ("start_ns", "votes_ns", "end_ns", "retries", "failed")), strict=True
+            *(requests[name] for name in ("start_ns", "votes_ns", "end_ns", "retries", "failed")),
+            strict=True,
         )
     )
     return transposed(rows, COLUMNS)

@@ -26,7 +26,10 @@ def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
     rounds_ms = pc.subtract(rounds["end_ns"], rounds["start_ns"]).to_numpy() / 1e6
     copies = table.filter(pc.field("step") != "round")
     inside = _bytes_inside(copies, start, end)
-    numbers = {"rounds": float(len(rounds_ms)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
+    numbers = {
+        "rounds": float(len(rounds_ms)),
+        "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start),
+    }
     if len(rounds_ms):
         numbers |= {
             "round_mean_ms": float(np.mean(rounds_ms)),
@@ -38,13 +41,19 @@ def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
 
 
 def link_shares(
-    copies: pa.Table, inside: np.ndarray[tuple[int], np.dtype[np.float64]], network: Network, window_ns: int
+    copies: pa.Table,
+    inside: np.ndarray[tuple[int], np.dtype[np.float64]],
+    network: Network,
+    window_ns: int,
 ) -> dict[tuple[str, str], float]:
     """Share of its rate that each link needs for the payload ``inside`` of the copies, in full-size
     TCP segments."""
     carried: dict[tuple[str, str], float] = {}
     for source, destination, size in zip(
-        copies["source"].to_pylist(), copies["destination"].to_pylist(), inside.tolist(), strict=True
+        copies["source"].to_pylist(),
+        copies["destination"].to_pylist(),
+        inside.tolist(),
+        strict=True,
     ):
         for link in network.path(source, destination):
             carried[link] = carried.get(link, 0.0) + size
@@ -52,7 +61,9 @@ def link_shares(
     return {link: size * 8e9 / window_ns / goodput for link, size in carried.items()}
 
 
-def _bytes_inside(copies: pa.Table, start: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _bytes_inside(
+    copies: pa.Table, start: int, end: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Bytes of each copy between two instants, assuming a constant rate."""
     first, last = copies["start_ns"].to_numpy(), copies["end_ns"].to_numpy()
     overlap = np.clip(np.minimum(last, end) - np.maximum(first, start), 0, None)

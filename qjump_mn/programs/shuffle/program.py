@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
 
 
-class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="shuffle"):
+class ShufflePlan(
+    WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="shuffle"
+):
     """Rounds of distribute, shuffle and aggregate. ``flows`` are those of the shuffle: all ordered
     pairs of workers."""
 
@@ -45,7 +47,9 @@ class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     def conversations(self) -> tuple[Flow, ...]:
         """The flows, and those between the master and each worker."""
         master_pairs = (
-            pair for worker in self.workers for pair in ((self.master, worker), (worker, self.master))
+            pair
+            for worker in self.workers
+            for pair in ((self.master, worker), (worker, self.master))
         )
         return (*self.flows, *master_pairs)
 
@@ -91,7 +95,9 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
 
     def check(self, where: str, network: Network) -> None:
         if self.master not in network.hosts:
-            raise UsageError(f"{where}.master: topology {network.topology!r} has no host {self.master!r}")
+            raise UsageError(
+                f"{where}.master: topology {network.topology!r} has no host {self.master!r}"
+            )
         if not self.distribute + self.shuffle + self.aggregate:
             raise UsageError(
                 f"{where}: there is nothing to copy: give distribute, shuffle or aggregate a size"
@@ -102,7 +108,9 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
         bounded(f"{where}.map", self.map, 0, 10**11, "0s to 100s")
         bounded(f"{where}.jitter", self.jitter, 0, 1, "0 to 1")
 
-    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> ShufflePlan:
+    def planned(
+        self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int
+    ) -> ShufflePlan:
         return ShufflePlan(
             **common,
             master=self.master,
@@ -143,7 +151,12 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
     for host in plan.workers:
         worker = ("shuffle", "worker", "--listen", str(plan.port))
         yield Launch(
-            "serve", host, worker, f"{plan.name}-{host}.worker.txt", listens=("tcp", plan.port), itself=False
+            "serve",
+            host,
+            worker,
+            f"{plan.name}-{host}.worker.txt",
+            listens=("tcp", plan.port),
+            itself=False,
         )
     addresses = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.workers)
     master = (
@@ -168,7 +181,11 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
         ),
     )
     yield Launch(
-        "load", plan.master, master, output_name(plan), longest_s=trial.background_ns / 1e9 + ROUND_S
+        "load",
+        plan.master,
+        master,
+        output_name(plan),
+        longest_s=trial.background_ns / 1e9 + ROUND_S,
     )
 
 

@@ -39,12 +39,17 @@ def tracks(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> I
     yield from took(table, "arrival_ns", facts.began_ns, flows, f"time of frames through {plan.at}")
     links = trial.network.by_device()
     devices = {flow: name for name, flow in plan.ports(trial.network).items()}
-    rates = np.array([links[devices[tuple(flow.split(">"))]].rate_bps for flow in flows], dtype=np.float64)
+    rates = np.array(
+        [links[devices[tuple(flow.split(">"))]].rate_bps for flow in flows], dtype=np.float64
+    )
     waited_ns = floats(table, "start_ns") - floats(table, "arrival_ns")
     sizes = waited_ns * rates / 8e9
     at_ns = table["arrival_ns"].to_numpy() - facts.began_ns
     ports = [f"level {plan.level}, {devices[tuple(flow.split('>'))]}" for flow in flows]
-    note = "A frame's wait times the rate of its link: the queue that it found, unless the port was paused."
+    note = (
+        "A frame's wait times the rate of its link: the queue that it found, unless the port "
+        "was paused."
+    )
     track = Track(f"left {plan.at} before a frame", "B", "instant", "", at_ns, sizes, note=note)
     yield from split(track, ports)
 

@@ -65,7 +65,10 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The interface by which each flow leaves the switch."""
         interfaces = network.interfaces()
         return {
-            interfaces[hop]: flow for flow in self.flows for hop in network.path(*flow) if hop[0] == self.at
+            interfaces[hop]: flow
+            for flow in self.flows
+            for hop in network.path(*flow)
+            if hop[0] == self.at
         }
 
     def constants(self, network: Network) -> dict[str, float]:
@@ -82,7 +85,8 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def describe(self) -> str:
         return (
-            f"frames of {self.frame_bytes} B through {self.at}, from their last bit in to their last bit out"
+            f"frames of {self.frame_bytes} B through {self.at}, from their last bit in to their "
+            "last bit out"
         )
 
 
@@ -95,7 +99,9 @@ class Tap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="tap", kw_only=
     packet: Size
 
     def check(self, where: str, network: Network) -> None:
-        bounded(f"{where}.packet", self.packet, 20, network.mtu_bytes, f"20B to {network.mtu_bytes}B")
+        bounded(
+            f"{where}.packet", self.packet, 20, network.mtu_bytes, f"20B to {network.mtu_bytes}B"
+        )
         if self.at not in network.switches:
             raise UsageError(f"{where}.at: topology {network.topology!r} has no switch {self.at!r}")
         if network.model != "wire":
@@ -103,7 +109,8 @@ class Tap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="tap", kw_only=
         for _, flow in self.pairs(where):
             if self.at not in {node for node, _ in network.path(*flow)}:
                 raise UsageError(
-                    f"{where}.at: {'>'.join(flow)} does not pass {self.at}: use a switch on its path"
+                    f"{where}.at: {'>'.join(flow)} does not pass {self.at}: use a switch on its "
+                    "path"
                 )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> TapPlan:
@@ -114,7 +121,9 @@ COLUMNS = {"flow": "string", "arrival_ns": "int64", "start_ns": "int64", "latenc
 """A row for each frame that left: when its last bit arrived and when its first bit left, on the
 guest's monotonic clock; ``latency_us`` is from the former until its last bit left."""
 
-FRAME = re.compile(r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=(\d+)$", re.M)
+FRAME = re.compile(
+    r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=(\d+)$", re.M
+)
 """A line of the trace: the device, and three instants in ns."""
 _COUNTS = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 
@@ -144,12 +153,16 @@ def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]
     if counts is None:
         raise LostError(f"{plan.name}: the kernel's trace is missing: the tap was cut off")
     if counts[1] != counts[2]:
-        raise LostError(f"{plan.name}: the kernel kept {counts[1]} of {counts[2]} events: tap fewer frames")
+        raise LostError(
+            f"{plan.name}: the kernel kept {counts[1]} of {counts[2]} events: tap fewer frames"
+        )
     ports, links = plan.ports(trial.network), trial.network.by_device()
     rows = []
     for device, arrival, start, _ in FRAME.findall(text):
         end_ns = int(start) + theory.delivery_ns(plan.frame_bytes, links[device].rate_bps)
-        rows.append((">".join(ports[device]), int(arrival), int(start), (end_ns - int(arrival)) / 1e3))
+        rows.append(
+            (">".join(ports[device]), int(arrival), int(start), (end_ns - int(arrival)) / 1e3)
+        )
     return transposed(rows, COLUMNS)
 
 

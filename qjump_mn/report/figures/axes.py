@@ -71,9 +71,15 @@ def as_published(
     if panel.log and drawn[1] / drawn[0] > DECADES:
         axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator())
     for artist, y in zip(axis.lines, medians, strict=False):
-        artist.set_clip_on(bool(np.any((y < drawn[0]) | (y > drawn[1]))))  # a marker at the end stays whole
+        artist.set_clip_on(
+            bool(np.any((y < drawn[0]) | (y > drawn[1])))
+        )  # a marker at the end stays whole
     farthest = [
-        (x, label if len(lines) > 1 else "", spread.span[1] if spread.span[1] > drawn[1] else spread.span[0])
+        (
+            x,
+            label if len(lines) > 1 else "",
+            spread.span[1] if spread.span[1] > drawn[1] else spread.span[0],
+        )
         for label, points in lines
         for x, spread in points
     ]
@@ -99,19 +105,33 @@ def draw_bands(axis: matplotlib.axes.Axes, bands: Iterable[Band], *, times: bool
     """Draw grey bands and lines behind the data, each with its label; along x the label is above
     the panel."""
     grey = style.sheet().grey
-    line: dict[str, Any] = {"color": grey, "linewidth": 1.1, "linestyle": (0, (1, 1.2)), "zorder": 1}
+    line: dict[str, Any] = {
+        "color": grey,
+        "linewidth": 1.1,
+        "linestyle": (0, (1, 1.2)),
+        "zorder": 1,
+    }
     area: dict[str, Any] = {"color": grey, "alpha": 0.13, "linewidth": 0, "zorder": 0}
-    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "color": grey, "va": "bottom"}
+    text: dict[str, Any] = {
+        "textcoords": "offset points",
+        "fontsize": 7,
+        "color": grey,
+        "va": "bottom",
+    }
     for band in bands:
         if band.x is not None:
             low, high = band.x
             axis.axvspan(low, high, **area) if low < high else axis.axvline(low, **line)
             middle = ((low + high) / 2, 1)
-            axis.annotate(band.label, middle, (0, 2), xycoords=("data", "axes fraction"), ha="center", **text)
+            axis.annotate(
+                band.label, middle, (0, 2), xycoords=("data", "axes fraction"), ha="center", **text
+            )
         elif band.y is not None:
             low, high = (end / TIMES for end in band.y) if times else band.y
             axis.axhspan(low, high, **area) if low < high else axis.axhline(low, **line)
-            axis.annotate(band.label, (0.01, high), (0, 2), xycoords=("axes fraction", "data"), **text)
+            axis.annotate(
+                band.label, (0.01, high), (0, 2), xycoords=("axes fraction", "data"), **text
+            )
 
 
 def tell_outside(
@@ -140,7 +160,9 @@ def tell_outside(
 
 def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str]) -> None:
     """Write ``lines`` at an end of the panel, and none of them beside it."""
-    along, _ = axis.transAxes.inverted().transform(axis.transData.transform((x, axis.get_ylim()[1])))
+    along, _ = axis.transAxes.inverted().transform(
+        axis.transData.transform((x, axis.get_ylim()[1]))
+    )
     axis.annotate(
         "\n".join(lines),
         (x, height),

@@ -27,21 +27,27 @@ from .style import Figure
 
 PANEL_INCHES = 2.6
 ACROSS, LETTER_INCHES, TILT = 110, 0.07, math.radians(30)
-"""So many letters have room below a panel; a letter of a label that is tilted, and by how much that is."""
+"""So many letters have room below a panel; a letter of a label that is tilted, and by how much that
+is."""
 ABOVE = 1.8
-"""How far a legend stands above its panel, in sizes of its letters: between them is the number of a bar that
-goes beyond the axis."""
+"""How far a legend stands above its panel, in sizes of its letters: between them is the number of a
+bar that goes beyond the axis."""
 SHADES = (1.0, 0.55, 0.3)
 """How strong the arm's colour is for each measure of a panel."""
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """Draw the experiment's figure; nothing without data, such as ratios to arms that were not run."""
+    """Draw the experiment's figure; nothing without data, such as ratios to arms that were not
+    run."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms}
-    shown = [by_name[name] for name in plan.shown.figure.arms if name in by_name and by_name[name].done]
+    shown = [
+        by_name[name] for name in plan.shown.figure.arms if name in by_name and by_name[name].done
+    ]
     stack = [
-        panel for panel in plan.shown.figure.panels if any(_values(plan, panel, shown, by_name).values())
+        panel
+        for panel in plan.shown.figure.panels
+        if any(_values(plan, panel, shown, by_name).values())
     ]
     if not stack:
         return []
@@ -53,7 +59,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         notes.footer(figure, manifest, scale)
     panel_texts = "; ".join(
         f"{panel.label}: "
-        f"{', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}"
+        f"{', '.join(_heading(plan, entry) for entry in panel.measures)}"
+        f"{notes.against(plan, panel)}"
         for panel in stack
     )
     spread = notes.spans("whiskers span", seeds)
@@ -62,8 +69,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         Figure(
             plan.shown.figure.plot,
             plan.shown.title,
-            f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.shown.preset}: "
-            f"{scale}.{spread}{told}",
+            f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset "
+            f"{plan.shown.preset}: {scale}.{spread}{told}",
             figure,
             numbers.of_panels(plan, arms),
         )
@@ -86,7 +93,13 @@ def _drawn(
     inches = PANEL_INCHES * len(stack) + 0.25 + below
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     grid = figure.add_gridspec(
-        len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=below / inches, hspace=0.25
+        len(stack),
+        1,
+        left=LEFT,
+        right=RIGHT,
+        top=1 - 0.35 / inches,
+        bottom=below / inches,
+        hspace=0.25,
     )
     for index, panel in enumerate(stack):
         axis = figure.add_subplot(grid[index, 0])
@@ -132,7 +145,9 @@ def _panel(
             np.array([spread.median for arm in arms if (spread := bars[arm.name, entry])])
             for entry in panel.measures
         ]
-        drawn, longer = published_axes.apply(axis, here, lines, panel.label.removesuffix(", ms"), times=times)
+        drawn, longer = published_axes.apply(
+            axis, here, lines, panel.label.removesuffix(", ms"), times=times
+        )
     if here.log if here else panel.log:
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis, 1, 2, 5)
@@ -207,7 +222,10 @@ def _bar(
 
 
 def _legend(
-    axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, more: Sequence[matplotlib.artist.Artist]
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panel: PanelSpec,
+    more: Sequence[matplotlib.artist.Artist],
 ) -> None:
     """Add a legend for the shades of a panel with several measures, and ``more``."""
     if len(panel.measures) > 1:
@@ -242,6 +260,13 @@ def _number(value: float) -> str:
 def _heading(plan: Plan, entry: str) -> str:
     """Return a measure's name, with its workload's if the figure has several."""
     several = (
-        len({other.partition(".")[0] for panel in plan.shown.figure.panels for other in panel.measures}) > 1
+        len(
+            {
+                other.partition(".")[0]
+                for panel in plan.shown.figure.panels
+                for other in panel.measures
+            }
+        )
+        > 1
     )
     return notes.heading(plan, entry, named=several)

@@ -43,7 +43,11 @@ class Behind:
 
     def panel(self, index: int) -> Panel | None:
         """Return the published panel in the place of ours; None if ours was not published."""
-        return self.figure.panels[index] if self.scale == 1 and index < len(self.figure.panels) else None
+        return (
+            self.figure.panels[index]
+            if self.scale == 1 and index < len(self.figure.panels)
+            else None
+        )
 
     def place(self, x: float) -> float:
         """Return the position of the value ``x`` of a sweep on its axis."""
@@ -66,12 +70,18 @@ class Behind:
             numbers += [f"{label}: {', '.join(known)}"] if known else []
             words += [f"{label}: {text}" for text in said]
             missing += [] if known or said else [label]
-        stretched = f", stretched by the ratio of the link rates, {self.scale:g}" if self.scale != 1 else ""
+        stretched = (
+            f", stretched by the ratio of the link rates, {self.scale:g}" if self.scale != 1 else ""
+        )
         sentences = []
         if numbers:
             sentences.append(f"{marks}: {self.figure.title}, {'; '.join(numbers)}{stretched}.")
         if self.figure.measured:
-            apart = ", so that orders of magnitude may be compared and no more" if self.scale != 1 else ""
+            apart = (
+                ", so that orders of magnitude may be compared and no more"
+                if self.scale != 1
+                else ""
+            )
             sentences.append(f"Published values are {self.figure.measured}{apart}.")
         if words:
             sentences.append(f"Published in words: {'; '.join(words)}.")
@@ -86,7 +96,11 @@ class Behind:
         if not formatting.is_time(entry):
             return f"{heading} {' to '.join(f'{end:g}' for end in sorted({low, high}))}"
         as_is = " to ".join(f"{end / self.scale * TIMES:g}" for end in sorted({low, high}))
-        here = "" if self.scale == 1 else f" ({formatting.duration(low, formatting.unit(self.plan))} here)"
+        here = (
+            ""
+            if self.scale == 1
+            else f" ({formatting.duration(low, formatting.unit(self.plan))} here)"
+        )
         return f"{heading} {as_is} us{here}"
 
 
@@ -113,7 +127,9 @@ def limits(ends: Range, lines: Iterable[Floats]) -> Range:
     low, high = ends
     for line in lines:
         values = line[np.isfinite(line)]
-        if len(values) and 2 * np.count_nonzero((values < ends[0]) | (values > ends[1])) >= len(values):
+        if len(values) and 2 * np.count_nonzero((values < ends[0]) | (values > ends[1])) >= len(
+            values
+        ):
             low, high = min(low, float(values.min())), max(high, float(values.max()) * 1.05)
     return low, high
 

@@ -54,9 +54,13 @@ class Curve(NamedTuple):
         loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
         median = (
-            f"median {formatting.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
+            f"median {formatting.duration(statistics.median(medians), self.unit)}"
+            if medians
+            else "no reply"
         )
-        return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.3g} % lost" if self.loss else "")
+        return f"{self.arm.label}: {median}" + (
+            f", {self.loss * 100:.3g} % lost" if self.loss else ""
+        )
 
 
 class Lines(NamedTuple):
@@ -97,7 +101,9 @@ def reference_lines(plan: Plan) -> Lines:
     """Return the idle round trip, and the most that frames in transmission add."""
     idle = plan.judged.constants.get(f"{plan.shown.figure.workload}_analytic_ms", 0.0)
     wait = plan.judged.constants.get("wait_ms", 0.0)
-    return Lines(idle, idle and idle + wait, wait / plan.judged.constants["frame_ms"], formatting.unit(plan))
+    return Lines(
+        idle, idle and idle + wait, wait / plan.judged.constants["frame_ms"], formatting.unit(plan)
+    )
 
 
 def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
@@ -107,14 +113,24 @@ def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
     if not len(x):
         return
     keep = style.thinned(len(x))
-    steps, heights = np.concatenate([[x[0]], x[keep], [1e9]]), np.concatenate([[0], y[keep], [y[-1]]])
+    steps, heights = (
+        np.concatenate([[x[0]], x[keep], [1e9]]),
+        np.concatenate([[0], y[keep], [y[-1]]]),
+    )
     # What ends just left of this part of the axis would be seen along its edge.
     left = max(0, int(np.searchsorted(steps, panel.get_xlim()[0], side="right")) - 1)
-    panel.step(steps[left:], heights[left:], where="post", color=look.colour, linestyle=look.dashes, zorder=3)
+    panel.step(
+        steps[left:],
+        heights[left:],
+        where="post",
+        color=look.colour,
+        linestyle=look.dashes,
+        zorder=3,
+    )
     if len(curve.seeds) > 1:
         _band(panel, curve, look.colour)
-    # A few markers, where they fall into this part of the axis: they survive a photocopier. Neighbours have
-    # theirs at other heights.
+    # A few markers, where they fall into this part of the axis: they survive a photocopier.
+    # Neighbours have theirs at other heights.
     shares = np.array([0.1, 0.3, 0.5, 0.7, 0.9]) + 0.03 * (index % 4)
     at = np.unique(np.clip((shares * len(x)).astype(int), 0, len(x) - 1))
     low, high = panel.get_xlim()
@@ -188,7 +204,12 @@ def draw_tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) ->
     panel.minorticks_off()
     panel.set_xlim(
         0,
-        max([lines.bound * 1.12, *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled))]),
+        max(
+            [
+                lines.bound * 1.12,
+                *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled)),
+            ]
+        ),
     )
     panel.set_ylabel("fraction of requests")
     draw_references(panel, lines, height=0.60)
@@ -200,7 +221,10 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
 
     Names stand right of the bound, because values below it come close to it.
     """
-    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {_frames(lines.frames)}")):
+    for x, text in (
+        (lines.idle, "analytic, idle"),
+        (lines.bound, f"idle + {_frames(lines.frames)}"),
+    ):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
         panel.axvline(x, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)

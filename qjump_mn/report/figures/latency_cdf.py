@@ -20,14 +20,24 @@ from qjump_mn.results.outcome import ArmSummary
 
 from . import behind, notes, style
 from .behind import TIMES, Behind
-from .curves import Curve, Lines, draw_curve, draw_references, draw_tail, drawn, of_arm, reference_lines
+from .curves import (
+    Curve,
+    Lines,
+    draw_curve,
+    draw_references,
+    draw_tail,
+    drawn,
+    of_arm,
+    reference_lines,
+)
 from .marks import QUANTILES, draw_break, draw_outside, draw_published, published_handles
 from .notes import LEFT, RIGHT
 from .published import Range
 from .style import Figure
 
 BREAKS_ABOVE = 4.0
-"""The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
+"""The axis is broken where an arm's least round trip is so many times the bound, with nothing in
+between."""
 
 LEGEND_LEFT = LEFT - 0.03
 LEGEND: dict[str, Any] = {"columnspacing": 1.6, "labelspacing": 0.35}
@@ -74,7 +84,9 @@ def _names(plan: Plan) -> list[str]:
     if all(arm.series or arm.name in asked for arm in plan.arms):
         asked += [arm.series for arm in plan.arms if arm.series]
     return list(
-        dict.fromkeys(arm.name for name in asked for arm in plan.arms if name in (arm.name, arm.series))
+        dict.fromkeys(
+            arm.name for name in asked for arm in plan.arms if name in (arm.name, arm.series)
+        )
     )
 
 
@@ -160,7 +172,9 @@ def _draw(
     return unit
 
 
-def _name_tail(panel: matplotlib.axes.Axes, plan: Plan, published: Behind | None, *, is_part: bool) -> None:
+def _name_tail(
+    panel: matplotlib.axes.Axes, plan: Plan, published: Behind | None, *, is_part: bool
+) -> None:
     """Give the tail's panel its title, which says if it has only some of the curves, and an axis
     name."""
     name = f"b  The tail{', without the contended arms' if is_part else ''}"
@@ -168,7 +182,9 @@ def _name_tail(panel: matplotlib.axes.Axes, plan: Plan, published: Behind | None
     panel.set_xlabel(f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)}")
 
 
-def _more(published: Behind | None, curves: list[Curve], parts: tuple[Range, ...], *, has_tail: bool) -> str:
+def _more(
+    published: Behind | None, curves: list[Curve], parts: tuple[Range, ...], *, has_tail: bool
+) -> str:
     """Return the caption's sentences about the tail and published values."""
     zoomed = published and published.panel(1)
     tail = ["Panel b is the upper end of panel a." if zoomed else STRETCHED] if has_tail else []
@@ -176,7 +192,11 @@ def _more(published: Behind | None, curves: list[Curve], parts: tuple[Range, ...
 
 
 def _tail(
-    panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines, published: Behind | None, xs: Range
+    panel: matplotlib.axes.Axes,
+    curves: list[Curve],
+    lines: Lines,
+    published: Behind | None,
+    xs: Range,
 ) -> None:
     """Draw the upper end of the curves: as published, or on a logarithmic axis."""
     zoomed = published.panel(1) if published else None
@@ -223,7 +243,9 @@ def _others(manifest: Manifest, curves: list[Curve], silent: list[str]) -> Figur
     for index, curve in enumerate(curves):
         draw_curve(panel, curve, index)
     _fractions(panel)
-    panel.set_xlabel(f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)} (logarithmic)")
+    panel.set_xlabel(
+        f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)} (logarithmic)"
+    )
     panel.set_title("The other arms")
     draw_references(panel, lines, height=0.75)
     _legend(figure, _handles(curves), top=0.99)
@@ -244,7 +266,9 @@ def _fractions(panel: matplotlib.axes.Axes) -> None:
 
 def _percents(panel: matplotlib.axes.Axes) -> None:
     panel.set_ylabel("fraction of requests")
-    panel.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %"))
+    panel.yaxis.set_major_formatter(
+        matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %")
+    )
 
 
 def _parts(curves: Sequence[Curve], lines: Lines, published: Behind | None) -> tuple[Range, ...]:
@@ -282,7 +306,9 @@ def _columns(handles: list[matplotlib.lines.Line2D]) -> int:
     return style.columns([str(handle.get_label()) for handle in handles], 2, LEGEND_LEFT, **LEGEND)
 
 
-def _legend(figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float) -> None:
+def _legend(
+    figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float
+) -> None:
     figure.legend(
         handles=handles,
         loc="upper left",
@@ -301,18 +327,24 @@ def _replicates(curves: list[Curve], silent: list[str]) -> str:
     none."""
     seeds = {seed for curve in curves for seed in curve.seeds}
     sent = sorted({sent for curve in curves for sent in curve.sent})
-    many = f"{sent[0]} to {sent[-1]}" if len(sent) > 3 else " or ".join(str(count) for count in sent)
+    many = (
+        f"{sent[0]} to {sent[-1]}" if len(sent) > 3 else " or ".join(str(count) for count in sent)
+    )
     incomplete = [curve.arm.label for curve in curves if set(curve.seeds) != seeds]
     none = f"; no requests: {', '.join(silent)}" if silent else ""
     return f"{notes.replicates(seeds, incomplete)}, {many} requests each{none}"
 
 
-def _caption(manifest: Manifest, curves: list[Curve], silent: list[str], lines: Lines, more: str) -> str:
+def _caption(
+    manifest: Manifest, curves: list[Curve], silent: list[str], lines: Lines, more: str
+) -> str:
     plan = manifest.plan
     what = "; ".join(
         dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves)
     )
-    spread = " The band spans the replicates." if any(len(curve.seeds) > 1 for curve in curves) else ""
+    spread = (
+        " The band spans the replicates." if any(len(curve.seeds) > 1 for curve in curves) else ""
+    )
     ends = (
         " A curve ends at the fraction of requests that were answered."
         if any(curve.loss for curve in curves)

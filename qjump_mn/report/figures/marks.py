@@ -25,7 +25,9 @@ REACH = 0.3
 """How far a mark's name beside it reaches, of the axis."""
 
 
-def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curves: Sequence[Curve]) -> None:
+def draw_published(
+    panels: Sequence[matplotlib.axes.Axes], behind: Behind, curves: Sequence[Curve]
+) -> None:
     """Draw published quantiles as hollow dots, and as bands behind the ``curves``, in their arms'
     colours.
 
@@ -41,7 +43,9 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curve
         look = looks.get(arm)  # somebody's experiment may name its arms otherwise
         colour = look.colour if look else style.sheet().grey
         share = QUANTILES[measure]
-        drawn = [float(x[at]) for x, y in functions if (at := int(np.searchsorted(y, share))) < len(x)]
+        drawn = [
+            float(x[at]) for x, y in functions if (at := int(np.searchsorted(y, share))) < len(x)
+        ]
         _quantile(panels, (low, high), share, drawn, colour, name, formatting.unit(behind.plan))
 
 
@@ -54,7 +58,8 @@ def _quantile(
     name: str,
     unit: str,
 ) -> None:
-    """Draw one quantile; ``drawn`` is where the curves are at this height, which the name avoids."""
+    """Draw one quantile; ``drawn`` is where the curves are at this height, which the name
+    avoids."""
     bottom, top = panels[0].get_ylim()
     if not bottom <= share <= top:
         return
@@ -66,7 +71,9 @@ def _quantile(
             else:
                 panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
             ends = sorted(set(xs))
-            panel.plot(ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5)
+            panel.plot(
+                ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5
+            )
             _name(panel, xs, share, drawn, colour, name)
             return
     panels[-1].text(
@@ -83,7 +90,12 @@ def _quantile(
 
 
 def _name(
-    panel: matplotlib.axes.Axes, xs: Range, share: float, drawn: Sequence[float], colour: str, name: str
+    panel: matplotlib.axes.Axes,
+    xs: Range,
+    share: float,
+    drawn: Sequence[float],
+    colour: str,
+    name: str,
 ) -> None:
     """Write the name of a mark below it, or on the side where no curve is near."""
     (bottom, top), (least, most) = panel.get_ylim(), panel.get_xlim()
@@ -122,7 +134,8 @@ def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
 def draw_outside(
     panel: matplotlib.axes.Axes, parts: Sequence[Range], curves: Sequence[Curve], unit: str
 ) -> None:
-    """Write for each curve how much of it is outside an axis of ``parts``, and up to which value."""
+    """Write for each curve how much of it is outside an axis of ``parts``, and up to which
+    value."""
     per_ms = 1e3 if unit == "us" else 1
     row = 0
     for curve in curves:
@@ -133,7 +146,10 @@ def draw_outside(
         if inside.all():
             continue
         share = np.count_nonzero(~inside) / sum(curve.sent)
-        text = f"{share * 100:.2g} % outside, to {formatting.number(values[~inside][-1] * per_ms)} {unit}"
+        text = (
+            f"{share * 100:.2g} % outside, to {formatting.number(values[~inside][-1] * per_ms)} "
+            f"{unit}"
+        )
         panel.text(
             0.985,
             0.04 + 0.075 * row,

@@ -39,7 +39,9 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     clock = "simulated" if manifest.backend == "simulator" else _clock(manifest)
     declared = next((arm.clock.told for arm in arms if arm.clock), "")
     hosts = "".join(
-        f", {told}" for told in (plan.shown.network.told_hosts, declared, plan.shown.tcp.told) if told
+        f", {told}"
+        for told in (plan.shown.network.told_hosts, declared, plan.shown.tcp.told)
+        if told
     )
     model = "" if manifest.backend == "simulator" else f" of model {plan.shown.network.model}"
     frame_ms, idle_ms = (
@@ -47,15 +49,17 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
         plan.judged.constants.get(f"{plan.shown.figure.workload}_analytic_ms"),
     )
     topologies = (
-        " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.shown.network.topology
+        " and ".join(dict.fromkeys(arm.network.topology for arm in arms))
+        or plan.shown.network.topology
     )
     ratios = [f"buffer {_buffers(plan, arms)}"]
     if epochs:
         ratios.append("epoch " + joined.join(_three(epoch / 1e6 / frame_ms) for epoch in epochs))
     ratios += [f"idle {_two(idle_ms / frame_ms)}"] if idle_ms else []
     return (
-        f"{clock}; {plan.shown.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
-        f"in full-size frames ({frame_ms * per_ms:.3g} {unit}): {', '.join(ratios)}"
+        f"{clock}; {plan.shown.network.told_links}{model}{hosts}, topology "
+        f"{topologies}{epoch_text}; in full-size frames ({frame_ms * per_ms:.3g} {unit}): "
+        f"{', '.join(ratios)}"
     )
 
 
@@ -76,7 +80,10 @@ def heading(plan: Plan, entry: str, *, named: bool) -> str:
     ``named``."""
     workload, measure = entry.split(".")
     title = next(
-        registry.headings(one)[measure] for arm in plan.arms for one in arm.workloads if one.name == workload
+        registry.headings(one)[measure]
+        for arm in plan.arms
+        for one in arm.workloads
+        if one.name == workload
     ).partition(",")[0]
     return f"{workload}: {title}" if named else title
 
@@ -84,7 +91,9 @@ def heading(plan: Plan, entry: str, *, named: bool) -> str:
 def against(plan: Plan, panel: PanelSpec) -> str:
     """Name the divisor of a panel's values."""
     labels = formatting.series_labels(plan)
-    bases = [f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()]
+    bases = [
+        f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()
+    ]
     return f" ({', '.join(bases)})" if bases else ""
 
 

@@ -46,7 +46,12 @@ def of_panels(plan: Plan, arms: Sequence[ArmSummary]) -> Numbers:
                     if spread is None:
                         continue
                     relative = panel.relative_to.get(entry.split(".")[0], "")
-                    measured = (spread.median, spread.minimum, spread.maximum, float(len(spread.values)))
+                    measured = (
+                        spread.median,
+                        spread.minimum,
+                        spread.maximum,
+                        float(len(spread.values)),
+                    )
                     rows.append((arm.label, arm.name, arm.x, entry, relative, *measured))
     heads = ("arm", "name", "x", "measure", "relative to", "median", "least", "greatest", "seeds")
     return Numbers(heads, tuple(rows))

@@ -90,7 +90,9 @@ def read(name: str) -> Published:
     for part in figure.x.parts:
         _check(f"{where}: x.parts", part, log=figure.x.log)
     position(figure, 1.0, where)
-    for place, panel in ((f"{where}: panels[{index}]", panel) for index, panel in enumerate(figure.panels)):
+    for place, panel in (
+        (f"{where}: panels[{index}]", panel) for index, panel in enumerate(figure.panels)
+    ):
         _check(f"{place}.y", panel.y, log=panel.log)
         for band in panel.bands:
             if (band.x is None) == (band.y is None):

@@ -35,7 +35,8 @@ def names() -> list[str]:
 
 
 def check(figure: FigureSpec) -> None:
-    """Raise :class:`UsageError` unless there is the figure, and the published values that it shows."""
+    """Raise :class:`UsageError` unless there is the figure, and the published values that it
+    shows."""
     _check_name(figure.plot)
     for name in figure.published:
         published.read(name)

@@ -40,7 +40,8 @@ WIDTH_INCHES = 7.2
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of plots/style.toml. Each colour of ``palette`` has the marker with its index."""
+    """The settings of plots/style.toml. Each colour of ``palette`` has the marker with its
+    index."""
 
     grey: str
     dpi: float
@@ -55,7 +56,9 @@ def sheet() -> Sheet:
     path = "plots/style.toml"
     read = convert(loading.read("plots", "style"), Sheet, path)
     if not read.palette or len(read.palette) != len(read.markers):
-        raise UsageError(f"{path}: give palette and markers one entry each for every look, as many of both")
+        raise UsageError(
+            f"{path}: give palette and markers one entry each for every look, as many of both"
+        )
     try:
         mpl.RcParams(read.rc)
     except (KeyError, ValueError) as error:
@@ -82,8 +85,8 @@ _DASHED: dict[scheme.Dashes, Dashes] = {
 }
 
 DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
-"""For the measures of one series, and for arms that have no look of a scheme: of two lines that lie upon each
-other both are seen."""
+"""For the measures of one series, and for arms that have no look of a scheme: of two lines that lie
+upon each other both are seen."""
 
 
 LIGHTEST = 0.5
@@ -116,7 +119,9 @@ def letter(index: int) -> str:
 
 def published_handle(label: str) -> matplotlib.lines.Line2D:
     """Return the legend's entry for published numbers."""
-    return matplotlib.lines.Line2D([], [], linestyle="none", color=sheet().grey, label=label, **HOLLOW)
+    return matplotlib.lines.Line2D(
+        [], [], linestyle="none", color=sheet().grey, label=label, **HOLLOW
+    )
 
 
 def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int:
@@ -127,7 +132,9 @@ def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int
     handles = [matplotlib.lines.Line2D([], [], label=label) for label in labels]
     for count in range(min(most, len(labels)), 1, -1):
         trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
-        trial.legend(handles=handles, loc="upper left", bbox_to_anchor=(left, 1.0), ncols=count, **legend)
+        trial.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(left, 1.0), ncols=count, **legend
+        )
         trial.draw_without_rendering()
         if trial.legends[0].get_window_extent().x1 <= trial.bbox.x1:
             return count
@@ -165,7 +172,11 @@ def arm_looks(plan: Plan) -> dict[str, Look]:
         arms = [arm.name for arm in plan.arms if series == (arm.series or arm.name)]
         turn = [look.dashes, *(dashes for dashes in DASHES if dashes != look.dashes)]
         for place, name in enumerate(arms):
-            colour = _lighter(look.colour, LIGHTEST * place / max(1, len(arms) - 1)) if place else look.colour
+            colour = (
+                _lighter(look.colour, LIGHTEST * place / max(1, len(arms) - 1))
+                if place
+                else look.colour
+            )
             found[name] = Look(colour, turn[place % len(turn)], look.marker)
     return found
 
@@ -197,11 +208,13 @@ def _of_scheme(look: scheme.Look) -> Look:
 @contextmanager
 def applied() -> Iterator[None]:
     """Apply the style sheet's rc parameters in the block, and hide matplotlib's warnings."""
-    # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of
-    # the style's business.
+    # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is
+    # none of the style's business.
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"})
+        mpl.rcParams.update(
+            {key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"}
+        )
         rc: Any = sheet().rc  # names that matplotlib has checked
         mpl.rcParams.update(rc)
         yield
@@ -223,7 +236,9 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
         cut = Bbox.from_extents(0, lowest - 0.05, width, height) if lowest < 0 else None
         for ending in FORMATS:
             files[ending] = folder / f"{drawn.name}.{ending}"
-            drawn.figure.savefig(files[ending], dpi=sheet().dpi, metadata=without[ending], bbox_inches=cut)
+            drawn.figure.savefig(
+                files[ending], dpi=sheet().dpi, metadata=without[ending], bbox_inches=cut
+            )
     return files
 
 
@@ -238,7 +253,9 @@ def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
 def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
     """Return the unit for an axis of times, whose numbers are in ms."""
     if formatting.fine(plan):
-        axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}"))
+        axis.set_major_formatter(
+            matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}")
+        )
     return formatting.unit(plan)
 
 

@@ -50,7 +50,11 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         notes.footer(figure, manifest, scale)
     told = _published(published, panels) + longer if published else ""
     caption = _caption(manifest, panels, scale, published) + told
-    return [Figure(plan.shown.figure.plot, plan.shown.title, caption, figure, numbers.of_panels(plan, arms))]
+    return [
+        Figure(
+            plan.shown.figure.plot, plan.shown.title, caption, figure, numbers.of_panels(plan, arms)
+        )
+    ]
 
 
 def _drawn(
@@ -91,8 +95,8 @@ def _whole_panel(
     arms: Sequence[ArmSummary],
     published: Behind | None,
 ) -> str:
-    """Draw a panel with its bound, its title and what was published; return what is to be said of an axis
-    that is longer than as published."""
+    """Draw a panel with its bound, its title and what was published; return what is to be said of
+    an axis that is longer than as published."""
     panel, lines = panels[index]
     place = plan.shown.figure.panels.index(panel)  # those without data are not drawn
     _panel(axis, plan, panel, lines, published.panel(place) if published else None)
@@ -102,10 +106,14 @@ def _whole_panel(
     if published is None:
         return ""
     name, points = panel.label.removesuffix(", ms"), [(line.label, line.points) for line in lines]
-    return published_axes.as_published(axis, name, points, published, place, times=_has_times(panel))
+    return published_axes.as_published(
+        axis, name, points, published, place, times=_has_times(panel)
+    )
 
 
-def _grid(columns: list[list[int]], margin: float, *, titled: bool) -> tuple[matplotlib.figure.Figure, Any]:
+def _grid(
+    columns: list[list[int]], margin: float, *, titled: bool
+) -> tuple[matplotlib.figure.Figure, Any]:
     """Return a figure with constant room above, in inches, and its axes by row and column."""
     rows = max(map(len, columns))
     inches = PANEL_INCHES * rows + 0.8 + margin
@@ -160,7 +168,11 @@ def _axis(plan: Plan, published: Behind | None = None) -> str:
 
 
 def _panel(
-    axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], published: Panel | None
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panel: PanelSpec,
+    lines: list[Line],
+    published: Panel | None,
 ) -> None:
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.shown.figure.arms) > 1
@@ -171,7 +183,9 @@ def _panel(
         dashes = look.dashes
         if several and len(panel.measures) > 1:
             place = next(
-                place for place, entry in enumerate(panel.measures) if entry.endswith(f".{line.measure}")
+                place
+                for place, entry in enumerate(panel.measures)
+                if entry.endswith(f".{line.measure}")
             )
             dashes = style.DASHES[place % len(style.DASHES)]
         stroke = _stroke(look, dashes, crosses=line.measure in crosses)
@@ -191,7 +205,9 @@ def _panel(
     else:
         axis.set_ylim(0, max(axis.get_ylim()[1], _room(axis.dataLim.y1)))
     axis.set_ylabel(
-        panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if _has_times(panel) else panel.label
+        panel.label.removesuffix("ms") + style.times(axis.yaxis, plan)
+        if _has_times(panel)
+        else panel.label
     )
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
 
@@ -201,9 +217,13 @@ def _draw(axis: matplotlib.axes.Axes, line: Line, stroke: dict[str, Any]) -> Non
     spreads = dict(line.points)
     xs = sorted([*spreads, *line.gaps])
     drawn = [spreads.get(x) for x in xs]
-    axis.plot(xs, [spread.median if spread else math.nan for spread in drawn], label=line.label, **stroke)
+    axis.plot(
+        xs, [spread.median if spread else math.nan for spread in drawn], label=line.label, **stroke
+    )
     if any(len(spread.values) > 1 for _, spread in line.points):
-        least, most = ([spread.span[end] if spread else math.nan for spread in drawn] for end in (0, 1))
+        least, most = (
+            [spread.span[end] if spread else math.nan for spread in drawn] for end in (0, 1)
+        )
         axis.fill_between(xs, least, most, color=stroke["color"], alpha=0.18, linewidth=0)
 
 
@@ -322,8 +342,8 @@ def _caption(
     where = "; ".join(dict.fromkeys(absent))
     broken = f" A line is broken where there is no value: {where}." if where else ""
     return (
-        f"{panel_texts}, against {_axis(plan, published)}{extent}, preset {plan.shown.preset}: {scale}."
-        f"{bound}{enough}{spread}{broken}"
+        f"{panel_texts}, against {_axis(plan, published)}{extent}, preset {plan.shown.preset}: "
+        f"{scale}.{bound}{enough}{spread}{broken}"
     )
 
 

@@ -87,7 +87,10 @@ def points_of(
 def label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
     """Return what distinguishes a line in its panel: the series, the measure, or both."""
     series = formatting.series_label(arm) or arm.series or arm.name
-    alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
+    alone = (
+        len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads})
+        == 1
+    )
     if alone and len(_measures(panel)) == 1:
         return series
     heading = notes.heading(plan, f"{workload}.{measure}", named=not alone)
@@ -110,5 +113,9 @@ def knee(panels: Panels) -> float | None:
 def seeds(panels: Panels) -> set[int]:
     """Return the seeds of all points."""
     return {
-        seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds
+        seed
+        for _, lines in panels
+        for line in lines
+        for _, spread in line.points
+        for seed in spread.seeds
     }

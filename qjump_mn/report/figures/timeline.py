@@ -95,7 +95,10 @@ def _panel(run: RunDirectory, plan: Plan, arm: ArmSummary) -> Panel | None:
 
 
 def _line(run: RunDirectory, trial: Trial, workload: WorkloadPlan) -> Line | None:
-    path, timeline = run.data(trial.name) / f"{workload.name}.parquet", registry.measures(workload).timeline
+    path, timeline = (
+        run.data(trial.name) / f"{workload.name}.parquet",
+        registry.measures(workload).timeline,
+    )
     if timeline is None or not path.is_file():
         return None
     return Line(workload, timeline(pq.read_table(path), workload, trial, tables.facts(run, trial)))
@@ -108,14 +111,22 @@ def _stacked(
     inches = PANEL_INCHES * len(panels) + 1.5
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     grid = figure.add_gridspec(
-        len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.6 / inches, bottom=0.85 / inches, hspace=0.28
+        len(panels),
+        1,
+        left=LEFT,
+        right=RIGHT,
+        top=1 - 0.6 / inches,
+        bottom=0.85 / inches,
+        hspace=0.28,
     )
     axes = grid.subplots(sharex=True, sharey=True, squeeze=False)[:, 0]
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         axis.set_title(f"{style.letter(index)}  {panel.arm.label}")
         _draw(axis, panel, plan, published)
     axes[-1].set_xlim(0, plan.run.duration_ns / 1e9)
-    longer = _as_published(list(axes), [[line.drawn for line in panel.lines] for panel in panels], published)
+    longer = _as_published(
+        list(axes), [[line.drawn for line in panel.lines] for panel in panels], published
+    )
     axes[-1].set_xlabel(_time_axis(published))
     labels = _legend(figure, axes, published)
     scale = _scale(manifest, panels)
@@ -165,14 +176,18 @@ def _legend(
 def _caption(plan: Plan, panels: list[Panel], labels: list[str], scale: str) -> str:
     """Describe the lines, their arms, and their gaps."""
     lines = [line for panel in panels for line in panel.lines]
-    what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for line in lines))
+    what = "; ".join(
+        dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for line in lines)
+    )
     arms = ", ".join(panel.arm.label for panel in panels)
     broken = dict.fromkeys(line.drawn.gap for line in lines if np.isnan(line.drawn.y).any())
     gaps = "".join(f" A gap is a time {gap}." for gap in broken)
     return f"{'; '.join(labels)}: {what}, for {arms}, preset {plan.shown.preset}: {scale}.{gaps}"
 
 
-def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None) -> Figure:
+def _whole(
+    manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None
+) -> Figure:
     plan = manifest.plan
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
@@ -196,7 +211,9 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Beh
     arms = ", ".join(panel.arm.label for panel in panels)
     text = f"{whole.title} for {arms}, {whole.source}, preset {plan.shown.preset}: {scale}."
     text += f" {published.told(dict.fromkeys(lines, ()), '')}{longer}" if published else ""
-    of_whole = ((panel, line.drawn) for panel in panels for line in panel.lines if line.drawn.whole == whole)
+    of_whole = (
+        (panel, line.drawn) for panel in panels for line in panel.lines if line.drawn.whole == whole
+    )
     name, title = f"{plan.shown.figure.plot}_{whole.name}", f"{plan.shown.title}: {whole.title}"
     return Figure(name, title, text, figure, _numbers(of_whole))
 
@@ -208,7 +225,9 @@ def _numbers(lines: Iterable[tuple[Panel, Timeline]]) -> Numbers:
         for panel, line in lines
         for x, y in zip(line.x, line.y, strict=True)
     )
-    return Numbers(("arm", "name", "seed", "line", "time since the measurement began, s", "value, ms"), rows)
+    return Numbers(
+        ("arm", "name", "seed", "line", "time since the measurement began, s", "value, ms"), rows
+    )
 
 
 def _time_axis(published: Behind | None) -> str:
@@ -232,7 +251,9 @@ def _as_published(
     every = [line.y for each in lines for line in each]
     (low, high), longer = published_axes.apply(axes[0], panel, every, "values", times=True)
     for axis, each in zip(axes, lines, strict=True):
-        outside = [point for line in each for point in published_axes.extreme(line.x, line.y, (low, high))]
+        outside = [
+            point for line in each for point in published_axes.extreme(line.x, line.y, (low, high))
+        ]
         published_axes.tell_outside(axis, outside, (low, high), TIMES, BELOW_SAID)
     return longer
 
@@ -244,7 +265,9 @@ def _ranges(axis: matplotlib.axes.Axes, panel: Panel, published: Behind) -> None
         for line in panel.lines:
             if (band.arm, band.workload) == (panel.arm.name, line.workload.name) and band.y:
                 low, high = (end / TIMES for end in band.y)
-                axis.axhspan(low, high, color=line.drawn.colour, alpha=RANGE_ALPHA, linewidth=0, zorder=0)
+                axis.axhspan(
+                    low, high, color=line.drawn.colour, alpha=RANGE_ALPHA, linewidth=0, zorder=0
+                )
 
 
 def _range_handles(published: Behind | None) -> list[matplotlib.patches.Patch]:
@@ -274,7 +297,14 @@ def _plot(
     # A bin between two empty ones is seen as a point only.
     marker = "." if len(line.x) <= 60 or np.isnan(line.y).any() else ""
     axis.plot(
-        line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3
+        line.x,
+        line.y,
+        color=colour,
+        linestyle=dashes,
+        linewidth=1.1,
+        marker=marker,
+        label=label,
+        zorder=3,
     )
 
 
@@ -288,7 +318,9 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
             entry = f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}"
             known = published.values.get(entry) if published else None
             texts.append(
-                line.drawn.words.format(f"{value} (published {known[0] * TIMES:g})" if known else value)
+                line.drawn.words.format(
+                    f"{value} (published {known[0] * TIMES:g})" if known else value
+                )
             )
     return ", ".join(texts)
 

@@ -29,7 +29,11 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     """Draw the experiment's figure; nothing without data."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms if arm.done}
-    names = {arm.x: values.point(arm) for arm in plan.run.arms if arm.x is not None and arm.name in by_name}
+    names = {
+        arm.x: values.point(arm)
+        for arm in plan.run.arms
+        if arm.x is not None and arm.name in by_name
+    }
     rows = {x: place for place, x in enumerate(sorted(names))}
     if not rows or not plan.shown.figure.panels:
         return []
@@ -61,7 +65,9 @@ def _drawn(
     inches = ROW_INCHES * len(rows) + 1.65
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     ends = {"top": 1 - 0.5 / inches, "bottom": 0.9 / inches}
-    grid = figure.add_gridspec(1, len(plan.shown.figure.panels), left=LEFT, right=RIGHT, wspace=0.08, **ends)
+    grid = figure.add_gridspec(
+        1, len(plan.shown.figure.panels), left=LEFT, right=RIGHT, wspace=0.08, **ends
+    )
     every = grid.subplots(sharey=True, squeeze=False)[0]
     for axis, panel in zip(every, plan.shown.figure.panels, strict=True):
         _panel(axis, plan, panel, arms, rows)
@@ -103,7 +109,12 @@ def _panel(
             least, most = zip(*(spread.span for _, spread in spreads), strict=True)
             axis.hlines(ys, least, most, color=look.colour, linewidth=1.1, zorder=3)
             medians = [spread.median for _, spread in spreads]
-            dots: dict[str, Any] = {"color": look.colour, "mec": "white", "mew": 0.4, "zorder": 4 + index}
+            dots: dict[str, Any] = {
+                "color": look.colour,
+                "mec": "white",
+                "mew": 0.4,
+                "zorder": 4 + index,
+            }
             axis.plot(medians, ys, look.marker, label=formatting.series_label(members[0]), **dots)
     if panel.relative_to:
         axis.axvline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=2)

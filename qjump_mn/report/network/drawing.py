@@ -60,8 +60,8 @@ def _about(arm: ArmPlan, used: Use) -> str:
     )
     most = f" The busiest link: {found}." if (found := busiest(used)) else ""
     return (
-        f"The network {network.topology}: {len(network.hosts)} hosts, {switches}, {network.told_links}. "
-        f"{flows}.{most}"
+        f"The network {network.topology}: {len(network.hosts)} hosts, {switches}, "
+        f"{network.told_links}. {flows}.{most}"
     )
 
 
@@ -77,13 +77,14 @@ def _built(outcome: Outcome) -> list[str]:
 def _used(used: Use) -> list[str]:
     if used.counted:
         return [
-            "A link is the thicker the longer it was busy while this arm was measured, and says for which "
-            "share of the time, in its busier direction, where that is 1 % or more: by its counters."
+            "A link is the thicker the longer it was busy while this arm was measured, and says "
+            "for which share of the time, in its busier direction, where that is 1 % or more: by "
+            "its counters."
         ]
     if used.most > 1:
         return [
-            "How busy the links were is not known: nothing was counted. One is the thicker the more flows of "
-            "the plan cross it; it says how many in one direction."
+            "How busy the links were is not known: nothing was counted. One is the thicker the "
+            "more flows of the plan cross it; it says how many in one direction."
         ]
     return ["How busy the links were is not known: nothing was counted."]
 

@@ -55,7 +55,10 @@ class Branch:
 
 
 def tree(
-    network: Network, parts: Mapping[str, tuple[Role, ...]], used: Use, way: frozenset[frozenset[str]]
+    network: Network,
+    parts: Mapping[str, tuple[Role, ...]],
+    used: Use,
+    way: frozenset[frozenset[str]],
 ) -> Branch:
     """Return the network below its topmost switch.
 
@@ -88,7 +91,8 @@ def _children(network: Network) -> dict[str, Sequence[str]]:
     if fabric := network.fabric:
         size = fabric.hosts_per_rack
         return {
-            f"rack{rack + 1}": network.hosts[rack * size : (rack + 1) * size] for rack in range(fabric.racks)
+            f"rack{rack + 1}": network.hosts[rack * size : (rack + 1) * size]
+            for rack in range(fabric.racks)
         }
     children: dict[str, list[str]] = {}
     for above, below in network.edges:
@@ -132,7 +136,11 @@ def _more(alike: Sequence[Branch]) -> Branch:
     what = "switches" if first.is_switch else "hosts"
     named = roles.ranges(one.name for one in others)
     which = f": {', '.join(named)}" if len(named) <= roles.MOST_NAMED else ""
-    each = f", with {first.hosts} host{'' if first.hosts == 1 else 's'} each" if first.is_switch else ""
+    each = (
+        f", with {first.hosts} host{'' if first.hosts == 1 else 's'} each"
+        if first.is_switch
+        else ""
+    )
     peers = {tuple((role.way, role.peers) for role in one.roles) for one in alike}
     own = ", each with peers of its own" if not first.is_switch and len(peers) > 1 else ""
     return dataclasses.replace(

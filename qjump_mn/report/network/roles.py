@@ -43,13 +43,17 @@ class Role(NamedTuple):
     def told(self) -> str:
         """The role in a line: "ping → h10, level 7"."""
         peers = f" {hosts(self.peers)}" if self.peers else ""
-        return f"{self.workload} {_ARROWS[self.way]}{peers}{f', {self.level}' if self.level else ''}"
+        return (
+            f"{self.workload} {_ARROWS[self.way]}{peers}{f', {self.level}' if self.level else ''}"
+        )
 
 
 def measured(arm: ArmPlan, shown: str) -> frozenset[str]:
     """Return the workloads that the figure shows: ``shown``, or those that it observes if it sends
     nothing."""
-    looks = [flow for one in arm.workloads if one.name == shown and not one.SENDS for flow in one.flows]
+    looks = [
+        flow for one in arm.workloads if one.name == shown and not one.SENDS for flow in one.flows
+    ]
     return frozenset(
         workload.name
         for workload in arm.workloads
@@ -63,7 +67,9 @@ def roles(arm: ArmPlan, measured: frozenset[str]) -> dict[str, tuple[Role, ...]]
     for workload in arm.workloads:
         if workload.SENDS:
             for host, way, peers in _parts(arm, workload):
-                role = Role(workload.name, way, peers, level(arm, workload), workload.name in measured)
+                role = Role(
+                    workload.name, way, peers, level(arm, workload), workload.name in measured
+                )
                 by_host.setdefault(host, []).append(role)
     return {host: tuple(by_host[host]) for host in arm.network.hosts if host in by_host}
 
@@ -101,7 +107,8 @@ def ranges(names: Iterable[str]) -> list[str]:
 
 
 def flows(workload: WorkloadPlan, most: int = MOST_NAMED) -> str:
-    """Return the flows of a workload in words: each of them up to ``most``, else who sends to whom."""
+    """Return the flows of a workload in words: each of them up to ``most``, else who sends to
+    whom."""
     if not workload.flows:
         named = getattr(workload, "hosts", ())
         return f"on {hosts(named)}" if named else "between all hosts"

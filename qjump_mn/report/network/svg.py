@@ -33,7 +33,8 @@ INDENT = "   "
 """Of what is left of a line that was too long."""
 
 STYLE = """
-.net text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--ink, #1b1f24); }
+.net text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+.net text { fill: var(--ink, #1b1f24); }
 .net .small { font-size: 10.5px; fill: var(--soft, #59636e); }
 .net .name { text-anchor: middle; }
 .net .measured { font-weight: 700; fill: var(--link, #0550ae); }
@@ -67,7 +68,10 @@ def draw(drawn: Branch, used: Use, network: Network, about: str) -> str:
         f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" aria-label="{escape(about)}">',
         f"<style>{STYLE}</style>",
         f'<rect class="back" width="{width:g}" height="{height:g}"/>',
-        *(f'<path d="{_elbow(one)}" stroke-width="{_width(one.branch, used):.1f}"/>' for one in links),
+        *(
+            f'<path d="{_elbow(one)}" stroke-width="{_width(one.branch, used):.1f}"/>'
+            for one in links
+        ),
         *(f'<path class="way" d="{_elbow(one)}"/>' for one in links if one.branch.on_the_way),
         *(part for one in placed for part in _box(one)),
         *(part for one in links for part in _labels(one, used)),
@@ -124,7 +128,8 @@ def _rate(network: Network, below: Branch) -> str:
 def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     """Return the width of a text in DejaVu Sans, which few fonts exceed."""
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
-    # What begins with a blank is as wide as what ends with one, but for these the path has no extent.
+    # What begins with a blank is as wide as what ends with one, but for these the path has no
+    # extent.
     blanks = (len(text) - len(text.strip())) * 0.32 * size
     return float(TextPath((0, 0), text.strip(), size=size, prop=font).get_extents().x1) + blanks
 
@@ -186,7 +191,12 @@ def _labels(one: _Placed, used: Use) -> Iterator[str]:
     branch = one.branch
     thick = _width(branch, used) / 2
     if one.rate:
-        yield f'<text class="small" x="{left:g}" y="{one.y - thick - 3:g}">{escape(one.rate)}</text>'
+        y = one.y - thick - 3
+        yield f'<text class="small" x="{left:g}" y="{y:g}">{escape(one.rate)}</text>'
     if told := used.told(max(branch.down, branch.up)):
-        way = f"{told} \N{RIGHTWARDS ARROW}" if branch.down >= branch.up else f"\N{LEFTWARDS ARROW} {told}"
+        way = (
+            f"{told} \N{RIGHTWARDS ARROW}"
+            if branch.down >= branch.up
+            else f"\N{LEFTWARDS ARROW} {told}"
+        )
         yield f'<text class="small" x="{left:g}" y="{one.y + thick + 10:g}">{escape(way)}</text>'

@@ -71,4 +71,8 @@ def busiest(used: Use) -> str:
     """Return the busiest direction of all links in words; "" if none was busy."""
     link = max(used.amounts, key=lambda link: used.amounts[link], default=None)
     told = used.told(used.amounts[link]) if link else ""
-    return f"{formatting.flow(link)}, {told}{'' if used.counted else ' flows'}" if link and told else ""
+    return (
+        f"{formatting.flow(link)}, {told}{'' if used.counted else ' flows'}"
+        if link and told
+        else ""
+    )

@@ -52,7 +52,9 @@ def write(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) ->
     names = [tables.trial.name for tables in data]
     template = templating.page("timeline.html.jinja")
     for tables in data:
-        others = [_link(trial) for trial in manifest.plan.unperturbed.trials() if trial.name in names]
+        others = [
+            _link(trial) for trial in manifest.plan.unperturbed.trials() if trial.name in names
+        ]
         content = template.render(_context(run, manifest, tables, others))
         write_atomically(run.path / _link(tables.trial).path, content.encode())
 
@@ -115,7 +117,9 @@ def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
         return []
     trial = tables.trial
     try:
-        return list(counter_readings.of_trial(trial.network, run.trial(trial.name), tables.facts.read_ns))
+        return list(
+            counter_readings.of_trial(trial.network, run.trial(trial.name), tables.facts.read_ns)
+        )
     except (LostError, KeyError, ValueError):
         return []
 
@@ -138,7 +142,9 @@ def _lanes(
         key=lambda workload: (workload.name != plan.shown.figure.workload, workload.BACKGROUND),
     )
     for workload in workloads:
-        tracks = registry.measures(workload).tracks(tables.tables[workload.name], workload, trial, facts)
+        tracks = registry.measures(workload).tracks(
+            tables.tables[workload.name], workload, trial, facts
+        )
         yield from _by_axis(plan, f"{workload.label}: ", tracks)
     yield from _by_axis(plan, "", ports.tracks(read, facts.began_ns))
     if samples is not None:
@@ -165,9 +171,13 @@ def _epoch(tables: TrialTables) -> str:
         return f"{long}; dotted lines are where one ends and the next begins, on every host."
     if limiter.epochs == "rolling":
         return (
-            f"{long} and rolls: in no time as long as that does more than a budget leave, so it has no edges."
+            f"{long} and rolls: in no time as long as that does more than a budget leave, so it "
+            "has no edges."
         )
-    return f"{long}. Each begins with the first packet after the last one; when that was is not recorded."
+    return (
+        f"{long}. Each begins with the first packet after the last one; when that was is not "
+        "recorded."
+    )
 
 
 def _unrecorded(
@@ -181,20 +191,22 @@ def _unrecorded(
     if manifest.backend == "simulator":
         if samples is None:
             yield (
-                "Queues and drops over time: there is no series.json that can be read; raw/counters.json "
-                "counts drops for the whole trial."
+                "Queues and drops over time: there is no series.json that can be read; "
+                "raw/counters.json counts drops for the whole trial."
             )
         yield (
-            "At which port packets were dropped or marked, and when ports were paused: raw/counters.json "
-            "counts that of all ports together."
+            "At which port packets were dropped or marked, and when ports were paused: "
+            "raw/counters.json counts that of all ports together."
         )
     elif not read:
-        yield "Queues, drops and pauses: the counters of the ports were not read, or cannot be read."
+        yield (
+            "Queues, drops and pauses: the counters of the ports were not read, or cannot be read."
+        )
     else:
         times = len({reading.when for reading in read})
         yield (
-            f"How long queues were between the readings: each port was read {times} times; it keeps the most "
-            "that ever waited."
+            f"How long queues were between the readings: each port was read {times} times; it "
+            "keeps the most that ever waited."
         )
         yield "When each packet was dropped: ports count drops, and nobody wrote down their times."
         if all(reading.pauses is None for reading in read):
@@ -202,7 +214,10 @@ def _unrecorded(
         else:
             yield "When each pause was: ports count them, and add up how long they lasted."
         if not ports.rows(read):
-            yield "At no reading had a port anything to tell: nothing waited, and nothing was dropped."
+            yield (
+                "At no reading had a port anything to tell: nothing waited, and nothing was "
+                "dropped."
+            )
     for workload in tables.trial.arm.workloads:
         if not any(lane.title.lower().startswith(f"{workload.label}:".lower()) for lane in lanes):
             yield f"{workload.label}: what {registry.of(workload).name} leaves has no times."
@@ -211,11 +226,15 @@ def _unrecorded(
 def _drawn(
     tables: TrialTables, lanes: Sequence[Lane], read: Sequence[Reading]
 ) -> tuple[markupsafe.Markup, str]:
-    """Return what the script draws, as JSON that is safe in a page, and the numbers it refers to."""
+    """Return what the script draws, as JSON that is safe in a page, and the numbers it refers
+    to."""
     start_s, end_s = tables.facts.window_s
     window_ns = (end_s - start_s) * 1e9
     ends = [
-        (float(track.at_ns[0]), float(np.max(track.at_ns if track.until_ns is None else track.until_ns)))
+        (
+            float(track.at_ns[0]),
+            float(np.max(track.at_ns if track.until_ns is None else track.until_ns)),
+        )
         for lane in lanes
         for track in lane.tracks
     ]
@@ -248,11 +267,15 @@ def _drawn(
     return _json(content), store.text()
 
 
-def _shown_ns(tables: TrialTables, read: Sequence[Reading], window_ns: float) -> tuple[float, float]:
+def _shown_ns(
+    tables: TrialTables, read: Sequence[Reading], window_ns: float
+) -> tuple[float, float]:
     """Return the first view: the measurement with the readings at its ends, and a margin."""
     began_ns = tables.facts.began_ns
     first = min([0.0, *(reading.at_ns - began_ns for reading in read if reading.when == "began")])
-    last = max([window_ns, *(reading.at_ns - began_ns for reading in read if reading.when == "ended")])
+    last = max(
+        [window_ns, *(reading.at_ns - began_ns for reading in read if reading.when == "ended")]
+    )
     return first - (last - first) / 50, last + (last - first) / 50
 
 

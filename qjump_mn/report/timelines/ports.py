@@ -87,7 +87,11 @@ def tracks(readings: Sequence[Reading], began_ns: int) -> Iterator[Track]:
         began_ns,
     )
     yield from _drawn(
-        "packets dropped between two readings", "", "holds", [(x, x.drops()) for x in lines], began_ns
+        "packets dropped between two readings",
+        "",
+        "holds",
+        [(x, x.drops()) for x in lines],
+        began_ns,
     )
     # A link is paused, not one of its levels: once for each.
     links = {line.readings[0].link: line for line in lines}
@@ -103,13 +107,21 @@ def _drawn(
     greatest = {line.name: np.nanmax([0.0, *values]) for line, values in found}
     shown = sorted((name for name in greatest if greatest[name]), key=lambda name: -greatest[name])
     left_out = len(shown) - MOST_LABELS
-    others = f" {left_out} that have less of it are in the table of readings only." if left_out > 0 else ""
+    others = (
+        f" {left_out} that have less of it are in the table of readings only."
+        if left_out > 0
+        else ""
+    )
     note = f"Known at the readings only.{others}"
     for line, values in found:
         if line.name in shown[:MOST_LABELS]:
-            at_ns = np.array([reading.at_ns - began_ns for reading in line.readings], dtype=np.float64)
+            at_ns = np.array(
+                [reading.at_ns - began_ns for reading in line.readings], dtype=np.float64
+            )
             ends_ns = at_ns[1:] if kind == "holds" else None
-            yield Track(what, unit, kind, line.name, at_ns[: len(values)], np.array(values), ends_ns, note)
+            yield Track(
+                what, unit, kind, line.name, at_ns[: len(values)], np.array(values), ends_ns, note
+            )
 
 
 def rows(readings: Sequence[Reading]) -> list[Row]:
@@ -121,6 +133,8 @@ def rows(readings: Sequence[Reading]) -> list[Row]:
             return []
         cells = [*line.waiting(), *line.most(), *line.drops(), *line.paused_ms()]
         if np.nansum(cells):
-            told = (formatting.NONE if np.isnan(cell) else formatting.number(cell) for cell in cells)
+            told = (
+                formatting.NONE if np.isnan(cell) else formatting.number(cell) for cell in cells
+            )
             table.append(Row(line.name, tuple(told)))
     return table

@@ -49,9 +49,19 @@ def _by_level(port: Port, at_ns: Floats) -> Iterator[Track]:
     for level, waiting in port.levels.items():
         name = f"level {level}" if level.isdecimal() else level
         values = np.array(waiting, dtype=np.float64)
-        yield Track(what, "B", "instant", name, at_ns, values, None, "Without the packet being sent.")
+        yield Track(
+            what, "B", "instant", name, at_ns, values, None, "Without the packet being sent."
+        )
 
 
 def _between(what: str, counts: list[int], at_ns: Floats) -> Iterator[Track]:
     if counts and counts[-1]:
-        yield Track(what, "", "holds", "", at_ns[:-1], np.diff(np.array(counts, dtype=np.float64)), at_ns[1:])
+        yield Track(
+            what,
+            "",
+            "holds",
+            "",
+            at_ns[:-1],
+            np.diff(np.array(counts, dtype=np.float64)),
+            at_ns[1:],
+        )

@@ -20,9 +20,12 @@ fn columns<'py>(py: Python<'py>, result: &AppResult) -> PyResult<Result<'py>> {
     // -1: it has not happened.
     let maybe = |times: &[Option<Ps>]| bytes(py, times.iter().map(|at| at.map_or(-1, time)));
     let small = |numbers: &[u32]| bytes(py, numbers.iter().map(|&number| i64::from(number)));
-    let latencies = |of: &Latencies| -> PyResult<_> { Ok(vec![column(&of.starts)?, maybe(&of.times)?]) };
+    let latencies =
+        |of: &Latencies| -> PyResult<_> { Ok(vec![column(&of.starts)?, maybe(&of.times)?]) };
     Ok(match result {
-        AppResult::Ping(of) | AppResult::Datagrams(of) | AppResult::Barrier(of) => (latencies(of)?, vec![of.lost]),
+        AppResult::Ping(of) | AppResult::Datagrams(of) | AppResult::Barrier(of) => {
+            (latencies(of)?, vec![of.lost])
+        }
         AppResult::Bulk(of) => (vec![column(&of.delivered)?], vec![of.bytes]),
         AppResult::Requests(of) => {
             let mut columns = latencies(&of.latencies)?;
@@ -30,12 +33,21 @@ fn columns<'py>(py: Python<'py>, result: &AppResult) -> PyResult<Result<'py>> {
             (columns, Vec::new())
         }
         AppResult::Ptp(of) => {
-            let offsets = bytes(py, of.computed.iter().map(|computed| computed.map_or(0, |(offset, _)| offset)))?;
-            let delays: Vec<Option<Ps>> = of.computed.iter().map(|computed| computed.map(|(_, delay)| delay)).collect();
+            let offsets = bytes(
+                py,
+                of.computed.iter().map(|computed| computed.map_or(0, |(offset, _)| offset)),
+            )?;
+            let delays: Vec<Option<Ps>> =
+                of.computed.iter().map(|computed| computed.map(|(_, delay)| delay)).collect();
             (vec![column(&of.starts)?, small(&of.slaves)?, offsets, maybe(&delays)?], vec![of.lost])
         }
         AppResult::MapReduce(of) => {
-            let mut columns = vec![maybe(&of.mapped)?, maybe(&of.shuffled)?, maybe(&of.reduced)?, column(&of.fetched)?];
+            let mut columns = vec![
+                maybe(&of.mapped)?,
+                maybe(&of.shuffled)?,
+                maybe(&of.reduced)?,
+                column(&of.fetched)?,
+            ];
             columns.extend(ended(py, &of.fetches)?);
             (columns, vec![of.local])
         }

@@ -15,7 +15,11 @@ const WIDTH: usize = size_of::<i64>();
 pub const HOLDS: i64 = u32::MAX as i64;
 
 /// The numbers of an object's int64 array, all within the range.
-pub fn column<T: TryFrom<i64>>(of: &Located, field: &str, within: RangeInclusive<i64>) -> PyResult<Vec<T>> {
+pub fn column<T: TryFrom<i64>>(
+    of: &Located,
+    field: &str,
+    within: RangeInclusive<i64>,
+) -> PyResult<Vec<T>> {
     let value = of.get(field)?;
     let array = value.object();
     if !is_column(array).unwrap_or(false) {
@@ -27,7 +31,9 @@ pub fn column<T: TryFrom<i64>>(of: &Located, field: &str, within: RangeInclusive
         let number = i64::from_ne_bytes(word.try_into().unwrap_or_default());
         let held = within.contains(&number).then(|| T::try_from(number).ok()).flatten();
         let (least, most) = (within.start(), within.end());
-        held.ok_or_else(|| value.error_at(i, &format!("{number} is not a whole number from {least} to {most}")))
+        held.ok_or_else(|| {
+            value.error_at(i, &format!("{number} is not a whole number from {least} to {most}"))
+        })
     };
     words.enumerate().map(number).collect()
 }
@@ -51,7 +57,10 @@ fn is_column(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The bytes of an int64 array.
-pub fn bytes(py: Python<'_>, numbers: impl ExactSizeIterator<Item = i64>) -> PyResult<Bound<'_, PyBytes>> {
+pub fn bytes(
+    py: Python<'_>,
+    numbers: impl ExactSizeIterator<Item = i64>,
+) -> PyResult<Bound<'_, PyBytes>> {
     PyBytes::new_with(py, numbers.len() * WIDTH, |bytes| {
         for (word, number) in bytes.chunks_exact_mut(WIDTH).zip(numbers) {
             word.copy_from_slice(&number.to_ne_bytes());
@@ -91,7 +100,11 @@ pub fn ended<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<Ended<'py>>
 }
 
 /// Level, transport, deadline and bytes; -1: no deadline.
-pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult], full: u16) -> PyResult<[Bound<'py, PyBytes>; 4]> {
+pub fn wished<'py>(
+    py: Python<'py>,
+    flows: &[FlowResult],
+    full: u16,
+) -> PyResult<[Bound<'py, PyBytes>; 4]> {
     let before_last = |flow: &FlowResult| (i64::from(flow.packets) - 1) * i64::from(full);
     Ok([
         bytes(py, flows.iter().map(|flow| i64::from(flow.level)))?,
@@ -103,21 +116,63 @@ pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult], full: u16) -> PyResult
 
 /// The flows of a Python `Outcome`, and the bytes of its packets.
 pub fn results(outcome: &Located) -> PyResult<(Vec<FlowResult>, Wire)> {
-    let told = outcome.get("ack_bytes")?.items()?.iter().map(Located::whole).collect::<PyResult<Vec<u16>>>()?;
+    let told = outcome
+        .get("ack_bytes")?
+        .items()?
+        .iter()
+        .map(Located::whole)
+        .collect::<PyResult<Vec<u16>>>()?;
     let mut wire = Wire { data: outcome.get("data_bytes")?.whole()?, acks: [0; 4] };
     wire.acks.iter_mut().zip(&told).for_each(|(ack, told)| *ack = *told);
     let last_transport = i64::try_from(told.len().min(wire.acks.len())).unwrap_or(0) - 1;
-    let (starts, finishes) = (column(outcome, "start", 0..=i64::MAX)?, own(outcome, "finish", i64::MAX)?);
+    let (starts, finishes) =
+        (column(outcome, "start", 0..=i64::MAX)?, own(outcome, "finish", i64::MAX)?);
     let (srcs, dsts) = (column(outcome, "src", 0..=HOLDS)?, column(outcome, "dst", 0..=HOLDS)?);
     let packets: Vec<u32> = column(outcome, "packets", 1..=HOLDS)?;
-    let (transports, bytes) = (column(outcome, "transport", 0..=last_transport)?, column(outcome, "bytes", 0..=i64::MAX)?);
-    are_as_long(outcome, &[starts.len(), finishes.len(), packets.len(), srcs.len(), dsts.len(), transports.len(), bytes.len()])?;
-    let rows = starts.into_iter().zip(finishes).zip(srcs).zip(dsts).zip(packets).zip(transports).zip(bytes);
+    let (transports, bytes) = (
+        column(outcome, "transport", 0..=last_transport)?,
+        column(outcome, "bytes", 0..=i64::MAX)?,
+    );
+    are_as_long(
+        outcome,
+        &[
+            starts.len(),
+            finishes.len(),
+            packets.len(),
+            srcs.len(),
+            dsts.len(),
+            transports.len(),
+            bytes.len(),
+        ],
+    )?;
+    let rows = starts
+        .into_iter()
+        .zip(finishes)
+        .zip(srcs)
+        .zip(dsts)
+        .zip(packets)
+        .zip(transports)
+        .zip(bytes);
     let flow = |((((((start, finish), src), dst), packets), transport), bytes): (_, u64)| {
-        let last = bytes.checked_sub(u64::from(packets - 1) * u64::from(wire.data)).and_then(|last| u16::try_from(last).ok());
+        let last = bytes
+            .checked_sub(u64::from(packets - 1) * u64::from(wire.data))
+            .and_then(|last| u16::try_from(last).ok());
         match last.filter(|last| (1..=wire.data).contains(last)) {
-            Some(last) => Ok(FlowResult { start, finish, packets, src, dst, level: 0, transport, last, deadline: None }),
-            None => Err(outcome.error(&format!("{bytes} bytes are not {packets} packets of at most {}", wire.data))),
+            Some(last) => Ok(FlowResult {
+                start,
+                finish,
+                packets,
+                src,
+                dst,
+                level: 0,
+                transport,
+                last,
+                deadline: None,
+            }),
+            None => Err(outcome.error(&format!(
+                "{bytes} bytes are not {packets} packets of at most {}",
+                wire.data
+            ))),
         }
     };
     Ok((rows.map(flow).collect::<PyResult<_>>()?, wire))

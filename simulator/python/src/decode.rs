@@ -8,8 +8,8 @@
 use pyo3::prelude::*;
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
+    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -156,7 +156,11 @@ impl<'de> Deserializer<'de> for Located<'_> {
     }
 
     /// The name is a unit's.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         visitor.visit_newtype_struct(self.of_unit(name))
     }
 
@@ -164,7 +168,11 @@ impl<'de> Deserializer<'de> for Located<'_> {
         visitor.visit_seq(Items(self.items()?.into_iter()))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         let items = self.items()?;
         if items.len() != len {
             return Err(DecodeError::Sentence(format!("it has {} values, not {len}", items.len())));
@@ -172,7 +180,12 @@ impl<'de> Deserializer<'de> for Located<'_> {
         visitor.visit_seq(Items(items.into_iter()))
     }
 
-    fn deserialize_tuple_struct<V: Visitor<'de>>(self, _: &'static str, len: usize, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         let items = self.items()?;
         if items.len() != len {
             return Err(Error::invalid_length(items.len(), &visitor));
@@ -224,7 +237,10 @@ struct Items<'py>(std::vec::IntoIter<Located<'py>>);
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = DecodeError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, DecodeError> {
         self.0.next().map(|value| at(seed, value)).transpose()
     }
 }
@@ -245,14 +261,20 @@ impl<'py> Attributes<'py> {
 impl<'de> MapAccess<'de> for Attributes<'_> {
     type Error = DecodeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, DecodeError> {
         let Some(field) = self.fields.next() else { return Ok(None) };
         self.field = field;
         let key: StrDeserializer<'_, DecodeError> = field.into_deserializer();
         seed.deserialize(key).map(Some)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, DecodeError> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<T::Value, DecodeError> {
         at(seed, self.value.field(self.field)?)
     }
 }
@@ -266,7 +288,10 @@ impl<'de, 'py> EnumAccess<'de> for Variant<'py> {
     type Error = DecodeError;
     type Variant = Located<'py>;
 
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Located<'py>), DecodeError> {
+    fn variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<(T::Value, Located<'py>), DecodeError> {
         let name: StrDeserializer<'_, DecodeError> = self.name.into_deserializer();
         Ok((seed.deserialize(name)?, self.value))
     }
@@ -279,15 +304,26 @@ impl<'de> VariantAccess<'de> for Located<'_> {
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, DecodeError> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<T::Value, DecodeError> {
         at(seed, self.inline())
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, DecodeError> {
+    fn tuple_variant<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         self.deserialize_tuple(len, visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, DecodeError> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
         visitor.visit_map(Attributes::of(self, fields))
     }
 }

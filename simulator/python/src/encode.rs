@@ -9,8 +9,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde::ser::{
-    Error, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-    Serializer,
+    Error, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    SerializeTuple, SerializeTupleStruct, Serializer,
 };
 
 /// Encodes settings as a Python object.
@@ -92,7 +92,9 @@ impl<'py> Encoder<'py> {
         PyErr: From<T::Error>,
     {
         use pyo3::BoundObject;
-        Ok(Encoded::Object(value.into_pyobject(self.0).map_err(PyErr::from)?.into_any().into_bound()))
+        Ok(Encoded::Object(
+            value.into_pyobject(self.0).map_err(PyErr::from)?.into_any().into_bound(),
+        ))
     }
 }
 
@@ -173,7 +175,11 @@ impl<'py> Serializer for Encoder<'py> {
         }
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done<'py> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Done<'py> {
         value.serialize(self)
     }
 
@@ -187,7 +193,9 @@ impl<'py> Serializer for Encoder<'py> {
         let module = self.0.import("qjump_sim")?;
         match value.serialize(self)? {
             // A struct without a class is shared by several variants.
-            Encoded::Fields(name, fields) if name == variant || !module.hasattr(name)? => Ok(Encoded::Fields(variant, fields)),
+            Encoded::Fields(name, fields) if name == variant || !module.hasattr(name)? => {
+                Ok(Encoded::Fields(variant, fields))
+            }
             // A plain number means bytes.
             made if variant == "Bytes" => Ok(made),
             made => Ok(Encoded::Object(module.getattr(variant)?.call1((made.object(self.0)?,))?)),
@@ -220,7 +228,11 @@ impl<'py> Serializer for Encoder<'py> {
         Err(EncodeError::custom("settings have no map"))
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Attributes<'py>, EncodeError> {
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        _: usize,
+    ) -> Result<Attributes<'py>, EncodeError> {
         Ok(Attributes { encoder: self, name, fields: Vec::new() })
     }
 
@@ -287,7 +299,11 @@ impl<'py> SerializeStruct for Attributes<'py> {
     type Ok = Encoded<'py>;
     type Error = EncodeError;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), EncodeError> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        field: &'static str,
+        value: &T,
+    ) -> Result<(), EncodeError> {
         self.fields.push((field, value.serialize(self.encoder)?));
         Ok(())
     }
@@ -301,7 +317,11 @@ impl<'py> SerializeStructVariant for Attributes<'py> {
     type Ok = Encoded<'py>;
     type Error = EncodeError;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), EncodeError> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        field: &'static str,
+        value: &T,
+    ) -> Result<(), EncodeError> {
         SerializeStruct::serialize_field(self, field, value)
     }
 

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -66,7 +67,11 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     /// The name is a unit's.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         self.units.borrow_mut().entry(self.class).or_default().insert(self.field, name);
         visitor.visit_newtype_struct(self)
     }
@@ -116,7 +121,10 @@ struct Items<'a> {
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = Error;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         seed.deserialize(self.probe).map(Some)
@@ -131,7 +139,10 @@ struct Fields<'a> {
 impl<'de> MapAccess<'de> for Fields<'_> {
     type Error = Error;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
         let Some(field) = self.fields.next() else { return Ok(None) };
         self.probe.field = field;
         let key: StrDeserializer<'_, Error> = field.into_deserializer();
@@ -152,7 +163,10 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     type Error = Error;
     type Variant = Probe<'a>;
 
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Probe<'a>), Error> {
+    fn variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<(T::Value, Probe<'a>), Error> {
         let name: StrDeserializer<'_, Error> = self.name.into_deserializer();
         Ok((seed.deserialize(name)?, self.probe))
     }
@@ -173,7 +187,11 @@ impl<'de> VariantAccess<'de> for Probe<'_> {
         self.deserialize_tuple(len, visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         visitor.visit_map(self.fields(fields))
     }
 }

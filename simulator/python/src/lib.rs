@@ -20,8 +20,8 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{
-    ps_per_byte, ByKind, Cable, Congestion, Counters, Flows, Graph, Latency, LeafSpine, Pause, PortResult, Ps, Queue, Region,
-    Regions, Scheme, Simulation, Topology, Transport,
+    ps_per_byte, ByKind, Cable, Congestion, Counters, Flows, Graph, Latency, LeafSpine, Pause,
+    PortResult, Ps, Queue, Region, Regions, Scheme, Simulation, Topology, Transport,
 };
 
 use crate::columns::Asked;
@@ -68,7 +68,9 @@ fn run<'py>(
         let mut told = Instant::now();
         while run.run_some(CHUNK) {
             Python::attach(look_for_signals)?;
-            if let Some(listener) = listener.as_ref().filter(|_| told.elapsed() >= PROGRESS_INTERVAL) {
+            if let Some(listener) =
+                listener.as_ref().filter(|_| told.elapsed() >= PROGRESS_INTERVAL)
+            {
                 let progress = run.progress();
                 Python::attach(|py| watch::report(py, listener.bind(py), progress))?;
                 told = Instant::now();
@@ -78,22 +80,38 @@ fn run<'py>(
     })?;
     let outcome = run.outcome();
     let ports = run.simulation().map_or_else(Vec::new, Simulation::ports);
-    let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
+    let sources =
+        outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
     let Scheme { transport, others, .. } = &scenario.scheme;
     let full = transport.data_bytes;
-    let acks = [transport].into_iter().chain(others.iter().flatten()).map(|transport| transport.ack_bytes).collect();
-    let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::wished(py, &outcome.flows, full)?).collect();
-    let seen = run.simulation().map(|simulation| watch::seen(py, simulation, &watch)).transpose()?.unwrap_or_default();
+    let acks = [transport]
+        .into_iter()
+        .chain(others.iter().flatten())
+        .map(|transport| transport.ack_bytes)
+        .collect();
+    let flows = columns::ended(py, &outcome.flows)?
+        .into_iter()
+        .chain(columns::wished(py, &outcome.flows, full)?)
+        .collect();
+    let seen = run
+        .simulation()
+        .map(|simulation| watch::seen(py, simulation, &watch))
+        .transpose()?
+        .unwrap_or_default();
     Ok((flows, (full, acks), counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
 
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
     let counts = (of.longest, of.waiting, of.marked, of.early, of.full, of.paused);
     let (longest, waiting, marked, early, full, paused) = counts;
-    make(py, "Port", (watch::end(of.from), watch::end(of.to), longest, waiting, marked, early, full, paused))
+    make(
+        py,
+        "Port",
+        (watch::end(of.from), watch::end(of.to), longest, waiting, marked, early, full, paused),
+    )
 }
 
 fn look_for_signals(py: Python<'_>) -> PyResult<()> {
@@ -112,9 +130,12 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("limited", of.limited),
     ];
     for (name, ByKind { data, acks, probes, datagrams, syns, syn_acks }) in kinds {
-        counters.set_item(name, make(py, "ByKind", (data, acks, probes, datagrams, syns, syn_acks))?)?;
+        counters
+            .set_item(name, make(py, "ByKind", (data, acks, probes, datagrams, syns, syn_acks))?)?;
     }
-    for (name, Latency { packets, sum, max }) in [("latency", of.latency), ("latency_again", of.latency_again)] {
+    for (name, Latency { packets, sum, max }) in
+        [("latency", of.latency), ("latency_again", of.latency_again)]
+    {
         counters.set_item(name, make(py, "Latency", (packets, sum, max))?)?;
     }
     let counts = [
@@ -133,7 +154,11 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
 }
 
 /// Makes an object of a class of `qjump_sim`.
-fn make<'py>(py: Python<'py>, class: &str, fields: impl IntoPyObject<'py, Target = PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+fn make<'py>(
+    py: Python<'py>,
+    class: &str,
+    fields: impl IntoPyObject<'py, Target = PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
     let fields = fields.into_pyobject(py).map_err(Into::into)?.into_bound();
     py.import("qjump_sim")?.getattr(class)?.call1(fields)
 }
@@ -158,19 +183,32 @@ fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Boun
 
 /// Switches, hosts and cables of a fat-tree.
 #[pyfunction]
-fn fat_tree<'py>(k: &Bound<'py, PyAny>, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
+fn fat_tree<'py>(
+    k: &Bound<'py, PyAny>,
+    edge: &Bound<'py, PyAny>,
+    trunk: &Bound<'py, PyAny>,
+) -> PyResult<Named<'py>> {
     let cable = |of, place| decode(&Located::new(of, place));
     let ports = Located::new(k, "k");
-    let tree = Graph::fat_tree(ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| ports.refused(&e))?;
+    let tree = Graph::fat_tree(ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?)
+        .map_err(|e| ports.refused(&e))?;
     // Only hosts have such names.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
-    let cables = tree.cables().iter().map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone())).collect();
+    let cables = tree
+        .cables()
+        .iter()
+        .map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone()))
+        .collect();
     Ok((tree.switches().to_vec(), tree.hosts().to_vec(), cables))
 }
 
 /// The scheme with this name, for a network.
 #[pyfunction]
-fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn scheme<'py>(
+    py: Python<'py>,
+    name: &str,
+    topology: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let topology = decode(&Located::new(topology, "topology"))?;
     encode(py, &Scheme::named(name, &topology).map_err(|e| value_error(&e))?)
 }
@@ -201,7 +239,8 @@ fn scheme_to_json(scheme: &Bound<'_, PyAny>) -> PyResult<String> {
 /// A scheme from JSON.
 #[pyfunction]
 fn scheme_from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let scheme: Scheme = serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("scheme: {e}")))?;
+    let scheme: Scheme =
+        serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("scheme: {e}")))?;
     encode(py, &scheme)
 }
 
@@ -232,7 +271,8 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
 /// The phases of a fan-in's sources.
 #[pyfunction]
 fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<Vec<Ps>> {
-    let (epoch, seed) = (Located::new(epoch, "epoch").duration()?, Located::new(seed, "seed").whole()?);
+    let (epoch, seed) =
+        (Located::new(epoch, "epoch").duration()?, Located::new(seed, "seed").whole()?);
     if epoch == 0 {
         return Err(PyValueError::new_err("fan-in: its epoch must be above 0"));
     }
@@ -242,10 +282,15 @@ fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> Py
 
 /// Slowdowns of an outcome's flows by size.
 #[pyfunction]
-fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn regions<'py>(
+    py: Python<'py>,
+    outcome: &Bound<'py, PyAny>,
+    fabric: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let fabric = decode(&Located::new(fabric, "fabric"))?;
     let (flows, wire) = columns::results(&Located::new(outcome, "outcome"))?;
-    let Regions { short, medium, long, all, unfinished } = Regions::of(&flows, &fabric, &wire).map_err(|e| value_error(&e))?;
+    let Regions { short, medium, long, all, unfinished } =
+        Regions::of(&flows, &fabric, &wire).map_err(|e| value_error(&e))?;
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
 }

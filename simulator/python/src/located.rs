@@ -24,7 +24,13 @@ const SHOWN: usize = 60;
 
 impl<'py> Located<'py> {
     pub fn new(object: &Bound<'py, PyAny>, place: &str) -> Self {
-        Located { object: object.clone(), place: place.to_owned(), unit: "", full: 0, inline: false }
+        Located {
+            object: object.clone(),
+            place: place.to_owned(),
+            unit: "",
+            full: 0,
+            inline: false,
+        }
     }
 
     pub fn object(&self) -> &Bound<'py, PyAny> {
@@ -41,7 +47,11 @@ impl<'py> Located<'py> {
 
     /// An attribute.
     pub fn get(&self, field: &str) -> PyResult<Self> {
-        let place = if self.place.is_empty() { field.to_owned() } else { format!("{}.{field}", self.place) };
+        let place = if self.place.is_empty() {
+            field.to_owned()
+        } else {
+            format!("{}.{field}", self.place)
+        };
         Ok(self.of(self.object.getattr(field)?, place))
     }
 
@@ -64,7 +74,9 @@ impl<'py> Located<'py> {
         let Ok(items) = self.object.try_iter() else {
             return Err(self.is_not("a sequence"));
         };
-        let item = |(i, object): (usize, PyResult<Bound<'py, PyAny>>)| Ok(self.of(object?, format!("{}[{i}]", self.place)));
+        let item = |(i, object): (usize, PyResult<Bound<'py, PyAny>>)| {
+            Ok(self.of(object?, format!("{}[{i}]", self.place)))
+        };
         items.enumerate().map(item).collect()
     }
 
@@ -80,7 +92,10 @@ impl<'py> Located<'py> {
 
     /// With the full packet size of its transport, if it has one.
     pub fn with_full_packets(self) -> Self {
-        let full = self.get("transport").and_then(|transport| transport.get("data_bytes")?.bytes()).unwrap_or(self.full);
+        let full = self
+            .get("transport")
+            .and_then(|transport| transport.get("data_bytes")?.bytes())
+            .unwrap_or(self.full);
         Located { full, ..self }
     }
 
@@ -123,7 +138,8 @@ impl<'py> Located<'py> {
             return self.bytes();
         }
         let packets: u32 = self.get("count")?.whole()?;
-        let bytes = packets.checked_mul(self.full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
+        let bytes =
+            packets.checked_mul(self.full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
         bytes.ok_or_else(|| self.error("this many packets exceed 4294967295 bytes"))
     }
 
@@ -206,7 +222,9 @@ impl<'py> Located<'py> {
     pub fn is_not(&self, wanted: &str) -> PyErr {
         let shown = self.object.repr().map(|text| text.to_string()).unwrap_or_default();
         let what = match self.class() {
-            Ok(class) if shown.is_empty() || shown.len() > SHOWN || shown.contains('\n') => format!("this {class}"),
+            Ok(class) if shown.is_empty() || shown.len() > SHOWN || shown.contains('\n') => {
+                format!("this {class}")
+            }
             _ => shown,
         };
         self.error(&format!("{what} is not {wanted}"))

@@ -42,7 +42,10 @@ fn flows(value: &Located) -> PyResult<Flows> {
     let (srcs, dsts) = (column(value, "src", 0..=HOLDS)?, column(value, "dst", 0..=HOLDS)?);
     let packets = column(value, "packets", 0..=HOLDS)?;
     let wishes = wishes(value)?;
-    columns::are_as_long(value, &[starts.len(), srcs.len(), dsts.len(), packets.len(), wishes.len()])?;
+    columns::are_as_long(
+        value,
+        &[starts.len(), srcs.len(), dsts.len(), packets.len(), wishes.len()],
+    )?;
     let rows = starts.into_iter().zip(srcs).zip(dsts).zip(packets);
     let flow = |(((start, src), dst), packets)| FlowSpec { start, src, dst, packets };
     Ok(Flows::Own(rows.map(flow).zip(wishes).collect()))

@@ -34,7 +34,8 @@ pub fn watch(object: &Bound<'_, PyAny>) -> PyResult<Watch> {
 }
 
 /// Series, flow counts and trace of a run, each None if not requested.
-pub type Seen<'py> = (Option<(Vec<Cable>, Columns<'py>)>, Option<Columns<'py>>, Option<Columns<'py>>);
+pub type Seen<'py> =
+    (Option<(Vec<Cable>, Columns<'py>)>, Option<Columns<'py>>, Option<Columns<'py>>);
 
 /// Both ends of a port's cable.
 type Cable = ((&'static str, u32), (&'static str, u32));
@@ -53,20 +54,31 @@ pub fn seen<'py>(py: Python<'py>, simulation: &Simulation, watch: &Watch) -> PyR
     Ok((series(py, simulation)?, flows, trace))
 }
 
-fn series<'py>(py: Python<'py>, simulation: &Simulation) -> PyResult<Option<(Vec<Cable>, Columns<'py>)>> {
+fn series<'py>(
+    py: Python<'py>,
+    simulation: &Simulation,
+) -> PyResult<Option<(Vec<Cable>, Columns<'py>)>> {
     let Some(series) = simulation.series() else { return Ok(None) };
     let large = |column: &[u64]| bytes(py, column.iter().map(|&number| time(number)));
-    let senders = |of: fn(&qjump_sim::Sender) -> u32| bytes(py, series.senders.iter().map(|sender| i64::from(of(sender))));
+    let senders = |of: fn(&qjump_sim::Sender) -> u32| {
+        bytes(py, series.senders.iter().map(|sender| i64::from(of(sender))))
+    };
     let mut columns = vec![large(&series.at)?, large(&series.queued)?, large(&series.levels)?];
     columns.extend([large(&series.sent)?, large(&series.marked)?, large(&series.dropped)?]);
     columns.push(large(series.totals.as_flattened())?);
-    columns.extend([senders(|s| s.sample)?, senders(|s| s.flow)?, senders(|s| s.window)?, senders(|s| s.acknowledged)?]);
+    columns.extend([
+        senders(|s| s.sample)?,
+        senders(|s| s.flow)?,
+        senders(|s| s.window)?,
+        senders(|s| s.acknowledged)?,
+    ]);
     let cables = simulation.cables().into_iter().map(|(from, to)| (end(from), end(to)));
     Ok(Some((cables.collect(), columns)))
 }
 
 fn flows<'py>(py: Python<'py>, counts: &[(u32, FlowCounts)]) -> PyResult<Columns<'py>> {
-    let column = |of: fn(&FlowCounts) -> u64| bytes(py, counts.iter().map(|(_, counts)| time(of(counts))));
+    let column =
+        |of: fn(&FlowCounts) -> u64| bytes(py, counts.iter().map(|(_, counts)| time(of(counts))));
     Ok(vec![
         bytes(py, counts.iter().map(|(flow, _)| i64::from(*flow)))?,
         column(|counts| counts.delivered)?,

@@ -76,10 +76,13 @@ impl App {
             App::Ping(Ping { level, bytes, .. })
             | App::Datagrams(Datagrams { level, bytes, .. })
             | App::Ptp(Ptp { level, bytes, .. }) => (*level, *bytes),
-            App::Bulk(Bulk { level, .. }) | App::MapReduce(MapReduce { level, .. }) => (*level, full),
+            App::Bulk(Bulk { level, .. }) | App::MapReduce(MapReduce { level, .. }) => {
+                (*level, full)
+            }
             App::Barrier(Barrier { level, bytes, .. }) => (*level, of_message(*bytes)),
             App::Requests(Requests { level, exchanges, .. }) => {
-                let largest = exchanges.iter().map(|exchange| exchange.request.max(exchange.response)).max();
+                let largest =
+                    exchanges.iter().map(|exchange| exchange.request.max(exchange.response)).max();
                 (*level, of_message(largest.unwrap_or(0)))
             }
         }

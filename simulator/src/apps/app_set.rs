@@ -27,7 +27,8 @@ impl AppSet {
     /// Adds an application, which starts at its time.
     pub fn add(&mut self, app: &App, network: &mut Network, hosts: &mut Hosts) {
         let number = self.running.len() as u32;
-        let mut ctx = Context { network, hosts, seed: self.seed, keys: &mut self.keys, app: number };
+        let mut ctx =
+            Context { network, hosts, seed: self.seed, keys: &mut self.keys, app: number };
         self.running.push(Running::begin(app, &mut ctx));
     }
 

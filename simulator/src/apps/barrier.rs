@@ -47,7 +47,10 @@ impl Barrier {
         };
         hosts(&place, &self.hosts, 2, topology)?;
         if self.hosts.len() > MAX_HOSTS {
-            return Err(Error::new(format!("{place}: its {} hosts are more than {MAX_HOSTS}", self.hosts.len())));
+            return Err(Error::new(format!(
+                "{place}: its {} hosts are more than {MAX_HOSTS}",
+                self.hosts.len()
+            )));
         }
         level(&place, self.level)?;
         message(&place, "message", self.bytes.into())?;
@@ -85,7 +88,13 @@ impl BarrierRun {
             ctx.wake(spec.first, member);
         }
         let members = vec![Member::default(); spec.hosts.len()];
-        BarrierRun { spec, key: ctx.keys(hosts * hosts), members, ended: [0; 2], results: Latencies::default() }
+        BarrierRun {
+            spec,
+            key: ctx.keys(hosts * hosts),
+            members,
+            ended: [0; 2],
+            results: Latencies::default(),
+        }
     }
 
     pub fn act(&mut self, event: Event, ctx: &mut Context) {

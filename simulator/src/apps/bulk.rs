@@ -86,7 +86,14 @@ const NOTE: u32 = 2;
 impl BulkRun {
     pub fn begin(spec: Bulk, ctx: &mut Context) -> Self {
         ctx.wake(spec.start, START);
-        BulkRun { key: ctx.keys(1), slot: None, data_bytes: ctx.data_bytes().into(), before: 0, delivered: Vec::new(), spec }
+        BulkRun {
+            key: ctx.keys(1),
+            slot: None,
+            data_bytes: ctx.data_bytes().into(),
+            before: 0,
+            delivered: Vec::new(),
+            spec,
+        }
     }
 
     pub fn act(&mut self, event: Event, ctx: &mut Context) {
@@ -146,6 +153,9 @@ impl BulkRun {
 
     pub fn results(&self, flows: &[Flow]) -> BulkResult {
         let flow = self.slot.map(|slot| &flows[slot as usize]).filter(|flow| flow.key == self.key);
-        BulkResult { delivered: self.delivered.clone(), bytes: flow.map_or(self.before, |flow| self.bytes(flow)) }
+        BulkResult {
+            delivered: self.delivered.clone(),
+            bytes: flow.map_or(self.before, |flow| self.bytes(flow)),
+        }
     }
 }

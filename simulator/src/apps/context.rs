@@ -100,7 +100,19 @@ impl Context<'_> {
         let start = self.now();
         self.hosts.start_flow(
             self.network,
-            Task { record, key, from, to, packets, level, transport: 0, deadline: Ps::MAX, start, last, cap },
+            Task {
+                record,
+                key,
+                from,
+                to,
+                packets,
+                level,
+                transport: 0,
+                deadline: Ps::MAX,
+                start,
+                last,
+                cap,
+            },
         )
     }
 

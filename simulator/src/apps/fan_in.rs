@@ -13,10 +13,25 @@ const PHASES: u64 = 1 << 62;
 ///
 /// # Panics
 /// The epoch is 0.
-pub fn fan_in(senders: &[u32], dst: u32, level: u8, bytes: u16, epoch: Ps, count: u64, seed: u64) -> Vec<Source> {
+pub fn fan_in(
+    senders: &[u32],
+    dst: u32,
+    level: u8,
+    bytes: u16,
+    epoch: Ps,
+    count: u64,
+    seed: u64,
+) -> Vec<Source> {
     assert!(epoch > 0, "fan-in: its epoch must be above 0");
     let mut rng = Rng::new(seed, PHASES);
-    let source =
-        |&src| Source { src, dst, level, first: rng.below(epoch), gap: Gap::Every(epoch), bytes: Bytes::Fixed(bytes), count };
+    let source = |&src| Source {
+        src,
+        dst,
+        level,
+        first: rng.below(epoch),
+        gap: Gap::Every(epoch),
+        bytes: Bytes::Fixed(bytes),
+        count,
+    };
     senders.iter().map(source).collect()
 }

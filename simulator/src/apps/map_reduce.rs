@@ -61,12 +61,17 @@ impl MapReduce {
         for (what, number) in counts {
             count(place, what, number)?;
         }
-        let (fetches, share) = (u64::from(self.maps) * u64::from(self.reducers), self.map_bytes / u64::from(self.reducers));
+        let (fetches, share) = (
+            u64::from(self.maps) * u64::from(self.reducers),
+            self.map_bytes / u64::from(self.reducers),
+        );
         if fetches >= u64::from(MAX_FETCHES) {
             return Err(Error::new(format!("{place}: {fetches} fetches must be below 2^30")));
         }
         if share == 0 || share >= 1 << 31 {
-            return Err(Error::new(format!("{place}: a share of {share} bytes for each reducer must be between 1 and 2^31 - 1")));
+            return Err(Error::new(format!(
+                "{place}: a share of {share} bytes for each reducer must be between 1 and 2^31 - 1"
+            )));
         }
         schedule(place, self.first, self.map_time.mean(), self.maps.into())?;
         schedule(place, self.first, self.reduce_time.mean(), 1)
@@ -135,7 +140,12 @@ const MAX_FETCHES: u32 = 1 << 30;
 impl MapReduceRun {
     pub fn begin(spec: MapReduce, ctx: &mut Context) -> Self {
         ctx.wake(spec.first, BEGIN);
-        let reducer = |number| Reducer { rng: ctx.stream(1 + number), available: Vec::new(), copying: 0, have: 0 };
+        let reducer = |number| Reducer {
+            rng: ctx.stream(1 + number),
+            available: Vec::new(),
+            copying: 0,
+            have: 0,
+        };
         MapReduceRun {
             rng: ctx.stream(0),
             places: Vec::new(),
@@ -162,9 +172,13 @@ impl MapReduceRun {
                 }
             }
             Event::Timer(token) if token & !NUMBER == MAP => self.mapped(token, ctx),
-            Event::Timer(token) => self.results.reduced[(token & NUMBER) as usize] = Some(ctx.now()),
+            Event::Timer(token) => {
+                self.results.reduced[(token & NUMBER) as usize] = Some(ctx.now())
+            }
             Event::Received(fetch) => self.fetched(fetch, ctx),
-            Event::Acknowledged { token, .. } => self.results.fetches[token as usize].finish = Some(ctx.now()),
+            Event::Acknowledged { token, .. } => {
+                self.results.fetches[token as usize].finish = Some(ctx.now())
+            }
             Event::Arrived { .. } | Event::Dropped(_) => {}
         }
     }

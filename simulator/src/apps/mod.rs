@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Applications: traffic that reacts to what the network delivers. Datagrams and messages on the hosts' reliable transport; the level
-//! of their packets is the application's own. Messages between two hosts use the connections that the pair keeps open
-//! ([`Transport::connections`](crate::Transport::connections)), and open others. Sizes are bytes on the wire, headers included.
+//! Applications: traffic that reacts to what the network delivers. Datagrams and messages on the
+//! hosts' reliable transport; the level of their packets is the application's own. Messages between
+//! two hosts use the connections that the pair keeps open
+//! ([`Transport::connections`](crate::Transport::connections)), and open others. Sizes are bytes on
+//! the wire, headers included.
 //!
 //! ```
 //! use qjump_sim::apps::{App, AppResult, Ping};
 //! use qjump_sim::{Gap, LeafSpine, Scenario, Scheme, Topology, Workload, MS};
 //!
-//! let ping = Ping { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: 100, count: 3, turnaround: 0 };
-//! let scenario = Scenario {
+//! let ping = Ping { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: 100, count: 3,
+//! turnaround: 0 }; let scenario = Scenario {
 //!     topology: Topology::leaf_spine(&LeafSpine::FIG9)?,
 //!     scheme: Scheme::tcp(),
 //!     workload: Workload::of_apps(vec![App::Ping(ping)]),

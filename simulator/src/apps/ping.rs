@@ -91,9 +91,15 @@ impl PingRun {
         match event {
             Event::Timer(SEND) => self.request(ctx),
             Event::Timer(request) => self.answer(request, ctx),
-            Event::Arrived { channel: REQUEST, token } if !self.answered => self.results.end(token, ctx.now()),
-            Event::Arrived { channel: REQUEST, token } if self.spec.turnaround == 0 => self.answer(token, ctx),
-            Event::Arrived { channel: REQUEST, token } => ctx.wake(ctx.now() + self.spec.turnaround, token),
+            Event::Arrived { channel: REQUEST, token } if !self.answered => {
+                self.results.end(token, ctx.now())
+            }
+            Event::Arrived { channel: REQUEST, token } if self.spec.turnaround == 0 => {
+                self.answer(token, ctx)
+            }
+            Event::Arrived { channel: REQUEST, token } => {
+                ctx.wake(ctx.now() + self.spec.turnaround, token)
+            }
             Event::Arrived { channel: _, token } => self.results.end(token, ctx.now()),
             Event::Dropped(_) => self.results.lost += 1,
             Event::Received(_) | Event::Acknowledged { .. } => {}

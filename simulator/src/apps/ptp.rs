@@ -143,7 +143,13 @@ impl PtpRun {
     fn to_slave(&self, exchange: u32, what: u32, ctx: &mut Context) -> Ps {
         let Ptp { ref slaves, level, bytes, .. } = self.spec;
         let slave = self.results.slaves[exchange as usize];
-        ctx.datagram(self.channel + 2 * slave, slaves[slave as usize], level, bytes, exchange << 2 | what)
+        ctx.datagram(
+            self.channel + 2 * slave,
+            slaves[slave as usize],
+            level,
+            bytes,
+            exchange << 2 | what,
+        )
     }
 
     fn to_master(&self, exchange: u32, what: u32, ctx: &mut Context) -> Ps {

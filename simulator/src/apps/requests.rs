@@ -81,7 +81,11 @@ impl Requests {
         hosts(&place, &ends, 2, topology)?;
         level(&place, self.level)?;
         count(&place, "requests", self.count)?;
-        positive(&place, "weights of its exchanges", self.exchanges.iter().map(|e| u64::from(e.weight)).sum())?;
+        positive(
+            &place,
+            "weights of its exchanges",
+            self.exchanges.iter().map(|e| u64::from(e.weight)).sum(),
+        )?;
         for exchange in &self.exchanges {
             message(&place, "request", exchange.request.into())?;
             message(&place, "response", exchange.response.into())?;

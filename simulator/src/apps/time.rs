@@ -67,7 +67,8 @@ pub struct Latencies {
     pub starts: Vec<Ps>,
     /// How long it took; none: it has not ended.
     pub times: Vec<Option<Ps>>,
-    /// Of those that have not ended: lost for good, for a datagram was dropped. The others were under way.
+    /// Of those that have not ended: lost for good, for a datagram was dropped. The others were
+    /// under way.
     pub lost: u64,
 }
 

@@ -3,7 +3,8 @@
 
 /// `MRG32k3a` (L'Ecuyer, Operations Research 47, 1999): two recurrences of order three, combined.
 ///
-/// `x[n] = (1403580 x[n-2] - 810728 x[n-3]) mod (2^32 - 209)`, `y[n] = (527612 y[n-1] - 1370589 y[n-3]) mod (2^32 - 22853)`.
+/// `x[n] = (1403580 x[n-2] - 810728 x[n-3]) mod (2^32 - 209)`, `y[n] = (527612 y[n-1] - 1370589
+/// y[n-3]) mod (2^32 - 22853)`.
 #[derive(Debug, Clone)]
 pub struct Mrg32k3a {
     x: [u64; 3],
@@ -14,8 +15,8 @@ const M1: u64 = (1 << 32) - 209;
 const M2: u64 = (1 << 32) - 22_853;
 
 impl Mrg32k3a {
-    /// As ns-2's `seed` command starts it: all six numbers of the state are the seed. Neighbouring seeds have nearly equal first
-    /// draws, for these are linear in the seed.
+    /// As ns-2's `seed` command starts it: all six numbers of the state are the seed. Neighbouring
+    /// seeds have nearly equal first draws, for these are linear in the seed.
     pub fn new(seed: u32) -> Self {
         Mrg32k3a { x: [u64::from(seed); 3], y: [u64::from(seed); 3] }
     }
@@ -49,7 +50,11 @@ mod tests {
         ];
         for (seed, draws) in known {
             let mut rng = Mrg32k3a::new(seed);
-            assert_eq!(draws, [(); 4].map(|()| (rng.unit() * (1u64 << 31) as f64) as u64), "seed {seed}");
+            assert_eq!(
+                draws,
+                [(); 4].map(|()| (rng.unit() * (1u64 << 31) as f64) as u64),
+                "seed {seed}"
+            );
         }
     }
 

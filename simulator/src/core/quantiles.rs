@@ -30,7 +30,13 @@ impl TryFrom<Written> for Quantiles {
     type Error = Error;
 
     fn try_from(written: Written) -> Result<Self> {
-        Quantiles::new(&written.points.iter().map(|Point(percent, time)| (*percent, *time)).collect::<Vec<_>>())
+        Quantiles::new(
+            &written
+                .points
+                .iter()
+                .map(|Point(percent, time)| (*percent, *time))
+                .collect::<Vec<_>>(),
+        )
     }
 }
 
@@ -46,7 +52,8 @@ impl Quantiles {
             [(0.0, _), .., (100.0, _)] => {}
             _ => return Err(Error::new("quantiles must go from 0 to 100 %")),
         }
-        let points: Vec<(u32, Ps)> = points.iter().map(|&(percent, time)| (share(percent), time)).collect();
+        let points: Vec<(u32, Ps)> =
+            points.iter().map(|&(percent, time)| (share(percent), time)).collect();
         if points.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
             return Err(Error::new("quantiles must ascend"));
         }
@@ -73,17 +80,24 @@ mod tests {
     use super::*;
     use crate::core::time::US;
 
-    const POINTS: [(f64, Ps); 4] = [(0.0, 10 * US), (50.0, 85 * US), (99.9, 90 * US), (100.0, 126 * US)];
+    const POINTS: [(f64, Ps); 4] =
+        [(0.0, 10 * US), (50.0, 85 * US), (99.9, 90 * US), (100.0, 126 * US)];
 
     #[test]
     fn between_two_quantiles_a_share_has_its_part() {
         let quantiles = Quantiles::new(&POINTS).unwrap();
         let half = quantiles.points[1].0;
         assert_eq!((half, quantiles.points[2].0), (1 << 31, 4_290_672_328));
-        assert_eq!([0, half, u32::MAX].map(|share| quantiles.at(share)), [10 * US, 85 * US, 126 * US]);
+        assert_eq!(
+            [0, half, u32::MAX].map(|share| quantiles.at(share)),
+            [10 * US, 85 * US, 126 * US]
+        );
         assert_eq!(quantiles.at(1 << 30), 10 * US + 75 * US / 2);
         // One of the 2^32 - 1 above the median, in whole picoseconds.
-        assert_eq!(quantiles.at(half + (1 << 20)), 85 * US + ((5 * US) << 20) / Ps::from(quantiles.points[2].0 - half));
+        assert_eq!(
+            quantiles.at(half + (1 << 20)),
+            85 * US + ((5 * US) << 20) / Ps::from(quantiles.points[2].0 - half)
+        );
         let flat = Quantiles::new(&[(0.0, US), (30.0, US), (100.0, US)]).unwrap();
         assert_eq!([0, 1, half, u32::MAX].map(|share| flat.at(share)), [US; 4]);
     }
@@ -91,8 +105,14 @@ mod tests {
     #[test]
     fn quantiles_that_cannot_be_are_told() {
         let said = |points: &[(f64, Ps)]| Quantiles::new(points).unwrap_err().to_string();
-        let ends: [&[(f64, Ps)]; 6] =
-            [&[], &[(0.0, 1)], &[(100.0, 1)], &[(0.0, 1), (99.0, 2)], &[(1.0, 1), (100.0, 2)], &[(0.0, 1), (f64::NAN, 2)]];
+        let ends: [&[(f64, Ps)]; 6] = [
+            &[],
+            &[(0.0, 1)],
+            &[(100.0, 1)],
+            &[(0.0, 1), (99.0, 2)],
+            &[(1.0, 1), (100.0, 2)],
+            &[(0.0, 1), (f64::NAN, 2)],
+        ];
         assert!(ends.iter().all(|points| said(points) == "quantiles must go from 0 to 100 %"));
         let falls: [&[(f64, Ps)]; 4] = [
             &[(0.0, 2), (100.0, 1)],

@@ -40,8 +40,8 @@ impl Rng {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Exponential with this mean, rounded to a whole number. The only operations are IEEE 754's exact ones and `libm`'s
-    /// logarithm, which is made of them: the same bits on every machine.
+    /// Exponential with this mean, rounded to a whole number. The only operations are IEEE 754's
+    /// exact ones and `libm`'s logarithm, which is made of them: the same bits on every machine.
     pub fn exponential(&mut self, mean: f64) -> Ps {
         let positive = ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         (-libm::log(positive) * mean + 0.5) as Ps
@@ -57,7 +57,8 @@ mod tests {
         // First numbers of SplitMix64 from state 1234567, as its reference code prints them.
         let mut rng = Rng(1_234_567);
         let first: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
-        let known = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        let known =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!(first, known);
     }
 
@@ -74,7 +75,8 @@ mod tests {
 
     #[test]
     fn exponential_is_pinned() {
-        // A change of these is a change of every run with Poisson arrivals. The same come out in Python.
+        // A change of these is a change of every run with Poisson arrivals. The same come out in
+        // Python.
         let mut rng = Rng::new(1, 0);
         let draws: Vec<Ps> = (0..4).map(|_| rng.exponential(1e9)).collect();
         assert_eq!(draws, [4_937_447_957, 1_639_669_525, 858_402_663, 555_383_528]);

@@ -22,7 +22,12 @@ pub(crate) struct SpinBarrier {
 
 impl SpinBarrier {
     pub fn new(threads: usize) -> Self {
-        SpinBarrier { threads, waiting: AtomicUsize::new(0), rounds: AtomicUsize::new(0), broken: AtomicBool::new(false) }
+        SpinBarrier {
+            threads,
+            waiting: AtomicUsize::new(0),
+            rounds: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
     }
 
     /// Waits for all threads. Whatever a thread wrote before, all can read afterwards.

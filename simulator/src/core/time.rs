@@ -23,8 +23,10 @@ pub const END: Ps = (1 << 63) - 1;
 /// Formats a time in the largest unit that makes it a whole number.
 pub(crate) fn human(time: Ps) -> String {
     let whole = |unit: Ps| time > 0 && time % unit == 0;
-    let (unit, name) =
-        [(S, "s"), (MS, "ms"), (US, "us"), (NS, "ns")].into_iter().find(|&(unit, _)| whole(unit)).unwrap_or((1, "ps"));
+    let (unit, name) = [(S, "s"), (MS, "ms"), (US, "us"), (NS, "ns")]
+        .into_iter()
+        .find(|&(unit, _)| whole(unit))
+        .unwrap_or((1, "ps"));
     format!("{} {name}", time / unit)
 }
 
@@ -41,9 +43,13 @@ pub fn ps_per_byte(rate: u64) -> Result<u32> {
     let ps = (BYTE + rate / 2) / rate;
     let carried = u128::from(ps) * u128::from(rate);
     if carried.abs_diff(u128::from(BYTE)) > u128::from(BYTE) / 1_000 {
-        return Err(Error::new(format!("a rate of {rate} bit/s does not give whole picoseconds a byte within 0.1 %")));
+        return Err(Error::new(format!(
+            "a rate of {rate} bit/s does not give whole picoseconds a byte within 0.1 %"
+        )));
     }
-    u32::try_from(ps).map_err(|_| Error::new(format!("a rate of {rate} bit/s is below 2 kbit/s, the slowest link")))
+    u32::try_from(ps).map_err(|_| {
+        Error::new(format!("a rate of {rate} bit/s is below 2 kbit/s, the slowest link"))
+    })
 }
 
 #[cfg(test)]

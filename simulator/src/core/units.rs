@@ -211,7 +211,10 @@ impl<'de, const MAX: u32> Deserialize<'de> for Real<MAX> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match f64::deserialize(from)? {
             real if (0.0..=MAX.into()).contains(&real) => Ok(Real(real)),
-            real => Err(D::Error::invalid_value(Unexpected::Float(real), &format!("between 0 and {MAX}").as_str())),
+            real => Err(D::Error::invalid_value(
+                Unexpected::Float(real),
+                &format!("between 0 and {MAX}").as_str(),
+            )),
         }
     }
 }

@@ -14,8 +14,8 @@ use std::collections::BinaryHeap;
 
 use crate::core::time::Ps;
 
-/// A bucket is 32.768 ns: about ten events at the load of the published fabric. Opening one costs branches that no
-/// processor foretells, and ten events are cheap to sort by counting.
+/// A bucket is 32.768 ns: about ten events at the load of the published fabric. Opening one costs
+/// branches that no processor foretells, and ten events are cheap to sort by counting.
 const SHIFT: u32 = 15;
 /// One turn is 268 us, longer than the published minimal retransmission timeout of 200 us.
 const BUCKETS: usize = 1 << 13;
@@ -57,7 +57,11 @@ impl Chunk {
     fn sorted(&self) -> [u64; CHUNK + 1] {
         let mut keys = [i32::MAX; CHUNK + 1];
         for (place, event) in self.events.iter().enumerate() {
-            keys[place] = if place < self.len as usize { (event >> 32 << PLACE | place as u64) as i32 } else { i32::MAX };
+            keys[place] = if place < self.len as usize {
+                (event >> 32 << PLACE | place as u64) as i32
+            } else {
+                i32::MAX
+            };
         }
         let mut sorted = [0; CHUNK + 1];
         for place in 0..(self.len as usize).min(CHUNK) {
@@ -160,7 +164,8 @@ impl Wheel {
     fn push_open(&mut self, event: u64) {
         let rest = &self.open[self.done..];
         if rest.len() > ROOM || !self.late.is_empty() {
-            self.late.push(Reverse((event >> 32 << 32 | u64::from(self.late_pushed), event as u32)));
+            self.late
+                .push(Reverse((event >> 32 << 32 | u64::from(self.late_pushed), event as u32)));
             self.late_pushed += 1;
         } else {
             let at = self.done + rest.partition_point(|e| e >> 32 <= event >> 32);
@@ -240,7 +245,10 @@ impl Wheel {
     /// its only caller, 4 % of all instructions.
     #[inline(never)]
     pub fn peek(&self) -> Option<Event> {
-        let at = |turn: u64, packed: u64| Event { time: turn << SHIFT | packed >> 32, what: packed as u32 };
+        let at = |turn: u64, packed: u64| Event {
+            time: turn << SHIFT | packed >> 32,
+            what: packed as u32,
+        };
         if let Some(event) = self.next_late() {
             return Some(event);
         }
@@ -255,7 +263,8 @@ impl Wheel {
         let mut chunk = self.chunks.get(self.heads[turn as usize % BUCKETS] as usize);
         let mut first: Option<u64> = None;
         while let Some(some) = chunk {
-            // From the newest to the oldest, so that of those at one time the oldest is the last to be taken.
+            // From the newest to the oldest, so that of those at one time the oldest is the last to
+            // be taken.
             for &event in some.events[..some.len as usize].iter().rev() {
                 if first.is_none_or(|first| event >> 32 <= first >> 32) {
                     first = Some(event);
@@ -386,7 +395,8 @@ mod tests {
         beside_a_set(&[1, 3, 1 << 13, 1 << 20, 1 << 28, 1 << 30, 1 << 34]);
     }
 
-    /// Thousands of events in each bucket, many at one time, and many that are pushed into the open one.
+    /// Thousands of events in each bucket, many at one time, and many that are pushed into the open
+    /// one.
     #[test]
     fn the_order_is_the_same_in_full_buckets() {
         beside_a_set(&[1, 1 << 8, 1 << 13, 1 << SHIFT, 1 << 16]);
@@ -399,7 +409,8 @@ mod tests {
         let mut model = std::collections::BTreeSet::new();
         let (mut now, mut pushed) = (0, 0u32);
         for round in 0..200_000 {
-            // Half of the rounds mostly push, half mostly drain, so that the wheel runs empty now and then.
+            // Half of the rounds mostly push, half mostly drain, so that the wheel runs empty now
+            // and then.
             let push = rng.below(100) < if round % 20_000 < 10_000 { 60 } else { 40 };
             if push {
                 let reach = reaches[rng.below(reaches.len() as u64) as usize];

@@ -13,7 +13,12 @@ use crate::packet::{since, Destination, Kind, Packet, NO_ECHO};
 
 impl Hosts {
     /// A data packet has arrived whose ACK may be delayed.
-    pub(crate) fn on_data_with_delayed_ack(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
+    pub(crate) fn on_data_with_delayed_ack(
+        &mut self,
+        net: &mut Network,
+        handle: u32,
+        packet: &Packet,
+    ) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
         let (size, had) = (flow.size(), flow.expected());
@@ -23,7 +28,11 @@ impl Hosts {
             self.send_ack(net, slot, reply);
         }
         if let Some(Reply { cumulative, echo, stamp, marked }) = at_once {
-            self.send_back(net, handle, &Packet { seq: cumulative, echo, stamp, marked, kind: Kind::Ack, ..*packet });
+            self.send_back(
+                net,
+                handle,
+                &Packet { seq: cumulative, echo, stamp, marked, kind: Kind::Ack, ..*packet },
+            );
             // The last packet is always acknowledged at once.
             if complete {
                 self.notify_received(net, slot);
@@ -69,14 +78,31 @@ impl Hosts {
     }
 
     /// Sends an ACK of packets that waited for it.
-    fn send_ack(&mut self, net: &mut Network, slot: u32, Reply { cumulative, echo, stamp, marked }: Reply) {
+    fn send_ack(
+        &mut self,
+        net: &mut Network,
+        slot: u32,
+        Reply { cumulative, echo, stamp, marked }: Reply,
+    ) {
         let flow = &mut self.flows[slot as usize];
         flow.leaves();
         let (host, to) = (flow.to, Destination::new(flow.from));
         let (seq, kind, t) = (cumulative, Kind::Ack, self.config.of(flow));
         let (bytes, ect) = (t.ack_bytes, t.bare_ect(kind));
         self.handled.sent[kind as usize] += 1;
-        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: host, bytes, to, kind, marked, ect };
+        let ack = Packet {
+            flow: slot,
+            seq,
+            echo,
+            stamp,
+            rank: 0,
+            link: host,
+            bytes,
+            to,
+            kind,
+            marked,
+            ect,
+        };
         let handle = net.pool.add(ack);
         self.offer(net, host, handle);
     }

@@ -36,7 +36,13 @@ pub struct Aequitas {
 impl Default for Aequitas {
     /// The paper's alpha and beta, 0.01; no targets.
     fn default() -> Self {
-        Aequitas { targets: [None; 8], share: 999, increase: 10_000, decrease: 10_000, floor: 10_000 }
+        Aequitas {
+            targets: [None; 8],
+            share: 999,
+            increase: 10_000,
+            decrease: 10_000,
+            floor: 10_000,
+        }
     }
 }
 
@@ -48,7 +54,9 @@ const LOWEST: u8 = 7;
 impl Aequitas {
     pub(crate) fn problem(&self) -> Option<String> {
         if self.targets[usize::from(LOWEST)].is_some() {
-            Some(format!("level {LOWEST} takes flows that are not admitted and cannot have a target"))
+            Some(format!(
+                "level {LOWEST} takes flows that are not admitted and cannot have a target"
+            ))
         } else if self.targets.iter().flatten().any(|&target| target == 0 || target > S) {
             Some("a target must be between 0 and 1 s".to_owned())
         } else if self.share >= 1_000 {
@@ -89,7 +97,8 @@ impl AequitasState {
         if self.of.targets[usize::from(level)].is_none() {
             return level;
         }
-        let probability = self.channels.get(&(from, to, level)).map_or(ONE, |channel| channel.probability);
+        let probability =
+            self.channels.get(&(from, to, level)).map_or(ONE, |channel| channel.probability);
         if self.rng.below(ONE.into()) < probability.into() {
             level
         } else {
@@ -100,7 +109,10 @@ impl AequitasState {
     /// Updates the probability after a flow of this many packets took this long.
     pub fn judge(&mut self, now: Ps, (from, to, level): (u32, u32, u8), took: Ps, packets: u32) {
         let Some(target) = self.of.targets[usize::from(level)] else { return };
-        let channel = self.channels.entry((from, to, level)).or_insert(Channel { probability: ONE, raised: 0 });
+        let channel = self
+            .channels
+            .entry((from, to, level))
+            .or_insert(Channel { probability: ONE, raised: 0 });
         if took <= target.saturating_mul(packets.into()) {
             if now - channel.raised > target * 1_000 / u64::from(1_000 - self.of.share) {
                 channel.probability = (channel.probability + self.of.increase).min(ONE);
@@ -122,7 +134,8 @@ mod tests {
     #[test]
     fn the_probability_follows_algorithm_1() {
         let targets = std::array::from_fn(|level| (level < 2).then_some(10 * US));
-        let mut admission = AequitasState::new(Aequitas { targets, share: 900, ..Aequitas::default() }, 1);
+        let mut admission =
+            AequitasState::new(Aequitas { targets, share: 900, ..Aequitas::default() }, 1);
         let mut after = |now, took, packets| {
             admission.judge(now, (1, 2, 0), took, packets);
             admission.channels[&(1, 2, 0)].probability
@@ -134,7 +147,13 @@ mod tests {
         assert_eq!(after(202 * US, 50 * US, 5), 970_000);
         assert_eq!(after(203 * US, 5_000 * US, 300), 10_000, "the floor");
         let admitted = (0..100_000).filter(|_| admission.admit(1, 2, 0) == 0).count();
-        assert!((900..1_100).contains(&admitted), "{admitted} of 100,000 with a probability of 1 %");
-        assert_eq!([admission.admit(1, 2, 1), admission.admit(1, 3, 0), admission.admit(1, 2, 6)], [1, 0, 6]);
+        assert!(
+            (900..1_100).contains(&admitted),
+            "{admitted} of 100,000 with a probability of 1 %"
+        );
+        assert_eq!(
+            [admission.admit(1, 2, 1), admission.admit(1, 3, 0), admission.admit(1, 2, 6)],
+            [1, 0, 6]
+        );
     }
 }

@@ -77,9 +77,11 @@ impl Congestion {
             Congestion::Ecn => Echo::UntilHeard,
             Congestion::Dctcp { .. } => Echo::Exactly,
             Congestion::Dcqcn(_) => Echo::AtOnce,
-            Congestion::Reno | Congestion::Cubic | Congestion::Swift(_) | Congestion::Bbr | Congestion::Homa { .. } => {
-                Echo::Never
-            }
+            Congestion::Reno
+            | Congestion::Cubic
+            | Congestion::Swift(_)
+            | Congestion::Bbr
+            | Congestion::Homa { .. } => Echo::Never,
         }
     }
 
@@ -131,7 +133,9 @@ impl Congestion {
     /// What is wrong with its settings, if anything.
     pub(crate) fn problem(self) -> Option<String> {
         match self {
-            Congestion::Dctcp { shift } if shift > 20 => Some("DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()),
+            Congestion::Dctcp { shift } if shift > 20 => {
+                Some("DCTCP's g is below 2^-20, with which alpha stays 0".to_owned())
+            }
             Congestion::Swift(of) => of.problem(),
             Congestion::Dcqcn(of) => of.problem(),
             Congestion::Homa { scheduled } if !(1..8).contains(&scheduled) => {
@@ -231,7 +235,8 @@ impl Control {
             Law::Dcqcn(dcqcn) => self.pace = dcqcn.on_send(now, bytes),
             _ => {}
         }
-        self.pacing_rate().map_or(0, |rate| (u128::from(bytes) * 8 * u128::from(S) / u128::from(rate)) as Ps)
+        self.pacing_rate()
+            .map_or(0, |rate| (u128::from(bytes) * 8 * u128::from(S) / u128::from(rate)) as Ps)
     }
 
     /// Any ACK, for laws that see every ACK.
@@ -267,8 +272,11 @@ impl Control {
     /// Slow start: one packet for each ACK; then one for each window (RFC 5681, section 3.1).
     #[inline]
     fn open(&mut self) {
-        let more =
-            if self.cwnd < self.ssthresh { ONE } else { ((u64::from(ONE) * u64::from(ONE)) / u64::from(self.cwnd)) as u32 };
+        let more = if self.cwnd < self.ssthresh {
+            ONE
+        } else {
+            ((u64::from(ONE) * u64::from(ONE)) / u64::from(self.cwnd)) as u32
+        };
         self.cwnd = (self.cwnd + more).min(self.windows.most * ONE);
     }
 

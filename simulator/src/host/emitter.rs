@@ -29,7 +29,9 @@ impl Emitter {
     pub fn next(&mut self) -> (u16, Option<Ps>) {
         let bytes = match self.source.bytes {
             Bytes::Fixed(bytes) => bytes,
-            Bytes::Exponential(mean) => self.rng.exponential(f64::from(mean)).clamp(1, 65_535) as u16,
+            Bytes::Exponential(mean) => {
+                self.rng.exponential(f64::from(mean)).clamp(1, 65_535) as u16
+            }
         };
         let gap = self.source.gap.next(&mut self.rng);
         self.left -= 1;

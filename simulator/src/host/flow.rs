@@ -251,7 +251,10 @@ impl Flow {
         let number = if self.phase == Phase::Recovery {
             self.next_in_recovery(t)?
         } else {
-            while !self.sacked.is_empty() && self.next < self.high && self.sacked.contains(self.next) {
+            while !self.sacked.is_empty()
+                && self.next < self.high
+                && self.sacked.contains(self.next)
+            {
                 self.next += 1;
             }
             if self.next >= self.size || self.next - self.una >= self.window() {
@@ -299,7 +302,8 @@ impl Flow {
         let newly = self.account(ack, t);
         if advanced || probed {
             self.timeouts = 0;
-            // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
+            // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses
+            // end in a timeout.
             if !self.partial || self.una >= self.recover {
                 self.set_timer(t, now);
             }
@@ -331,7 +335,15 @@ impl Flow {
     fn see(&mut self, t: &Transport, now: Ps, ack: Ack, packets: u32) -> bool {
         let under_way = self.pipe.saturating_sub(packets);
         let Ack { echo: number, marked, round_trip, .. } = ack;
-        self.path.control.on_every_ack(&AckInfo { now, packets, number, round_trip, marked, under_way, bytes: t.data_bytes });
+        self.path.control.on_every_ack(&AckInfo {
+            now,
+            packets,
+            number,
+            round_trip,
+            marked,
+            under_way,
+            bytes: t.data_bytes,
+        });
         if self.una == self.next {
             self.deadline = Ps::MAX;
         }
@@ -351,7 +363,8 @@ impl Flow {
             self.una = ack.cumulative;
             self.next = self.next.max(self.una);
         }
-        let heeded = |echo: &u32| t.sack && *echo >= self.una && (t.sack_after_rto || !self.resends_all());
+        let heeded =
+            |echo: &u32| t.sack && *echo >= self.una && (t.sack_after_rto || !self.resends_all());
         if let Some(echo) = ack.echo.filter(heeded) {
             newly += u32::from(self.sacked.insert(echo));
             self.high_sacked = self.high_sacked.max(echo + 1);

@@ -67,7 +67,8 @@ impl Hosts {
         let complete = flow.is_all(seq) && seq != before;
         self.handled.sent[Kind::Ack as usize] += 1;
         let (to, kind, ect) = (Destination::new(flow.from), Kind::Ack, t.bare_ect(Kind::Ack));
-        *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect, ..*packet };
+        *net.pool.get_mut(handle) =
+            Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect, ..*packet };
         self.offer(net, packet.to.host(), handle);
         if complete {
             self.notify_received(net, packet.flow);
@@ -137,7 +138,8 @@ impl Hosts {
             }
         }
         let transport = &self.config.transports[usize::from(task.transport)];
-        let idle = self.paths.get_mut(&(task.from, task.to, task.transport)).and_then(VecDeque::pop_front);
+        let idle =
+            self.paths.get_mut(&(task.from, task.to, task.transport)).and_then(VecDeque::pop_front);
         let new = idle.is_none();
         let path = match idle {
             Some(mut path) => {
@@ -178,7 +180,12 @@ impl Hosts {
             idle.push_back(flow.path.clone());
         }
         if let Some(admission) = &mut self.admission {
-            admission.judge(net.now, (flow.from, flow.to, flow.level), net.now - flow.start, packets);
+            admission.judge(
+                net.now,
+                (flow.from, flow.to, flow.level),
+                net.now - flow.start,
+                packets,
+            );
         }
         match self.records.get_mut(record as usize) {
             Some(result) => result.finish = Some(net.now),
@@ -285,7 +292,13 @@ impl Hosts {
     }
 
     /// Sends a packet without data.
-    pub(crate) fn send_bare(&mut self, net: &mut Network, slot: u32, kind: Kind, marked: bool) -> Ps {
+    pub(crate) fn send_bare(
+        &mut self,
+        net: &mut Network,
+        slot: u32,
+        kind: Kind,
+        marked: bool,
+    ) -> Ps {
         self.handled.sent[kind as usize] += 1;
         let flow = &self.flows[slot as usize];
         let t = self.config.of(flow);

@@ -38,7 +38,8 @@ impl Hosts {
         if self.messages.all.len() <= slot as usize {
             self.messages.all.resize(slot as usize + 1, Message::default());
         }
-        self.messages.all[slot as usize] = Message { size, key, granted, grant_sent: granted, ..Message::default() };
+        self.messages.all[slot as usize] =
+            Message { size, key, granted, grant_sent: granted, ..Message::default() };
         self.messages.hosts[host].out.push(slot);
         self.send_shortest(net, host as u32);
         self.set_timer_event(net, slot);
@@ -78,7 +79,8 @@ impl Hosts {
         let number = *counter;
         *counter += 1;
         let unasked = LEVELS - t.congestion.scheduled();
-        let level = if number < t.initial_window { flow.level.min(unasked - 1) } else { message.level };
+        let level =
+            if number < t.initial_window { flow.level.min(unasked - 1) } else { message.level };
         let bytes = flow.bytes(t, number);
         flow.sent(number);
         self.handled.sent[Kind::Data as usize] += 1;
@@ -181,7 +183,8 @@ impl Hosts {
                 message.resends = message.resends.saturating_sub(1);
                 let t = self.config.of(flow);
                 let wait = (t.min_rto << message.resends).min(t.max_rto);
-                flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
+                flow.receiver.due =
+                    net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
             }
             if flow.receiver.timer_at == Ps::MAX {
                 self.set_ack_timer(net, slot);
@@ -206,13 +209,17 @@ impl Hosts {
             (message.size - message.got, message.key)
         });
         if let Some(&first) = active.first() {
-            active.truncate(self.config.of(&self.flows[first as usize]).congestion.scheduled().into());
+            active.truncate(
+                self.config.of(&self.flows[first as usize]).congestion.scheduled().into(),
+            );
         }
         for (place, slot) in (1..).zip(&active) {
             let message = &mut self.messages.all[*slot as usize];
             let flow = &self.flows[*slot as usize];
             let t = self.config.of(flow);
-            let window = (message.got + t.initial_window).min(flow.expected() + t.max_window).min(message.size);
+            let window = (message.got + t.initial_window)
+                .min(flow.expected() + t.max_window)
+                .min(message.size);
             if window > message.grant_sent {
                 message.grant_sent = window;
                 message.grant_sent_level = LEVELS - 1 - (active.len() as u8 - place);
@@ -226,10 +233,23 @@ impl Hosts {
     fn send_control(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
         let flow = &mut self.flows[slot as usize];
         flow.leaves();
-        let (host, to, bytes) = (flow.to, Destination::new(flow.from), self.config.of(flow).ack_bytes);
+        let (host, to, bytes) =
+            (flow.to, Destination::new(flow.from), self.config.of(flow).ack_bytes);
         self.handled.sent[Kind::Ack as usize] += 1;
         let (stamp, kind) = (self.messages.all[slot as usize].grant_sent_level.into(), Kind::Ack);
-        let word = Packet { flow: slot, seq, echo, stamp, rank: 0, link: host, bytes, to, kind, marked: false, ect: false };
+        let word = Packet {
+            flow: slot,
+            seq,
+            echo,
+            stamp,
+            rank: 0,
+            link: host,
+            bytes,
+            to,
+            kind,
+            marked: false,
+            ect: false,
+        };
         let handle = net.pool.add(word);
         self.occupy(net.now, host, bytes);
         self.offer(net, host, handle);
@@ -249,7 +269,11 @@ impl Hosts {
             return;
         }
         // An old grant is the answer to a probe.
-        flow.hear(self.config.of(flow), net.now, packet.echo != NO_ECHO || packet.seq > message.granted);
+        flow.hear(
+            self.config.of(flow),
+            net.now,
+            packet.echo != NO_ECHO || packet.seq > message.granted,
+        );
         if packet.echo == NO_ECHO {
             // The message may have been cut short since.
             message.granted = message.granted.max(packet.seq.min(flow.size()));
@@ -276,8 +300,14 @@ impl Hosts {
         let wait = (t.min_rto << resends).min(t.max_rto);
         flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
         self.set_ack_timer(net, slot);
-        let left = |slot: u32| self.messages.all[slot as usize].size - self.messages.all[slot as usize].got;
-        let before = self.messages.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
+        let left = |slot: u32| {
+            self.messages.all[slot as usize].size - self.messages.all[slot as usize].got
+        };
+        let before = self.messages.hosts[host]
+            .coming
+            .iter()
+            .filter(|&&other| left(other) < left(slot))
+            .count();
         if from < to && before < usize::from(most) {
             self.send_control(net, slot, if resends > 1 { from + 1 } else { to }, from);
         }

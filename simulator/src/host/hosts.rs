@@ -112,7 +112,13 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// `records`: flows in the order of their start; `sources` in the order of their numbers.
-    pub fn new(topology: &Topology, config: HostConfig, records: Vec<FlowResult>, sources: &[Source], seed: u64) -> Self {
+    pub fn new(
+        topology: &Topology,
+        config: HostConfig,
+        records: Vec<FlowResult>,
+        sources: &[Source],
+        seed: u64,
+    ) -> Self {
         Hosts {
             host_limiter: match config.limiter {
                 Limiter::PerHost(rule) => Some(HostLimiter::new(rule, topology.hosts())),
@@ -132,7 +138,10 @@ impl Hosts {
             remote: None,
             paths: HashMap::new(),
             messages: Messages::default(),
-            sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
+            sources: (0..)
+                .zip(sources)
+                .map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n)))
+                .collect(),
             sockets: Sockets::new(sources.len() as u32),
             handled: Handled::default(),
             notices: None,
@@ -159,7 +168,11 @@ impl Hosts {
     /// Where a packet comes from.
     pub fn origin(&self, packet: &Packet) -> Origin {
         if packet.kind == Kind::Datagram {
-            return Origin { flow: packet.flow, host: self.sender(packet.flow), level: (packet.rank - 1) as u8 };
+            return Origin {
+                flow: packet.flow,
+                host: self.sender(packet.flow),
+                level: (packet.rank - 1) as u8,
+            };
         }
         let flow = &self.flows[packet.flow as usize];
         let back = matches!(packet.kind, Kind::Ack | Kind::SynAck);
@@ -253,7 +266,8 @@ impl Hosts {
         self.handled.delivered[packet.kind as usize] += 1;
         match packet.kind {
             Kind::Data => {
-                self.handled.latency[usize::from(packet.echo & AGAIN != 0)].add(packet.under_way(net.now));
+                self.handled.latency[usize::from(packet.echo & AGAIN != 0)]
+                    .add(packet.under_way(net.now));
                 self.answer(net, handle, &packet);
             }
             Kind::Probe => self.on_probe(net, handle, &packet),
@@ -269,7 +283,8 @@ impl Hosts {
             Kind::Datagram => {
                 net.pool.remove(handle);
                 if packet.flow < self.sockets.first() {
-                    self.sources[packet.flow as usize].took(net.now - packet.created(), packet.bytes);
+                    self.sources[packet.flow as usize]
+                        .took(net.now - packet.created(), packet.bytes);
                 } else {
                     self.sockets.datagram_ended(net, &packet, true);
                 }
@@ -358,7 +373,13 @@ impl Hosts {
     }
 
     /// Sends a datagram; returns when the host's limiter releases it, or now if it is dropped.
-    pub fn send_datagram(&mut self, net: &mut Network, from: u32, level: u8, datagram: Packet) -> Ps {
+    pub fn send_datagram(
+        &mut self,
+        net: &mut Network,
+        from: u32,
+        level: u8,
+        datagram: Packet,
+    ) -> Ps {
         self.handled.sent[Kind::Datagram as usize] += 1;
         let handle = net.pool.add(datagram);
         self.admit(net, from, level, handle)
@@ -372,7 +393,8 @@ impl Hosts {
     /// All of a flow has arrived; notifies the application, if it is one's.
     #[cold]
     pub(super) fn notify_received(&mut self, net: &mut Network, slot: u32) {
-        if let Some(place) = self.flows[slot as usize].record.checked_sub(self.records.len() as u32) {
+        if let Some(place) = self.flows[slot as usize].record.checked_sub(self.records.len() as u32)
+        {
             self.sockets.received(net, place);
         }
     }

@@ -70,7 +70,8 @@ impl Jitter {
             let quantiles = topology.jitter.get(&number)?.clone();
             Some(Host::new(quantiles, Rng::new(seed, STREAMS + u64::from(number))))
         };
-        (!topology.jitter.is_empty()).then(|| Jitter { hosts: (0..topology.hosts()).map(host).collect() })
+        (!topology.jitter.is_empty())
+            .then(|| Jitter { hosts: (0..topology.hosts()).map(host).collect() })
     }
 
     /// Whether this host has jitter.
@@ -95,14 +96,16 @@ mod tests {
     use crate::core::rng::Rng;
     use crate::core::time::US;
 
-    const POINTS: [(f64, Ps); 4] = [(0.0, 10 * US), (50.0, 85 * US), (99.9, 90 * US), (100.0, 126 * US)];
+    const POINTS: [(f64, Ps); 4] =
+        [(0.0, 10 * US), (50.0, 85 * US), (99.9, 90 * US), (100.0, 126 * US)];
 
-    /// The share of 100,000 draws below a time differs from its own by more than 0.01 with a probability of 2 exp(-20) (Dvoretzky,
-    /// Kiefer, Wolfowitz), 4e-9.
+    /// The share of 100,000 draws below a time differs from its own by more than 0.01 with a
+    /// probability of 2 exp(-20) (Dvoretzky, Kiefer, Wolfowitz), 4e-9.
     #[test]
     fn draws_have_their_quantiles() {
         let mut host = Host::new(Quantiles::new(&POINTS).unwrap(), Rng::new(1, STREAMS));
-        let mut draws: Vec<Ps> = (0..100_000u32).map(|flow| host.hand_over(Stream::Tcp(flow), 0)).collect();
+        let mut draws: Vec<Ps> =
+            (0..100_000u32).map(|flow| host.hand_over(Stream::Tcp(flow), 0)).collect();
         draws.sort_unstable();
         let cut = |share: f64| draws[(share * 1e5) as usize];
         let known = |share: f64| host.quantiles.at((share * f64::from(u32::MAX)) as u32);
@@ -135,8 +138,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A packet is handed over when what was drawn for it has passed, or with the last one of its flow, whichever is later; what
-        /// is forgotten on the way would have made no difference.
+        /// A packet is handed over when what was drawn for it has passed, or with the last one of
+        /// its flow, whichever is later; what is forgotten on the way would have made no
+        /// difference.
         #[test]
         fn flows_stay_in_order(arrivals in arrivals(), quantiles in quantiles(), seed: u64) {
             let mut host = Host::new(quantiles.clone(), Rng::new(seed, 0));

@@ -86,7 +86,14 @@ pub struct PerHost {
 impl PerHost {
     /// As in the paper's text: all excess waits.
     pub fn new(epoch: Ps, budgets: Budgets) -> Self {
-        PerHost { epoch, budgets, mode: Mode::Delay, epochs: Epochs::FirstPacket, limit: None, uncounted: 0 }
+        PerHost {
+            epoch,
+            budgets,
+            mode: Mode::Delay,
+            epochs: Epochs::FirstPacket,
+            limit: None,
+            uncounted: 0,
+        }
     }
 }
 
@@ -110,14 +117,20 @@ impl Limiter {
         if let Limiter::Aequitas(of) = self {
             return of.problem().map_or(Ok(()), |what| Err(Error::new(format!("limiter: {what}"))));
         }
-        let (Limiter::PerFlow { epoch, budgets } | Limiter::PerHost(PerHost { epoch, budgets, .. })) = self else {
+        let (Limiter::PerFlow { epoch, budgets }
+        | Limiter::PerHost(PerHost { epoch, budgets, .. })) = self
+        else {
             return Ok(());
         };
         if matches!(self, Limiter::PerHost(PerHost { limit: Some(0), .. })) {
-            return Err(Error::new("limiter: its limit must be above 0 packets: use mode drop to let none wait"));
+            return Err(Error::new(
+                "limiter: its limit must be above 0 packets: use mode drop to let none wait",
+            ));
         }
         if *epoch == 0 || *epoch > Duration::MAX {
-            return Err(Error::new(format!("limiter: its epoch of {epoch} ps must be above 0 and at most 1000 s")));
+            return Err(Error::new(format!(
+                "limiter: its epoch of {epoch} ps must be above 0 and at most 1000 s"
+            )));
         }
         (0..).zip(budgets).try_for_each(|(level, _)| self.check_packet(level, ack.into()))
     }
@@ -131,7 +144,9 @@ impl Limiter {
         };
         let (budget, cost) = (budgets[usize::from(level)], bytes.saturating_sub(uncounted));
         if budget < cost {
-            return Err(Error::new(format!("limiter: level {level} has {budget} bytes an epoch, less than a packet of {cost}")));
+            return Err(Error::new(format!(
+                "limiter: level {level} has {budget} bytes an epoch, less than a packet of {cost}"
+            )));
         }
         Ok(())
     }
@@ -139,7 +154,13 @@ impl Limiter {
 
 /// The published scripts' bucket: whether the flow may send `bytes` in this epoch, counted from the
 /// flow's start.
-pub(crate) fn flow_may_send(flow: &mut Flow, now: Ps, bytes: u64, epoch: Ps, budgets: &Budgets) -> bool {
+pub(crate) fn flow_may_send(
+    flow: &mut Flow,
+    now: Ps,
+    bytes: u64,
+    epoch: Ps,
+    budgets: &Budgets,
+) -> bool {
     let current = (now - flow.start) / epoch;
     if flow.epoch != current {
         flow.epoch = current;
@@ -179,7 +200,10 @@ impl HostLimiter {
             rule,
             hosts: vec![[Level::default(); 8]; hosts],
             recent: vec![VecDeque::new(); queues(rule.epochs == Epochs::Rolling)],
-            waiting: vec![VecDeque::new(); queues(rule.mode == Mode::Delay && rule.limit.is_some())],
+            waiting: vec![
+                VecDeque::new();
+                queues(rule.mode == Mode::Delay && rule.limit.is_some())
+            ],
         }
     }
 
@@ -198,7 +222,8 @@ impl HostLimiter {
         let state = &mut self.hosts[host as usize][usize::from(level)];
         if self.rule.epochs == Epochs::Rolling {
             let recent = &mut self.recent[queue];
-            let (release, gone, used) = window(recent, state.used, self.rule.epoch, budget, now, bytes);
+            let (release, gone, used) =
+                window(recent, state.used, self.rule.epoch, budget, now, bytes);
             if !self.rule.takes(self.waiting.get_mut(queue), now, release) {
                 return None;
             }
@@ -249,7 +274,14 @@ impl PerHost {
 /// Rolling epochs: when a packet may leave after those in `recent`, which have `used` bytes, so
 /// that no more than the budget leaves in [t, t + epoch) for any t. Also returns how many of those
 /// no longer count then, and the bytes of the others.
-fn window(recent: &VecDeque<(Ps, u64)>, mut used: u64, epoch: Ps, budget: u64, now: Ps, bytes: u64) -> (Ps, usize, u64) {
+fn window(
+    recent: &VecDeque<(Ps, u64)>,
+    mut used: u64,
+    epoch: Ps,
+    budget: u64,
+    now: Ps,
+    bytes: u64,
+) -> (Ps, usize, u64) {
     // In order: not before the last of them.
     let mut release = recent.back().map_or(now, |&(last, _)| now.max(last));
     let mut gone = 0;
@@ -287,7 +319,8 @@ mod tests {
     fn a_host_sends_its_budget_in_an_epoch() {
         let mut limiter = limiter(Mode::Delay, Epochs::FirstPacket, None);
         let mut at = |now, host, level| limiter.release(now, host, level, 1_500).unwrap();
-        // Two at once, the third and fourth an epoch later, the fifth another one later, all in order.
+        // Two at once, the third and fourth an epoch later, the fifth another one later, all in
+        // order.
         assert_eq!([at(50, 0, 0), at(50, 0, 0)], [50, 50]);
         assert_eq!([at(60, 0, 0), at(70, 0, 0), at(80, 0, 0)], [1_050, 1_050, 2_050]);
         // Other hosts and levels are not charged.
@@ -306,12 +339,21 @@ mod tests {
         assert_eq!(all(Epochs::Aligned), [50, 950, 1_000, 1_000, 2_000, 2_000]);
         // Each an epoch after the one before the last.
         assert_eq!(all(Epochs::Rolling), [50, 950, 1_050, 1_950, 2_050, 2_950]);
-        let taken = |epochs| released(limiter(Mode::Drop, epochs, None), times).map(|release| release.is_some());
+        let taken = |epochs| {
+            released(limiter(Mode::Drop, epochs, None), times).map(|release| release.is_some())
+        };
         assert_eq!(taken(Epochs::FirstPacket), [true, true, false, false, false, false]);
         assert_eq!(taken(Epochs::Aligned), [true, true, false, false, true, true]);
         assert_eq!(taken(Epochs::Rolling), [true, true, false, false, false, false]);
-        assert_eq!(limiter(Mode::Drop, Epochs::Rolling, None).release(0, 0, 0, 3_001), None, "larger than a budget");
-        let late = |epochs| released(limiter(Mode::Drop, epochs, None), [50, 950, 1_050, 1_051, 1_950]).map(|r| r.is_some());
+        assert_eq!(
+            limiter(Mode::Drop, Epochs::Rolling, None).release(0, 0, 0, 3_001),
+            None,
+            "larger than a budget"
+        );
+        let late = |epochs| {
+            released(limiter(Mode::Drop, epochs, None), [50, 950, 1_050, 1_051, 1_950])
+                .map(|r| r.is_some())
+        };
         assert_eq!(late(Epochs::FirstPacket), [true, true, true, true, false]);
         assert_eq!(late(Epochs::Rolling), [true, true, true, false, true]);
     }
@@ -319,8 +361,12 @@ mod tests {
     #[test]
     fn a_levels_queue_has_a_limit() {
         for epochs in [Epochs::FirstPacket, Epochs::Aligned, Epochs::Rolling] {
-            // Two leave at once, three wait, the sixth is lost. At 1,000 the third and fourth have left, one waits.
-            let got = released(limiter(Mode::Delay, epochs, Some(3)), [0, 0, 0, 1, 2, 3, 1_000, 1_000, 1_000, 1_000]);
+            // Two leave at once, three wait, the sixth is lost. At 1,000 the third and fourth have
+            // left, one waits.
+            let got = released(
+                limiter(Mode::Delay, epochs, Some(3)),
+                [0, 0, 0, 1, 2, 3, 1_000, 1_000, 1_000, 1_000],
+            );
             let expected = [0, 0, 1_000, 1_000, 2_000].map(Some);
             assert_eq!((&got[..5], got[5]), (&expected[..], None), "{epochs:?}");
             assert_eq!(&got[6..], [Some(2_000), Some(3_000), None, None], "{epochs:?}");
@@ -343,12 +389,18 @@ mod tests {
         for epochs in [Epochs::FirstPacket, Epochs::Aligned, Epochs::Rolling] {
             let rule = PerHost { epochs, ..PerHost::new(Duration::MAX, [1_500; 8]) };
             let mut limiter = HostLimiter::new(rule, 1);
-            let left = (0..20_000).filter_map(|_| limiter.release(0, 0, 0, 1_500)).collect::<Vec<Ps>>();
-            assert_eq!((left.len(), left.last()), (4_612, Some(&(4_611 * Duration::MAX))), "{epochs:?}");
+            let left =
+                (0..20_000).filter_map(|_| limiter.release(0, 0, 0, 1_500)).collect::<Vec<Ps>>();
+            assert_eq!(
+                (left.len(), left.last()),
+                (4_612, Some(&(4_611 * Duration::MAX))),
+                "{epochs:?}"
+            );
         }
     }
 
-    /// Packets of 64 to 1,500 bytes, in bursts and alone: what leaves, beside a sum over all of them.
+    /// Packets of 64 to 1,500 bytes, in bursts and alone: what leaves, beside a sum over all of
+    /// them.
     #[test]
     fn rolling_epochs_never_let_more_than_a_budget_leave() {
         let mut limiter = limiter(Mode::Delay, Epochs::Rolling, None);
@@ -366,10 +418,12 @@ mod tests {
         };
         assert!(left.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         assert!(left.iter().all(|packet| within(packet.0) <= 3_000));
-        // None waits longer than it must: with one that waited, what left less than an epoch before it exceeds the budget.
+        // None waits longer than it must: with one that waited, what left less than an epoch before
+        // it exceeds the budget.
         for (i, &(release, bytes, came)) in left.iter().enumerate().skip(1) {
             if release > came.max(left[i - 1].0) {
-                let before = left[..i].iter().rev().take_while(|packet| packet.0 + 1_000 >= release);
+                let before =
+                    left[..i].iter().rev().take_while(|packet| packet.0 + 1_000 >= release);
                 assert!(before.map(|packet| packet.1).sum::<u64>() + bytes > 3_000, "packet {i}");
             }
         }

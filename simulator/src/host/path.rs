@@ -97,7 +97,8 @@ mod tests {
         assert_eq!(path.rto(&t), 700 * MS);
         path.round_trip(100 * MS);
         assert_eq!(path.rto(&t), 300 * MS);
-        // Linux's stays 200 ms above a round trip that does not vary; by RFC 6298 there would be no margin.
+        // Linux's stays 200 ms above a round trip that does not vary; by RFC 6298 there would be no
+        // margin.
         (0..200).for_each(|_| path.round_trip(250 * MS));
         let rto = path.rto(&t) / MS;
         t.rto_above_rtt = false;

@@ -80,7 +80,8 @@ impl Receiver {
 
     /// The first gap below `end`: its first packet, and one above its last.
     pub fn gap(&self, end: u32) -> (u32, u32) {
-        let above = (self.expected..end).find(|&number| !self.early.is_empty() && self.early.contains(number));
+        let above = (self.expected..end)
+            .find(|&number| !self.early.is_empty() && self.early.contains(number));
         (self.expected, above.unwrap_or(end))
     }
 
@@ -93,11 +94,19 @@ impl Receiver {
     /// Records a packet of a flow of `size` packets, with delayed ACKs. Returns two replies: the
     /// first is due before this packet, with the mark of earlier packets; the second answers it.
     /// Without the second the packet is pending until `due`.
-    pub fn arrive(&mut self, t: &Transport, now: Ps, packet: &Packet, size: u32) -> [Option<Reply>; 2] {
+    pub fn arrive(
+        &mut self,
+        t: &Transport,
+        now: Ps,
+        packet: &Packet,
+        size: u32,
+    ) -> [Option<Reply>; 2] {
         let mut before = None;
         let mut at_once = t.delayed_ack.is_none();
         match t.congestion.echo() {
-            Echo::UntilHeard => self.marked = packet.marked || self.marked && packet.echo & CWR == 0,
+            Echo::UntilHeard => {
+                self.marked = packet.marked || self.marked && packet.echo & CWR == 0
+            }
             // Pending packets are acknowledged with the previous state.
             Echo::Exactly if packet.marked != self.marked => {
                 before = (self.pending > 0).then(|| self.reply(NO_ECHO));
@@ -153,14 +162,23 @@ mod tests {
 
     const DELAY: Ps = 40 * MS;
 
-    /// A receiver of ten packets; what it replies to (number, mark, CWR), the packets having left at 100, 101, ...
+    /// A receiver of ten packets; what it replies to (number, mark, CWR), the packets having left
+    /// at 100, 101, ...
     fn replies(congestion: Congestion, packets: &[(u32, bool, bool)]) -> Vec<[Option<Reply>; 2]> {
         let t = Transport { delayed_ack: Some(DELAY), ..Transport::linux(congestion) };
         let mut receiver = Receiver::new(&t);
         let arrive = |(stamp, &(seq, marked, cwr)): (u32, &(u32, bool, bool))| {
             let echo = if cwr { CWR } else { 0 };
             let (kind, bytes) = (Kind::Data, 1500);
-            let packet = Packet { seq, echo, stamp, kind, marked, ect: true, ..Packet::datagram(0, 1, 0, bytes) };
+            let packet = Packet {
+                seq,
+                echo,
+                stamp,
+                kind,
+                marked,
+                ect: true,
+                ..Packet::datagram(0, 1, 0, bytes)
+            };
             let replies = receiver.arrive(&t, 7, &packet, 10);
             assert_eq!(receiver.due, if replies[1].is_none() { 7 + DELAY } else { Ps::MAX });
             replies
@@ -172,11 +190,14 @@ mod tests {
         Reply { cumulative, echo, stamp, marked }
     }
 
-    /// Every packet above a hole is answered by an ACK of its own, whatever was pending: that one number an ACK is all that it
-    /// tells of selectively loses nothing.
+    /// Every packet above a hole is answered by an ACK of its own, whatever was pending: that one
+    /// number an ACK is all that it tells of selectively loses nothing.
     #[test]
     fn what_is_out_of_order_is_acknowledged_at_once() {
-        let got = replies(Congestion::Reno, &[0, 1, 2, 4, 6, 3, 5, 7, 7, 8, 9].map(|n| (n, false, false)));
+        let got = replies(
+            Congestion::Reno,
+            &[0, 1, 2, 4, 6, 3, 5, 7, 7, 8, 9].map(|n| (n, false, false)),
+        );
         let expected = [
             None,
             Some(ack(2, 1, 100, false)),
@@ -195,7 +216,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_flow_is_acknowledged_at_once() {
-        let got = replies(Congestion::Reno, &[0, 1, 2, 3, 4, 5, 6, 8, 9, 7].map(|n| (n, false, false)));
+        let got =
+            replies(Congestion::Reno, &[0, 1, 2, 3, 4, 5, 6, 8, 9, 7].map(|n| (n, false, false)));
         assert_eq!(got[9], [None, Some(ack(10, 7, 109, false))]);
     }
 
@@ -219,17 +241,33 @@ mod tests {
     /// DCQCN: a mark does not wait, and what comes without one waits for a second.
     #[test]
     fn dcqcns_marks_are_told_at_once() {
-        let packets = [(0, false), (1, true), (2, true), (3, false), (4, false)].map(|(n, m)| (n, m, false));
+        let packets =
+            [(0, false), (1, true), (2, true), (3, false), (4, false)].map(|(n, m)| (n, m, false));
         let got = replies(Congestion::Dcqcn(Dcqcn::default()), &packets);
-        let expected = [None, Some(ack(2, 1, 100, true)), Some(ack(3, 2, 102, true)), None, Some(ack(5, 4, 103, false))];
+        let expected = [
+            None,
+            Some(ack(2, 1, 100, true)),
+            Some(ack(3, 2, 102, true)),
+            None,
+            Some(ack(5, 4, 103, false)),
+        ];
         assert_eq!(got, expected.map(|reply| [None, reply]));
     }
 
-    /// Swift's round trip is that of the last packet that an ACK answers, without what the receiver has waited.
+    /// Swift's round trip is that of the last packet that an ACK answers, without what the receiver
+    /// has waited.
     #[test]
     fn swifts_round_trip_is_the_networks() {
-        let t = Transport { delayed_ack: Some(DELAY), ..Transport::linux(Congestion::Swift(Swift::default())) };
-        let sent = |seq, at| Packet { seq, stamp: stamp(at), kind: Kind::Data, ..Packet::datagram(0, 1, 0, 1_500) };
+        let t = Transport {
+            delayed_ack: Some(DELAY),
+            ..Transport::linux(Congestion::Swift(Swift::default()))
+        };
+        let sent = |seq, at| Packet {
+            seq,
+            stamp: stamp(at),
+            kind: Kind::Data,
+            ..Packet::datagram(0, 1, 0, 1_500)
+        };
         let took = |reply: Option<Reply>, now| since(reply.unwrap().stamp, now).abs_diff(20 * US);
         let mut receiver = Receiver::new(&t);
         let now = 900 * MS;
@@ -243,17 +281,23 @@ mod tests {
         }
     }
 
-    /// Ten thousand times ten packets with random marks, in order: every packet is acknowledged once, with its own mark.
+    /// Ten thousand times ten packets with random marks, in order: every packet is acknowledged
+    /// once, with its own mark.
     #[test]
     fn marks_are_acknowledged_exactly() {
         let mut rng = crate::core::rng::Rng::new(3, 0);
         for _ in 0..10_000 {
             let bits = rng.bits() & rng.bits();
-            let packets: Vec<(u32, bool, bool)> = (0..10).map(|n| (n, bits >> n & 1 == 1, false)).collect();
+            let packets: Vec<(u32, bool, bool)> =
+                (0..10).map(|n| (n, bits >> n & 1 == 1, false)).collect();
             let mut next = 0;
-            for reply in replies(Congestion::Dctcp { shift: 4 }, &packets).into_iter().flatten().flatten() {
+            for reply in
+                replies(Congestion::Dctcp { shift: 4 }, &packets).into_iter().flatten().flatten()
+            {
                 assert!((next + 1..=next + 2).contains(&reply.cumulative), "{packets:?}");
-                assert!(packets[next as usize..reply.cumulative as usize].iter().all(|packet| packet.1 == reply.marked));
+                assert!(packets[next as usize..reply.cumulative as usize]
+                    .iter()
+                    .all(|packet| packet.1 == reply.marked));
                 next = reply.cumulative;
             }
             assert_eq!(next, 10);
@@ -263,11 +307,20 @@ mod tests {
     /// RFC 3168, section 6.1.3: once marked, until the sender says that it has reduced its window.
     #[test]
     fn a_mark_is_echoed_until_it_is_heard() {
-        let packets =
-            [(0, true, false), (1, false, false), (2, false, false), (3, false, false), (4, false, true), (5, false, false)];
+        let packets = [
+            (0, true, false),
+            (1, false, false),
+            (2, false, false),
+            (3, false, false),
+            (4, false, true),
+            (5, false, false),
+        ];
         let said = |packets: &[_]| {
             let replies = replies(Congestion::Ecn, packets);
-            replies.into_iter().filter_map(|[_, reply]| reply.map(|reply| reply.marked)).collect::<Vec<bool>>()
+            replies
+                .into_iter()
+                .filter_map(|[_, reply]| reply.map(|reply| reply.marked))
+                .collect::<Vec<bool>>()
         };
         assert_eq!(said(&packets), [true, true, false]);
         let both = [(0, true, false), (1, false, false), (2, true, true), (3, false, false)];

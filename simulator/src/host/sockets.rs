@@ -89,7 +89,11 @@ impl Sockets {
     /// first.
     pub fn open(&mut self, app: u32, senders: impl IntoIterator<Item = u32>) -> u32 {
         let first = self.channels.len() as u32;
-        self.channels.extend((0..).zip(senders).map(|(number, from)| Channel { app, number, from }));
+        self.channels.extend((0..).zip(senders).map(|(number, from)| Channel {
+            app,
+            number,
+            from,
+        }));
         first
     }
 
@@ -132,8 +136,13 @@ impl Sockets {
     /// A datagram has arrived or was dropped.
     #[cold]
     pub fn datagram_ended(&mut self, net: &mut Network, packet: &Packet, arrived: bool) {
-        let Channel { app, number: channel, .. } = self.channels[(packet.flow - self.first) as usize];
-        let event = if arrived { Event::Arrived { channel, token: packet.stamp } } else { Event::Dropped(packet.stamp) };
+        let Channel { app, number: channel, .. } =
+            self.channels[(packet.flow - self.first) as usize];
+        let event = if arrived {
+            Event::Arrived { channel, token: packet.stamp }
+        } else {
+            Event::Dropped(packet.stamp)
+        };
         self.tell(net, net.now, app, event);
     }
 }

@@ -139,7 +139,9 @@ pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
     }
     let (gap, count, latest) = (source.gap.mean(), source.count, Instant::MAX);
     if u128::from(source.first) + u128::from(gap) * u128::from(count) > u128::from(latest) {
-        return Err(Error::new(format!("{place}: {count} datagrams with {gap} ps between two would come after {latest} ps")));
+        return Err(Error::new(format!(
+            "{place}: {count} datagrams with {gap} ps between two would come after {latest} ps"
+        )));
     }
     Ok(())
 }

@@ -141,7 +141,8 @@ impl Transport {
     /// Whether a packet without data is ECN-capable.
     #[inline]
     pub(crate) fn bare_ect(&self, kind: Kind) -> bool {
-        let told = if matches!(kind, Kind::Syn | Kind::SynAck) { self.ect_syn } else { self.ect_acks };
+        let told =
+            if matches!(kind, Kind::Syn | Kind::SynAck) { self.ect_syn } else { self.ect_acks };
         told && self.congestion.ecn_capable()
     }
 
@@ -182,13 +183,22 @@ impl Transport {
         } else if self.delayed_ack.is_some_and(|delay| delay > Duration::MAX) {
             "transport: ACKs are delayed by more than 1000 s".to_owned()
         } else if self.least_window == 0 || self.least_window > self.max_window {
-            format!("transport: a least window of {} packets must be 1 to the largest one", self.least_window)
+            format!(
+                "transport: a least window of {} packets must be 1 to the largest one",
+                self.least_window
+            )
         } else if self.dupacks == Some(0) {
             "transport: dupacks must be above 0: leave it out for none".to_owned()
         } else if self.handshake.is_some_and(|first| first == 0 || first > self.max_rto) {
-            format!("transport: the timeout of a SYN must be between 0 and the largest, {}", human(self.max_rto))
+            format!(
+                "transport: the timeout of a SYN must be between 0 and the largest, {}",
+                human(self.max_rto)
+            )
         } else if self.initial_rto.is_some_and(|first| first == 0 || first > self.max_rto) {
-            format!("transport: the first timeout must be between 0 and the largest, {}", human(self.max_rto))
+            format!(
+                "transport: the first timeout must be between 0 and the largest, {}",
+                human(self.max_rto)
+            )
         } else {
             return self.congestion.problem().map(|what| format!("transport: {what}"));
         };

@@ -49,10 +49,11 @@ impl Graph {
         self
     }
 
-    /// The nodes of a k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08, section 2.2): k pods of k/2 edge switches (`e0-0`:
-    /// pod and place) and k/2 aggregation switches (`a0-0`), (k/2)^2 core switches (`c00000`), all with k ports, and k^3/4 hosts
-    /// (`h00000`, `h000000` where they are more than 100,000), k/2 at each edge switch. Core switch i is joined to aggregation switch
-    /// i / (k/2) of every pod.
+    /// The nodes of a k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08, section 2.2): k
+    /// pods of k/2 edge switches (`e0-0`: pod and place) and k/2 aggregation switches (`a0-0`),
+    /// (k/2)^2 core switches (`c00000`), all with k ports, and k^3/4 hosts (`h00000`, `h000000`
+    /// where they are more than 100,000), k/2 at each edge switch. Core switch i is joined to
+    /// aggregation switch i / (k/2) of every pod.
     ///
     /// # Errors
     /// A k that is odd, or not between 2 and 128.
@@ -65,14 +66,19 @@ impl Graph {
         let half = k / 2;
         // Padded, so that the order of names is that of places.
         let digits = (k * half * half - 1).to_string().len().max(5);
-        let mut tree = (0..half * half).fold(Tree::new(), |tree, core| tree.switch(&format!("c{core:05}")));
+        let mut tree =
+            (0..half * half).fold(Tree::new(), |tree, core| tree.switch(&format!("c{core:05}")));
         for pod in 0..k {
             for place in 0..half {
                 let (down, up) = (format!("e{pod}-{place}"), format!("a{pod}-{place}"));
                 tree = tree.switch(&down).switch(&up);
                 for other in 0..half {
                     let host = format!("h{:0digits$}", (pod * half + place) * half + other);
-                    tree = tree.host(&host).cable(&down, &host, edge).cable(&down, &format!("a{pod}-{other}"), trunk);
+                    tree = tree.host(&host).cable(&down, &host, edge).cable(
+                        &down,
+                        &format!("a{pod}-{other}"),
+                        trunk,
+                    );
                     tree = tree.cable(&up, &format!("c{:05}", place * half + other), trunk);
                 }
             }
@@ -106,8 +112,9 @@ impl Graph {
             }
         }
         changes.sort_unstable_by_key(|change| (change.link, change.at));
-        let twice =
-            changes.windows(2).any(|two| two[0].link == two[1].link && (two[0].works == two[1].works || two[0].at == two[1].at));
+        let twice = changes.windows(2).any(|two| {
+            two[0].link == two[1].link && (two[0].works == two[1].works || two[0].at == two[1].at)
+        });
         if twice {
             return Err(Error::new("failures: two of the same cable overlap"));
         }
@@ -126,11 +133,13 @@ impl Graph {
     fn links(&self, topology: &Topology, one: &str, other: &str) -> Result<Vec<u32>> {
         for (host, switch) in [(one, other), (other, one)] {
             if let Some(number) = topology.host(host) {
-                let joined = self.nodes.switch_number(switch)? == Some(topology.hosts[number as usize].0);
+                let joined =
+                    self.nodes.switch_number(switch)? == Some(topology.hosts[number as usize].0);
                 return Ok(joined.then_some(number).into_iter().collect());
             }
         }
-        let (Some(a), Some(b)) = (self.nodes.switch_number(one)?, self.nodes.switch_number(other)?) else {
+        let (Some(a), Some(b)) = (self.nodes.switch_number(one)?, self.nodes.switch_number(other)?)
+        else {
             return Ok(Vec::new());
         };
         let between = |trunk: &(u32, u32, Cable)| (trunk.0, trunk.1) == (a.min(b), a.max(b));
@@ -156,7 +165,8 @@ fn check_joined(topology: &Topology, failed: &[u32], sentence: &str) -> Result<(
             next.extend(&neighbours[at as usize]);
         }
     }
-    let reached = topology.hosts.iter().all(|(switch, _)| seen[*switch as usize]) && failed.iter().all(|&link| link >= hosts);
+    let reached = topology.hosts.iter().all(|(switch, _)| seen[*switch as usize])
+        && failed.iter().all(|&link| link >= hosts);
     if reached {
         Ok(())
     } else {

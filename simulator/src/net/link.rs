@@ -131,14 +131,25 @@ const STREAMS: u64 = 1 << 48;
 
 impl Links {
     /// Links in the order of `Routes`.
-    pub fn new(topology: &Topology, link_config: &LinkConfig, seed: u64, watched: bool) -> Result<Self> {
+    pub fn new(
+        topology: &Topology,
+        link_config: &LinkConfig,
+        seed: u64,
+        watched: bool,
+    ) -> Result<Self> {
         let queue = link_config.queue;
         let mut links = Links::default();
         if watched {
             links.watch = Some(Vec::new());
         }
         for (switch, cable) in &topology.hosts {
-            links.add(cable, Node::Switch(*switch), link_config.host_queue.unwrap_or(queue), link_config, seed)?;
+            links.add(
+                cable,
+                Node::Switch(*switch),
+                link_config.host_queue.unwrap_or(queue),
+                link_config,
+                seed,
+            )?;
         }
         for (host, (_, cable)) in (0..).zip(&topology.hosts) {
             links.add(cable, Node::Host(host), queue, link_config, seed)?;
@@ -151,16 +162,27 @@ impl Links {
         if topology.shape == Shape::Graph {
             links.add_nowhere()?;
         }
-        links.pauses = link_config.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
+        links.pauses =
+            link_config.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
         Ok(links)
     }
 
-    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, link_config: &LinkConfig, seed: u64) -> Result<()> {
+    fn add(
+        &mut self,
+        cable: &Cable,
+        to: Node,
+        queue: Queue,
+        link_config: &LinkConfig,
+        seed: u64,
+    ) -> Result<()> {
         let per_byte = ps_per_byte(cable.rate)?;
         let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
         let rate = cable.rate;
-        queue.check_on_link(per_byte).map_err(|error| Error::new(format!("queue: at {rate} bit/s {error}")))?;
-        let admission = Admission::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
+        queue
+            .check_on_link(per_byte)
+            .map_err(|error| Error::new(format!("queue: at {rate} bit/s {error}")))?;
+        let admission =
+            Admission::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
         let (bytes, largest) = (admission.limits().0, u64::from(link_config.largest));
         if bytes < largest {
             let rate = cable.rate;
@@ -179,12 +201,16 @@ impl Links {
                 (Service::Port, u64::MAX, u64::MAX)
             }
             Queue::DropTail(Limit::None) if !watched => (Service::Fifo, u64::MAX, u64::MAX),
-            Queue::DropTail(Limit::Bytes(bytes)) if !watched => (Service::Fifo, time(bytes), u64::MAX),
+            Queue::DropTail(Limit::Bytes(bytes)) if !watched => {
+                (Service::Fifo, time(bytes), u64::MAX)
+            }
             Queue::DropTail(Limit::Packets(packets)) if !watched => {
                 place = put(&mut self.counted, VecDeque::new());
                 (Service::Counted, u64::from(packets), u64::MAX)
             }
-            Queue::Marking(Marking { limit, threshold }) if !watched => (Service::Fifo, time(limit), time(threshold)),
+            Queue::Marking(Marking { limit, threshold }) if !watched => {
+                (Service::Fifo, time(limit), time(threshold))
+            }
             _ if queue.departs_in_order() => {
                 place = put(&mut self.predicted, PredictedQueue::new(admission));
                 (Service::PredictedQueue, u64::MAX, u64::MAX)
@@ -214,7 +240,8 @@ impl Links {
             self.classes.push(*class);
             self.classes.len() - 1
         };
-        u16::try_from(place).map_err(|_| Error::new("the links of a network differ in more than 65,536 ways"))
+        u16::try_from(place)
+            .map_err(|_| Error::new("the links of a network differ in more than 65,536 ways"))
     }
 
     #[inline]
@@ -290,8 +317,16 @@ impl Links {
                     Verdict::Taken | Verdict::Marked => {}
                 }
                 if let Some(watch) = &mut self.watch {
-                    let (found, wait) = (bytes_to_send(link.free, now, class.ps_per_byte), link.free.saturating_sub(now));
-                    watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
+                    let (found, wait) = (
+                        bytes_to_send(link.free, now, class.ps_per_byte),
+                        link.free.saturating_sub(now),
+                    );
+                    watch[number as usize].accept(
+                        found,
+                        packet.bytes,
+                        wait,
+                        verdict == Verdict::Marked,
+                    );
                 }
             }
             Service::Dead => return offered_dead(link, packet, from),
@@ -369,7 +404,10 @@ impl Links {
         let class = self.class(number);
         let rest = self.all[number as usize].free.saturating_sub(now);
         match class.service {
-            Service::Port => rest + self.ports[self.port_of(number) as usize].waiting.bytes() * u64::from(class.ps_per_byte),
+            Service::Port => {
+                rest + self.ports[self.port_of(number) as usize].waiting.bytes()
+                    * u64::from(class.ps_per_byte)
+            }
             _ => rest,
         }
     }

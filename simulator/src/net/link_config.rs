@@ -23,7 +23,8 @@ pub(crate) struct LinkConfig {
 impl LinkConfig {
     pub fn check(&self) -> Result<()> {
         self.queue.check("queue", self.largest)?;
-        for (place, queue) in [("host_queue", &self.host_queue), ("trunk_queue", &self.trunk_queue)] {
+        for (place, queue) in [("host_queue", &self.host_queue), ("trunk_queue", &self.trunk_queue)]
+        {
             if let Some(queue) = queue {
                 queue.check(place, self.largest)?;
             }
@@ -31,12 +32,18 @@ impl LinkConfig {
         let Some(pause) = self.pause else {
             return Ok(());
         };
-        for (place, queue) in [("queue", Some(self.queue)), ("host_queue", self.host_queue), ("trunk_queue", self.trunk_queue)] {
+        for (place, queue) in [
+            ("queue", Some(self.queue)),
+            ("host_queue", self.host_queue),
+            ("trunk_queue", self.trunk_queue),
+        ] {
             if let Some(what) = queue.and_then(|queue| queue.pause_conflict()) {
                 return Err(Error::new(format!("{place}: {what}")));
             }
             if pause.per_level && queue.is_some_and(|queue| !queue.has_levels()) {
-                return Err(Error::new(format!("{place}: a pause of levels needs a queue that serves by level")));
+                return Err(Error::new(format!(
+                    "{place}: a pause of levels needs a queue that serves by level"
+                )));
             }
         }
         pause.check(self.largest)

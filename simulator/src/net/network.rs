@@ -78,7 +78,13 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub fn new(topology: &Topology, link_config: &LinkConfig, routing: Routing, seed: u64, watched: bool) -> Result<Self> {
+    pub fn new(
+        topology: &Topology,
+        link_config: &LinkConfig,
+        routing: Routing,
+        seed: u64,
+        watched: bool,
+    ) -> Result<Self> {
         let mut wheel = Wheel::new();
         for (number, change) in (0..).zip(&topology.changes) {
             wheel.push(change.at, DEPART | CHANGE | number);
@@ -88,7 +94,9 @@ impl Network {
         }
         let way = topology.longest_way();
         if 2 * way >= STAMPS.into() {
-            return Err(Error::new(format!("network: a path may take {way} ps: its round trip must be below 35.18 s")));
+            return Err(Error::new(format!(
+                "network: a path may take {way} ps: its round trip must be below 35.18 s"
+            )));
         }
         Ok(Network {
             now: 0,

@@ -32,16 +32,27 @@ impl Partition {
         let leaves = leaves(topology);
         let most = leaves.iter().filter(|&&hosts| hosts > 0).count().min(MAX as usize);
         if parts == 0 || parts as usize > most {
-            return Err(Error::new(format!("parts: {parts} must be 1 to {most}, the switches with hosts, and at most {MAX}")));
+            return Err(Error::new(format!(
+                "parts: {parts} must be 1 to {most}, the switches with hosts, and at most {MAX}"
+            )));
         }
         let of_switch = share_out(topology, &leaves, parts);
-        let of_host: Vec<u16> = topology.hosts.iter().map(|&(switch, _)| of_switch[switch as usize]).collect();
-        let ends = topology.trunks.iter().flat_map(|&(a, b, _)| [of_switch[b as usize], of_switch[a as usize]]);
+        let of_host: Vec<u16> =
+            topology.hosts.iter().map(|&(switch, _)| of_switch[switch as usize]).collect();
+        let ends = topology
+            .trunks
+            .iter()
+            .flat_map(|&(a, b, _)| [of_switch[b as usize], of_switch[a as usize]]);
         let of_end = of_host.iter().chain(&of_host).copied().chain(ends).collect();
-        let between = topology.trunks.iter().filter(|&&(a, b, _)| of_switch[a as usize] != of_switch[b as usize]);
+        let between = topology
+            .trunks
+            .iter()
+            .filter(|&&(a, b, _)| of_switch[a as usize] != of_switch[b as usize]);
         let window = between.map(|(_, _, cable)| cable.delay).min().unwrap_or(Ps::MAX);
         if window == 0 {
-            return Err(Error::new("parts: a cable between two parts has no delay, which parallel runs need"));
+            return Err(Error::new(
+                "parts: a cable between two parts has no delay, which parallel runs need",
+            ));
         }
         Ok(Partition { parts, of_host, of_end, window })
     }
@@ -66,7 +77,10 @@ fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
         // The next part starts once this one has its share of hosts, or when only as many switches
         // as parts are left.
         let due = seen * parts as usize >= (part + 1) * topology.hosts.len();
-        if part + 1 < parts as usize && sizes[part] > 0 && (due || with_hosts < parts as usize - part) {
+        if part + 1 < parts as usize
+            && sizes[part] > 0
+            && (due || with_hosts < parts as usize - part)
+        {
             part += 1;
         }
         of[switch] = Some(part as u16);
@@ -82,8 +96,11 @@ fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
     // From the switches with hosts outwards.
     let mut near: Vec<usize> = (0..leaves.len()).filter(|&switch| of[switch].is_some()).collect();
     while !near.is_empty() {
-        let mut next: Vec<usize> =
-            near.iter().flat_map(|&at| neighbours[at].iter().copied()).filter(|&at| of[at].is_none()).collect();
+        let mut next: Vec<usize> = near
+            .iter()
+            .flat_map(|&at| neighbours[at].iter().copied())
+            .filter(|&at| of[at].is_none())
+            .collect();
         next.sort_unstable();
         next.dedup();
         for &switch in &next {
@@ -91,7 +108,8 @@ fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
             for part in neighbours[switch].iter().filter_map(|&at| of[at]) {
                 cables[usize::from(part)] += 1;
             }
-            let best = (0..sizes.len()).max_by_key(|&part| (cables[part], usize::MAX - sizes[part], usize::MAX - part));
+            let best = (0..sizes.len())
+                .max_by_key(|&part| (cables[part], usize::MAX - sizes[part], usize::MAX - part));
             let best = best.unwrap_or(0);
             of[switch] = Some(best as u16);
             sizes[best] += 1;
@@ -117,7 +135,13 @@ mod tests {
 
     #[test]
     fn racks_are_shared_out_side_by_side_and_spines_in_turn() {
-        let topology = Topology::leaf_spine(&LeafSpine { racks: 5, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 }).unwrap();
+        let topology = Topology::leaf_spine(&LeafSpine {
+            racks: 5,
+            hosts_per_rack: 2,
+            spines: 3,
+            ..LeafSpine::FIG9
+        })
+        .unwrap();
         let partition = Partition::new(&topology, 2).unwrap();
         assert_eq!(partition.of_host, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
         // From racks to spines: the first spine is in the part with fewer racks; and back.
@@ -138,7 +162,12 @@ mod tests {
             assert_eq!(partition.of_host.iter().filter(|&&of| of == part).count(), 4);
         }
         // All cables lead to another part except one a pod of each of the 4 core switches.
-        let within = topology.trunks.iter().zip(partition.of_end[32..].chunks(2)).filter(|(_, ends)| ends[0] == ends[1]).count();
+        let within = topology
+            .trunks
+            .iter()
+            .zip(partition.of_end[32..].chunks(2))
+            .filter(|(_, ends)| ends[0] == ends[1])
+            .count();
         assert_eq!(within, 16 + 4);
     }
 

@@ -100,7 +100,10 @@ impl Pause {
             )));
         }
         if self.buffer < u64::from(packet) {
-            return Err(Error::new(format!("pause: its buffer of {} bytes is less than a packet of {packet}", self.buffer)));
+            return Err(Error::new(format!(
+                "pause: its buffer of {} bytes is less than a packet of {packet}",
+                self.buffer
+            )));
         }
         Ok(())
     }
@@ -171,7 +174,8 @@ impl Pauses {
 
     /// Whether there is room for a packet.
     pub fn has_room(&self, packet: Held) -> bool {
-        self.held[packet.link as usize][self.count_of(packet.level).0] + u64::from(packet.bytes) <= self.pause.buffer
+        self.held[packet.link as usize][self.count_of(packet.level).0] + u64::from(packet.bytes)
+            <= self.pause.buffer
     }
 
     /// Holds a packet; returns the levels that the other end must now stop.

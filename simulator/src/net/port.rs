@@ -28,7 +28,15 @@ pub(crate) struct Port {
 impl Port {
     pub fn new(queue: &Queue, admission: Admission, ps_per_byte: u32) -> Self {
         let waiting = Discipline::new(queue, ps_per_byte);
-        Port { admission, waiting, busy: false, sending: false, held: None, stopped: 0, wakes: None }
+        Port {
+            admission,
+            waiting,
+            busy: false,
+            sending: false,
+            held: None,
+            stopped: 0,
+            wakes: None,
+        }
     }
 
     /// Whether it may send.

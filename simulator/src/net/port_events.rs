@@ -42,7 +42,8 @@ impl Links {
         let taken = port.waiting.enqueue(now, handle, pool, &mut self.evicted);
         let marked = verdict == Verdict::Marked;
         if let Some(watch) = self.watch.as_mut().filter(|_| taken) {
-            watch[number as usize].taken(port.waiting.bytes() + bytes_to_send(free, now, ps_per_byte), marked);
+            watch[number as usize]
+                .taken(port.waiting.bytes() + bytes_to_send(free, now, ps_per_byte), marked);
         }
         for i in 0..self.evicted.len() {
             self.release_held(now, self.evicted[i], pool);
@@ -153,7 +154,9 @@ impl Links {
 
     /// A held packet is dropped.
     fn release_held(&mut self, now: Ps, handle: u32, pool: &Pool) {
-        if let Some(held) = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, pool.get(handle))) {
+        if let Some(held) =
+            self.pauses.as_ref().and_then(|pauses| pauses.of(handle, pool.get(handle)))
+        {
             self.release(now, held);
         }
     }

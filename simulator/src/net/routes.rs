@@ -58,7 +58,9 @@ impl Routes {
             trunks: topology.trunks.iter().map(|&(a, b, _)| (a, b)).collect(),
             nowhere: topology.links(),
             paths: match topology.shape {
-                Shape::LeafSpine { racks, spines } => Paths::LeafSpine { racks, spines, turns: Turns::new(racks) },
+                Shape::LeafSpine { racks, spines } => {
+                    Paths::LeafSpine { racks, spines, turns: Turns::new(racks) }
+                }
                 Shape::Tree => Paths::Tree(Branches::new(topology)),
                 Shape::Graph => Paths::Graph(Shortest::new(topology, &[])),
             },
@@ -98,14 +100,18 @@ impl Routes {
             Paths::LeafSpine { racks, spines, turns } => {
                 // The direction is unpredictable, so that nothing branches on it: 5 to 8 % of a
                 // hop's time on 144 hosts.
-                let (up, down) = (u32::from(!here) * u32::from(switch < *racks), switch.saturating_sub(*racks));
+                let (up, down) =
+                    (u32::from(!here) * u32::from(switch < *racks), switch.saturating_sub(*racks));
                 let pick = match self.routing {
                     Routing::Spray => turns.next(up, switch, leaf, *spines),
                     Routing::PerFlow if up == 1 => of_flow(flow(), switch, *spines),
                     Routing::PerFlow => 0,
                 };
-                let ways =
-                    [2 * (self.hosts + leaf * *spines + down) + 1, 2 * (self.hosts + switch * *spines + pick), self.to_host(to)];
+                let ways = [
+                    2 * (self.hosts + leaf * *spines + down) + 1,
+                    2 * (self.hosts + switch * *spines + pick),
+                    self.to_host(to),
+                ];
                 ways[up as usize + 2 * usize::from(here)]
             }
             _ if here => self.to_host(to),
@@ -120,7 +126,9 @@ impl Routes {
                         *turn = if pick + 1 >= links.len() { 0 } else { *turn + 1 };
                         links[pick]
                     }
-                    (_, Routing::PerFlow) => links[of_flow(flow(), switch, links.len() as u32) as usize],
+                    (_, Routing::PerFlow) => {
+                        links[of_flow(flow(), switch, links.len() as u32) as usize]
+                    }
                 }
             }
         }
@@ -189,8 +197,11 @@ impl Branches {
             neighbours[a as usize].push((b, there, there + 1));
             neighbours[b as usize].push((a, there + 1, there));
         }
-        let mut branches =
-            Branches { below: vec![(0, 0); switches], up: vec![u32::MAX; switches], down: vec![Vec::new(); switches] };
+        let mut branches = Branches {
+            below: vec![(0, 0); switches],
+            up: vec![u32::MAX; switches],
+            down: vec![Vec::new(); switches],
+        };
         let (mut walk, mut above) = (Vec::with_capacity(switches), vec![None; switches]);
         let mut next = vec![0];
         while let Some(at) = next.pop() {
@@ -263,21 +274,33 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         let cable = Cable { rate: 1_000_000_000, delay: 0 };
         for switches in [1, 2, 3, 10, 40] {
-            let parents: Vec<u64> = (0..switches).map(|n| if n == 0 { 0 } else { rng.below(n) }).collect();
+            let parents: Vec<u64> =
+                (0..switches).map(|n| if n == 0 { 0 } else { rng.below(n) }).collect();
             let mut tree = Tree::new();
             for n in 0..switches {
-                tree = tree.switch(&format!("s{n:02}")).host(&format!("h{n:02}")).host(&format!("i{n:02}"));
+                tree = tree
+                    .switch(&format!("s{n:02}"))
+                    .host(&format!("h{n:02}"))
+                    .host(&format!("i{n:02}"));
                 tree = tree.cable(&format!("s{n:02}"), &format!("h{n:02}"), cable);
                 tree = tree.cable(&format!("i{n:02}"), &format!("s{n:02}"), cable);
                 if n > 0 {
-                    tree = tree.cable(&format!("s{n:02}"), &format!("s{:02}", parents[n as usize]), cable);
+                    tree = tree.cable(
+                        &format!("s{n:02}"),
+                        &format!("s{:02}", parents[n as usize]),
+                        cable,
+                    );
                 }
             }
             let topology = tree.build().unwrap();
             let mut routes = Routes::new(&topology, Routing::Spray);
-            let links = Links::new(&topology, &LinkConfig::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
-            let to_root =
-                |n: u64| std::iter::successors(Some(n), |&n| (n > 0).then(|| parents[n as usize])).collect::<Vec<u64>>();
+            let links =
+                Links::new(&topology, &LinkConfig::all(Queue::DropTail(Limit::None)), 1, false)
+                    .unwrap();
+            let to_root = |n: u64| {
+                std::iter::successors(Some(n), |&n| (n > 0).then(|| parents[n as usize]))
+                    .collect::<Vec<u64>>()
+            };
             for from in 0..switches {
                 for to in 0..switches {
                     // Up to the first common ancestor, then down.
@@ -285,8 +308,10 @@ mod tests {
                     let top = *up.iter().find(|n| down.contains(n)).unwrap();
                     let there = up.iter().take_while(|&&n| n != top).chain([&top]);
                     let back: Vec<&u64> = down.iter().take_while(|&&n| n != top).collect();
-                    let expected: Vec<u32> = there.chain(back.into_iter().rev()).map(|&n| n as u32).collect();
-                    let hosts = [("h", from), ("i", to)].map(|(name, n)| topology.host(&format!("{name}{n:02}")).unwrap());
+                    let expected: Vec<u32> =
+                        there.chain(back.into_iter().rev()).map(|&n| n as u32).collect();
+                    let hosts = [("h", from), ("i", to)]
+                        .map(|(name, n)| topology.host(&format!("{name}{n:02}")).unwrap());
                     assert_eq!(path(&mut routes, &links, hosts[0], hosts[1]), expected);
                 }
             }
@@ -300,11 +325,20 @@ mod tests {
             let fabric = LeafSpine { racks, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 };
             let topology = Topology::leaf_spine(&fabric).unwrap();
             let mut routes = Routes::new(&topology, Routing::Spray);
-            let links = Links::new(&topology, &LinkConfig::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
+            let links =
+                Links::new(&topology, &LinkConfig::all(Queue::DropTail(Limit::None)), 1, false)
+                    .unwrap();
             let mut through = |from: u32, to: u32| path(&mut routes, &links, from, to)[1] - racks;
             let last = 2 * racks - 1;
-            let got =
-                [through(0, 2), through(1, 3), through(0, last), through(2, 0), through(1, 2), through(0, 3), through(1, last)];
+            let got = [
+                through(0, 2),
+                through(1, 3),
+                through(0, last),
+                through(2, 0),
+                through(1, 2),
+                through(0, 3),
+                through(1, last),
+            ];
             assert_eq!(got, [0, 1, 0, 0, 2, 0, 1]);
         }
     }

@@ -48,7 +48,8 @@ impl Shortest {
         for end in ends {
             let far = distances(&links, end);
             steps.extend((0..switches).map(|at| {
-                let nearer = |&&(next, _): &&(usize, u32)| far[at] != u32::MAX && far[next] < far[at];
+                let nearer =
+                    |&&(next, _): &&(usize, u32)| far[at] != u32::MAX && far[next] < far[at];
                 let mut set = links[at].iter().filter(nearer).map(|&(_, link)| link).peekable();
                 match (set.next(), set.peek()) {
                     (Some(link), None) => link,
@@ -63,7 +64,14 @@ impl Shortest {
         for (set, number) in known {
             sets[(number - topology.links()) as usize] = set;
         }
-        Shortest { switches, leaves, turns: vec![0; steps.len()], steps, links: topology.links(), sets }
+        Shortest {
+            switches,
+            leaves,
+            turns: vec![0; steps.len()],
+            steps,
+            links: topology.links(),
+            sets,
+        }
     }
 
     /// The links from a switch towards another, and the turn.

@@ -42,7 +42,8 @@ impl Links {
     pub fn to_wait(&self, now: Ps, number: u32) -> u128 {
         let class = self.class(number);
         match class.service {
-            Service::PredictedQueue => self.predicted[self.places[number as usize] as usize].to_wait(now, class.ps_per_byte),
+            Service::PredictedQueue => self.predicted[self.places[number as usize] as usize]
+                .to_wait(now, class.ps_per_byte),
             _ => 0,
         }
     }

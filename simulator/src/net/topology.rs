@@ -90,8 +90,8 @@ impl Topology {
     /// A leaf-spine network; host `i` is in rack `i / hosts_per_rack`.
     ///
     /// # Errors
-    /// No rack or no host; several racks without a spine; more than 16,777,216 hosts, 65,535 spines or 8,388,608 cables between racks and
-    /// spines; a rate that [`ps_per_byte`] refuses.
+    /// No rack or no host; several racks without a spine; more than 16,777,216 hosts, 65,535 spines
+    /// or 8,388,608 cables between racks and spines; a rate that [`ps_per_byte`] refuses.
     pub fn leaf_spine(of: &LeafSpine) -> Result<Self> {
         let hosts = u64::from(of.racks) * u64::from(of.hosts_per_rack);
         if hosts == 0 {
@@ -110,8 +110,9 @@ impl Topology {
         }
         check_cable("edge", &of.edge)?;
         check_cable("uplink", &of.uplink)?;
-        let trunks =
-            (0..of.racks).flat_map(|rack| (0..of.spines).map(move |spine| (rack, of.racks + spine, of.uplink))).collect();
+        let trunks = (0..of.racks)
+            .flat_map(|rack| (0..of.spines).map(move |spine| (rack, of.racks + spine, of.uplink)))
+            .collect();
         Ok(Topology {
             switches: of.racks + of.spines,
             hosts: (0..hosts as u32).map(|host| (host / of.hosts_per_rack, of.edge)).collect(),
@@ -179,7 +180,9 @@ impl Topology {
 
 fn check_count(hosts: u64) -> Result<()> {
     if hosts > u64::from(MAX_HOSTS) {
-        return Err(Error::new(format!("a network of {hosts} hosts is larger than the most, {MAX_HOSTS}")));
+        return Err(Error::new(format!(
+            "a network of {hosts} hosts is larger than the most, {MAX_HOSTS}"
+        )));
     }
     Ok(())
 }
@@ -260,7 +263,10 @@ impl Tree {
             return Err(Error::new(format!("{name}: both a switch and a host have this name")));
         }
         if names.is_empty() {
-            return Err(Error::new(format!("a {} has no host", if shape == Shape::Tree { "tree" } else { "graph" })));
+            return Err(Error::new(format!(
+                "a {} has no host",
+                if shape == Shape::Tree { "tree" } else { "graph" }
+            )));
         }
         let mut hosts = vec![None; names.len()];
         let mut trunks = Vec::new();
@@ -273,7 +279,9 @@ impl Tree {
                 }
             }
             match (switches.get(one), switches.get(other)) {
-                (Some(a), Some(b)) if a == b => return Err(Error::new(format!("{place}: joins a switch to itself"))),
+                (Some(a), Some(b)) if a == b => {
+                    return Err(Error::new(format!("{place}: joins a switch to itself")))
+                }
                 (Some(&a), Some(&b)) => trunks.push((a.min(b), a.max(b), *cable)),
                 (None, None) => return Err(Error::new(format!("{place}: joins two hosts"))),
                 (Some(&switch), None) => attach(&mut hosts, names[other], switch, *cable, &place)?,
@@ -310,7 +318,13 @@ fn numbered(names: &[String]) -> Result<BTreeMap<String, u32>> {
     Ok(sorted.into_iter().cloned().zip(0..).collect())
 }
 
-fn attach(hosts: &mut [Option<(u32, Cable)>], host: u32, switch: u32, cable: Cable, place: &str) -> Result<()> {
+fn attach(
+    hosts: &mut [Option<(u32, Cable)>],
+    host: u32,
+    switch: u32,
+    cable: Cable,
+    place: &str,
+) -> Result<()> {
     match hosts[host as usize].replace((switch, cable)) {
         None => Ok(()),
         Some(_) => Err(Error::new(format!("{place}: its host has a cable already"))),

@@ -60,14 +60,22 @@ impl TryFrom<Written> for Topology {
     fn try_from(written: Written) -> Result<Self> {
         match written {
             Written::LeafSpine { racks, hosts_per_rack, spines, edge, uplink, jitter } => {
-                let topology = Topology::leaf_spine(&LeafSpine { racks, hosts_per_rack, spines, edge, uplink })?;
+                let topology = Topology::leaf_spine(&LeafSpine {
+                    racks,
+                    hosts_per_rack,
+                    spines,
+                    edge,
+                    uplink,
+                })?;
                 with_jitter(topology, jitter, |_, host| Ok(*host))
             }
             Written::Tree { switches, hosts, cables, jitter } => {
                 with_jitter(nodes(&switches, &hosts, &cables).build()?, jitter, by_name)
             }
             Written::Graph { switches, hosts, cables, jitter, failures } => {
-                let graph = failures.into_iter().fold(Graph::new(nodes(&switches, &hosts, &cables)), Graph::failure);
+                let graph = failures
+                    .into_iter()
+                    .fold(Graph::new(nodes(&switches, &hosts, &cables)), Graph::failure);
                 with_jitter(graph.build()?, jitter, by_name)
             }
         }
@@ -85,7 +93,11 @@ fn by_name(topology: &Topology, name: &String) -> Result<u32> {
 }
 
 /// `number` finds the number of a host.
-fn with_jitter<T>(mut topology: Topology, jitter: Vec<Drawing<T>>, number: fn(&Topology, &T) -> Result<u32>) -> Result<Topology> {
+fn with_jitter<T>(
+    mut topology: Topology,
+    jitter: Vec<Drawing<T>>,
+    number: fn(&Topology, &T) -> Result<u32>,
+) -> Result<Topology> {
     for (place, Drawing(host, quantiles)) in jitter.into_iter().enumerate() {
         number(&topology, &host)
             .and_then(|host| topology.set_jitter(host, quantiles))

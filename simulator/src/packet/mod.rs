@@ -158,7 +158,9 @@ impl Packet {
     /// How long data has been under way; exact below 26 days.
     #[inline]
     pub fn under_way(&self, now: Ps) -> Ps {
-        let sent = Ps::from(self.echo & COARSE) << 32 | Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
+        let sent = Ps::from(self.echo & COARSE) << 32
+            | Ps::from(self.stamp) << STAMP
+            | Ps::from(self.echo & FINE);
         now.wrapping_sub(sent) & ((Ps::from(SCALABLE) << 32) - 1)
     }
 }
@@ -247,11 +249,27 @@ mod tests {
     fn data_knows_exactly_how_long_it_is_under_way() {
         let mut pool = Pool::default();
         let echo = CWR | AGAIN | SCALABLE;
-        let handle = pool.add(Packet { echo, kind: Kind::Data, ect: true, ..Packet::datagram(0, 1, 0, 1500) });
-        for sent in [0, 8_191, 8_192, (1 << 45) - 1, (1 << 45) + 12_345, (3 << 45) - 7, (1 << 61) - 1, (3 << 61) + 5] {
+        let handle = pool.add(Packet {
+            echo,
+            kind: Kind::Data,
+            ect: true,
+            ..Packet::datagram(0, 1, 0, 1500)
+        });
+        for sent in [
+            0,
+            8_191,
+            8_192,
+            (1 << 45) - 1,
+            (1 << 45) + 12_345,
+            (3 << 45) - 7,
+            (1 << 61) - 1,
+            (3 << 61) + 5,
+        ] {
             let mut packet = *pool.get(handle);
             packet.set_sent(sent);
-            for took in [0, 1, 8_191, 14_680_001, 34 * S, 36 * S, 40 * S, 1_000_000 * S, (1 << 61) - 1] {
+            for took in
+                [0, 1, 8_191, 14_680_001, 34 * S, 36 * S, 40 * S, 1_000_000 * S, (1 << 61) - 1]
+            {
                 assert_eq!(packet.under_way(sent + took), took);
             }
             assert_eq!(packet.echo & (CWR | AGAIN | SCALABLE), CWR | AGAIN | SCALABLE);
@@ -263,7 +281,10 @@ mod tests {
         let wrap = 1u64 << (32 + STAMP);
         for sent in [0, wrap - 5_000_000, wrap + 12_345] {
             let trip = since(stamp(sent), sent + 14_680_000);
-            assert!((14_680_000..14_680_000 + 8_192).contains(&(trip + 8_191)) || trip.abs_diff(14_680_000) <= 8_192);
+            assert!(
+                (14_680_000..14_680_000 + 8_192).contains(&(trip + 8_191))
+                    || trip.abs_diff(14_680_000) <= 8_192
+            );
         }
     }
 }

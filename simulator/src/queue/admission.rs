@@ -30,7 +30,10 @@ pub(crate) struct Admission {
 impl Admission {
     /// For a queue setting. Queues that enforce their own limit admit everything here.
     pub fn new(queue: &Queue, ps_per_byte: u32, rng: Rng) -> Self {
-        Admission { room: Room::new(queue.admission_limit(), ps_per_byte), rule: Rule::new(queue, ps_per_byte, rng) }
+        Admission {
+            room: Room::new(queue.admission_limit(), ps_per_byte),
+            rule: Rule::new(queue, ps_per_byte, rng),
+        }
     }
 
     /// The limits in bytes and in packets.
@@ -134,18 +137,32 @@ mod tests {
     fn every_packet_that_finds_the_threshold_is_marked() {
         let find = |threshold, bytes, packets, ect| {
             let mut packet = packet(ect, 1_500);
-            let verdict = admission(Limit::None, threshold).admit(0, &Found { bytes, packets, idle: None }, &mut packet);
+            let verdict = admission(Limit::None, threshold).admit(
+                0,
+                &Found { bytes, packets, idle: None },
+                &mut packet,
+            );
             assert_eq!(packet.marked, verdict == Verdict::Marked);
             verdict
         };
         let bytes = Limit::Bytes(30_000);
-        assert_eq!([29_999, 30_000, 90_000].map(|found| find(bytes, found, 99, true)), [Taken, Marked, Marked]);
+        assert_eq!(
+            [29_999, 30_000, 90_000].map(|found| find(bytes, found, 99, true)),
+            [Taken, Marked, Marked]
+        );
         let packets = Limit::Packets(20);
-        assert_eq!([19, 20, 90].map(|found| find(packets, 99_999, found, true)), [Taken, Marked, Marked]);
+        assert_eq!(
+            [19, 20, 90].map(|found| find(packets, 99_999, found, true)),
+            [Taken, Marked, Marked]
+        );
         // 24 us are 30 kB at 10 Gb/s.
         let time = Limit::Time(24_000_000);
         assert_eq!([29_999, 30_000].map(|found| find(time, found, 99, true)), [Taken, Marked]);
-        assert_eq!(find(bytes, 90_000, 99, false), Taken, "what is not ECN-capable passes unmarked");
+        assert_eq!(
+            find(bytes, 90_000, 99, false),
+            Taken,
+            "what is not ECN-capable passes unmarked"
+        );
     }
 
     /// Verdicts for a thousand packets that arrive every us, twice as fast as they leave. `free`:
@@ -154,7 +171,8 @@ mod tests {
         let mut next = |n| {
             let now = from + n * US;
             let verdict = predicted.admit(now, free, 1_333, &mut packet(false, 1_500));
-            free = free.max(now) + if matches!(verdict, Taken | Marked) { 1_500 * 1_333 } else { 0 };
+            free =
+                free.max(now) + if matches!(verdict, Taken | Marked) { 1_500 * 1_333 } else { 0 };
             verdict
         };
         (0..1_000).map(&mut next).collect()
@@ -163,21 +181,31 @@ mod tests {
     /// Apart from its random numbers.
     #[test]
     fn a_gate_that_has_lost_all_is_as_new() {
-        let red = Red { weight: 3, ..Red::ns2(Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::None) };
-        let control = PiController { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
+        let red =
+            Red { weight: 3, ..Red::ns2(Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::None) };
+        let control =
+            PiController { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
         let pie = Pie { control, burst: 50 * US, ..Pie::rfc8033(Limit::None) };
-        for queue in [Queue::Red(red), Queue::Red(Red { reading: Reading::Linux, ..red }), Queue::Pie(pie)] {
+        for queue in
+            [Queue::Red(red), Queue::Red(Red { reading: Reading::Linux, ..red }), Queue::Pie(pie)]
+        {
             let new = || PredictedQueue::new(Admission::new(&queue, 1_333, Rng::new(1, 2)));
             let mut used = new();
             let before = verdicts(&mut used, 0, 0);
-            assert!(before.iter().filter(|verdict| **verdict == Verdict::Early).count() > 50, "{queue:?}");
+            assert!(
+                before.iter().filter(|verdict| **verdict == Verdict::Early).count() > 50,
+                "{queue:?}"
+            );
             used.clear(MS);
             match (&mut used.admission.rule, new().admission.rule) {
                 (Rule::Red(used), Rule::Red(new)) => used.rng = new.rng,
                 (Rule::Pie(used), Rule::Pie(new)) => used.rng = new.rng,
                 _ => unreachable!("it has another rule"),
             }
-            assert!(verdicts(&mut used, MS + 5 * US, MS) == verdicts(&mut new(), MS + 5 * US, 0), "{queue:?}");
+            assert!(
+                verdicts(&mut used, MS + 5 * US, MS) == verdicts(&mut new(), MS + 5 * US, 0),
+                "{queue:?}"
+            );
         }
     }
 
@@ -185,9 +213,15 @@ mod tests {
     fn what_does_not_fit_is_dropped_unmarked() {
         let mut packet = packet(true, 1_500);
         let mut admission = admission(Limit::Bytes(30_000), Limit::Bytes(0));
-        assert_eq!(admission.admit(0, &Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
+        assert_eq!(
+            admission.admit(0, &Found { bytes: 28_501, packets: 19, idle: None }, &mut packet),
+            Verdict::Full
+        );
         assert!(!packet.marked);
-        assert_eq!(admission.admit(0, &Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
+        assert_eq!(
+            admission.admit(0, &Found { bytes: 28_500, packets: 19, idle: None }, &mut packet),
+            Verdict::Marked
+        );
     }
 
     #[test]

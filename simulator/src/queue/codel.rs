@@ -46,7 +46,10 @@ impl QueueKind for CoDel {
 
     fn check(&self) -> Result<()> {
         if self.interval == 0 || self.interval > Duration::MAX {
-            return Err(Error::new(format!("an interval of {} ps must be above 0 and at most 1000 s", self.interval)));
+            return Err(Error::new(format!(
+                "an interval of {} ps must be above 0 and at most 1000 s",
+                self.interval
+            )));
         }
         Ok(())
     }
@@ -133,13 +136,26 @@ impl Controller {
 
     /// Begins anew.
     fn reset(&mut self) {
-        *self =
-            Controller { maxpacket: 0, first_above_time: None, dropping: false, drop_next: 0, count: 0, lastcount: 0, ..*self };
+        *self = Controller {
+            maxpacket: 0,
+            first_above_time: None,
+            dropping: false,
+            drop_next: 0,
+            count: 0,
+            lastcount: 0,
+            ..*self
+        };
     }
 
     /// `dequeue`: takes the next packet to send; packets dropped before it go to `dropped`.
     #[inline(never)]
-    fn dequeue(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+    fn dequeue(
+        &mut self,
+        now: Ps,
+        queue: &mut Fifo,
+        pool: &mut Pool,
+        dropped: &mut Vec<u32>,
+    ) -> Option<Sent> {
         let (mut head, mut ok_to_drop) = self.dodequeue(now, queue, pool);
         if self.dropping {
             self.dropping = ok_to_drop;
@@ -236,7 +252,8 @@ mod tests {
         /// Whether the packet sent is marked, and how many were dropped.
         fn pop(&mut self, now: Ps) -> (Option<bool>, usize) {
             self.dropped.clear();
-            let sent = self.controller.dequeue(now, &mut self.queue, &mut self.pool, &mut self.dropped);
+            let sent =
+                self.controller.dequeue(now, &mut self.queue, &mut self.pool, &mut self.dropped);
             (sent.map(|(_, marked)| marked), self.dropped.len())
         }
 
@@ -280,8 +297,12 @@ mod tests {
         let mut controller = bench(Protection::Default).controller;
         for n in 1..10_000 {
             controller.count = n;
-            let (spacing, interval) = (u128::from(controller.control_law(0)), u128::from(controller.interval).pow(2));
-            assert!(spacing.pow(2) * u128::from(n) <= interval && (spacing + 1).pow(2) * u128::from(n) > interval);
+            let (spacing, interval) =
+                (u128::from(controller.control_law(0)), u128::from(controller.interval).pow(2));
+            assert!(
+                spacing.pow(2) * u128::from(n) <= interval
+                    && (spacing + 1).pow(2) * u128::from(n) > interval
+            );
         }
     }
 
@@ -294,7 +315,13 @@ mod tests {
 
     #[test]
     fn protection_is_by_kind() {
-        let kinds = [(Kind::Data, false), (Kind::Datagram, false), (Kind::Ack, false), (Kind::Ack, true), (Kind::Syn, true)];
+        let kinds = [
+            (Kind::Data, false),
+            (Kind::Datagram, false),
+            (Kind::Ack, false),
+            (Kind::Ack, true),
+            (Kind::Syn, true),
+        ];
         let spared = |protection| {
             kinds.map(|(kind, marked)| {
                 let mut bench = bench(protection);
@@ -320,7 +347,9 @@ mod tests {
         }
         for i in 0..100_000u64 {
             bench.push(i * 10 * US, Kind::Data, false, false);
-            bench.queue.waiting.iter_mut().for_each(|(_, came)| *came = (*came).max((i * 10 * US + 1).saturating_sub(5 * MS)));
+            bench.queue.waiting.iter_mut().for_each(|(_, came)| {
+                *came = (*came).max((i * 10 * US + 1).saturating_sub(5 * MS))
+            });
             assert_eq!(bench.pop(i * 10 * US), (Some(false), 0));
         }
         // A packet of the largest size behind one that has waited for long.

@@ -60,10 +60,16 @@ impl QueueKind for DualPi2 {
 
     fn check(&self) -> Result<()> {
         if !(1..=16).contains(&self.coupling) {
-            return Err(Error::new(format!("a coupling of {} must be between 1 and 16", self.coupling)));
+            return Err(Error::new(format!(
+                "a coupling of {} must be between 1 and 16",
+                self.coupling
+            )));
         }
         if !(1..=99).contains(&self.classic_share) {
-            return Err(Error::new(format!("a classic share of {} % must be between 1 and 99", self.classic_share)));
+            return Err(Error::new(format!(
+                "a classic share of {} % must be between 1 and 99",
+                self.classic_share
+            )));
         }
         self.control.check()
     }
@@ -200,11 +206,13 @@ impl DualQueue {
             let delay = oldest.map_or(0, |came| self.next_update - came);
             if self.p_prime <= 0.0 && self.prevq == 0 && delay == 0 {
                 // Nothing changes until a packet waits.
-                let idle = if oldest.is_none() { (now - self.next_update) / update * update } else { 0 };
+                let idle =
+                    if oldest.is_none() { (now - self.next_update) / update * update } else { 0 };
                 self.next_update += idle + update;
                 continue;
             }
-            self.p_prime = (self.p_prime + self.rule.control.change(delay, self.prevq)).clamp(0.0, 1.0);
+            self.p_prime =
+                (self.p_prime + self.rule.control.change(delay, self.prevq)).clamp(0.0, 1.0);
             self.prevq = delay;
             self.next_update += update;
         }
@@ -253,7 +261,14 @@ mod tests {
     }
 
     fn dual(p: f64) -> (Pool, DualQueue) {
-        (Pool::default(), DualQueue { p_prime: p, next_update: Ps::MAX, ..DualQueue::new(&DualPi2::rfc9332(u64::MAX)) })
+        (
+            Pool::default(),
+            DualQueue {
+                p_prime: p,
+                next_update: Ps::MAX,
+                ..DualQueue::new(&DualPi2::rfc9332(u64::MAX))
+            },
+        )
     }
 
     /// Of 10,000 packets, how many are sent without and with a mark, and dropped.
@@ -270,7 +285,8 @@ mod tests {
         [sent[0], sent[1], dropped.len()]
     }
 
-    /// The coupling (section 2.1): classic p'^2, L4S 2 p'; the share is exact, for it is not random.
+    /// The coupling (section 2.1): classic p'^2, L4S 2 p'; the share is exact, for it is not
+    /// random.
     #[test]
     fn both_queues_act_on_their_shares() {
         assert_eq!(fates(0.125, data(true, true)), [7_500, 2_500, 0]);
@@ -285,7 +301,8 @@ mod tests {
         assert_eq!(fates(0.125, data(true, false)), [9_844, 0, 156]);
     }
 
-    /// An ACK's mark is the echo of one, which no queue sets, also where an ACK may be marked instead of dropped.
+    /// An ACK's mark is the echo of one, which no queue sets, also where an ACK may be marked
+    /// instead of dropped.
     #[test]
     fn acks_are_not_marked() {
         let (mut pool, mut queue) = dual(0.5);
@@ -341,7 +358,8 @@ mod tests {
         queue.dualpi2_update(64 * MS);
         // Two updates, at 48 and 64 ms: without delay after one of 32 ms, and after none.
         assert!(
-            (queue.p_prime - (alone - 0.16 * 0.015 - 3.2 * 0.032 - 0.16 * 0.015).max(0.0)).abs() < 1e-12,
+            (queue.p_prime - (alone - 0.16 * 0.015 - 3.2 * 0.032 - 0.16 * 0.015).max(0.0)).abs()
+                < 1e-12,
             "{}",
             queue.p_prime
         );

@@ -65,7 +65,13 @@ impl QueueDiscipline for Fifo {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Ps, _stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+    fn dequeue(
+        &mut self,
+        _now: Ps,
+        _stopped: u8,
+        pool: &mut Pool,
+        _dropped: &mut Vec<u32>,
+    ) -> Next {
         self.pop(pool).map(|(handle, _)| handle).into()
     }
 

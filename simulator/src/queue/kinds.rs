@@ -196,7 +196,9 @@ impl Queue {
             Limit::None | Limit::Packets(_) | Limit::Time(_) => u64::MAX,
         };
         if bytes < packet {
-            return Err(Error::new(format!("{place}: its limit of {bytes} bytes is less than a packet of {packet}")));
+            return Err(Error::new(format!(
+                "{place}: its limit of {bytes} bytes is less than a packet of {packet}"
+            )));
         }
         Ok(())
     }
@@ -221,16 +223,28 @@ mod tests {
 
     /// The packets sent, with their marks, and dropped, when packets of all levels arrive every us,
     /// faster than they leave.
-    fn fates(queue: &mut Discipline, from: Ps, count: u64, pool: &mut Pool) -> (Vec<(u32, bool)>, Vec<u32>) {
+    fn fates(
+        queue: &mut Discipline,
+        from: Ps,
+        count: u64,
+        pool: &mut Pool,
+    ) -> (Vec<(u32, bool)>, Vec<u32>) {
         let (mut sent, mut dropped) = (Vec::new(), Vec::new());
         for n in 0..count {
             let echo = if n % 2 == 0 { SCALABLE } else { 0 };
-            let packet =
-                Packet { seq: n as u32, echo, ect: true, kind: Kind::Data, ..Packet::datagram(0, 1, (n % 3) as u8, 1_500) };
+            let packet = Packet {
+                seq: n as u32,
+                echo,
+                ect: true,
+                kind: Kind::Data,
+                ..Packet::datagram(0, 1, (n % 3) as u8, 1_500)
+            };
             let handle = pool.add(packet);
             queue.enqueue(from + n * US, handle, pool, &mut Vec::new());
             if n % 3 == 0 {
-                if let Next::Send { handle, marked } = queue.dequeue(from + n * US, 0, pool, &mut dropped) {
+                if let Next::Send { handle, marked } =
+                    queue.dequeue(from + n * US, 0, pool, &mut dropped)
+                {
                     sent.push((pool.get(handle).seq, marked));
                 }
             }
@@ -240,11 +254,23 @@ mod tests {
 
     #[test]
     fn a_queue_that_has_lost_all_is_as_new() {
-        let control = PiController { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
-        let red = LevelRed { limit: 1 << 30, min: 0, max: 1, max_p: 1, weights: Some([1, 2, 3, 1, 1, 1, 1, 1]) };
+        let control =
+            PiController { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
+        let red = LevelRed {
+            limit: 1 << 30,
+            min: 0,
+            max: 1,
+            max_p: 1,
+            weights: Some([1, 2, 3, 1, 1, 1, 1, 1]),
+        };
         let queues = [
             Queue::DropTail(Limit::None),
-            Queue::CoDel(CoDel { limit: Limit::None, target: 10 * US, interval: 100 * US, protection: Protection::Default }),
+            Queue::CoDel(CoDel {
+                limit: Limit::None,
+                target: 10 * US,
+                interval: 100 * US,
+                protection: Protection::Default,
+            }),
             Queue::Priority(Priority { limit: 1 << 30 }),
             Queue::PFabric(PFabric { limit: 1 << 30 }),
             Queue::RoundRobin(RoundRobin { limit: 1 << 30, quantum: 700 }),

@@ -57,7 +57,8 @@ impl QueueKind for LevelRed {
     }
 
     fn check(&self) -> Result<()> {
-        Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }.check(1)?;
+        Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }
+            .check(1)?;
         self.wfq().map_or(Ok(()), |wfq| wfq.check())
     }
 
@@ -90,7 +91,9 @@ impl QueueDiscipline for MarkingLevels {
 
     fn dequeue(&mut self, _now: Ps, stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
         match self {
-            MarkingLevels::Strict(levels) => open(stopped).find_map(|level| levels.pop(level, pool)).into(),
+            MarkingLevels::Strict(levels) => {
+                open(stopped).find_map(|level| levels.pop(level, pool)).into()
+            }
             MarkingLevels::Weighted(queue) => queue.pop(stopped, pool).into(),
         }
     }
@@ -98,7 +101,9 @@ impl QueueDiscipline for MarkingLevels {
     fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         match self {
             MarkingLevels::Strict(levels) => {
-                lost.extend(std::iter::from_fn(|| open(0).find_map(|level| levels.pop(level, pool))));
+                lost.extend(std::iter::from_fn(|| {
+                    open(0).find_map(|level| levels.pop(level, pool))
+                }));
             }
             MarkingLevels::Weighted(queue) => queue.flush(now, pool, lost),
         }
@@ -148,7 +153,10 @@ impl Marker {
     /// Whether a packet is marked that finds this many bytes of its level.
     fn marks(&mut self, found: u64) -> bool {
         let LevelRed { min, max, max_p, .. } = self.of;
-        found >= max || found > min && self.rng.below((max - min) * u64::from(MILLION)) < (found - min) * u64::from(max_p)
+        found >= max
+            || found > min
+                && self.rng.below((max - min) * u64::from(MILLION))
+                    < (found - min) * u64::from(max_p)
     }
 }
 
@@ -172,11 +180,17 @@ mod tests {
         let law = LevelRed { limit: 0, min: 5_000, max: 45_000, max_p: 200_000, weights: None };
         let mut marker = Marker::new(&law, Rng::new(1, 2));
         let mut count = |found| (0..1_000_000).filter(|_| marker.marks(found)).count();
-        assert_eq!([0, 4_999, 5_000, 45_000, 1 << 40].map(&mut count), [0, 0, 0, 1_000_000, 1_000_000]);
+        assert_eq!(
+            [0, 4_999, 5_000, 45_000, 1 << 40].map(&mut count),
+            [0, 0, 0, 1_000_000, 1_000_000]
+        );
         for (found, p) in [(6_000, 0.005), (25_000, 0.1), (44_999, 0.2)] {
             // Five standard deviations of a million draws.
             let share = count(found) as f64 / 1e6;
-            assert!((share - p).abs() < 5.0 * (p * (1.0 - p) / 1e6f64).sqrt(), "{found} bytes: {share}");
+            assert!(
+                (share - p).abs() < 5.0 * (p * (1.0 - p) / 1e6f64).sqrt(),
+                "{found} bytes: {share}"
+            );
         }
     }
 }

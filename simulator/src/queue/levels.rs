@@ -22,7 +22,12 @@ pub(crate) struct Levels {
 impl Levels {
     /// With a limit in bytes for each level.
     pub fn new(limit: u64) -> Self {
-        Levels { lines: std::array::from_fn(|_| VecDeque::new()), held: [0; LEVELS], bytes: 0, limit }
+        Levels {
+            lines: std::array::from_fn(|_| VecDeque::new()),
+            held: [0; LEVELS],
+            bytes: 0,
+            limit,
+        }
     }
 
     /// Queues a packet and returns its level; none if the packet is dropped instead.

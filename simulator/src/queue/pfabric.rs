@@ -93,7 +93,9 @@ impl PFabricQueue {
         }
         while self.bytes + u64::from(bytes) > self.limit {
             // Among equal ranks the newest goes first, and an arriving packet before it.
-            let Some(worst) = (0..self.data.len()).max_by_key(|&i| self.data[i].rank) else { return false };
+            let Some(worst) = (0..self.data.len()).max_by_key(|&i| self.data[i].rank) else {
+                return false;
+            };
             let victim = self.data.remove(worst);
             self.served = None;
             self.bytes -= u64::from(victim.bytes);
@@ -105,7 +107,9 @@ impl PFabricQueue {
         } else {
             self.data.push(Waiting { handle, flow, rank, bytes });
             self.served = match self.served {
-                Some(served) if served.flow == flow => Some(Served { rank: rank.min(served.rank), ..served }),
+                Some(served) if served.flow == flow => {
+                    Some(Served { rank: rank.min(served.rank), ..served })
+                }
                 Some(served) if rank < served.rank => None,
                 served => served,
             };
@@ -136,7 +140,11 @@ impl PFabricQueue {
         let Served { flow, rank, first } = self.served.or_else(|| self.search())?;
         let sent = self.data.remove(first);
         // The flow's least rank is still there, unless this packet had it.
-        let next = if sent.rank > rank { self.data[first..].iter().position(|w| w.flow == flow) } else { None };
+        let next = if sent.rank > rank {
+            self.data[first..].iter().position(|w| w.flow == flow)
+        } else {
+            None
+        };
         self.served = next.map(|after| Served { flow, rank, first: first + after });
         self.bytes -= u64::from(sent.bytes);
         Some(sent.handle)
@@ -157,7 +165,13 @@ impl QueueDiscipline for PFabricQueue {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Ps, _stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+    fn dequeue(
+        &mut self,
+        _now: Ps,
+        _stopped: u8,
+        pool: &mut Pool,
+        _dropped: &mut Vec<u32>,
+    ) -> Next {
         self.pop(pool).into()
     }
 
@@ -180,10 +194,12 @@ mod tests {
         pool.add(Packet { rank, kind, ..Packet::datagram(flow, 0, 0, bytes) })
     }
 
-    /// 3,000 bytes, of which those with more left than 9 packets give up 50: too few for one of 1,500, enough for one of 50.
+    /// 3,000 bytes, of which those with more left than 9 packets give up 50: too few for one of
+    /// 1,500, enough for one of 50.
     #[test]
     fn nothing_is_pushed_out_in_vain() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), PFabricQueue::new(3_000), Vec::new());
+        let (mut pool, mut queue, mut evicted) =
+            (Pool::default(), PFabricQueue::new(3_000), Vec::new());
         for (rank, bytes) in [(1, 1_500), (9, 1_450), (40, 20), (30, 30)] {
             let handle = packet(&mut pool, rank, rank, bytes);
             assert!(queue.push(handle, &pool, &mut evicted));
@@ -198,8 +214,10 @@ mod tests {
 
     #[test]
     fn pfabric_keeps_a_flow_in_order_and_drops_what_has_most_left() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), PFabricQueue::new(6_000), Vec::new());
-        // Flow 1 sends 9, 8, 2 remaining: the last makes it the most urgent, its first packet goes first.
+        let (mut pool, mut queue, mut evicted) =
+            (Pool::default(), PFabricQueue::new(6_000), Vec::new());
+        // Flow 1 sends 9, 8, 2 remaining: the last makes it the most urgent, its first packet goes
+        // first.
         let of = [(1, 9), (2, 5), (1, 8), (1, 2), (3, 40), (0, 0)];
         let handles: Vec<u32> = of.iter().map(|&(f, r)| packet(&mut pool, f, r, 1000)).collect();
         for &h in &handles {

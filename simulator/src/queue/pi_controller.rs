@@ -30,10 +30,14 @@ impl PiController {
     pub(crate) fn check(&self) -> Result<()> {
         let PiController { target, update, .. } = self;
         if *target == 0 || *target > Duration::MAX {
-            return Err(Error::new(format!("a target of {target} ps must be above 0 and at most 1000 s")));
+            return Err(Error::new(format!(
+                "a target of {target} ps must be above 0 and at most 1000 s"
+            )));
         }
         if !(US..=Duration::MAX).contains(update) {
-            return Err(Error::new(format!("updates every {update} ps are not 1 us to 1000 s apart")));
+            return Err(Error::new(format!(
+                "updates every {update} ps are not 1 us to 1000 s apart"
+            )));
         }
         if self.alpha == 0 || self.alpha.max(self.beta) > 1 << 50 {
             return Err(Error::new(format!(
@@ -47,6 +51,8 @@ impl PiController {
     /// The change of the probability, by IEEE 754's exact operations only.
     pub(crate) fn change(&self, delay: Ps, before: Ps) -> f64 {
         let seconds = |a: Ps, b: Ps| (a as f64 - b as f64) / S as f64;
-        (self.alpha as f64 * seconds(delay, self.target) + self.beta as f64 * seconds(delay, before)) / 1e3
+        (self.alpha as f64 * seconds(delay, self.target)
+            + self.beta as f64 * seconds(delay, before))
+            / 1e3
     }
 }

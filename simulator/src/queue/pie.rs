@@ -30,7 +30,8 @@ pub struct Pie {
     /// `MAX_BURST`: after a time of short delays nothing is dropped for this long.
     #[serde(with = "In::<Duration>")]
     pub burst: Ps,
-    /// `mark_ecnth` in millionths: ECN-capable packets are marked up to this probability, and dropped above it.
+    /// `mark_ecnth` in millionths: ECN-capable packets are marked up to this probability, and
+    /// dropped above it.
     #[serde(with = "In::<Fraction>")]
     pub mark_p: u32,
     /// Who is not dropped early.
@@ -42,7 +43,13 @@ impl Pie {
     /// marks up to 0.1.
     pub fn rfc8033(limit: Limit) -> Self {
         let control = PiController { target: 15 * MS, update: 15 * MS, alpha: 125, beta: 1_250 };
-        Pie { limit, control, burst: 150 * MS, mark_p: MILLION / 10, protection: Protection::Default }
+        Pie {
+            limit,
+            control,
+            burst: 150 * MS,
+            mark_p: MILLION / 10,
+            protection: Protection::Default,
+        }
     }
 }
 
@@ -52,7 +59,8 @@ impl QueueKind for Pie {
     const NAME: &str = "pie";
     const DEPARTS_IN_ORDER: bool = true;
     const LIMITED_AT_ADMISSION: bool = true;
-    const PAUSE_CONFLICT: Option<&'static str> = Some("PIE knows the delay only of a link that is never paused");
+    const PAUSE_CONFLICT: Option<&'static str> =
+        Some("PIE knows the delay only of a link that is never paused");
 
     fn limit(&self) -> Limit {
         self.limit
@@ -81,7 +89,8 @@ const MEAN_PKTSIZE: u64 = 1_024;
 const ACCUMULATED: (f64, f64) = (0.85, 8.5);
 /// If the probability is below the first number, its changes are divided by the second (section
 /// 4.2).
-const STEPS: [(f64, f64); 6] = [(1e-6, 2_048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+const STEPS: [(f64, f64); 6] =
+    [(1e-6, 2_048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 /// From the first probability on, no update adds more than the second.
 const CAP: (f64, f64) = (0.1, 0.02);
 /// Factor of the probability after an update without delay.
@@ -103,7 +112,16 @@ impl PieState {
     fn new(pie: &Pie, ps_per_byte: u32, rng: Rng) -> Self {
         let next_update = pie.control.update;
         let ps_per_byte = ps_per_byte.into();
-        PieState { pie: *pie, drop_prob: 0.0, accu_prob: 0.0, qdelay_old: 0, burst_allowance: 0, next_update, ps_per_byte, rng }
+        PieState {
+            pie: *pie,
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            qdelay_old: 0,
+            burst_allowance: 0,
+            next_update,
+            ps_per_byte,
+            rng,
+        }
     }
 
     /// Decides on an arriving packet. `free`: when all admitted packets will have been sent;
@@ -134,7 +152,8 @@ impl PieState {
         }
         self.accu_prob += self.drop_prob;
         let random = self.rng.unit();
-        let acts = self.accu_prob >= ACCUMULATED.1 || self.accu_prob >= ACCUMULATED.0 && random < self.drop_prob;
+        let acts = self.accu_prob >= ACCUMULATED.1
+            || self.accu_prob >= ACCUMULATED.0 && random < self.drop_prob;
         if acts {
             self.accu_prob = 0.0;
         }
@@ -146,7 +165,11 @@ impl PieState {
         let update = self.pie.control.update;
         while self.next_update <= now {
             let delay = free.saturating_sub(self.next_update);
-            if self.drop_prob <= 0.0 && self.qdelay_old == 0 && delay == 0 && self.burst_allowance == 0 {
+            if self.drop_prob <= 0.0
+                && self.qdelay_old == 0
+                && delay == 0
+                && self.burst_allowance == 0
+            {
                 // Nothing changes any more.
                 self.next_update += (now - self.next_update) / update * update + update;
                 return;
@@ -184,7 +207,8 @@ impl AdmissionRule for PieState {
 
     /// Resets; updates continue on the same clock.
     fn reset(&mut self, now: Ps) {
-        let missed = now.checked_sub(self.next_update).map_or(0, |late| late / self.pie.control.update + 1);
+        let missed =
+            now.checked_sub(self.next_update).map_or(0, |late| late / self.pie.control.update + 1);
         self.next_update += missed * self.pie.control.update;
         (self.drop_prob, self.accu_prob, self.qdelay_old, self.burst_allowance) = (0.0, 0.0, 0, 0);
     }
@@ -234,12 +258,13 @@ mod tests {
         close(after(0.0, 0, 0), 0.0);
     }
 
-    /// With p constant a drop comes after at least 0.85/p and at most 8.5/p packets, and its share is that of the distribution
-    /// between: each of these is the last with p.
+    /// With p constant a drop comes after at least 0.85/p and at most 8.5/p packets, and its share
+    /// is that of the distribution between: each of these is the last with p.
     #[test]
     fn drops_are_spaced() {
         for p in [0.01f64, 0.05, 0.2] {
-            let mut pie = PieState { drop_prob: p, qdelay_old: 20 * MS, next_update: Ps::MAX, ..enhanced() };
+            let mut pie =
+                PieState { drop_prob: p, qdelay_old: 20 * MS, next_update: Ps::MAX, ..enhanced() };
             let (mut since, mut gaps) = (0u32, Vec::new());
             for _ in 0..2_000_000 {
                 since += 1;
@@ -257,23 +282,45 @@ mod tests {
         }
     }
 
-    /// Section 4.4: after short delays nothing is dropped for 150 ms; two packets may always wait; marks up to 0.1.
+    /// Section 4.4: after short delays nothing is dropped for 150 ms; two packets may always wait;
+    /// marks up to 0.1.
     #[test]
     fn bursts_short_queues_and_what_is_ecn_capable_are_spared() {
         let mut pie = enhanced();
         assert_eq!(pie.decide(0, 0, 0, &packet(false)), Action::Pass);
         // Delays of a second from here on: p is 1 soon, but for ten updates nothing is dropped.
-        let first =
-            (1..1_000).find(|n| pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Action::Drop).unwrap();
+        let first = (1..1_000)
+            .find(|n| {
+                pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Action::Drop
+            })
+            .unwrap();
         assert!((150..=165).contains(&first), "{first} ms");
         let with = |p: f64, bytes, ect| {
-            let mut pie = PieState { drop_prob: p, accu_prob: 9.0, qdelay_old: 20 * MS, next_update: Ps::MAX, ..enhanced() };
+            let mut pie = PieState {
+                drop_prob: p,
+                accu_prob: 9.0,
+                qdelay_old: 20 * MS,
+                next_update: Ps::MAX,
+                ..enhanced()
+            };
             pie.decide(0, 20 * MS, bytes, &packet(ect))
         };
-        assert_eq!([2_048, 2_049].map(|bytes| with(0.05, bytes, false)), [Action::Pass, Action::Drop]);
-        assert_eq!([0.05, 0.1, 0.11].map(|p| with(p, 9_000, true)), [Action::Mark, Action::Mark, Action::Drop]);
+        assert_eq!(
+            [2_048, 2_049].map(|bytes| with(0.05, bytes, false)),
+            [Action::Pass, Action::Drop]
+        );
+        assert_eq!(
+            [0.05, 0.1, 0.11].map(|p| with(p, 9_000, true)),
+            [Action::Mark, Action::Mark, Action::Drop]
+        );
         let short = |p: f64| {
-            let mut pie = PieState { drop_prob: p, accu_prob: 9.0, qdelay_old: 7 * MS, next_update: Ps::MAX, ..enhanced() };
+            let mut pie = PieState {
+                drop_prob: p,
+                accu_prob: 9.0,
+                qdelay_old: 7 * MS,
+                next_update: Ps::MAX,
+                ..enhanced()
+            };
             pie.decide(0, 20 * MS, 9_000, &packet(false))
         };
         assert_eq!([0.19, 0.2].map(short), [Action::Pass, Action::Drop]);

@@ -82,7 +82,8 @@ impl Bands {
     /// Whether packets of less urgent bands have this many bytes: nothing is evicted for a packet
     /// that would not fit even then.
     fn spares(&self, over: u64, rank: u32, pool: &Pool) -> bool {
-        let later = self.lines.iter().skip(rank as usize + 1).rev().flat_map(|line| line.iter(pool));
+        let later =
+            self.lines.iter().skip(rank as usize + 1).rev().flat_map(|line| line.iter(pool));
         is_enough(later.map(|handle| pool.get(handle).bytes), over)
     }
 
@@ -123,7 +124,9 @@ impl QueueDiscipline for Bands {
 
     #[inline]
     fn prefetch(&self, pool: &Pool) {
-        if let Some(first) = self.lines.get(self.occupied.trailing_zeros() as usize).and_then(|line| line.first()) {
+        if let Some(first) =
+            self.lines.get(self.occupied.trailing_zeros() as usize).and_then(|line| line.first())
+        {
             pool.prefetch(first);
         }
     }
@@ -139,7 +142,9 @@ impl QueueDiscipline for Bands {
     }
 
     fn band_bytes(&self, pool: &Pool) -> Option<[u64; BANDS]> {
-        let bytes = |band: usize| self.lines[band].iter(pool).map(|handle| u64::from(pool.get(handle).bytes)).sum();
+        let bytes = |band: usize| {
+            self.lines[band].iter(pool).map(|handle| u64::from(pool.get(handle).bytes)).sum()
+        };
         Some(std::array::from_fn(bytes))
     }
 }
@@ -164,7 +169,8 @@ mod tests {
         pool.add(Packet { rank, kind, ..Packet::datagram(flow, 0, 0, bytes) })
     }
 
-    /// 3,000 bytes, of which a later level gives up 50: too few for a packet of 1,500, enough for one of 50.
+    /// 3,000 bytes, of which a later level gives up 50: too few for a packet of 1,500, enough for
+    /// one of 50.
     #[test]
     fn nothing_is_pushed_out_in_vain() {
         let (mut pool, mut queue, mut evicted) = (Pool::default(), Bands::new(3_000), Vec::new());

@@ -115,10 +115,15 @@ impl Red {
     fn check(&self) -> Result<()> {
         self.profile.check(self.mean_packet)?;
         if let Some(other) = self.not_ect {
-            other.check(self.mean_packet).map_err(|error| Error::new(format!("not_ect: {error}")))?;
+            other
+                .check(self.mean_packet)
+                .map_err(|error| Error::new(format!("not_ect: {error}")))?;
         }
         if self.weight > LARGEST_WEIGHT {
-            return Err(Error::new(format!("a weight of 2^-{} is less than 2^-{LARGEST_WEIGHT}, the least", self.weight)));
+            return Err(Error::new(format!(
+                "a weight of 2^-{} is less than 2^-{LARGEST_WEIGHT}, the least",
+                self.weight
+            )));
         }
         if self.mean_packet == 0 {
             return Err(Error::new("the mean packet must be above 0 bytes"));
@@ -131,9 +136,11 @@ impl Red {
 
     /// Refuses time thresholds that are too large on a link of this rate.
     fn check_times(&self, ps_per_byte: u32) -> Result<()> {
-        let times = std::iter::once(self.profile).chain(self.not_ect).filter_map(|profile| match profile.max {
-            Limit::Time(max) => Some(max / u64::from(ps_per_byte)),
-            _ => None,
+        let times = std::iter::once(self.profile).chain(self.not_ect).filter_map(|profile| {
+            match profile.max {
+                Limit::Time(max) => Some(max / u64::from(ps_per_byte)),
+                _ => None,
+            }
         });
         times.into_iter().try_for_each(check_threshold)
     }
@@ -152,17 +159,24 @@ impl Profile {
     pub(crate) fn check(&self, mean: u16) -> Result<()> {
         let (min, max, bytes) = match (self.min, self.max) {
             (Limit::Bytes(min), Limit::Bytes(max)) => (min, max, max),
-            (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into(), u64::from(max) * u64::from(mean)),
+            (Limit::Packets(min), Limit::Packets(max)) => {
+                (min.into(), max.into(), u64::from(max) * u64::from(mean))
+            }
             // The bytes of a time depend on the link.
             (Limit::Time(min), Limit::Time(max)) => (min, max, 0),
-            _ => return Err(Error::new("min and max must both be in bytes, in packets or in time")),
+            _ => {
+                return Err(Error::new("min and max must both be in bytes, in packets or in time"))
+            }
         };
         if min > max || max == 0 {
             return Err(Error::new(format!("the thresholds {min} and {max} must increase")));
         }
         check_threshold(bytes)?;
         if self.max_p == 0 || self.max_p > MILLION {
-            return Err(Error::new(format!("max_p: {} millionths must be above 0 and at most 1", self.max_p)));
+            return Err(Error::new(format!(
+                "max_p: {} millionths must be above 0 and at most 1",
+                self.max_p
+            )));
         }
         Ok(())
     }
@@ -273,7 +287,8 @@ impl Detector {
         let class = &mut self.classes[place];
         let acts = match self.reading {
             Reading::Ns2 => {
-                let bytes = if self.in_packets { None } else { Some((u64::from(packet.bytes), self.mean)) };
+                let bytes =
+                    if self.in_packets { None } else { Some((u64::from(packet.bytes), self.mean)) };
                 class.ns2(p.filter(|_| found.packets > 0), bytes, random)
             }
             Reading::Linux => class.linux(p, random),
@@ -301,7 +316,8 @@ impl Detector {
                 Reading::Ns2 | Reading::Each => (idle / self.mean_time + 1, 0),
                 Reading::Linux => (idle / self.mean_time, idle % self.mean_time),
             };
-            self.average = ((u128::from(self.average) * u128::from(decay(self.weight, missed))) >> 63) as u64;
+            self.average =
+                ((u128::from(self.average) * u128::from(decay(self.weight, missed))) >> 63) as u64;
             let part = u128::from(self.average) * u128::from(rest) / u128::from(self.mean_time);
             self.average -= (part as u64) >> self.weight;
         } else {
@@ -317,7 +333,9 @@ impl Detector {
 
     /// The probability before spacing; none below the lower threshold.
     fn probability(&self, class: &Class) -> Option<u64> {
-        let part = |of: u64, whole: u64, p: u64| (u128::from(p) * u128::from(of)).div_ceil(u128::from(whole)) as u64;
+        let part = |of: u64, whole: u64, p: u64| {
+            (u128::from(p) * u128::from(of)).div_ceil(u128::from(whole)) as u64
+        };
         let above = self.average.checked_sub(class.min)?;
         if self.average < class.max {
             Some(part(above, class.max - class.min, class.max_p))

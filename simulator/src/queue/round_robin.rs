@@ -96,7 +96,13 @@ pub(crate) struct RoundRobinQueue {
 impl RoundRobinQueue {
     /// With a limit and a quantum in bytes.
     pub fn new(limit: u64, quantum: u32) -> Self {
-        RoundRobinQueue { lines: VecDeque::new(), begun: false, quantum: quantum.into(), bytes: 0, limit }
+        RoundRobinQueue {
+            lines: VecDeque::new(),
+            begun: false,
+            quantum: quantum.into(),
+            bytes: 0,
+            limit,
+        }
     }
 
     /// Queues a packet and evicts the newest packets of longer flows into `evicted`; false if the
@@ -106,17 +112,22 @@ impl RoundRobinQueue {
         let bytes = u64::from(packet.bytes);
         // Sources of datagrams are numbered apart from flows, whose slots stay below 2^29.
         let flow = if packet.kind == Kind::Datagram { packet.flow | 1 << 31 } else { packet.flow };
-        let own = self.lines.iter().find(|line| line.flow == flow).map_or(0, |line| line.bytes) + bytes;
+        let own =
+            self.lines.iter().find(|line| line.flow == flow).map_or(0, |line| line.bytes) + bytes;
         let over = (self.bytes + bytes).saturating_sub(self.limit);
         // Nothing is evicted for a packet that would not fit even then.
         if over > 0 && !is_enough(self.lines.iter().flat_map(|line| line.beyond(own, pool)), over) {
             return false;
         }
         while self.bytes + bytes > self.limit {
-            let Some(longest) = (0..self.lines.len()).max_by_key(|&place| self.lines[place].bytes) else { return false };
+            let Some(longest) = (0..self.lines.len()).max_by_key(|&place| self.lines[place].bytes)
+            else {
+                return false;
+            };
             evicted.extend(self.take(longest, VecDeque::pop_back, pool));
         }
-        let place = self.lines.iter().position(|line| line.flow == flow).unwrap_or(self.lines.len());
+        let place =
+            self.lines.iter().position(|line| line.flow == flow).unwrap_or(self.lines.len());
         if place == self.lines.len() {
             self.lines.push_back(Line { flow, packets: VecDeque::new(), bytes: 0, deficit: 0 });
         }
@@ -146,7 +157,12 @@ impl RoundRobinQueue {
     }
 
     /// Takes a packet from a flow. A flow whose last packet leaves starts afresh when it returns.
-    fn take(&mut self, place: usize, end: fn(&mut VecDeque<u32>) -> Option<u32>, pool: &Pool) -> Option<u32> {
+    fn take(
+        &mut self,
+        place: usize,
+        end: fn(&mut VecDeque<u32>) -> Option<u32>,
+        pool: &Pool,
+    ) -> Option<u32> {
         let line = &mut self.lines[place];
         let handle = end(&mut line.packets)?;
         let bytes = u64::from(pool.get(handle).bytes);
@@ -167,7 +183,13 @@ impl QueueDiscipline for RoundRobinQueue {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Ps, _stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
+    fn dequeue(
+        &mut self,
+        _now: Ps,
+        _stopped: u8,
+        pool: &mut Pool,
+        _dropped: &mut Vec<u32>,
+    ) -> Next {
         self.pop(pool).into()
     }
 
@@ -204,24 +226,31 @@ mod tests {
         std::iter::from_fn(|| queue.pop(&pool).map(of)).collect()
     }
 
-    /// The paper's example (figures 2 and 3): with a quantum of 500 the first flow sends 200 bytes and keeps 300, for its next packet
-    /// has 750; with the next 500 that one can go, and 50 are left, of which a packet of 20 takes its own.
+    /// The paper's example (figures 2 and 3): with a quantum of 500 the first flow sends 200 bytes
+    /// and keeps 300, for its next packet has 750; with the next 500 that one can go, and 50 are
+    /// left, of which a packet of 20 takes its own.
     #[test]
     fn what_is_left_of_a_quantum_is_kept() {
         let got = sent(500, &[&[200, 750, 20], &[500, 500], &[200, 600, 100], &[50, 700, 180]]);
-        let rounds: [&[(u32, u16)]; 2] =
-            [&[(1, 200), (2, 500), (3, 200), (4, 50)], &[(1, 750), (1, 20), (2, 500), (3, 600), (3, 100), (4, 700), (4, 180)]];
+        let rounds: [&[(u32, u16)]; 2] = [
+            &[(1, 200), (2, 500), (3, 200), (4, 50)],
+            &[(1, 750), (1, 20), (2, 500), (3, 600), (3, 100), (4, 700), (4, 180)],
+        ];
         assert_eq!(got, rounds.concat());
     }
 
     #[test]
     fn a_quantum_below_a_packet_takes_several_rounds() {
-        assert_eq!(sent(100, &[&[250, 50], &[100, 100, 100]]), [(2, 100), (2, 100), (1, 250), (1, 50), (2, 100)]);
+        assert_eq!(
+            sent(100, &[&[250, 50], &[100, 100, 100]]),
+            [(2, 100), (2, 100), (1, 250), (1, 50), (2, 100)]
+        );
     }
 
     #[test]
     fn the_longest_flow_gives_up_its_newest() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobinQueue::new(4_000, 1_500), Vec::new());
+        let (mut pool, mut queue, mut evicted) =
+            (Pool::default(), RoundRobinQueue::new(4_000, 1_500), Vec::new());
         let long: Vec<u32> = (0..4).map(|_| packet(&mut pool, 1, 1_000)).collect();
         for &handle in &long {
             assert!(queue.push(handle, &pool, &mut evicted));
@@ -237,11 +266,12 @@ mod tests {
         assert_eq!((queue.bytes(), queue.len()), (0, 0));
     }
 
-    /// Two flows of 1,500 and 1,000 bytes fill the queue. One of 1,000 would have to take 1,000 from what is longer, which gives up 500;
-    /// one of 900 takes both of the longer one's packets.
+    /// Two flows of 1,500 and 1,000 bytes fill the queue. One of 1,000 would have to take 1,000
+    /// from what is longer, which gives up 500; one of 900 takes both of the longer one's packets.
     #[test]
     fn nothing_is_given_up_in_vain() {
-        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobinQueue::new(2_500, 1_500), Vec::new());
+        let (mut pool, mut queue, mut evicted) =
+            (Pool::default(), RoundRobinQueue::new(2_500, 1_500), Vec::new());
         for (flow, bytes) in [(1, 1_000), (1, 500), (2, 1_000)] {
             let handle = packet(&mut pool, flow, bytes);
             assert!(queue.push(handle, &pool, &mut evicted));
@@ -254,14 +284,15 @@ mod tests {
         assert_eq!((evicted.len(), queue.bytes()), (2, 1_900));
     }
 
-    /// Theorem 2 of the paper, over every interval: while flows wait, what two of them have been sent differs by no more than the
-    /// quantum and twice the largest packet.
+    /// Theorem 2 of the paper, over every interval: while flows wait, what two of them have been
+    /// sent differs by no more than the quantum and twice the largest packet.
     #[test]
     fn flows_that_wait_are_served_alike() {
         let mut rng = Rng::new(1, 0);
         for quantum in [64, 500, 1_500, 4_000] {
             let (mut pool, mut queue) = (Pool::default(), RoundRobinQueue::new(u64::MAX, quantum));
-            let mut sizes = [1_500, 700, 64].map(|most| std::iter::repeat_with(move || most).take(2_000));
+            let mut sizes =
+                [1_500, 700, 64].map(|most| std::iter::repeat_with(move || most).take(2_000));
             for (flow, most) in (0..3).zip(&mut sizes) {
                 for largest in most {
                     let bytes = 1 + rng.below(largest) as u16;
@@ -269,7 +300,8 @@ mod tests {
                     queue.push(handle, &pool, &mut Vec::new());
                 }
             }
-            // Of each pair of flows, how much more the first was sent: least and most since the beginning.
+            // Of each pair of flows, how much more the first was sent: least and most since the
+            // beginning.
             let (mut total, mut seen) = ([0i64; 3], [[(0i64, 0i64); 3]; 3]);
             let mut left = [2_000; 3];
             while left.iter().all(|&packets| packets > 0) {
@@ -281,7 +313,10 @@ mod tests {
                     let (least, most) = &mut seen[a][b];
                     let ahead = total[a] - total[b];
                     (*least, *most) = (ahead.min(*least), ahead.max(*most));
-                    assert!(*most - *least <= i64::from(quantum) + 2 * 1_500, "{quantum}: {a} and {b}");
+                    assert!(
+                        *most - *least <= i64::from(quantum) + 2 * 1_500,
+                        "{quantum}: {a} and {b}"
+                    );
                 }
             }
             assert!(total.iter().sum::<i64>() > 90_000);

@@ -74,14 +74,17 @@ impl TryFrom<GateList> for TimeAware {
 
     fn try_from(told: GateList) -> Result<Self> {
         let gates = |levels: &[Level]| levels.iter().fold(0, |gates, level| gates | 1 << level.0);
-        let entries: Vec<(Ps, u8)> = told.entries.iter().map(|Entry(lasts, levels)| (*lasts, gates(levels))).collect();
+        let entries: Vec<(Ps, u8)> =
+            told.entries.iter().map(|Entry(lasts, levels)| (*lasts, gates(levels))).collect();
         TimeAware::new(told.limit, told.base, &entries)
     }
 }
 
 impl From<TimeAware> for GateList {
     fn from(of: TimeAware) -> Self {
-        let levels = |gates: u8| (0..LEVELS as u8).filter(|level| gates >> level & 1 == 1).map(Level).collect();
+        let levels = |gates: u8| {
+            (0..LEVELS as u8).filter(|level| gates >> level & 1 == 1).map(Level).collect()
+        };
         let entries = of.entries().map(|(lasts, gates)| Entry(lasts, levels(gates))).collect();
         GateList { limit: of.limit, entries, base: of.base }
     }
@@ -95,18 +98,29 @@ impl TimeAware {
     /// a gate that never opens.
     pub fn new(limit: u64, base: Ps, entries: &[(Ps, u8)]) -> Result<Self> {
         if entries.is_empty() || entries.len() > ENTRIES {
-            return Err(Error::new(format!("a gate list of {} entries must have 1 to {ENTRIES}", entries.len())));
+            return Err(Error::new(format!(
+                "a gate list of {} entries must have 1 to {ENTRIES}",
+                entries.len()
+            )));
         }
         if let Some(place) = entries.iter().position(|entry| entry.0 == 0) {
-            return Err(Error::new(format!("entry {place} of the gate list must last longer than 0 ps")));
+            return Err(Error::new(format!(
+                "entry {place} of the gate list must last longer than 0 ps"
+            )));
         }
-        let cycle = entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= Duration::MAX);
+        let cycle = entries
+            .iter()
+            .try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0))
+            .filter(|&cycle| cycle <= Duration::MAX);
         let Some(cycle) = cycle else {
             return Err(Error::new("the gate list lasts longer than 1000 s"));
         };
         let ever = entries.iter().fold(0, |all, entry| all | entry.1);
         if ever != u8::MAX {
-            return Err(Error::new(format!("the gate of level {} never opens", (!ever).trailing_zeros())));
+            return Err(Error::new(format!(
+                "the gate of level {} never opens",
+                (!ever).trailing_zeros()
+            )));
         }
         let (mut lasts, mut gates) = ([0; ENTRIES], [0; ENTRIES]);
         for (place, entry) in entries.iter().enumerate() {
@@ -174,7 +188,11 @@ pub(crate) struct TimeAwareQueue {
 
 impl TimeAwareQueue {
     pub fn new(gates: &TimeAware, ps_per_byte: u32) -> Self {
-        TimeAwareQueue { gates: *gates, levels: Levels::new(gates.limit), ps_per_byte: ps_per_byte.into() }
+        TimeAwareQueue {
+            gates: *gates,
+            levels: Levels::new(gates.limit),
+            ps_per_byte: ps_per_byte.into(),
+        }
     }
 
     fn begin(&self, now: Ps, handle: u32, pool: &Pool) -> Option<Ps> {
@@ -263,9 +281,14 @@ mod tests {
             for level in [0, 1, 7] {
                 for takes in [1, 3, 10, 11, 29, 30, 31, 40, 41] {
                     for now in 0..100 {
-                        let fits = |begin: &Ps| (*begin..begin + takes).all(|at| is_open(at, level));
+                        let fits =
+                            |begin: &Ps| (*begin..begin + takes).all(|at| is_open(at, level));
                         let expected = (now..now + 90).find(fits);
-                        assert_eq!(gates.begin(now, level, takes), expected, "{base} {level} {takes} {now}");
+                        assert_eq!(
+                            gates.begin(now, level, takes),
+                            expected,
+                            "{base} {level} {takes} {now}"
+                        );
                     }
                 }
             }
@@ -279,7 +302,10 @@ mod tests {
         let said = |entries: &[(Ps, u8)]| TimeAware::new(0, 0, entries).unwrap_err().to_string();
         assert_eq!(said(&[]), "a gate list of 0 entries must have 1 to 16");
         assert_eq!(said(&[(1, 0xff); 17]), "a gate list of 17 entries must have 1 to 16");
-        assert_eq!(said(&[(1, 0xff), (0, 1)]), "entry 1 of the gate list must last longer than 0 ps");
+        assert_eq!(
+            said(&[(1, 0xff), (0, 1)]),
+            "entry 1 of the gate list must last longer than 0 ps"
+        );
         assert_eq!(said(&[(1_001 * S, 0xff)]), "the gate list lasts longer than 1000 s");
         assert_eq!(said(&[(1, 0x07), (2, 0xf0)]), "the gate of level 3 never opens");
     }

@@ -45,9 +45,10 @@ impl QueueKind for Wfq {
 
     fn check(&self) -> Result<()> {
         match self.weights.iter().position(|weight| !(1..=MAX).contains(weight)) {
-            Some(level) => {
-                Err(Error::new(format!("level {level}'s weight of {} must be between 1 and {MAX}", self.weights[level])))
-            }
+            Some(level) => Err(Error::new(format!(
+                "level {level}'s weight of {} must be between 1 and {MAX}",
+                self.weights[level]
+            ))),
             None => Ok(()),
         }
     }
@@ -108,7 +109,8 @@ impl Fluid {
     fn add(&mut self, now: Ps, level: usize, send: Ps) -> u128 {
         self.advance(now);
         let end = &mut self.ends[level];
-        *end = self.virtual_time.max(*end) + (u128::from(send) << FRACTION) / u128::from(self.weights[level]);
+        *end = self.virtual_time.max(*end)
+            + (u128::from(send) << FRACTION) / u128::from(self.weights[level]);
         *end
     }
 }
@@ -144,7 +146,9 @@ impl FairQueue {
 
     /// Takes the next packet to send, of a level that is not `stopped`.
     pub fn pop(&mut self, stopped: u8, pool: &Pool) -> Option<u32> {
-        let level = open(stopped).filter(|&level| !self.ends[level].is_empty()).min_by_key(|&level| self.ends[level][0])?;
+        let level = open(stopped)
+            .filter(|&level| !self.ends[level].is_empty())
+            .min_by_key(|&level| self.ends[level][0])?;
         self.ends[level].pop_front();
         self.levels.pop(level, pool)
     }
@@ -198,15 +202,20 @@ mod tests {
         (Pool::default(), FairQueue::new(&Wfq { limit: u64::MAX, weights }, PS))
     }
 
-    /// When each packet (time, level, bytes) ends in the fluid system, by a simulation of its own in floating point: steps from one
-    /// arrival or end to the next.
+    /// When each packet (time, level, bytes) ends in the fluid system, by a simulation of its own
+    /// in floating point: steps from one arrival or end to the next.
     fn fluid(weights: [u32; LEVELS], packets: &[(Ps, u8, u16)]) -> Vec<f64> {
         let (mut now, mut came, mut ends) = (0.0, 0, vec![0.0; packets.len()]);
         let mut lines: [VecDeque<(usize, f64)>; LEVELS] = std::array::from_fn(|_| VecDeque::new());
         while came < packets.len() || lines.iter().any(|line| !line.is_empty()) {
-            let weight: f64 = (0..LEVELS).filter(|&l| !lines[l].is_empty()).map(|l| f64::from(weights[l])).sum();
+            let weight: f64 =
+                (0..LEVELS).filter(|&l| !lines[l].is_empty()).map(|l| f64::from(weights[l])).sum();
             let next = packets.get(came).map_or(f64::MAX, |packet| packet.0 as f64);
-            let end = |l: usize| lines[l].front().map_or(f64::MAX, |(_, left)| now + left * weight / f64::from(weights[l]));
+            let end = |l: usize| {
+                lines[l]
+                    .front()
+                    .map_or(f64::MAX, |(_, left)| now + left * weight / f64::from(weights[l]))
+            };
             let first = (0..LEVELS).map(end).fold(next, f64::min);
             for (level, line) in lines.iter_mut().enumerate() {
                 if let Some((place, left)) = line.front_mut() {
@@ -218,7 +227,9 @@ mod tests {
                 }
             }
             now = first;
-            while let Some(&(_, level, bytes)) = packets.get(came).filter(|packet| packet.0 as f64 <= now) {
+            while let Some(&(_, level, bytes)) =
+                packets.get(came).filter(|packet| packet.0 as f64 <= now)
+            {
                 lines[usize::from(level)].push_back((came, f64::from(bytes) * f64::from(PS)));
                 came += 1;
             }
@@ -234,8 +245,11 @@ mod tests {
             if queue.len() == 0 {
                 free = free.max(packets[came].0);
             }
-            while let Some(&(at, level, bytes)) = packets.get(came).filter(|packet| packet.0 <= free) {
-                let handle = pool.add(Packet { seq: came as u32, ..Packet::datagram(0, 0, level, bytes) });
+            while let Some(&(at, level, bytes)) =
+                packets.get(came).filter(|packet| packet.0 <= free)
+            {
+                let handle =
+                    pool.add(Packet { seq: came as u32, ..Packet::datagram(0, 0, level, bytes) });
                 assert!(queue.push(at, handle, &pool));
                 came += 1;
             }
@@ -246,10 +260,13 @@ mod tests {
         ends
     }
 
-    /// Theorem 1 of Parekh and Gallager, beside a fluid system of its own; and the link is never idle while something waits.
+    /// Theorem 1 of Parekh and Gallager, beside a fluid system of its own; and the link is never
+    /// idle while something waits.
     #[test]
     fn none_ends_later_than_in_the_fluid_system_by_more_than_a_packet() {
-        for (seed, weights) in [(1, [1; LEVELS]), (2, [8, 4, 1, 1, 1, 1, 1, 1]), (3, [50, 1, 7, 20, 3, 1, 9, 100])] {
+        for (seed, weights) in
+            [(1, [1; LEVELS]), (2, [8, 4, 1, 1, 1, 1, 1, 1]), (3, [50, 1, 7, 20, 3, 1, 9, 100])]
+        {
             let mut rng = Rng::new(seed, 0);
             let mut now = 0;
             let packets: Vec<(Ps, u8, u16)> = (0..3_000)
@@ -260,22 +277,39 @@ mod tests {
                 })
                 .collect();
             let (fluid, sent) = (fluid(weights, &packets), sent(weights, &packets));
-            let late = sent.iter().zip(&fluid).map(|(&sent, &fluid)| sent as f64 - fluid).fold(f64::MIN, f64::max);
+            let late = sent
+                .iter()
+                .zip(&fluid)
+                .map(|(&sent, &fluid)| sent as f64 - fluid)
+                .fold(f64::MIN, f64::max);
             // The largest packet, and what floating point leaves.
             assert!(late <= 1_500.0 * f64::from(PS) + 10.0, "{seed}: {late}");
-            assert!(late > 0.5 * 1_500.0 * f64::from(PS), "{seed}: the bound is not approached: {late}");
-            let (all, last) = (packets.iter().map(|p| u64::from(p.2)).sum::<u64>() * u64::from(PS), sent.iter().max().unwrap());
-            assert!(fluid.iter().fold(0.0, |a: f64, &b| a.max(b)) - *last as f64 <= 10.0 && *last >= all);
+            assert!(
+                late > 0.5 * 1_500.0 * f64::from(PS),
+                "{seed}: the bound is not approached: {late}"
+            );
+            let (all, last) = (
+                packets.iter().map(|p| u64::from(p.2)).sum::<u64>() * u64::from(PS),
+                sent.iter().max().unwrap(),
+            );
+            assert!(
+                fluid.iter().fold(0.0, |a: f64, &b| a.max(b)) - *last as f64 <= 10.0
+                    && *last >= all
+            );
         }
     }
 
-    /// Demers, Keshav and Shenker: while all wait, each level is sent its weight's share, within a packet.
+    /// Demers, Keshav and Shenker: while all wait, each level is sent its weight's share, within a
+    /// packet.
     #[test]
     fn levels_share_by_weight() {
         let weights = [8, 4, 1, 1, 1, 1, 1, 1];
-        let packets: Vec<(Ps, u8, u16)> = (0..2_600).flat_map(|_| (0..3).map(|level| (0, level, 1_000))).collect();
-        let mut order: Vec<(Ps, usize)> =
-            sent(weights, &packets).into_iter().zip(packets.iter().map(|p| usize::from(p.1))).collect();
+        let packets: Vec<(Ps, u8, u16)> =
+            (0..2_600).flat_map(|_| (0..3).map(|level| (0, level, 1_000))).collect();
+        let mut order: Vec<(Ps, usize)> = sent(weights, &packets)
+            .into_iter()
+            .zip(packets.iter().map(|p| usize::from(p.1)))
+            .collect();
         order.sort_unstable();
         let mut got = [0i64; 3];
         // Until the first level has sent all.
@@ -298,7 +332,11 @@ mod tests {
         };
         assert_eq!([push(0), push(0), push(0), push(1)], [true, true, false, true]);
         assert_eq!((queue.bytes(), queue.len()), (4_500, 3));
-        assert_eq!(queue.pop(1, &pool).map(|handle| pool.get(handle).level()), Some(1), "the first is stopped");
+        assert_eq!(
+            queue.pop(1, &pool).map(|handle| pool.get(handle).level()),
+            Some(1),
+            "the first is stopped"
+        );
         assert_eq!(queue.pop(0b11, &pool), None);
     }
 }

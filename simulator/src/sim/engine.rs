@@ -45,7 +45,12 @@ impl Simulation {
     ///
     /// # Errors
     /// An invalid scheme or workload.
-    pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+    pub fn new(
+        topology: &Topology,
+        scheme: &Scheme,
+        workload: &Workload,
+        seed: u64,
+    ) -> Result<Self> {
         Self::watched(topology, scheme, workload, seed, &Watch::default())
     }
 
@@ -54,7 +59,12 @@ impl Simulation {
     ///
     /// # Errors
     /// As for [`Simulation::new`].
-    pub fn watching(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+    pub fn watching(
+        topology: &Topology,
+        scheme: &Scheme,
+        workload: &Workload,
+        seed: u64,
+    ) -> Result<Self> {
         Self::watched(topology, scheme, workload, seed, &Watch { ports: true, ..Watch::default() })
     }
 
@@ -62,7 +72,13 @@ impl Simulation {
     ///
     /// # Errors
     /// As for [`Simulation::new`]; and an invalid `watch`.
-    pub fn watched(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watch: &Watch) -> Result<Self> {
+    pub fn watched(
+        topology: &Topology,
+        scheme: &Scheme,
+        workload: &Workload,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<Self> {
         Self::part(topology, scheme, workload, seed, watch, None)
     }
 
@@ -81,7 +97,8 @@ impl Simulation {
         if flows.len() >= 1 << INDEX {
             return Err(Error::new(format!("flows: {} are more than 2^29 - 1", flows.len())));
         }
-        let mut network = Network::new(topology, &scheme.link_config(), scheme.routing, seed, watch.ports)?;
+        let mut network =
+            Network::new(topology, &scheme.link_config(), scheme.routing, seed, watch.ports)?;
         let mut sources = workload.sources.clone();
         sources.sort_unstable();
         for source in &sources {
@@ -102,7 +119,9 @@ impl Simulation {
                 dst: flow.dst,
                 level: wish.level.unwrap_or_else(|| scheme.level(flow.packets)),
                 transport: wish.transport,
-                last: wish.bytes.map_or(data, |bytes| (bytes - u64::from(flow.packets - 1) * u64::from(data)) as u16),
+                last: wish.bytes.map_or(data, |bytes| {
+                    (bytes - u64::from(flow.packets - 1) * u64::from(data)) as u16
+                }),
                 deadline: wish.deadline,
             });
         }
@@ -120,7 +139,8 @@ impl Simulation {
             apps.add(app, &mut network, &mut hosts);
         }
         let series = watch.every.map(|every| Series::new(every, watch.until, watch.most, &network));
-        let tracer = (watch.flows || watch.traced.is_some()).then(|| Tracer::new(watch.traced.clone(), watch.flows));
+        let tracer = (watch.flows || watch.traced.is_some())
+            .then(|| Tracer::new(watch.traced.clone(), watch.flows));
         hosts.notices = tracer.is_some().then(Vec::new);
         Ok(Simulation { network, hosts, apps, events: 0, series, tracer })
     }
@@ -140,7 +160,8 @@ impl Simulation {
     /// Running in pieces yields the same outcome.
     pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
         let plain = self.series.is_none() && self.tracer.is_none();
-        let more = if plain { self.run_events(last.min(END), most) } else { self.run_watched(last, most) };
+        let more =
+            if plain { self.run_events(last.min(END), most) } else { self.run_watched(last, most) };
         if !more && last != Ps::MAX {
             self.network.now = last;
         }
@@ -252,7 +273,9 @@ impl Simulation {
 
     /// Whether no packet, flow or timer is left.
     pub fn is_clean(&self) -> bool {
-        self.network.pool.is_empty() && self.hosts.is_clean() && self.network.wheel.pending().next().is_none()
+        self.network.pool.is_empty()
+            && self.hosts.is_clean()
+            && self.network.wheel.pending().next().is_none()
     }
 
     /// Statistics of every port, in the order of links: hosts' own, those to hosts, both directions
@@ -280,10 +303,15 @@ impl Simulation {
     /// Counts of each flow's packets so far, if requested: listed flows in order, then those of
     /// applications by path key.
     pub fn flow_counts(&self) -> Vec<(u32, FlowCounts)> {
-        let Some(counts) = self.tracer.as_ref().and_then(|tracer| tracer.flows.as_ref()) else { return Vec::new() };
+        let Some(counts) = self.tracer.as_ref().and_then(|tracer| tracer.flows.as_ref()) else {
+            return Vec::new();
+        };
         let listed = self.hosts.records.len() as u32;
         let of = |flow: u32| (flow, counts.get(&flow).copied().unwrap_or_default());
-        (0..listed).map(of).chain(counts.range(listed..).map(|(&flow, &counts)| (flow, counts))).collect()
+        (0..listed)
+            .map(of)
+            .chain(counts.range(listed..).map(|(&flow, &counts)| (flow, counts)))
+            .collect()
     }
 
     /// The progress of the run. `stop`: when it is to end, if set.

@@ -64,7 +64,17 @@ impl Sizes {
 
     /// Data mining as in pFabric and QJump, with the published mean of 5,117 packets.
     pub fn data_mining() -> Self {
-        let points = [(1, 0.0), (1, 0.5), (2, 0.6), (3, 0.7), (7, 0.8), (267, 0.9), (2107, 0.95), (66667, 0.99), (666_667, 1.0)];
+        let points = [
+            (1, 0.0),
+            (1, 0.5),
+            (2, 0.6),
+            (3, 0.7),
+            (7, 0.8),
+            (267, 0.9),
+            (2107, 0.95),
+            (66667, 0.99),
+            (666_667, 1.0),
+        ];
         Sizes { points: points.to_vec(), mean_bytes: 7_470_820.0 }
     }
 }

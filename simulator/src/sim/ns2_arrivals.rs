@@ -32,8 +32,9 @@ impl Pair {
     /// Seed 1 gives the published run; seeds of other runs are offset.
     fn new(src: u32, dst: u32, seed: u64) -> Self {
         let run = seed.wrapping_sub(1) % RUNS * RUN;
-        let generator =
-            |source: u64, destination: u64| Mrg32k3a::new((source * u64::from(src) + destination * u64::from(dst) + run) as u32);
+        let generator = |source: u64, destination: u64| {
+            Mrg32k3a::new((source * u64::from(src) + destination * u64::from(dst) + run) as u32)
+        };
         Pair { src, dst, gaps: generator(17, 1_244), sizes: generator(33, 4_369), next_s: BEGIN_S }
     }
 
@@ -63,14 +64,21 @@ pub(crate) struct Drawn {
 
 /// The first `count` flows; each host sends one every `host_gap` ps on average, evenly to all
 /// others.
-pub(crate) fn flows(host_gap: f64, count: u32, hosts: u32, seed: u64) -> impl Iterator<Item = Drawn> {
+pub(crate) fn flows(
+    host_gap: f64,
+    count: u32,
+    hosts: u32,
+    seed: u64,
+) -> impl Iterator<Item = Drawn> {
     let gap_s = host_gap / S as f64 * f64::from(hosts - 1);
-    let ends = (0..hosts).flat_map(|dst| (0..hosts).filter(move |&src| src != dst).map(move |src| (src, dst)));
+    let ends = (0..hosts)
+        .flat_map(|dst| (0..hosts).filter(move |&src| src != dst).map(move |src| (src, dst)));
     let mut pairs: Vec<Pair> = ends.map(|(src, dst)| Pair::new(src, dst, seed)).collect();
     for pair in &mut pairs {
         pair.step(gap_s);
     }
-    let mut order: BinaryHeap<_> = pairs.iter().enumerate().map(|(i, pair)| Reverse((pair.start(), i))).collect();
+    let mut order: BinaryHeap<_> =
+        pairs.iter().enumerate().map(|(i, pair)| Reverse((pair.start(), i))).collect();
     let next = move |_| {
         let Reverse((start, i)) = order.pop()?;
         let pair = &mut pairs[i];

@@ -37,7 +37,13 @@ impl ParallelRun {
     /// As for [`Simulation::new`]; more parts than switches with hosts; a cable without delay
     /// between two parts; and whatever needs knowledge of all parts: sources, applications, failing
     /// cables, pauses, and the schemes Homa and Aequitas.
-    pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, parts: u32) -> Result<Self> {
+    pub fn new(
+        topology: &Topology,
+        scheme: &Scheme,
+        workload: &Workload,
+        seed: u64,
+        parts: u32,
+    ) -> Result<Self> {
         let partition = Arc::new(Partition::new(topology, parts)?);
         let whole = [
             (!workload.sources.is_empty(), "sources"),
@@ -51,7 +57,8 @@ impl ParallelRun {
             return Err(Error::new(format!("parts: a run with {what} must have one part")));
         }
         let its = |mine| Some(Part { partition: Arc::clone(&partition), mine });
-        let part = |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));
+        let part =
+            |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));
         let parts = (0..parts as u16).map(part).collect::<Result<_>>()?;
         Ok(ParallelRun { parts, partition })
     }
@@ -70,7 +77,8 @@ impl ParallelRun {
             boards: self.parts.iter().map(|_| Board::default()).collect(),
             mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
         };
-        let mut groups: Vec<Vec<(usize, &mut Simulation)>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut groups: Vec<Vec<(usize, &mut Simulation)>> =
+            (0..workers).map(|_| Vec::new()).collect();
         for (number, part) in self.parts.iter_mut().enumerate() {
             groups[number % workers].push((number, part));
         }
@@ -111,7 +119,8 @@ impl ParallelRun {
             let owns = |host: u32| self.partition.of_host[host as usize] == number;
             all.end = all.end.max(part.end);
             all.counters += part.counters;
-            for (flow, its) in all.flows.iter_mut().zip(part.flows).filter(|(_, its)| owns(its.src)) {
+            for (flow, its) in all.flows.iter_mut().zip(part.flows).filter(|(_, its)| owns(its.src))
+            {
                 *flow = its;
             }
         }
@@ -154,8 +163,14 @@ impl Round {
             }
             self.barrier.wait();
             // All threads compute the same.
-            let next = self.boards.iter().map(|board| board.next.load(Ordering::Relaxed)).min().unwrap_or(Ps::MAX);
-            let events: u64 = self.boards.iter().map(|board| board.events.load(Ordering::Relaxed)).sum();
+            let next = self
+                .boards
+                .iter()
+                .map(|board| board.next.load(Ordering::Relaxed))
+                .min()
+                .unwrap_or(Ps::MAX);
+            let events: u64 =
+                self.boards.iter().map(|board| board.events.load(Ordering::Relaxed)).sum();
             if next > self.last {
                 return false;
             }

@@ -32,8 +32,8 @@ impl Progress {
         let listed = |key: u32| (key as usize) < hosts.records.len();
         let under_way = hosts.flows.iter().filter(|flow| !flow.finished() && listed(flow.key));
         let sum = |packets: &mut dyn Iterator<Item = u32>| packets.map(u64::from).sum::<u64>();
-        let acknowledged =
-            sum(&mut hosts.records.iter().filter(done).map(|flow| flow.packets)) + sum(&mut under_way.map(Flow::acknowledged));
+        let acknowledged = sum(&mut hosts.records.iter().filter(done).map(|flow| flow.packets))
+            + sum(&mut under_way.map(Flow::acknowledged));
         let all = sum(&mut hosts.records.iter().map(|flow| flow.packets));
         Progress {
             now,

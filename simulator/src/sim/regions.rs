@@ -46,7 +46,8 @@ struct Way {
 impl Way {
     /// The paths within a rack and across racks.
     fn both(of: &LeafSpine) -> Result<[Self; 2]> {
-        let (edge, uplink) = (u64::from(ps_per_byte(of.edge.rate)?), u64::from(ps_per_byte(of.uplink.rate)?));
+        let (edge, uplink) =
+            (u64::from(ps_per_byte(of.edge.rate)?), u64::from(ps_per_byte(of.uplink.rate)?));
         let (inside, core) = (4 * of.edge.delay, 4 * of.uplink.delay);
         let across = Way { hops: vec![edge, uplink, uplink, edge], delay: inside + core };
         Ok([Way { hops: vec![edge; 2], delay: inside }, across])
@@ -89,7 +90,10 @@ impl Regions {
         let hosts = Topology::leaf_spine(fabric).map_err(|error| told(error.to_string()))?.hosts();
         let ways = Way::both(fabric)?;
         if fabric.racks > 1 && fabric.spines > 1 && fabric.uplink.rate < fabric.edge.rate {
-            return Err(told("with several uplinks slower than its edges the ideal time depends on the routing".to_owned()));
+            return Err(told(
+                "with several uplinks slower than its edges the ideal time depends on the routing"
+                    .to_owned(),
+            ));
         }
         let mut by_size: [Vec<f64>; 4] = Default::default();
         let mut unfinished = 0;
@@ -104,11 +108,12 @@ impl Regions {
             let rack = |host: u32| host / fabric.hosts_per_rack;
             let ideal = ways[usize::from(rack(flow.src) != rack(flow.dst))].ideal(flow, wire);
             let slowdown = (finish - flow.start) as f64 / ideal as f64;
-            let size = match u64::from(flow.packets - 1) * u64::from(wire.data) + u64::from(flow.last) {
-                0..=10_000 => 0,
-                10_001..=10_000_000 => 1,
-                _ => 2,
-            };
+            let size =
+                match u64::from(flow.packets - 1) * u64::from(wire.data) + u64::from(flow.last) {
+                    0..=10_000 => 0,
+                    10_001..=10_000_000 => 1,
+                    _ => 2,
+                };
             by_size[size].push(slowdown);
             by_size[3].push(slowdown);
         }
@@ -134,25 +139,41 @@ mod tests {
     use crate::net::topology::Cable;
 
     fn flow(packets: u32, dst: u32, finish: Ps) -> FlowResult {
-        FlowResult { start: 0, finish: Some(finish), packets, src: 0, dst, level: 0, transport: 0, last: 1_500, deadline: None }
+        FlowResult {
+            start: 0,
+            finish: Some(finish),
+            packets,
+            src: 0,
+            dst,
+            level: 0,
+            transport: 0,
+            last: 1_500,
+            deadline: None,
+        }
     }
 
     const WIRE: Wire = Wire { data: 1_500, acks: [40; 4] };
 
     fn ideal(of: &LeafSpine, flow: &FlowResult, wire: &Wire) -> u128 {
-        Way::both(of).unwrap()[usize::from(flow.src / of.hosts_per_rack != flow.dst / of.hosts_per_rack)].ideal(flow, wire)
+        Way::both(of).unwrap()
+            [usize::from(flow.src / of.hosts_per_rack != flow.dst / of.hosts_per_rack)]
+        .ideal(flow, wire)
     }
 
     #[test]
     fn ideals_are_the_published_ones() {
-        let ideals =
-            [(1, 1), (1, 16), (6, 1), (6, 143)].map(|(packets, dst)| ideal(&LeafSpine::FIG9, &flow(packets, dst, 0), &WIRE));
+        let ideals = [(1, 1), (1, 16), (6, 1), (6, 143)]
+            .map(|(packets, dst)| ideal(&LeafSpine::FIG9, &flow(packets, dst, 0), &WIRE));
         assert_eq!(ideals, [13_264_000, 14_680_000, 19_264_000, 20_680_000]);
     }
 
     #[test]
     fn the_slowest_hop_sets_the_pace() {
-        let slow = LeafSpine { spines: 1, uplink: Cable { rate: 1_000_000_000, delay: 0 }, ..LeafSpine::FIG9 };
+        let slow = LeafSpine {
+            spines: 1,
+            uplink: Cable { rate: 1_000_000_000, delay: 0 },
+            ..LeafSpine::FIG9
+        };
         let (data, acks) = (1_200_000, 32_000);
         let across = 4 * 2_700_000 + 2 * (data + acks) + 2 * 10 * (data + acks);
         assert_eq!(ideal(&slow, &flow(6, 16, 0), &WIRE), across + 5 * 10 * data);
@@ -163,7 +184,8 @@ mod tests {
 
     #[test]
     fn regions_divide_by_wire_bytes() {
-        // 6 packets are 9 kB, 7 are 10.5 kB; 6666 packets 9.999 MB, 6667 more than 10 MB. Slowdowns 1, 2, 3, 4.
+        // 6 packets are 9 kB, 7 are 10.5 kB; 6666 packets 9.999 MB, 6667 more than 10 MB. Slowdowns
+        // 1, 2, 3, 4.
         let flows: Vec<FlowResult> = [6, 7, 6666, 6667]
             .into_iter()
             .zip(1..)
@@ -181,11 +203,14 @@ mod tests {
 
     #[test]
     fn fabrics_of_which_nothing_is_known_are_told() {
-        let sentence = |fabric| Regions::of(&[flow(6, 16, 1)], &fabric, &WIRE).unwrap_err().to_string();
-        assert_eq!(sentence(LeafSpine { racks: 1, ..LeafSpine::FIG9 }), "fabric: there is no host 16 among 16");
-        assert!(
-            sentence(LeafSpine { hosts_per_rack: 0, ..LeafSpine::FIG9 }).starts_with("fabric: a leaf-spine network needs a rack")
+        let sentence =
+            |fabric| Regions::of(&[flow(6, 16, 1)], &fabric, &WIRE).unwrap_err().to_string();
+        assert_eq!(
+            sentence(LeafSpine { racks: 1, ..LeafSpine::FIG9 }),
+            "fabric: there is no host 16 among 16"
         );
+        assert!(sentence(LeafSpine { hosts_per_rack: 0, ..LeafSpine::FIG9 })
+            .starts_with("fabric: a leaf-spine network needs a rack"));
         let slow = LeafSpine { uplink: Cable { rate: 1_000_000_000, delay: 0 }, ..LeafSpine::FIG9 };
         assert!(sentence(slow).starts_with("fabric: with several uplinks slower than its edges"));
     }

@@ -24,7 +24,8 @@ impl Scheme {
     /// small windows.
     pub fn swift() -> Self {
         let mut scheme = Self::tcp();
-        scheme.transport.congestion = Congestion::Swift(Swift { base: 25 * US, scaling: 25 * US, ..Swift::default() });
+        scheme.transport.congestion =
+            Congestion::Swift(Swift { base: 25 * US, scaling: 25 * US, ..Swift::default() });
         scheme
     }
 
@@ -53,7 +54,8 @@ impl Scheme {
         });
         // The headroom of a host's cable at 10 Gb/s or of one at 40 Gb/s between switches.
         let room = Pause::headroom(2_700 * NS, 800, DATA).max(Pause::headroom(200 * NS, 200, DATA));
-        scheme.pause = Some(Pause { xoff: 100_000, xon: 50_000, buffer: 100_000 + room, per_level: false });
+        scheme.pause =
+            Some(Pause { xoff: 100_000, xon: 50_000, buffer: 100_000 + room, per_level: false });
         scheme.transport.max_window = 8_000;
         scheme.transport.min_rto = 10 * MS;
         scheme.transport.congestion = Congestion::Dcqcn(Dcqcn::default());
@@ -64,10 +66,17 @@ impl Scheme {
     /// has one level; ACKs have another, which comes first.
     pub fn dcqcn_pfc() -> Self {
         let mut scheme = Self::dcqcn();
-        scheme.queue = Queue::LevelRed(LevelRed { limit: 1 << 30, min: 5_000, max: 50_000, max_p: 10_000, weights: None });
+        scheme.queue = Queue::LevelRed(LevelRed {
+            limit: 1 << 30,
+            min: 5_000,
+            max: 50_000,
+            max_p: 10_000,
+            weights: None,
+        });
         scheme.pause = scheme.pause.map(|pause| Pause { per_level: true, ..pause });
         // All flows are of level 1.
-        scheme.levels = std::array::from_fn(|level| if level == 0 { 0 } else { u32::MAX - 6 + level as u32 });
+        scheme.levels =
+            std::array::from_fn(|level| if level == 0 { 0 } else { u32::MAX - 6 + level as u32 });
         scheme
     }
 
@@ -87,7 +96,8 @@ impl Scheme {
     /// in the paper; each level has a third of the buffer.
     pub fn aequitas() -> Self {
         let mut scheme = Self::swift();
-        scheme.queue = Queue::Wfq(Wfq { limit: 50 * u64::from(DATA), weights: [8, 4, 1, 1, 1, 1, 1, 1] });
+        scheme.queue =
+            Queue::Wfq(Wfq { limit: 50 * u64::from(DATA), weights: [8, 4, 1, 1, 1, 1, 1, 1] });
         let mut targets = [None; 8];
         (targets[0], targets[1]) = (Some(20 * US), Some(5 * US));
         scheme.levels = [6, 133, 134, 135, 136, 137, 138];

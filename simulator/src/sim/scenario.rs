@@ -69,7 +69,9 @@ impl Scenario {
         let of = match parts {
             1 => Of::One(Box::new(Simulation::watched(topology, scheme, workload, *seed, watch)?)),
             _ if *watch != Watch::default() => {
-                return Err(Error::new(format!("parts: a run in {parts} parts cannot be watched: watch it in one")));
+                return Err(Error::new(format!(
+                    "parts: a run in {parts} parts cannot be watched: watch it in one"
+                )));
             }
             _ => Of::Several(ParallelRun::new(topology, scheme, workload, *seed, *parts)?),
         };
@@ -98,9 +100,11 @@ impl Run {
         let last = self.stop.unwrap_or(Ps::MAX);
         match &mut self.of {
             Of::One(simulation) => simulation.run_some(last, most),
-            Of::Several(parallel) => {
-                parallel.run_some(last, most.saturating_mul(8), thread::available_parallelism().map_or(1, NonZero::get))
-            }
+            Of::Several(parallel) => parallel.run_some(
+                last,
+                most.saturating_mul(8),
+                thread::available_parallelism().map_or(1, NonZero::get),
+            ),
         }
     }
 

@@ -55,11 +55,17 @@ impl TryFrom<WrittenScenario> for Scenario {
         let WrittenScenario { topology, scheme, flows, sources, apps, seed, stop, parts } = written;
         let scheme = match scheme {
             WrittenScheme::Scheme(scheme) => *scheme,
-            WrittenScheme::Named(name) => {
-                Scheme::named(&name, &topology).map_err(|error| Error::new(format!("scheme: {error}")))?
-            }
+            WrittenScheme::Named(name) => Scheme::named(&name, &topology)
+                .map_err(|error| Error::new(format!("scheme: {error}")))?,
         };
-        Ok(Scenario { topology, scheme, workload: Workload { flows, sources, apps }, seed, stop, parts })
+        Ok(Scenario {
+            topology,
+            scheme,
+            workload: Workload { flows, sources, apps },
+            seed,
+            stop,
+            parts,
+        })
     }
 }
 
@@ -109,8 +115,12 @@ impl From<WrittenFlows> for Flows {
             (FlowSpec { start, src, dst, packets }, Wish { level, transport, deadline, bytes })
         };
         match written {
-            WrittenFlows::Poisson { sizes, load, count } => Flows::Drawn { arrivals: Arrivals::Poisson, sizes, load, count },
-            WrittenFlows::Published { sizes, load, count } => Flows::Drawn { arrivals: Arrivals::Published, sizes, load, count },
+            WrittenFlows::Poisson { sizes, load, count } => {
+                Flows::Drawn { arrivals: Arrivals::Poisson, sizes, load, count }
+            }
+            WrittenFlows::Published { sizes, load, count } => {
+                Flows::Drawn { arrivals: Arrivals::Published, sizes, load, count }
+            }
             WrittenFlows::Flows(rows) => Flows::Own(rows.into_iter().map(own).collect()),
         }
     }
@@ -146,9 +156,9 @@ impl TryFrom<WrittenSizes> for Sizes {
         match written {
             WrittenSizes::Search => Ok(Sizes::web_search()),
             WrittenSizes::Mining => Ok(Sizes::data_mining()),
-            WrittenSizes::Sizes { points } => {
-                Sizes::new(&points.iter().map(|Point(packets, share)| (*packets, *share)).collect::<Vec<_>>())
-            }
+            WrittenSizes::Sizes { points } => Sizes::new(
+                &points.iter().map(|Point(packets, share)| (*packets, *share)).collect::<Vec<_>>(),
+            ),
         }
     }
 }

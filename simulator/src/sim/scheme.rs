@@ -47,10 +47,15 @@ mod others {
 
     const MAX: usize = TRANSPORTS - 1;
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[Option<Transport>; MAX], D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<[Option<Transport>; MAX], D::Error> {
         let list = Vec::<Transport>::deserialize(from)?;
         if list.len() > MAX {
-            return Err(D::Error::custom(format!("it has {} transports, more than {MAX}", list.len())));
+            return Err(D::Error::custom(format!(
+                "it has {} transports, more than {MAX}",
+                list.len()
+            )));
         }
         let mut others = [None; MAX];
         for (other, transport) in others.iter_mut().zip(list) {
@@ -59,7 +64,10 @@ mod others {
         Ok(others)
     }
 
-    pub fn serialize<S: Serializer>(others: &[Option<Transport>; MAX], to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(
+        others: &[Option<Transport>; MAX],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_seq(others.iter().flatten())
     }
 }
@@ -81,17 +89,24 @@ impl Scheme {
 
     /// Whether some transport's receivers grant.
     pub(crate) fn grants(&self) -> bool {
-        self.config().transports.iter().any(|transport| transport.congestion.protocol() == Protocol::Grants)
+        self.config()
+            .transports
+            .iter()
+            .any(|transport| transport.congestion.protocol() == Protocol::Grants)
     }
 
     pub(crate) fn check(&self) -> Result<()> {
         self.link_config().check()?;
         self.transport.check()?;
-        for (number, other) in (1..).zip(self.others).filter_map(|(number, other)| Some((number, other?))) {
+        for (number, other) in
+            (1..).zip(self.others).filter_map(|(number, other)| Some((number, other?)))
+        {
             other.check().map_err(|error| Error::new(format!("transport {number}: {error}")))?;
             if other.data_bytes != self.transport.data_bytes {
                 let (its, first) = (other.data_bytes, self.transport.data_bytes);
-                return Err(Error::new(format!("transport {number}: its packets have {its} bytes, those of the first {first}")));
+                return Err(Error::new(format!(
+                    "transport {number}: its packets have {its} bytes, those of the first {first}"
+                )));
             }
         }
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
@@ -126,6 +141,10 @@ impl Scheme {
 
     pub(crate) fn config(&self) -> HostConfig {
         let [a, b, c] = self.others.map(|other| other.unwrap_or(self.transport));
-        HostConfig { transports: [self.transport, a, b, c], limiter: self.limiter, levels: self.levels }
+        HostConfig {
+            transports: [self.transport, a, b, c],
+            limiter: self.limiter,
+            levels: self.levels,
+        }
     }
 }

@@ -65,7 +65,8 @@ impl Series {
             ports: network.links.len(),
             queued: Vec::new(),
             levels: Vec::new(),
-            levelled: (0..network.links.len()).any(|port| network.links.levels(port, &network.pool).is_some()),
+            levelled: (0..network.links.len())
+                .any(|port| network.links.levels(port, &network.pool).is_some()),
             sent: Vec::new(),
             marked: Vec::new(),
             dropped: Vec::new(),

@@ -122,7 +122,9 @@ impl Tracer {
         let origin = hosts.origin(&packet);
         let place = handle as usize;
         let waited = match &self.flows {
-            Some(_) if packet.kind == Kind::Data && kind == ARRIVE => self.arrived(event.time, place, &packet, network, hosts),
+            Some(_) if packet.kind == Kind::Data && kind == ARRIVE => {
+                self.arrived(event.time, place, &packet, network, hosts)
+            }
             Some(_) if packet.kind == Kind::Data => Some(self.crossing[place]),
             _ => None,
         };
@@ -135,7 +137,14 @@ impl Tracer {
     }
 
     /// Data has crossed a link; returns its queueing time if the receiver has it now.
-    fn arrived(&mut self, at: Ps, place: usize, packet: &Packet, network: &Network, hosts: &Hosts) -> Option<Ps> {
+    fn arrived(
+        &mut self,
+        at: Ps,
+        place: usize,
+        packet: &Packet,
+        network: &Network,
+        hosts: &Hosts,
+    ) -> Option<Ps> {
         let crossed = cross(&mut self.crossing, place, packet, network);
         let Node::Host(host) = network.links.end(packet.link) else { return None };
         let waited = packet.under_way(at) - crossed;

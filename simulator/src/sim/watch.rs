@@ -34,7 +34,9 @@ impl Watch {
         if let Some(Traced::Hosts(hosts)) = &self.traced {
             if let Some(host) = hosts.iter().find(|&&host| host >= topology.hosts()) {
                 let count = topology.hosts();
-                return Err(Error::new(format!("watch.trace: there is no host {host}, there are {count}")));
+                return Err(Error::new(format!(
+                    "watch.trace: there is no host {host}, there are {count}"
+                )));
             }
         }
         Ok(())

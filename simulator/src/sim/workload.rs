@@ -140,9 +140,12 @@ impl Sizes {
             return Err(Error::new("the distribution needs points"));
         };
         if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
-            return Err(Error::new("the distribution must go from share 0, at a packet or more, to share 1"));
+            return Err(Error::new(
+                "the distribution must go from share 0, at a packet or more, to share 1",
+            ));
         }
-        let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
+        let falls =
+            |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
         if let Some(pair) = points.windows(2).find(falls) {
             return Err(Error::new(format!(
                 "the point of {} packets and share {} must be above the one before it",
@@ -151,7 +154,9 @@ impl Sizes {
         }
         // Since sizes are rounded up, all sizes above the first of a piece are equally likely.
         let begin = |pair: &[(u32, f64)]| f64::from(pair[1].0.min(pair[0].0.saturating_add(1)));
-        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * (begin(pair) + f64::from(pair[1].0)) / 2.0;
+        let piece = |pair: &[(u32, f64)]| {
+            (pair[1].1 - pair[0].1) * (begin(pair) + f64::from(pair[1].0)) / 2.0
+        };
         let mean = points.windows(2).map(piece).sum::<f64>();
         Ok(Sizes { points: points.to_vec(), mean_bytes: mean * PAYLOAD })
     }
@@ -188,16 +193,24 @@ impl Flows {
     }
 
     /// The flows in the order of their start. `data_bytes`: of a full packet on the wire.
-    pub(crate) fn draw(&self, topology: &Topology, data_bytes: u16, seed: u64) -> Result<Vec<(FlowSpec, Wish)>> {
+    pub(crate) fn draw(
+        &self,
+        topology: &Topology,
+        data_bytes: u16,
+        seed: u64,
+    ) -> Result<Vec<(FlowSpec, Wish)>> {
         let plain = |flow: FlowSpec| (flow, Wish::default());
         let mut flows = room(self.count())?;
         match self {
             Flows::List(list) => flows.extend(list.iter().copied().map(plain)),
             Flows::Own(list) => flows.extend_from_slice(list),
             Flows::Drawn { arrivals, sizes, load, count } => {
-                let (gap, hosts) = (host_gap(sizes, *load, data_bytes, topology)?, topology.hosts());
+                let (gap, hosts) =
+                    (host_gap(sizes, *load, data_bytes, topology)?, topology.hosts());
                 match arrivals {
-                    Arrivals::Poisson => flows.extend(poisson(sizes, gap, *count, hosts, seed).map(plain)),
+                    Arrivals::Poisson => {
+                        flows.extend(poisson(sizes, gap, *count, hosts, seed).map(plain))
+                    }
                     Arrivals::Published => {
                         let flow = |drawn: ns2_arrivals::Drawn| FlowSpec {
                             start: drawn.start,
@@ -205,7 +218,9 @@ impl Flows {
                             dst: drawn.dst,
                             packets: sizes.at(drawn.share),
                         };
-                        flows.extend(ns2_arrivals::flows(gap, *count, hosts, seed).map(flow).map(plain));
+                        flows.extend(
+                            ns2_arrivals::flows(gap, *count, hosts, seed).map(flow).map(plain),
+                        );
                     }
                 }
             }
@@ -220,11 +235,16 @@ impl Flows {
                     Flows::Drawn { load, .. } => {
                         format!("flows.load: {load} is so small that flows start after {latest} ps, beyond what can be simulated: raise it")
                     }
-                    Flows::List(_) | Flows::Own(_) => format!("{place}: it starts after {latest} ps: start it earlier"),
+                    Flows::List(_) | Flows::Own(_) => {
+                        format!("{place}: it starts after {latest} ps: start it earlier")
+                    }
                 }));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
-                return Err(Error::new(format!("{place}: its size of {} packets must be between 1 and 2^31 - 1", flow.packets)));
+                return Err(Error::new(format!(
+                    "{place}: its size of {} packets must be between 1 and 2^31 - 1",
+                    flow.packets
+                )));
             }
         }
         Ok(flows)
@@ -242,8 +262,11 @@ impl Flows {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let flow = parse_flow(line)
-                .ok_or_else(|| Error::new(format!("line {number}: not seconds, source, destination and packets: {line}")))?;
+            let flow = parse_flow(line).ok_or_else(|| {
+                Error::new(format!(
+                    "line {number}: not seconds, source, destination and packets: {line}"
+                ))
+            })?;
             flows.push(flow);
         }
         Ok(Flows::List(flows))
@@ -284,7 +307,13 @@ fn host_gap(sizes: &Sizes, load: f64, data_bytes: u16, topology: &Topology) -> R
 }
 
 /// Draws a Poisson process of all pairs: their sum is one process whose pairs are drawn evenly.
-fn poisson(sizes: &Sizes, host_gap: f64, count: u32, hosts: u32, seed: u64) -> impl Iterator<Item = FlowSpec> + '_ {
+fn poisson(
+    sizes: &Sizes,
+    host_gap: f64,
+    count: u32,
+    hosts: u32,
+    seed: u64,
+) -> impl Iterator<Item = FlowSpec> + '_ {
     let hosts = u64::from(hosts);
     let gap = host_gap / hosts as f64;
     let mut rng = Rng::new(seed, 0);
@@ -293,7 +322,12 @@ fn poisson(sizes: &Sizes, host_gap: f64, count: u32, hosts: u32, seed: u64) -> i
         start = rng.exponential(gap).saturating_add(start);
         let src = rng.below(hosts);
         let dst = rng.below(hosts - 1);
-        FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.at(rng.unit()) }
+        FlowSpec {
+            start,
+            src: src as u32,
+            dst: (dst + u64::from(dst >= src)) as u32,
+            packets: sizes.at(rng.unit()),
+        }
     };
     (0..count).map(flow)
 }

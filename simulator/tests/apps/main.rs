@@ -5,11 +5,12 @@ mod contract;
 mod exact;
 
 use qjump_sim::apps::{
-    fan_in, App, AppResult, Arrival, Barrier, Bulk, BulkResult, Datagrams, Exchange, Latencies, MapReduce, MapReduceResult, Ping,
-    Ptp, PtpResult, Requests, RequestsResult, Span,
+    fan_in, App, AppResult, Arrival, Barrier, Bulk, BulkResult, Datagrams, Exchange, Latencies,
+    MapReduce, MapReduceResult, Ping, Ptp, PtpResult, Requests, RequestsResult, Span,
 };
 use qjump_sim::{
-    Bytes, Gap, LeafSpine, Limit, Outcome, Ps, Queue, Routing, Scenario, Scheme, Simulation, Source, Topology, Workload, MS, US,
+    Bytes, Gap, LeafSpine, Limit, Outcome, Ps, Queue, Routing, Scenario, Scheme, Simulation,
+    Source, Topology, Workload, MS, US,
 };
 
 /// Of Figure 9's hosts: picoseconds a byte, and of a cable.
@@ -28,7 +29,16 @@ fn run(scheme: Scheme, apps: Vec<App>, sources: Vec<Source>, stop: Option<Ps>) -
 }
 
 fn ping(count: u32) -> Ping {
-    Ping { src: 3, dst: 4, level: 0, first: US, gap: Gap::Every(50 * US), bytes: 100, count, turnaround: 0 }
+    Ping {
+        src: 3,
+        dst: 4,
+        level: 0,
+        first: US,
+        gap: Gap::Every(50 * US),
+        bytes: 100,
+        count,
+        turnaround: 0,
+    }
 }
 
 fn datagrams(count: u32) -> Datagrams {
@@ -54,7 +64,14 @@ fn requests(arrival: Arrival, count: u32) -> Requests {
 }
 
 fn barrier(hosts: u32, iterations: u32) -> Barrier {
-    Barrier { hosts: (0..hosts).collect(), level: 0, bytes: 1_000, first: US, pause: 20 * US, iterations }
+    Barrier {
+        hosts: (0..hosts).collect(),
+        level: 0,
+        bytes: 1_000,
+        first: US,
+        pause: 20 * US,
+        iterations,
+    }
 }
 
 fn ptp(slaves: Vec<u32>, count: u32) -> Ptp {

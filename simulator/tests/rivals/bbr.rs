@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! BBR: the bottleneck's rate with what the path holds under way, and the looks for the least round trip.
+//! BBR: the bottleneck's rate with what the path holds under way, and the looks for the least round
+//! trip.
 
 use qjump_sim::apps::AppResult;
 use qjump_sim::{Cable, Congestion, FlowSpec, LeafSpine, Outcome, Ps, Transport, MS, S, US};
@@ -20,8 +21,9 @@ fn notes(outcome: &Outcome) -> &[u64] {
     }
 }
 
-/// From a second to ten: within 1 % of the rate; the mean queue is what phases of 5/4 and 3/4 make, an eighth of what the path holds in
-/// a quarter of the time at most; never more than a quarter waits. Startup has queued no more than its gain of 2.89 allows.
+/// From a second to ten: within 1 % of the rate; the mean queue is what phases of 5/4 and 3/4 make,
+/// an eighth of what the path holds in a quarter of the time at most; never more than a quarter
+/// waits. Startup has queued no more than its gain of 2.89 allows.
 #[test]
 fn a_flow_fills_the_bottleneck_without_a_queue() {
     let scheme = without_limit(transport(Congestion::Bbr));
@@ -37,18 +39,23 @@ fn a_flow_fills_the_bottleneck_without_a_queue() {
     assert_eq!(outcomes[1].counters.retransmitted, 0);
 }
 
-/// After ten seconds without a smaller round trip four packets are under way for 200 ms, then the rate is as before.
+/// After ten seconds without a smaller round trip four packets are under way for 200 ms, then the
+/// rate is as before.
 #[test]
 fn it_looks_for_the_least_round_trip() {
     let scheme = without_limit(transport(Congestion::Bbr));
-    let (outcomes, _) = between(&dumbbell(1, EDGE, TRUNK), &scheme, &endless(1, 12 * S, 10 * MS), [S, 12 * S]);
-    let packets: Vec<f64> = notes(&outcomes[1]).windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1_500.0).collect();
+    let (outcomes, _) =
+        between(&dumbbell(1, EDGE, TRUNK), &scheme, &endless(1, 12 * S, 10 * MS), [S, 12 * S]);
+    let packets: Vec<f64> =
+        notes(&outcomes[1]).windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1_500.0).collect();
     let few = 4.0 * 10e9 / EMPTY;
     let slow = packets.iter().skip(100).filter(|&&n| n < 2.0 * few).count();
     assert!((18..=21).contains(&slow), "{slow} tens of milliseconds");
-    let slow_at = packets.iter().enumerate().skip(100).filter(|(_, &n)| n < 2.0 * few).map(|(at, _)| at);
+    let slow_at =
+        packets.iter().enumerate().skip(100).filter(|(_, &n)| n < 2.0 * few).map(|(at, _)| at);
     let inner: Vec<usize> = slow_at.collect();
-    let mean = inner[1..inner.len() - 1].iter().map(|&at| packets[at]).sum::<f64>() / (inner.len() - 2) as f64;
+    let mean = inner[1..inner.len() - 1].iter().map(|&at| packets[at]).sum::<f64>()
+        / (inner.len() - 2) as f64;
     assert!((mean / few - 1.0).abs() < 0.02, "{mean} packets in 10 ms, not {few}");
     assert!(*packets.last().unwrap() > 0.98 * 10e9 / 12e6);
 }
@@ -58,7 +65,12 @@ fn it_looks_for_the_least_round_trip() {
 fn a_round_trip_may_seem_to_take_no_time() {
     let cable = Cable { rate: 400_000_000_000, delay: 0 };
     let small = Transport { data_bytes: 64, ..transport(Congestion::Bbr) };
-    let (outcomes, _) = between(&dumbbell(1, cable, cable), &without_limit(small), &endless(1, MS, MS), [10 * US, MS]);
+    let (outcomes, _) = between(
+        &dumbbell(1, cable, cable),
+        &without_limit(small),
+        &endless(1, MS, MS),
+        [10 * US, MS],
+    );
     let (rates, _) = rates(&outcomes);
     assert!(rates[0] > 300e9, "{} bit/s", rates[0]);
 }
@@ -73,22 +85,29 @@ fn a_flow_of_a_datacentre() {
     assert!(bytes as f64 * 8.0 / 0.08 > 0.98e10, "{bytes} bytes in 80 ms");
 }
 
-/// A look takes 200 ms or a round trip, what leaves before it and what comes back after it are a round trip more each, and the window and the rate
-/// are what they were: nothing else is lost in 25 s with two looks.
+/// A look takes 200 ms or a round trip, what leaves before it and what comes back after it are a
+/// round trip more each, and the window and the rate are what they were: nothing else is lost in 25
+/// s with two looks.
 #[test]
 fn a_look_costs_what_it_takes() {
     for (round_trip, looks) in [(10 * MS, 200 * MS), (100 * MS, 200 * MS), (400 * MS, 400 * MS)] {
         let trunk = Cable { rate: 100_000_000, delay: round_trip / 2 };
         let scheme = without_limit(transport(Congestion::Bbr));
         let from = 20 * round_trip;
-        let (outcomes, _) = between(&dumbbell(1, EDGE, trunk), &scheme, &endless(1, 26 * S, 10 * MS), [from, 25 * S]);
+        let (outcomes, _) = between(
+            &dumbbell(1, EDGE, trunk),
+            &scheme,
+            &endless(1, 26 * S, 10 * MS),
+            [from, 25 * S],
+        );
         let lost = 1.0 - rates(&outcomes).0[0] / 1e8;
         let most = 2.0 * (looks + 2 * round_trip) as f64 / (25 * S - from) as f64;
         assert!(lost < most + 0.01, "{lost} of the rate at {round_trip} ps, not {most}");
     }
 }
 
-/// A connection that was idle for longer than a least round trip is remembered does not look for it: what it sends first shows it.
+/// A connection that was idle for longer than a least round trip is remembered does not look for
+/// it: what it sends first shows it.
 #[test]
 fn idleness_is_no_age() {
     let second = |gap: Ps| {
@@ -100,7 +119,8 @@ fn idleness_is_no_age() {
     assert!(long < short + short / 20, "{long} ps, {short} after a shorter time");
 }
 
-/// With a round trip that the connection's setup has shown, the first window is paced: at 2.89 windows a round trip.
+/// With a round trip that the connection's setup has shown, the first window is paced: at 2.89
+/// windows a round trip.
 #[test]
 fn the_first_window_is_paced() {
     let trunk = Cable { rate: 10_000_000_000, delay: 50 * MS };

@@ -11,13 +11,15 @@ mod swift;
 
 use qjump_sim::apps::{App, AppResult, Bulk};
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, Limit, Outcome, PortResult, Ps, Queue, Scenario, Scheme, Simulation, Topology, Transport,
-    Tree, Watch, Workload,
+    Cable, Congestion, FlowSpec, Flows, Limit, Outcome, PortResult, Ps, Queue, Scenario, Scheme,
+    Simulation, Topology, Transport, Tree, Watch, Workload,
 };
 
-/// Senders on one switch and a receiver on another, host 0; the cable between the switches is the bottleneck.
+/// Senders on one switch and a receiver on another, host 0; the cable between the switches is the
+/// bottleneck.
 fn dumbbell(senders: u32, edge: Cable, trunk: Cable) -> Topology {
-    let mut tree = Tree::new().switch("x").switch("y").host("a").cable("a", "y", edge).cable("x", "y", trunk);
+    let mut tree =
+        Tree::new().switch("x").switch("y").host("a").cable("a", "y", edge).cable("x", "y", trunk);
     for number in 0..senders {
         let name = format!("b{number:03}");
         tree = tree.host(&name).cable(&name, "x", edge);
@@ -25,27 +27,41 @@ fn dumbbell(senders: u32, edge: Cable, trunk: Cable) -> Topology {
     tree.build().unwrap()
 }
 
-/// A transport of windows without connection setup or delayed ACKs, with a window that does not limit.
+/// A transport of windows without connection setup or delayed ACKs, with a window that does not
+/// limit.
 fn transport(congestion: Congestion) -> Transport {
-    Transport { delayed_ack: None, handshake: None, initial_rto: None, max_window: 8_000, ..Transport::linux(congestion) }
+    Transport {
+        delayed_ack: None,
+        handshake: None,
+        initial_rto: None,
+        max_window: 8_000,
+        ..Transport::linux(congestion)
+    }
 }
 
 /// Endless flows from hosts 1, 2, ... to host 0, whose deliveries are noted at this distance.
 fn endless(senders: u32, until: Ps, interval: Ps) -> Workload {
-    let bulk = |src| App::Bulk(Bulk { src, dst: 0, level: 0, start: 0, until, window: None, interval });
+    let bulk =
+        |src| App::Bulk(Bulk { src, dst: 0, level: 0, start: 0, until, window: None, interval });
     Workload::of_apps((1..=senders).map(bulk).collect())
 }
 
 /// How long the last of these flows takes.
 fn last_takes(topology: Topology, scheme: Scheme, flows: Vec<FlowSpec>) -> Ps {
     let workload = Workload::of_flows(Flows::List(flows));
-    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+    let outcome =
+        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
     let last = outcome.flows.last().unwrap();
     last.finish.unwrap() - last.start
 }
 
 /// Runs it; what had come out at the first time and at the second, and the ports then.
-fn between(topology: &Topology, scheme: &Scheme, workload: &Workload, stops: [Ps; 2]) -> ([Outcome; 2], Vec<PortResult>) {
+fn between(
+    topology: &Topology,
+    scheme: &Scheme,
+    workload: &Workload,
+    stops: [Ps; 2],
+) -> ([Outcome; 2], Vec<PortResult>) {
     let watch = Watch { ports: true, ..Watch::default() };
     let (outcomes, simulation) = seen_between(topology, scheme, workload, &watch, stops);
     (outcomes, simulation.ports())
@@ -79,7 +95,11 @@ fn delivered(outcome: &Outcome) -> Vec<u64> {
 /// Between both outcomes: bit/s of each flow, and the mean time that data took, in ps.
 fn rates([before, after]: &[Outcome; 2]) -> (Vec<f64>, f64) {
     let seconds = (after.end - before.end) as f64 / 1e12;
-    let rates = delivered(before).iter().zip(delivered(after)).map(|(from, to)| (to - from) as f64 * 8.0 / seconds).collect();
+    let rates = delivered(before)
+        .iter()
+        .zip(delivered(after))
+        .map(|(from, to)| (to - from) as f64 * 8.0 / seconds)
+        .collect();
     let (from, to) = (before.counters.latency, after.counters.latency);
     (rates, (to.sum - from.sum) as f64 / (to.packets - from.packets) as f64)
 }

@@ -1,8 +1,8 @@
-"""Runs in a guest that holds a whole Debian: install, use, a new kernel, reinstall, upgrade and remove the
-package; see test_dkms.py.
+"""Runs in a guest that holds a whole Debian: install, use, a new kernel, reinstall, upgrade and
+remove the package; see test_dkms.py.
 
-Arguments and packages lie in /root/dkms. Nothing is judged here: results.json says what every step printed
-and left.
+Arguments and packages lie in /root/dkms. Nothing is judged here: results.json says what every step
+printed and left.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ def files() -> set[str]:
 
 def loaded() -> list[str]:
     """Which of our modules the kernel has."""
-    return [name for name in ("sch_qjump", "sch_qjump2015", "sch_wire") if Path("/sys/module", name).exists()]
+    return [
+        name
+        for name in ("sch_qjump", "sch_qjump2015", "sch_wire")
+        if Path("/sys/module", name).exists()
+    ]
 
 
 def left(before: set[str]) -> dict[str, Any]:
@@ -63,7 +67,9 @@ def uses() -> dict[str, Any]:
         "shown": command("tc -j qdisc show dev lo root"),
         "file": command("modinfo -F filename sch_qjump")["said"],
         "alone": loaded(),
-        "wire": command("ip link add d0 type dummy && tc qdisc add dev d0 root handle 5: wire rate 10mbit"),
+        "wire": command(
+            "ip link add d0 type dummy && tc qdisc add dev d0 root handle 5: wire rate 10mbit"
+        ),
         "2015": command("tc qdisc add dev d0 parent 5:1 qjump2015 epoch 10ms level 7 1500"),
         "shown wire": command("tc -j qdisc show dev d0 root"),
         "loaded": loaded(),
@@ -73,13 +79,15 @@ def uses() -> dict[str, Any]:
 
 
 def settle() -> None:
-    """What a running Debian has and this guest has not: udev's link, the time, lists of the modules that are
-    there."""
+    """What a running Debian has and this guest has not: udev's link, the time, lists of the modules
+    that are there."""
     os.symlink("/proc/self/fd", "/dev/fd")
-    # The guest's clock starts at a fixed day, before the package's files were made: make would take their
-    # times for errors.
+    # The guest's clock starts at a fixed day, before the package's files were made: make would take
+    # their times for errors.
     package = subprocess.run(
-        ["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("qjump-dkms_0.1_*")], stdout=subprocess.PIPE, check=True
+        ["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("qjump-dkms_0.1_*")],
+        stdout=subprocess.PIPE,
+        check=True,
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(package)) as unpacked:
         command(f"date -s @{max(member.mtime for member in unpacked)}")

@@ -1,5 +1,6 @@
-"""Runs in the guest, as on somebody's machine: others have bridges, QoS, namespaces, settings and processes there, and
-the host backend runs beside them, to its end or until it is killed at some moment.
+"""Runs in the guest, as on somebody's machine: others have bridges, QoS, namespaces, settings and
+processes there, and the host backend runs beside them, to its end or until it is killed at some
+moment.
 
 test_host_backend.py judges what is there afterwards.
 """
@@ -57,7 +58,8 @@ LOOKS = {
     "qdiscs": "tc qdisc show; tc -n theirs qdisc show; tc class show dev out0; tc filter show dev out0",
     "routes": "ip route show table all; ip rule show; ip neigh show nud permanent",
     "bridges": "ovs-vsctl show",
-    "open vswitch": "for table in bridge port qos queue; do ovs-vsctl --columns=_uuid,external_ids,other_config "
+    "open "
+    "vswitch": "for table in bridge port qos queue; do ovs-vsctl --columns=_uuid,external_ids,other_config "
     "list $table; done; ovs-vsctl --columns=name,type,ofport list interface; "
     "ovs-vsctl --columns=other_config,external_ids,bridges list Open_vSwitch",
     "flows": "ovs-ofctl --no-stats dump-flows theirs",
@@ -72,14 +74,18 @@ LOOKS = {
 
 def look() -> dict[str, str]:
     """What there is on this machine, whoever's it is."""
-    return {what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()}
+    return {
+        what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()
+    }
 
 
 def differences(before: dict[str, str]) -> dict[str, list[str]]:
     """What is otherwise than before; waits until the kernel has removed what it was told to."""
     until = time.monotonic() + 10
     while (
-        found := {what: [before[what], text] for what, text in look().items() if text != before[what]}
+        found := {
+            what: [before[what], text] for what, text in look().items() if text != before[what]
+        }
     ) and (time.monotonic() < until):
         time.sleep(0.5)
     return found
@@ -87,7 +93,12 @@ def differences(before: dict[str, str]) -> dict[str, list[str]]:
 
 def start(out: str, *plans: str) -> subprocess.Popen[str]:
     """The host backend, with the plans, in a process of its own."""
-    argv = [sys.executable, str(HOME / "carry_out.py"), out, *(str(HOME / f"{plan}.json") for plan in plans)]
+    argv = [
+        sys.executable,
+        str(HOME / "carry_out.py"),
+        out,
+        *(str(HOME / f"{plan}.json") for plan in plans),
+    ]
     return subprocess.Popen(
         argv,
         env={**os.environ, "PYTHONPATH": HARNESS, "SUDO_UID": "0"},
@@ -126,7 +137,8 @@ def killed(plan: str, after_s: float, before: dict[str, str]) -> dict[str, Any]:
 
 
 def second(before: dict[str, str]) -> dict[str, Any]:
-    """Another run and ``clean`` beside one that runs; that one, killed, and a third run, which takes it back."""
+    """Another run and ``clean`` beside one that runs; that one, killed, and a third run, which
+    takes it back."""
     say("second")
     first = start("first", "wire")
     assert first.stdout is not None

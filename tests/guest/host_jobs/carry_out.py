@@ -1,5 +1,5 @@
-"""Runs in the guest: the trials of the plans, on the guest's own kernel by the host backend, in a process of
-its own, as a user's command does."""
+"""Runs in the guest: the trials of the plans, on the guest's own kernel by the host backend, in a
+process of its own, as a user's command does."""
 
 from __future__ import annotations
 
@@ -43,5 +43,7 @@ def say(line: str) -> None:
 
 if __name__ == "__main__":
     assert host_needs.DEBIAN_PACKAGES in sys.path
-    sys.path.remove(host_needs.DEBIAN_PACKAGES)  # as in an environment that sees no packages of the system
+    sys.path.remove(
+        host_needs.DEBIAN_PACKAGES
+    )  # as in an environment that sees no packages of the system
     sys.exit(main())

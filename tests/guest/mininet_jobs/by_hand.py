@@ -1,5 +1,5 @@
-"""Runs in the guest: what somebody does by hand with the package: mn's command line, a mn that is killed, links
-that come and go, a qdisc of one's own, mistakes."""
+"""Runs in the guest: what somebody does by hand with the package: mn's command line, a mn that is
+killed, links that come and go, a qdisc of one's own, mistakes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def called(*options: str) -> dict[str, Any]:
     """mn, to its end."""
     stage.say(" ".join(options))
     before = stage.look()
-    done = subprocess.run(mn(*options), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        mn(*options), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
     return {"code": done.returncode, "said": done.stdout + done.stderr, "left": stage.left(before)}
 
 
@@ -35,7 +37,9 @@ def killed(*options: str) -> dict[str, Any]:
     """mn, killed while it waits for a command, and what ``mn -c`` leaves then."""
     stage.say(f"killed: {' '.join(options)}")
     before = stage.look()
-    with subprocess.Popen(mn(*options), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        mn(*options), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "Starting CLI" in line:
@@ -137,7 +141,8 @@ def maps() -> dict[str, Any]:
 
 
 def without_wire() -> dict[str, Any]:
-    """A machine without sch_wire: of the guest's kernel it is a part, so that the plugin of tc is what is away."""
+    """A machine without sch_wire: of the guest's kernel it is a part, so that the plugin of tc is
+    what is away."""
     from mininet.clean import cleanup
 
     from mininet_qos import PrioritySwitch, WireLink
@@ -196,7 +201,16 @@ def main() -> None:
 
     ours = ("--host", "qjvlan", "--switch", "qjprio", "--controller", "none")
     pings = (*ours, "--topo", "linear,3", "--test", "pingall")
-    by_ovs = ("--host", "qjvlan", "--link", "tc,bw=10", "--switch", "qjprio,qos=ovs", "--controller", "none")
+    by_ovs = (
+        "--host",
+        "qjvlan",
+        "--link",
+        "tc,bw=10",
+        "--switch",
+        "qjprio,qos=ovs",
+        "--controller",
+        "none",
+    )
     results = {
         "mn": {
             "qjwire": called(*pings, "--link", "qjwire"),

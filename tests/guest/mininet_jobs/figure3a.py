@@ -1,7 +1,8 @@
-"""Runs in the guest: Figure 3a's network by the twelve lines of the package's README, and with other links.
+"""Runs in the guest: Figure 3a's network by the twelve lines of the package's README, and with
+other links.
 
-Each is read back; urgent and other pings are taken beside three iperf3; three senders of UDP offer more than a
-link takes; and it is looked whether anything stays."""
+Each is read back; urgent and other pings are taken beside three iperf3; three senders of UDP offer
+more than a link takes; and it is looked whether anything stays."""
 
 from __future__ import annotations
 
@@ -53,11 +54,14 @@ class Bulk:
         for server in self.servers:
             server.communicate()
         ends = [json.loads(text)["end"] for text in texts]
-        return [round((end.get("sum_sent") or end["sum"])["bits_per_second"] / 1e6, 3) for end in ends]
+        return [
+            round((end.get("sum_sent") or end["sum"])["bits_per_second"] / 1e6, 3) for end in ends
+        ]
 
 
 def read_back(net: Any) -> dict[str, Any]:
-    """What was built, of a host and of switches' ports, as tc, ip, ethtool and Open vSwitch tell it."""
+    """What was built, of a host and of switches' ports, as tc, ip, ethtool and Open vSwitch tell
+    it."""
     told: dict[str, Any] = {}
     for node, device in (("h10", "h10-eth0"), ("s0", "s0-eth3"), ("s3", "s3-eth2")):
         tc, _, _ = net[node].pexec(["tc", "-j", "-s", "qdisc", "show", "dev", device])
@@ -112,7 +116,9 @@ def main() -> None:
         "TbfLink": lambda: otherwise(TbfLink),
         "TCLink": lambda: otherwise(TCLink),
         "TCLink, delay='1ms'": lambda: otherwise(functools.partial(TCLink, delay="1ms")),
-        "TCLink, qos='ovs'": lambda: otherwise(TCLink, functools.partial(PrioritySwitch, qos="ovs")),
+        "TCLink, qos='ovs'": lambda: otherwise(
+            TCLink, functools.partial(PrioritySwitch, qos="ovs")
+        ),
     }
     results = {name: shown(name, make) for name, make in makes.items()}
     Path("results.json").write_text(json.dumps(results))

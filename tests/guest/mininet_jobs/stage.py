@@ -1,4 +1,5 @@
-"""What the jobs of test_mininet_networks.py share: the package put where pip puts it, Open vSwitch, looks."""
+"""What the jobs of test_mininet_networks.py share: the package put where pip puts it, Open vSwitch,
+looks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def bring_up() -> None:
     for name, text in json.loads((HOME / "package.json").read_text()).items():
         (PACKAGES / name).parent.mkdir(exist_ok=True)
         (PACKAGES / name).write_text(text)
-    trial.Network().build(steps.decode(json.loads((HOME / "openvswitch.json").read_text())), Path("/tmp"))
+    trial.Network().build(
+        steps.decode(json.loads((HOME / "openvswitch.json").read_text())), Path("/tmp")
+    )
 
 
 def say(line: str) -> None:
@@ -34,7 +37,9 @@ def say(line: str) -> None:
 
 def look() -> dict[str, str]:
     """What there is on this machine that a network may leave."""
-    return {what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()}
+    return {
+        what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()
+    }
 
 
 def left(before: dict[str, str]) -> dict[str, tuple[str, str]]:

@@ -25,7 +25,9 @@ def loaded() -> list[str]:
 def words(*argv: str) -> str:
     """Return a program's output, or its exit code if it failed silently."""
     done = subprocess.run(argv, capture_output=True, text=True)
-    return (done.stdout + done.stderr).strip() or (f"exit code {done.returncode}" if done.returncode else "")
+    return (done.stdout + done.stderr).strip() or (
+        f"exit code {done.returncode}" if done.returncode else ""
+    )
 
 
 def check(name: str, *arguments: str) -> dict[str, object]:

@@ -1,5 +1,6 @@
-"""A virtual machine with a kernel of Debian's, or a debug kernel, and our modules of kmod-patches: QEMU, for
-tests of the kernel modules alone. Nothing of it is in the product, whose guest is qjump_mn/guest.
+"""A virtual machine with a kernel of Debian's, or a debug kernel, and our modules of kmod-patches:
+QEMU, for tests of the kernel modules alone. Nothing of it is in the product, whose guest is
+qjump_mn/guest.
 
     image = prepare(print, kernel="6.1")
     result = run(image, Setup(), Job(script="print(1)"), Path("out"))
@@ -60,8 +61,8 @@ def prepare(
     """An image that runs scripts, built now or found in the cache.
 
     `extra` are more files, by names relative to /. `kernel` is one of Debian's, by its lock's name,
-    kernel-NAME, or, as "debug" or "races", one that debug.py builds. Raises MachineError with what is
-    missing.
+    kernel-NAME, or, as "debug" or "races", one that debug.py builds. Raises MachineError with what
+    is missing.
     """
     tree = toolbox.toolbox(progress)
     if kernel in debug.CONFIGS:
@@ -74,8 +75,8 @@ def prepare(
 
 
 def nodes(tree: Tree, kernel: Tree, progress: Progress = lambda line: None) -> dict[str, Node]:
-    """What an image holds of ours: nothing but what tests of the kernel need, so that a change of anything
-    else does not run them again."""
+    """What an image holds of ours: nothing but what tests of the kernel need, so that a change of
+    anything else does not run them again."""
     made = build.tc_plugins(tree, progress) | first_programs()
     for folder in MODULE_FOLDERS:
         made |= modules.ours(kernel, folder, progress)
@@ -83,9 +84,11 @@ def nodes(tree: Tree, kernel: Tree, progress: Progress = lambda line: None) -> d
 
 
 def of_files(kernel: Path, initrd: Path, release: str) -> Image:
-    """The image of these files. Among its hashes is all else that decides of a result: QEMU, with its
-    libraries and firmware, and how it is started."""
-    sha256 = {name: cache.hash_of_file(path) for name, path in (("kernel", kernel), ("initrd", initrd))}
+    """The image of these files. Among its hashes is all else that decides of a result: QEMU, with
+    its libraries and firmware, and how it is started."""
+    sha256 = {
+        name: cache.hash_of_file(path) for name, path in (("kernel", kernel), ("initrd", initrd))
+    }
     sha256["qemu"] = toolbox.made(machine.QEMU).packages_sha256
     sha256["machine"] = cache.hash_of_code(Path(machine.__file__))
     return Image(

@@ -1,7 +1,9 @@
-"""QEMU with the virtual clock: one instruction is one nanosecond, idle time is skipped, nothing of the host
-gets in. Or, with several processors, on the host's clock: for races between them, never for figures.
+"""QEMU with the virtual clock: one instruction is one nanosecond, idle time is skipped, nothing of
+the host gets in. Or, with several processors, on the host's clock: for races between them, never
+for figures.
 
-With `-icount` QEMU has one thread for all processors, and `-smp 2` hangs; with several each has a thread.
+With `-icount` QEMU has one thread for all processors, and `-smp 2` hangs; with several each has a
+thread.
 """
 
 from __future__ import annotations
@@ -27,22 +29,23 @@ QEMU = "qemu"
 _COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic rdinit=/init"
     # No instruction or address may depend on chance: no random layout, no seed from CPU or loader.
-    " nokaslr norandmaps randomize_kstack_offset=off random.trust_cpu=off random.trust_bootloader=off"
+    " nokaslr norandmaps randomize_kstack_offset=off random.trust_cpu=off "
+    "random.trust_bootloader=off"
     # The clock is exact: it needs no watchdog and no calibration against another one.
     " tsc=reliable nowatchdog"
-    # Work that this machine has no use for: boot takes 12.3 s instead of 14. No mitigations: there is nobody
-    # to protect from.
+    # Work that this machine has no use for: boot takes 12.3 s instead of 14. No mitigations: there
+    # is nobody to protect from.
     " mitigations=off audit=0 apparmor=0 cryptomgr.notests init_on_alloc=0"
 )
 _ENVIRONMENT = {"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent"}  # not the host's modules
-# A host that is busy elsewhere stops a processor for a while, which is no stall of the guest's. Reports of a
-# debug kernel are long.
+# A host that is busy elsewhere stops a processor for a while, which is no stall of the guest's.
+# Reports of a debug kernel are long.
 _SEVERAL = " rcupdate.rcu_cpu_stall_timeout=300 log_buf_len=16M"
 
 
 def _argv(image: Image, folder: Path, memory_mb: int, processors: int) -> list[str]:
-    """QEMU's command line. rr=record makes main loop and vCPU alternate: without it they race for the clock
-    when the guest goes idle, and two runs differ by microseconds."""
+    """QEMU's command line. rr=record makes main loop and vCPU alternate: without it they race for
+    the clock when the guest goes idle, and two runs differ by microseconds."""
     tree = toolbox.made(QEMU)
     clock = ["tcg", "-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null"]
     several = ["tcg,thread=multi", "-smp", str(processors)]
@@ -83,7 +86,10 @@ def run(
         folder, began = Path(name), time.monotonic()
         (folder / "in").write_bytes(encode_setup(setup) + encode_job(job))
         out.mkdir(parents=True, exist_ok=True)
-        argv, pinned = _argv(image, folder, memory_mb, processors), None if processors > 1 else number
+        argv, pinned = (
+            _argv(image, folder, memory_mb, processors),
+            None if processors > 1 else number,
+        )
         what = "the guest ended without a result"
         with (
             (folder / "stderr").open("wb") as stderr,
@@ -98,7 +104,9 @@ def run(
         trailer = unpack(folder / "result", out) if used and (folder / "result").exists() else None
         if trailer is None:
             said = (out / "console.log", folder / "stderr")
-            raise lost(what, "".join(path.read_text(errors="replace") for path in said if path.exists()))
+            raise lost(
+                what, "".join(path.read_text(errors="replace") for path in said if path.exists())
+            )
     return Result(
         exit_code=trailer.exit_code,
         virtual_s=trailer.virtual_ns / 1e9,

@@ -15,25 +15,24 @@ from qjump_mn.toolbox.build import Recipe
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.selection import dropped_in
 
-# What a network may be built of, what reads the job, and what carries the result (built into 6.12, modules in
-# 6.1). What these need comes by modules.dep and _SOFT.
+# What a network may be built of, what reads the job, and what carries the result (built into 6.12,
+# modules in 6.1). What these need comes by modules.dep and _SOFT.
 MODULES = (
-    "qemu_fw_cfg virtio_pci virtio_console openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem "
-    "sch_tbf sch_red "
-    "sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower cls_matchall cls_u32 cls_fw cls_basic "
-    "act_skbedit act_mirred "
-    "act_police act_gact act_vlan tcp_dctcp tcp_bbr"
+    "qemu_fw_cfg virtio_pci virtio_console openvswitch 8021q veth dummy ifb sch_htb sch_prio "
+    "sch_netem sch_tbf sch_red sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower "
+    "cls_matchall cls_u32 cls_fw cls_basic act_skbedit act_mirred act_police act_gact act_vlan "
+    "tcp_dctcp tcp_bbr"
 ).split()
 
-# What a scheme may use besides, as far as the kernel has it: Debian's have all but dualpi2 (Linux 6.17, not
-# built), the debug kernel has none.
+# What a scheme may use besides, as far as the kernel has it: Debian's have all but dualpi2 (Linux
+# 6.17, not built), the debug kernel has none.
 QDISCS = (
-    "sch_cake sch_cbs sch_drr sch_dualpi2 sch_etf sch_ets sch_fq_pie sch_hfsc sch_mqprio sch_pie sch_plug "
-    "sch_qfq sch_sfq sch_taprio"
+    "sch_cake sch_cbs sch_drr sch_dualpi2 sch_etf sch_ets sch_fq_pie sch_hfsc sch_mqprio sch_pie "
+    "sch_plug sch_qfq sch_sfq sch_taprio"
 ).split()
 
-# What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from libcrc32c,
-# until 6.14.
+# What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from
+# libcrc32c, until 6.14.
 _SOFT = {"libcrc32c": "crc32c_generic"}
 
 _LISTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
@@ -45,8 +44,8 @@ install -D -m 644 -t out/usr/lib/modules/{release}/updates *.ko
 
 
 def of_debian(kernel: Tree) -> dict[str, Node]:
-    """The modules of a tree's kernel that are wanted, unpacked, and the lists that depmod reads, by their
-    names relative to /."""
+    """The modules of a tree's kernel that are wanted, unpacked, and the lists that depmod reads, by
+    their names relative to /."""
     source = kernel.root / "usr/lib/modules" / kernel.kernel_release
     needs: dict[str, list[str]] = {}
     for line in (source / "modules.dep").read_text().splitlines():
@@ -59,17 +58,23 @@ def of_debian(kernel: Tree) -> dict[str, Node]:
     wanted = [by_name[name] for name in (*MODULES, *QDISCS) if name in by_name]
     paths = {path for one in wanted for path in (one, *needs[one])}
     paths.update(
-        by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in paths and soft in by_name
+        by_name[soft]
+        for name, soft in _SOFT.items()
+        if by_name.get(name) in paths and soft in by_name
     )
     top = f"usr/lib/modules/{kernel.kernel_release}"
     # modprobe of packed modules would unpack them in the guest, at its pace.
-    nodes = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in paths}
+    nodes = {
+        f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in paths
+    }
     return nodes | {f"{top}/{name}": Node.file(source / name) for name in _LISTS}
 
 
-def ours(kernel: Tree, name: str, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """The modules of the checkout's folder `name`, for a tree's kernel, by their names relative to /. Raises
-    MachineError with the compiler's words."""
+def ours(
+    kernel: Tree, name: str, progress: Callable[[str], None] = lambda line: None
+) -> dict[str, Node]:
+    """The modules of the checkout's folder `name`, for a tree's kernel, by their names relative to
+    /. Raises MachineError with the compiler's words."""
     what = f"the kernel modules of {name} for {kernel.kernel_release}"
     recipe = Recipe(build.folder(name), _BUILD.format(release=kernel.kernel_release))
     return dropped_in(build.built(kernel, what, recipe, progress))

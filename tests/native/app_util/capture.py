@@ -68,7 +68,9 @@ def seen(heard: socket.socket) -> list[tuple[int, int]]:
             return found
         if direction != socket.PACKET_OUTGOING or ethertype not in (ETH_P_IP, ETH_P_IPV6):
             continue
-        protocol, header = (packet[9], (packet[0] & 15) * 4) if ethertype == ETH_P_IP else (packet[6], 40)
+        protocol, header = (
+            (packet[9], (packet[0] & 15) * 4) if ethertype == ETH_P_IP else (packet[6], 40)
+        )
         found.append((protocol, packet[header + 13] if protocol == socket.IPPROTO_TCP else 0))
 
 
@@ -76,7 +78,11 @@ def main() -> None:
     taps = {priority: tap(sys.argv[1], priority) for priority in range(8)}
     print("ready", flush=True)
     sys.stdin.read()
-    print(json.dumps([[priority, *packet] for priority, heard in taps.items() for packet in seen(heard)]))
+    print(
+        json.dumps(
+            [[priority, *packet] for priority, heard in taps.items() for packet in seen(heard)]
+        )
+    )
 
 
 if __name__ == "__main__":

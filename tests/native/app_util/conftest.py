@@ -36,7 +36,8 @@ def network() -> Iterator[Network]:
 
 @pytest.fixture(scope="session")
 def go(app: AppUtil) -> dict[str, Path]:
-    """talk.go, linked by itself, without a build id, and with the C library, which makes it dynamic."""
+    """talk.go, linked by itself, without a build id, and with the C library, which makes it
+    dynamic."""
     if not shutil.which("go"):
         pytest.skip("there is no Go compiler: install golang-go")
     plain, c = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
@@ -49,6 +50,10 @@ def go(app: AppUtil) -> dict[str, Path]:
     ):
         made[name] = app.folder / f"talk-{name}"
         argv: Words = ["go", "build", "-o", made[name], *options, PROGRAMS / "talk.go"]
-        folder = {"GOCACHE": str(app.folder / "gocache"), "GOFLAGS": "-trimpath", "GO111MODULE": "off"}
+        folder = {
+            "GOCACHE": str(app.folder / "gocache"),
+            "GOFLAGS": "-trimpath",
+            "GO111MODULE": "off",
+        }
         subprocess.run(argv, env={**os.environ, **folder, **environment}, check=True)
     return made

@@ -80,7 +80,9 @@ class Network:
         """What leaves while the block runs."""
         argv = self.here(sys.executable, Path(__file__).with_name("capture.py"), "q0")
         found = Capture()
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             yield found
             said, _ = process.communicate(timeout=20)
@@ -90,7 +92,9 @@ class Network:
     def serving(self, text: str = ANSWER_ONE) -> Iterator[subprocess.Popen[str]]:
         """A server at the other end that is ready, and ends by itself."""
         argv = self.there(sys.executable, "-c", text)
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as server:
             assert server.stdout is not None and server.stdout.readline() == "ready\n"
             yield server
             server.communicate(timeout=20)

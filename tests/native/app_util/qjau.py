@@ -1,5 +1,5 @@
-"""native/app-util as the tests here use it: qjau and libqjau.so, built, with real programs and sockets on
-this host's loopback."""
+"""native/app-util as the tests here use it: qjau and libqjau.so, built, with real programs and
+sockets on this host's loopback."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ needs_root = pytest.mark.skipif(
     not IS_ROOT, reason="makes setuid files, network namespaces or other users' processes"
 )
 
-# Prints: priority of a listener, an accept()ed socket and a socket after IP_TOS 0x08; errno after each, 42 if
-# kept.
+# Prints: priority of a listener, an accept()ed socket and a socket after IP_TOS 0x08; errno after
+# each, 42 if kept.
 PROBE = r"""
 #include <arpa/inet.h>
 #include <errno.h>
@@ -90,7 +90,9 @@ class AppUtil:
         self, text: str, *options: str, priority: str = "6", env: Mapping[str, str] | None = None
     ) -> str:
         """What a Python child under qjau prints; it must end well and without a word on stderr."""
-        result = self.run(*options, sys.executable, "-c", PRELUDE + text, priority=priority, env=env)
+        result = self.run(
+            *options, sys.executable, "-c", PRELUDE + text, priority=priority, env=env
+        )
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout.strip()
 
@@ -110,7 +112,11 @@ def run(
 
 def check_refused(result: subprocess.CompletedProcess[str], status: int, words: str) -> None:
     assert (result.returncode, result.stdout) == (status, ""), result.stderr
-    assert result.stderr.startswith("qjau: ") and words in result.stderr and result.stderr.count("\n") == 1
+    assert (
+        result.stderr.startswith("qjau: ")
+        and words in result.stderr
+        and result.stderr.count("\n") == 1
+    )
     if status == 126 and "cannot be run" not in words:
         assert (
             "skbedit priority 6" in result.stderr

@@ -1,4 +1,5 @@
-"""qjau --cgroup: everything that real programs send goes out at the priority, whatever made the socket."""
+"""qjau --cgroup: everything that real programs send goes out at the priority, whatever made the
+socket."""
 
 from __future__ import annotations
 
@@ -23,14 +24,27 @@ pytestmark = needs_root
 def test_a_static_program(app: AppUtil, network: Network, priority: int) -> None:
     client = compiled(app, "client", "-static")
     assert sent_by(network, client, *CLIENT).priorities == {0}
-    assert sent_by(network, *under(app, client, *CLIENT, priority=priority)).priorities == {priority}
+    assert sent_by(network, *under(app, client, *CLIENT, priority=priority)).priorities == {
+        priority
+    }
 
 
 @pytest.mark.parametrize(
     "wrapper",
-    ["", "nice", "timeout 9", "taskset -c 0", "stdbuf -oL", "env -i", 'sh -c exec\\ "$@" sh', "sh {script}"],
+    [
+        "",
+        "nice",
+        "timeout 9",
+        "taskset -c 0",
+        "stdbuf -oL",
+        "env -i",
+        'sh -c exec\\ "$@" sh',
+        "sh {script}",
+    ],
 )
-def test_by_default_whatever_starts_it(app: AppUtil, network: Network, tmp_path: Path, wrapper: str) -> None:
+def test_by_default_whatever_starts_it(
+    app: AppUtil, network: Network, tmp_path: Path, wrapper: str
+) -> None:
     client, script = compiled(app, "client", "-static"), tmp_path / "script"
     script.write_text('"$@"; exit\n')
     argv = shlex.split(wrapper.format(script=script))
@@ -99,8 +113,8 @@ def test_a_priority_as_a_control_message(app: AppUtil, network: Network) -> None
 
 
 def datagrams(network: Network, moves: str, *before: str | Path) -> set[int]:
-    """The priorities at which three datagrams go out, sent by `send` after `moves`; none if the kernel
-    refuses it."""
+    """The priorities at which three datagrams go out, sent by `send` after `moves`; none if the
+    kernel refuses it."""
     text = f"""import errno, socket
 s = socket.socket(type=socket.SOCK_DGRAM); s.connect(("{THERE}", 9)); send = s.send; {moves}
 for _ in range(3):
@@ -116,14 +130,18 @@ for _ in range(3):
 SERVER = f"""import socket, time
 listener = socket.create_server(("{HERE}", {PORT})); MARK(listener); PAUSE
 connection = listener.accept()[0]; MARK(connection); connection.recv(9); connection.sendall(b"world"); connection.close()"""
-ANSWERED = re.sub(r"MARK\((\w+)\)", r"\1.setsockopt(1, socket.SO_PRIORITY, 6)", SERVER.replace("PAUSE", ""))
+ANSWERED = re.sub(
+    r"MARK\((\w+)\)", r"\1.setsockopt(1, socket.SO_PRIORITY, 6)", SERVER.replace("PAUSE", "")
+)
 PLAIN = re.sub(r"MARK\(\w+\); ", "", SERVER.replace("PAUSE", "time.sleep(0.1)"))
 
 
 @pytest.mark.parametrize("cookies", [1, 2])
-def test_a_server_from_the_syn_ack_to_time_wait(app: AppUtil, network: Network, cookies: int) -> None:
-    """With SYN cookies (2: always) the kernel answers without a socket; before accept(), in the pause, it
-    acknowledges by itself; after close() what is in TIME_WAIT does."""
+def test_a_server_from_the_syn_ack_to_time_wait(
+    app: AppUtil, network: Network, cookies: int
+) -> None:
+    """With SYN cookies (2: always) the kernel answers without a socket; before accept(), in the
+    pause, it acknowledges by itself; after close() what is in TIME_WAIT does."""
     run(network.here("sysctl", "-qw", f"net.ipv4.tcp_syncookies={cookies}"))
     assert not served_by(network, *under(app, sys.executable, "-c", PLAIN)) - forgotten(network)
 
@@ -135,8 +153,8 @@ def test_a_go_server(app: AppUtil, network: Network, go: dict[str, Path], kind: 
 
 
 def forgotten(network: Network) -> Counter[tuple[int, int]]:
-    """What the kernel sends at 0 though SO_PRIORITY says 6. From Linux 6.14 on these are its own answers over
-    IPv4 for a connection in TIME_WAIT."""
+    """What the kernel sends at 0 though SO_PRIORITY says 6. From Linux 6.14 on these are its own
+    answers over IPv4 for a connection in TIME_WAIT."""
     found = served_by(network, sys.executable, "-c", ANSWERED)
     assert set(found) <= {(socket.IPPROTO_TCP, ACK)} and found.total() <= 1
     return found
@@ -169,7 +187,8 @@ def test_a_server_that_nobody_marks(network: Network) -> None:
     assert served_by(network, sys.executable, "-c", PLAIN).total() >= 4
 
 
-# --- inherited sockets ------------------------------------------------------------------------------------------------
+# --- inherited sockets
+# ------------------------------------------------------------------------------------------------
 
 
 def test_an_inherited_connection(app: AppUtil, network: Network) -> None:
@@ -191,7 +210,10 @@ def test_an_inherited_listener_is_refused(app: AppUtil) -> None:
     argv = under(app, "true")
     result = run([sys.executable, "-c", LISTENS.format(inheritable=True), *argv])
     assert (result.returncode, result.stdout) == (125, "")
-    assert "is an inherited listening socket" in result.stderr and "put qjau --cgroup before" in result.stderr
+    assert (
+        "is an inherited listening socket" in result.stderr
+        and "put qjau --cgroup before" in result.stderr
+    )
     assert run([sys.executable, "-c", LISTENS.format(inheritable=False), *argv]).returncode == 0
 
 

@@ -59,7 +59,9 @@ class Running:
                 folder = os.readlink(status.with_name("fd") / "0")
             except OSError:
                 continue
-            if status.read_text() == "qjau-watch\n" and folder.endswith(f"{self.cgroup.name}/cgroup.events"):
+            if status.read_text() == "qjau-watch\n" and folder.endswith(
+                f"{self.cgroup.name}/cgroup.events"
+            ):
                 return int(status.parent.name)
         return 0
 
@@ -163,7 +165,9 @@ except BlockingIOError: print(count)"""
             server.stdin.flush()
             assert server.stdout.readline() == written
     others = [packet for packet in packets.packets if packet[0] != 6]
-    assert others in ([], [(0, socket.IPPROTO_TCP, ACK)]), "the latter is TIME_WAIT's, see forgotten()"
+    assert others in ([], [(0, socket.IPPROTO_TCP, ACK)]), (
+        "the latter is TIME_WAIT's, see forgotten()"
+    )
     assert len(packets.packets) > 5
 
 
@@ -187,7 +191,8 @@ def test_the_program_does_not_notice(app: AppUtil) -> None:
 
 
 def test_it_ends_what_reads_its_output(app: AppUtil) -> None:
-    """The watch holds nothing of the program's: a pipe ends with the program, though a child keeps the cgroup."""
+    """The watch holds nothing of the program's: a pipe ends with the program, though a child keeps
+    the cgroup."""
     argv = under(app, "sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null & echo $!")
     os.kill(int(run(argv).stdout), 9)
 
@@ -197,14 +202,17 @@ def test_closed_descriptors(app: AppUtil) -> None:
     assert run(argv).returncode == 7
 
 
-# --- what cannot be ---------------------------------------------------------------------------------------------------
+# --- what cannot be
+# ---------------------------------------------------------------------------------------------------
 
 
 def refusing(app: AppUtil, call: int, number: int) -> Words:
     return [compiled(app, "refusing"), str(call), str(number)]
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of system calls are x86_64's")
+@pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="the numbers of system calls are x86_64's"
+)
 @pytest.mark.parametrize(
     ("call", "number", "words"),
     [
@@ -219,7 +227,11 @@ def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -
     before = cgroups()
     result = run([*refusing(app, call, number), *under(app, "true")])
     assert (result.returncode, result.stdout) == (125, "")
-    assert result.stderr.startswith("qjau: ") and words in result.stderr and result.stderr.count("\n") == 1
+    assert (
+        result.stderr.startswith("qjau: ")
+        and words in result.stderr
+        and result.stderr.count("\n") == 1
+    )
     result = run([*refusing(app, call, number), app.command, "-p", "6", app.probe])
     assert (result.returncode, result.stdout, result.stderr) == (0, MARKED, ""), (
         "then the library marks alone"
@@ -253,8 +265,8 @@ def test_a_window_where_there_is_none(app: AppUtil) -> None:
     assert (result.returncode, result.stdout) == (126, "")
     assert "is statically linked" in result.stderr and "so -w cannot be used" in result.stderr
     text = (
-        PRELUDE
-        + "print(prio(socket.socket()), bufs(socket.socket()), prio(socket.socket(socket.AF_PACKET, 2)))"
+        PRELUDE + "print(prio(socket.socket()), bufs(socket.socket()), "
+        "prio(socket.socket(socket.AF_PACKET, 2)))"
     )
     result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", sys.executable, "-c", text])
     assert result.stdout == "6 (31000, 31000) 6\n"

@@ -24,7 +24,8 @@ from tests.native.app_util.qjau import (
     run,
 )
 
-# --- what cannot work is said -----------------------------------------------------------------------------------------
+# --- what cannot work is said
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("option", ["-static", "-static-pie"])
@@ -63,7 +64,9 @@ def test_a_wrapper_is_judged_by_what_it_starts(app: AppUtil, wrapper: str) -> No
     static = app.compile("statictool", PROBE, "-static")
     check_refused(app.run(*wrapper.split(), static), 126, f"{static} is statically linked")
     cleaned = wrapper in ("env -i A=1", "env - B=2")
-    assert app.run(*wrapper.split(), app.probe).stdout == (PLAIN if cleaned else MARKED), "it runs otherwise"
+    assert app.run(*wrapper.split(), app.probe).stdout == (PLAIN if cleaned else MARKED), (
+        "it runs otherwise"
+    )
 
 
 def test_what_a_wrapper_finds_elsewhere_is_not_judged(app: AppUtil) -> None:
@@ -75,15 +78,21 @@ def test_what_a_wrapper_finds_elsewhere_is_not_judged(app: AppUtil) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{0}", "true; {0}", "A=1 exec {0} x", "if true; then nice {0}; fi", "(true && sh -c '{0}')"]
+    "text",
+    ["{0}", "true; {0}", "A=1 exec {0} x", "if true; then nice {0}; fi", "(true && sh -c '{0}')"],
 )
 def test_what_is_in_a_shells_text_is_said_and_runs(app: AppUtil, text: str) -> None:
-    """It may not come to it, so it is not refused; but (({0})) in quotes is looked for by nobody."""
+    """It may not come to it, so it is not refused; but (({0})) in quotes is looked for by
+    nobody."""
     static = app.compile("statictool", PROBE, "-static")
     result = app.run("sh", "-ec", text.format(static))
-    line = rf"qjau: {static} is statically linked, [^;\n]*: it runs unmarked \(--cgroup needs .*\)\n"
+    line = (
+        rf"qjau: {static} is statically linked, [^;\n]*: it runs unmarked \(--cgroup needs .*\)\n"
+    )
     if "sh -c" not in text:
-        assert (result.returncode, result.stdout) == (0, PLAIN) and re.fullmatch(line, result.stderr)
+        assert (result.returncode, result.stdout) == (0, PLAIN) and re.fullmatch(
+            line, result.stderr
+        )
     for silent in (f"echo '; {static}'", f"false && {app.probe} || {app.probe}"):
         assert app.run("sh", "-c", silent).stderr == ""
 
@@ -108,7 +117,9 @@ def test_setuid_and_setgid(app: AppUtil, mode: int, words: str) -> None:
     check_refused(app.run(program, user=NOBODY), 126, words)
     assert app.run(program).stdout == MARKED, "root gains nothing"
     env = {"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}
-    assert run([program], env=env, user=NOBODY).stdout == PLAIN, "the loader does ignore the library"
+    assert run([program], env=env, user=NOBODY).stdout == PLAIN, (
+        "the loader does ignore the library"
+    )
     told: Words = ["setpriv", "--no-new-privs", app.command, "-p", "6", program]
     assert run(told, user=NOBODY).stdout == MARKED, "nor does anyone whom the kernel denies it"
 
@@ -123,7 +134,9 @@ def test_file_capabilities(app: AppUtil) -> None:
         pytest.skip(f"no file capabilities on this file system: {error}")
     check_refused(app.run(program, user=NOBODY), 126, "file capabilities")
     assert (
-        run([program], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}, user=NOBODY).stdout
+        run(
+            [program], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}, user=NOBODY
+        ).stdout
         == PLAIN
     )
     assert app.run(program).stdout == MARKED
@@ -132,7 +145,9 @@ def test_file_capabilities(app: AppUtil) -> None:
 @pytest.mark.parametrize(
     ("offset", "byte"), [(4, 1), (5, 2), (18, 0xB7 if os.uname().machine == "x86_64" else 62)]
 )
-def test_a_program_for_another_machine(app: AppUtil, tmp_path: Path, offset: int, byte: int) -> None:
+def test_a_program_for_another_machine(
+    app: AppUtil, tmp_path: Path, offset: int, byte: int
+) -> None:
     program = tmp_path / "foreign"
     content = bytearray(app.probe.read_bytes())
     content[offset] = byte  # e_ident[EI_CLASS], e_ident[EI_DATA], e_machine
@@ -144,7 +159,9 @@ def test_a_program_for_another_machine(app: AppUtil, tmp_path: Path, offset: int
 def test_a_missing_loader_and_go(app: AppUtil) -> None:
     program = app.compile("noloader", PROBE, "-Wl,--dynamic-linker=/nowhere/ld.so")
     check_refused(
-        app.run(program), 126, "cannot be run: it needs the loader /nowhere/ld.so, which is missing here"
+        app.run(program),
+        126,
+        "cannot be run: it needs the loader /nowhere/ld.so, which is missing here",
     )
     note = r"""__asm__(".pushsection .note.go.buildid, \"a\", %note\n"
 ".long 4, 4, 4\n.asciz \"Go\\0\"\n.long 0\n.popsection");"""
@@ -172,7 +189,9 @@ def test_what_is_not_there_or_may_not_be_run(app: AppUtil, tmp_path: Path) -> No
         check_refused(app.run(missing), 127, "not found")
     for wrong in (plain, tmp_path):
         check_refused(app.run(wrong), 126, "cannot be run: Permission denied")
-    check_refused(app.run("plain", env={"PATH": str(tmp_path)}), 126, "cannot be run: Permission denied")
+    check_refused(
+        app.run("plain", env={"PATH": str(tmp_path)}), 126, "cannot be run: Permission denied"
+    )
     later = {"PATH": f"{tmp_path}:{app.folder}"}
     (tmp_path / "probe").write_text("")
     assert app.run("probe", env=later).stdout == MARKED, (
@@ -227,7 +246,8 @@ def test_as_an_ordinary_user(app: AppUtil) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, MARKED, "")
 
 
-# --- where it is ------------------------------------------------------------------------------------------------------
+# --- where it is
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_an_installed_qjau_works_from_any_folder(app: AppUtil, tmp_path: Path) -> None:
@@ -244,11 +264,15 @@ def test_an_installed_qjau_works_from_any_folder(app: AppUtil, tmp_path: Path) -
     installed = tmp_path / "opt/q"
     files = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
     assert files == {"bin/qjau", "lib/qjump-mn/libqjau.so", "share/man/man1/qjau.1"}
-    assert not any(path.stat().st_mode & (stat.S_ISUID | stat.S_IWOTH) for path in installed.rglob("*"))
+    assert not any(
+        path.stat().st_mode & (stat.S_ISUID | stat.S_IWOTH) for path in installed.rglob("*")
+    )
     (tmp_path / "link").symlink_to(installed / "bin/qjau")
     assert run(["./link", "-p", "6", app.probe], cwd=tmp_path).stdout == MARKED
     assert (
-        run(["qjau", "-p", "6", app.probe], cwd=Path("/"), env={"PATH": f"{installed}/bin:/bin"}).stdout
+        run(
+            ["qjau", "-p", "6", app.probe], cwd=Path("/"), env={"PATH": f"{installed}/bin:/bin"}
+        ).stdout
         == MARKED
     )
 

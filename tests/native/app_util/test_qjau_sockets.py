@@ -13,7 +13,8 @@ import pytest
 
 from tests.native.app_util.qjau import MARKED, PLAIN, PRELUDE, AppUtil, Words, needs_root, run
 
-# --- which sockets are marked -----------------------------------------------------------------------------------------
+# --- which sockets are marked
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("priority", ["0", "1", "5", "6"])
@@ -32,7 +33,8 @@ def test_local_sockets_and_pairs_are_left_alone(app: AppUtil) -> None:
         [sys.executable, "-c", PRELUDE + text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])"]
     ).stdout
     assert (
-        app.python(text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])", "-w", "15500") == plain.strip()
+        app.python(text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])", "-w", "15500")
+        == plain.strip()
     )
 
 
@@ -62,7 +64,10 @@ def test_accept_and_errno_in_c(app: AppUtil) -> None:
 
 def test_an_inherited_listener_gives_marked_sockets_with_a_window(app: AppUtil) -> None:
     """The listener is made outside qjau, as inetd and systemd do; nobody has chosen its buffers."""
-    inner = PRELUDE + "l = socket.socket(fileno=int(sys.argv[1])); a = l.accept()[0]; print(prio(a), bufs(a))"
+    inner = (
+        PRELUDE
+        + "l = socket.socket(fileno=int(sys.argv[1])); a = l.accept()[0]; print(prio(a), bufs(a))"
+    )
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         stack.enter_context(socket.create_connection(listener.getsockname()))
@@ -78,7 +83,12 @@ def test_an_inherited_listener_gives_marked_sockets_with_a_window(app: AppUtil) 
             str(listener.fileno()),
         ]
         done = subprocess.run(
-            argv, pass_fds=[listener.fileno()], capture_output=True, text=True, timeout=60, check=False
+            argv,
+            pass_fds=[listener.fileno()],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
     assert done.stdout == "6 (31000, 31000)\n"
 
@@ -118,7 +128,8 @@ except OSError as e: print(e.errno == errno.EMFILE, set(map(prio, held)))"""
     assert app.python(text) == "True {6}"
 
 
-# --- inheritance ------------------------------------------------------------------------------------------------------
+# --- inheritance
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_fork_and_exec_inherit(app: AppUtil) -> None:
@@ -146,8 +157,12 @@ __attribute__((constructor)) static void construct(void) { socklen_t l = sizeof 
 
 
 def test_the_innermost_qjau_wins_and_preloads_once(app: AppUtil) -> None:
-    inner = "print(prio(socket.socket()), bufs(socket.socket())[0] == 31000, os.environ['LD_PRELOAD'])"
-    result = app.run("-v", "-w", "15500", app.command, "-p", "3", sys.executable, "-c", PRELUDE + inner)
+    inner = (
+        "print(prio(socket.socket()), bufs(socket.socket())[0] == 31000, os.environ['LD_PRELOAD'])"
+    )
+    result = app.run(
+        "-v", "-w", "15500", app.command, "-p", "3", sys.executable, "-c", PRELUDE + inner
+    )
     assert (result.stdout, result.stderr) == (f"3 False {app.library}\n", "")
 
 

@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.app_util.qjau import MARKED, NOBODY, PLAIN, PRELUDE, SOURCE, AppUtil, Words, needs_root, run
+from tests.native.app_util.qjau import (
+    MARKED,
+    NOBODY,
+    PLAIN,
+    PRELUDE,
+    SOURCE,
+    AppUtil,
+    Words,
+    needs_root,
+    run,
+)
 
 
 def test_a_failing_socket_has_the_same_errno(app: AppUtil) -> None:
@@ -44,7 +54,8 @@ def test_a_refused_priority_does_not_stop_a_program(app: AppUtil) -> None:
 @pytest.mark.parametrize("value", ["", "6x", "8", "-1", " 6", "99999999999", "4294967302"])
 def test_a_wrong_setting_is_no_setting(app: AppUtil, value: str) -> None:
     result = run(
-        [app.probe], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": value, "QJAU_WINDOW": "x"}
+        [app.probe],
+        env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": value, "QJAU_WINDOW": "x"},
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, PLAIN, "")
 
@@ -55,7 +66,9 @@ def test_without_dlsym_the_system_calls_are_made(app: AppUtil) -> None:
     )
     library = app.folder / "libwithout.so"
     sources = [SOURCE / "libqjau.c", app.folder / "wrap.c"]
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,--wrap=dlsym", "-o", library, *sources], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-Wl,--wrap=dlsym", "-o", library, *sources], check=True
+    )
     assert run([app.probe], env={"LD_PRELOAD": str(library), "QJAU_PRIORITY": "6"}).stdout == MARKED
 
 

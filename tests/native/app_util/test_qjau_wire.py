@@ -38,7 +38,8 @@ def test_an_explicit_priority_wins_also_over_a_later_tos(app: AppUtil) -> None:
 
 
 def test_tos_undoes_no_priority_of_another_thread(app: AppUtil) -> None:
-    """Nor does it hang in a signal handler, or in a child that was forked while another thread held the lock."""
+    """Nor does it hang in a signal handler, or in a child that was forked while another thread held
+    the lock."""
     race = app.compile("race", (PROGRAMS / "race.c").read_text(), "-pthread")
     assert app.run(race, "20001").stdout == "0 0\n"
 
@@ -53,7 +54,8 @@ for fd, value, length in ((-1, *four), (os.pipe()[0], *four), (socket.socket().d
 
 
 class Wire:
-    """A network namespace that counts what leaves by priority, after the socket and before any qdisc."""
+    """A network namespace that counts what leaves by priority, after the socket and before any
+    qdisc."""
 
     def __init__(self, name: str) -> None:
         self.inside: Words = ["ip", "netns", "exec", name]
@@ -79,7 +81,9 @@ def wire() -> Iterator[Wire]:
                "synack": "tcp sport 7000 tcp flags & (syn|ack) == (syn|ack)", "served": "tcp sport 7000"}  # fmt: skip
     rules = "table inet t { chain c { type filter hook postrouting priority 0;\n"
     for match, rule in matches.items():
-        rules += "".join(f'meta priority 0:{p} {rule} counter comment "{match} {p}"\n' for p in range(8))
+        rules += "".join(
+            f'meta priority 0:{p} {rule} counter comment "{match} {p}"\n' for p in range(8)
+        )
     with ExitStack() as stack:
         subprocess.run(["ip", "netns", "add", name], check=True)
         stack.callback(subprocess.run, ["ip", "netns", "delete", name], check=True)
@@ -87,7 +91,9 @@ def wire() -> Iterator[Wire]:
         made = Wire(name)
         if run([*made.inside, "nft", "add", "table", "inet", "t"]).returncode != 0:
             pytest.skip("this kernel has no nf_tables")
-        subprocess.run([*made.inside, "nft", "-f", "-"], input=rules + "}\n}\n", text=True, check=True)
+        subprocess.run(
+            [*made.inside, "nft", "-f", "-"], input=rules + "}\n}\n", text=True, check=True
+        )
         yield made
 
 
@@ -103,7 +109,9 @@ def test_ping_on_the_wire(app: AppUtil, wire: Wire, address: str, match: str) ->
 def test_iperf3_with_a_tos_on_the_wire(app: AppUtil, wire: Wire) -> None:
     def transfer(*under: str | Path) -> dict[int, int]:
         argv = [*wire.inside, "iperf3", "-s", "-1", "--forceflush"]
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as server:
             assert server.stdout is not None
             while "listening" not in server.stdout.readline():
                 assert server.poll() is None
@@ -117,8 +125,8 @@ def test_iperf3_with_a_tos_on_the_wire(app: AppUtil, wire: Wire) -> None:
 
 
 def test_a_server_on_the_wire(app: AppUtil, wire: Wire) -> None:
-    """The listener answers at its priority; what the kernel acknowledges before accept() returns goes out at
-    0."""
+    """The listener answers at its priority; what the kernel acknowledges before accept() returns
+    goes out at 0."""
     text = (
         PRELUDE
         + """
@@ -127,7 +135,10 @@ client = "import socket; s = socket.create_connection(('127.0.0.1', 7000)); s.se
 p = subprocess.Popen([sys.executable, "-c", client], env=env); a = l.accept()[0]; a.recv(9); a.sendall(b"x"); a.close()
 p.wait()"""
     )
-    assert run([*wire.inside, *LIBRARY, app.command, "-p", "6", sys.executable, "-c", text]).returncode == 0
+    assert (
+        run([*wire.inside, *LIBRARY, app.command, "-p", "6", sys.executable, "-c", text]).returncode
+        == 0
+    )
     assert set(wire.counts("synack")) == {6}
     served = wire.counts("served")
     assert 6 in served and set(served) <= {0, 6}

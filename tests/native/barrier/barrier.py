@@ -1,4 +1,5 @@
-"""native/barrier as the tests here use it: built in the toolbox, its processes on this host's loopback."""
+"""native/barrier as the tests here use it: built in the toolbox, its processes on this host's
+loopback."""
 
 from __future__ import annotations
 
@@ -22,17 +23,24 @@ class Program:
         """One process of several."""
         argv = [*self.argv, "--hosts", hosts, "--process", str(process), *options]
         return subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         """One process, to its end."""
-        return subprocess.run([*self.argv, *options], capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            [*self.argv, *options], capture_output=True, text=True, timeout=60, check=False
+        )
 
 
 @dataclass(frozen=True)
 class Log:
-    """A log: what the first line says, rows of begin and end in nanoseconds, what the last line says."""
+    """A log: what the first line says, rows of begin and end in nanoseconds, what the last line
+    says."""
 
     first: dict[str, str]
     rows: list[tuple[int, int]]

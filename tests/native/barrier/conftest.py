@@ -16,4 +16,6 @@ def tree() -> Tree:
 
 @pytest.fixture(scope="session")
 def program(tree: Tree) -> Program:
-    return Program(tree.program(str(build.native_program(tree, "barrier", print) / "usr/bin/barrier")))
+    return Program(
+        tree.program(str(build.native_program(tree, "barrier", print) / "usr/bin/barrier"))
+    )

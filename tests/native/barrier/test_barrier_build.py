@@ -21,10 +21,15 @@ def test_two_builds_are_the_same_to_the_bit(tree: Tree, tmp_path: Path) -> None:
     def build_again() -> None:
         first = build.native_program(tree, "barrier", print)
         build.compiled(tree, build.program("barrier"), tmp_path / "second")
-        sums = [cache.hash_of_file(folder / "usr/bin/barrier") for folder in (first, tmp_path / "second")]
+        sums = [
+            cache.hash_of_file(folder / "usr/bin/barrier")
+            for folder in (first, tmp_path / "second")
+        ]
         assert sums[0] == sums[1]
 
-    facts.established("the barrier's second build", facts.key_of(tree, build.program("barrier")), build_again)
+    facts.established(
+        "the barrier's second build", facts.key_of(tree, build.program("barrier")), build_again
+    )
 
 
 @pytest.mark.slow  # cargo tries several times

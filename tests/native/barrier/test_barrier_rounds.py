@@ -28,14 +28,18 @@ def test_no_process_passes_before_all_have_come(program: Program, tmp_path: Path
         assert ended(processes) == [OK] * 4
     logs = [read(tmp_path / str(process)) for process in range(4)]
     assert [log.first["process"] for log in logs] == ["0", "1", "2", "3"]
-    assert {(log.first["iterations"], log.first["interval_ns"], log.first["hosts"]) for log in logs} == {
-        ("400", "0", hosts_of(4))
+    assert {
+        (log.first["iterations"], log.first["interval_ns"], log.first["hosts"]) for log in logs
+    } == {("400", "0", hosts_of(4))}
+    assert {(log.last["rows"], log.last["early"], log.last["late"]) for log in logs} == {
+        (400, 0, 0)
     }
-    assert {(log.last["rows"], log.last["early"], log.last["late"]) for log in logs} == {(400, 0, 0)}
     for barrier in zip(*(log.rows for log in logs), strict=True):
         assert max(start for start, _ in barrier) < min(end for _, end in barrier)
     for log in logs:
-        assert all(before[1] <= after[0] for before, after in zip(log.rows, log.rows[1:], strict=False))
+        assert all(
+            before[1] <= after[0] for before, after in zip(log.rows, log.rows[1:], strict=False)
+        )
 
 
 def test_barriers_begin_on_one_schedule(program: Program, tmp_path: Path) -> None:
@@ -54,7 +58,9 @@ def test_barriers_begin_on_one_schedule(program: Program, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("who", [0, 3])
-def test_a_signal_to_one_ends_all_after_the_same_barrier(program: Program, tmp_path: Path, who: int) -> None:
+def test_a_signal_to_one_ends_all_after_the_same_barrier(
+    program: Program, tmp_path: Path, who: int
+) -> None:
     with together(program, hosts_of(4), "--iterations", "1000000", folder=tmp_path) as processes:
         until(lambda: all(switches(process.pid) > 1000 for process in processes))
         processes[who].send_signal(signal.SIGTERM)
@@ -64,7 +70,9 @@ def test_a_signal_to_one_ends_all_after_the_same_barrier(program: Program, tmp_p
     assert all(log.last["early"] == 1 and 0 < log.last["rows"] < 1_000_000 for log in logs)
 
 
-def test_a_process_that_dies_ends_the_others_with_a_sentence(program: Program, tmp_path: Path) -> None:
+def test_a_process_that_dies_ends_the_others_with_a_sentence(
+    program: Program, tmp_path: Path
+) -> None:
     with together(program, hosts_of(4), "--iterations", "1000000", folder=tmp_path) as processes:
         until(lambda: all(switches(process.pid) > 1000 for process in processes))
         processes[2].kill()
@@ -87,7 +95,9 @@ def test_a_signal_before_all_are_there_ends_at_once(program: Program, tmp_path: 
 
 def test_processes_with_other_parameters_refuse_each_other(program: Program) -> None:
     hosts = hosts_of(2)
-    processes = [program.start(hosts, process, "--iterations", str(5 + process)) for process in range(2)]
+    processes = [
+        program.start(hosts, process, "--iterations", str(5 + process)) for process in range(2)
+    ]
     for status, said in ended(processes):
         assert status == 1 and "was started with other parameters" in said and said.count("\n") == 1
 

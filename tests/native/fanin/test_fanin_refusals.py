@@ -26,13 +26,19 @@ PACED = [*TO, "--interval", "1000000", "--duration", "1000000"]
             "--flood excludes --interval, --streams, --burst and --phase",
         ),
         (["send", *TO, "--duration", "1", "--flood", "--phase", "0"], "and --phase"),
-        (["send", *PACED, "--phase", "1000001"], "--phase is 1000001, more than --interval, 1000000"),
+        (
+            ["send", *PACED, "--phase", "1000001"],
+            "--phase is 1000001, more than --interval, 1000000",
+        ),
         (["send", *PACED, "--phase", "-1"], "--phase must be a whole number from 0 ... (got '-1')"),
         (
             ["send", *PACED, "--interval", "0"],
             "--interval must be a whole number from 1 to 86400000000000 (got '0')",
         ),
-        (["send", *PACED, "--interval", "86400000000001"], "--interval must be ... (got '86400000000001')"),
+        (
+            ["send", *PACED, "--interval", "86400000000001"],
+            "--interval must be ... (got '86400000000001')",
+        ),
         (
             ["send", *PACED, "--interval", "99999999999999999999"],
             "--interval must be ... (got '99999999999999999999')",
@@ -40,7 +46,10 @@ PACED = [*TO, "--interval", "1000000", "--duration", "1000000"]
         (["send", *PACED, "--interval", "5ms"], "--interval must be ... (got '5ms')"),
         (["send", *PACED, "--interval", "-1"], "--interval must be ... (got '-1')"),
         (["send", *PACED, "--interval", ""], "--interval must be ... (got '')"),
-        (["send", *PACED, "--payload", "23"], "--payload must be a whole number from 24 to 65507 (got '23')"),
+        (
+            ["send", *PACED, "--payload", "23"],
+            "--payload must be a whole number from 24 to 65507 (got '23')",
+        ),
         (["send", *PACED, "--payload", "65508"], "--payload must be ... (got '65508')"),
         (["send", *PACED, "--to", "127.0.0.1"], "--to must be an IPv4 address and a port"),
         (["send", *PACED, "--to", "127.0.0.1:0"], "--to must be an IPv4 address and a port"),
@@ -57,7 +66,10 @@ PACED = [*TO, "--interval", "1000000", "--duration", "1000000"]
         (["send", *PACED, "--flood=yes"], "--flood=yes does not take a value"),
         (["send", *PACED, "more"], "unexpected argument 'more'"),
         (["receive"], "--port is required"),
-        (["receive", "--port", "65536"], "--port must be a whole number from 1 to 65535 (got '65536')"),
+        (
+            ["receive", "--port", "65536"],
+            "--port must be a whole number from 1 to 65535 (got '65536')",
+        ),
         (["receive", "--port", "1", "--rows", "4000001"], "--rows must be ... (got '4000001')"),
     ],
 )

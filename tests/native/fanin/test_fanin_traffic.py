@@ -63,7 +63,9 @@ def test_every_stream_sends_once_an_interval(fanin: Program) -> None:
     }  # fmt: skip
 
     assert (len(received.rows), received.end["overflowed"], received.end["foreign"]) == (30, 0, 0)
-    spans = {(row["stream"], row["sequence"]): (row["start_ns"], row["end_ns"]) for row in sent.rows}
+    spans = {
+        (row["stream"], row["sequence"]): (row["start_ns"], row["end_ns"]) for row in sent.rows
+    }
     error = received.end["clock_error_ns"]
     for row in received.rows:
         start, end = spans.pop((row["stream"], row["sequence"]))
@@ -74,7 +76,8 @@ def test_every_stream_sends_once_an_interval(fanin: Program) -> None:
 
 def test_the_seed_decides_the_phases(fanin: Program) -> None:
     first, again, other = (
-        exchange(fanin, "--streams", "8", "--seed", seed, duration=5 * MS)[0] for seed in ("3", "3", "4")
+        exchange(fanin, "--streams", "8", "--seed", seed, duration=5 * MS)[0]
+        for seed in ("3", "3", "4")
     )
     assert offsets(first) == offsets(again) != offsets(other)
     assert sorted(first.column("stream")) == list(range(8)) == sorted(other.column("stream"))
@@ -84,7 +87,9 @@ def test_the_seed_decides_the_phases(fanin: Program) -> None:
 def test_a_phase_counts_from_the_clock(fanin: Program) -> None:
     sent, received = exchange(fanin, "--streams", "2", "--phase", str(2 * MS))
     due = sent.column("due_ns")
-    assert {time % (5 * MS) for time in due} == {2 * MS} and len(due) == 2 * len(set(due)) == sent.end["due"]
+    assert {time % (5 * MS) for time in due} == {2 * MS} and len(due) == 2 * len(
+        set(due)
+    ) == sent.end["due"]
     assert 5 * MS < due[0] - sent.end["start_ns"] <= 15 * MS
     assert max(due) + 5 * MS >= sent.end["start_ns"] + 50 * MS, "the end is as far away as always"
     assert len(received.rows) == len(due) == sent.end["sent"]
@@ -94,7 +99,10 @@ def test_what_is_due_before_the_end_is_sent(fanin: Program) -> None:
     whole, _ = exchange(fanin, "--streams", "8", duration=5 * MS)
     cut, received = exchange(fanin, "--streams", "8", duration=13 * MS)
     expected = sorted(
-        phase + i * 5 * MS for _, phase in offsets(whole) for i in range(3) if phase + i * 5 * MS < 13 * MS
+        phase + i * 5 * MS
+        for _, phase in offsets(whole)
+        for i in range(3)
+        if phase + i * 5 * MS < 13 * MS
     )
     assert sorted(due for _, due in offsets(cut)) == expected and 16 < len(expected) < 24
     assert cut.end["due"] == cut.end["sent"] == len(received.rows) == len(expected)
@@ -103,7 +111,9 @@ def test_what_is_due_before_the_end_is_sent(fanin: Program) -> None:
 def test_bursts_number_their_datagrams(fanin: Program) -> None:
     sent, received = exchange(fanin, "--burst", "7", "--payload", "1472", duration=15 * MS)
     assert [(row["sequence"], row["sent"]) for row in sent.rows] == [(0, 7), (7, 7), (14, 7)]
-    assert received.column("sequence") == list(range(21)) and set(received.column("bytes")) == {1472}
+    assert received.column("sequence") == list(range(21)) and set(received.column("bytes")) == {
+        1472
+    }
     assert received.end["bytes"] == sent.end["bytes"] == 21 * 1472
     for row in sent.rows:
         times = [
@@ -163,20 +173,27 @@ def test_a_full_log_is_an_error(fanin: Program) -> None:
         receiver.wait_for_port("udp", port)
         # The receiver may be gone before the last datagram: then that is refused.
         fanin.run(*sender(port, "--burst", "3", duration=5 * MS))
-        fanin.check_refused(receiver.result(), 1, "the log of 2 rows is full; increase it with --rows")
+        fanin.check_refused(
+            receiver.result(), 1, "the log of 2 rows is full; increase it with --rows"
+        )
 
 
 def test_nobody_listens(fanin: Program, tmp_path: Path) -> None:
     port, output = free_port(socket.SOCK_DGRAM), tmp_path / "log"
     done = fanin.run(*sender(port, "--output", str(output), duration=60_000 * MS))
     fanin.check_refused(
-        done, 1, f"127.0.0.1:{port} does not accept datagrams (Connection refused); start fanin receive there"
+        done,
+        1,
+        f"127.0.0.1:{port} does not accept datagrams (Connection refused); start fanin receive "
+        "there",
     )
     assert output.read_text() == ""
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_early_with_its_log(fanin: Program, tmp_path: Path, end: signal.Signals) -> None:
+def test_a_signal_ends_it_early_with_its_log(
+    fanin: Program, tmp_path: Path, end: signal.Signals
+) -> None:
     port, output = free_port(socket.SOCK_DGRAM), tmp_path / "log"
     with fanin.started("receive", "--port", str(port), "--output", str(output)) as receiver:
         receiver.wait_for_port("udp", port)
@@ -185,13 +202,17 @@ def test_a_signal_ends_it_early_with_its_log(fanin: Program, tmp_path: Path, end
             sent = patient.ended(end)
         receiver.send_signal(end)
         assert receiver.wait() == 0
-    assert (sent.end["early"], sent.end["due"]) == (1, 3600) and sent.end["sent"] == len(sent.rows) != 3600
-    assert len(Log.read(output.read_text()).rows) == len(sent.rows), "the log went to its file, whole"
+    assert (sent.end["early"], sent.end["due"]) == (1, 3600) and sent.end["sent"] == len(
+        sent.rows
+    ) != 3600
+    assert len(Log.read(output.read_text()).rows) == len(sent.rows), (
+        "the log went to its file, whole"
+    )
 
 
 def test_a_queue_that_holds_packets_back_stops_the_sender(fanin: Program) -> None:
-    """At 1 Mb/s a flood sends what the rate allows and the socket's buffer holds, drops nothing, and sleeps
-    in between."""
+    """At 1 Mb/s a flood sends what the rate allows and the socket's buffer holds, drops nothing,
+    and sleeps in between."""
     buffer = int(Path("/proc/sys/net/core/wmem_default").read_text())
     with fanin.started(
         "receive",
@@ -206,18 +227,21 @@ def test_a_queue_that_holds_packets_back_stops_the_sender(fanin: Program) -> Non
         ).rows
         assert (
             row["dropped"] == 0
-            and 0 < row["sent"] * 1442 <= buffer + 2000 + 1442 + (row["end_ns"] - row["start_ns"]) // 8000
+            and 0
+            < row["sent"] * 1442
+            <= buffer + 2000 + 1442 + (row["end_ns"] - row["start_ns"]) // 8000
         )
 
         with fanin.started(
-            *sender(5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS), prefix=beside
+            *sender(5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS),
+            prefix=beside,
         ) as held:
             held.wait_until_it_can_be_ended()
             held.wait_for("its socket was full", lambda: queued_bytes(held) > buffer // 2)
             held.wait_until_it_sleeps()
             cut = held.ended()
-        # What is left would be refused at 1 Mb/s, and the refusals fill the one socket that a CPU has for all
-        # namespaces' ICMP errors (seen on 6.18).
+        # What is left would be refused at 1 Mb/s, and the refusals fill the one socket that a CPU
+        # has for all namespaces' ICMP errors (seen on 6.18).
         subprocess.run([*beside, "tc", "qdisc", "del", "dev", "lo", "root"], check=True)
         assert (
             cut.end["early"] == 1
@@ -235,10 +259,13 @@ def test_what_a_queue_drops_is_counted(fanin: Program) -> None:
     ) as receiver:
         receiver.wait_for_port("udp", 5000)
         beside = receiver.prefix_beside()
-        sent = fanin.log(*sender(5000, "--burst", "20", "--payload", "1400", duration=10 * MS), prefix=beside)
+        sent = fanin.log(
+            *sender(5000, "--burst", "20", "--payload", "1400", duration=10 * MS), prefix=beside
+        )
         show = [*beside, "tc", "-s", "qdisc", "show", "dev", "lo"]
         receiver.wait_for(
-            "the queue was empty", lambda: " backlog 0b 0p " in subprocess.check_output(show, text=True)
+            "the queue was empty",
+            lambda: " backlog 0b 0p " in subprocess.check_output(show, text=True),
         )
         received = receiver.ended()
     assert sent.column("sequence") == [0, 20], "what is dropped has its number"
@@ -249,4 +276,6 @@ def test_what_a_queue_drops_is_counted(fanin: Program) -> None:
         == len(received.rows)
         == len(set(received.column("sequence")))
     )
-    assert sent.end["dropped"] == sum(sent.column("dropped")) and max(received.column("sequence")) < 40
+    assert (
+        sent.end["dropped"] == sum(sent.column("dropped")) and max(received.column("sequence")) < 40
+    )

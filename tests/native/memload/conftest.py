@@ -1,5 +1,5 @@
-"""memload, built once as it is and once with sanitizers, and servers to load: the real one and one that
-misbehaves on demand."""
+"""memload, built once as it is and once with sanitizers, and servers to load: the real one and one
+that misbehaves on demand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,20 @@ def memcached(memcached_program: list[str]) -> Iterator[str]:
     port = free_port()
     user = ["-u", "nobody"] if os.geteuid() == 0 else []
     with Running(
-        [*memcached_program, *user, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "1"]
+        [
+            *memcached_program,
+            *user,
+            "-l",
+            "127.0.0.1",
+            "-p",
+            str(port),
+            "-U",
+            "0",
+            "-m",
+            "64",
+            "-t",
+            "1",
+        ]
     ) as server:
         server.wait_for_port("tcp", port)
         yield f"127.0.0.1:{port}"

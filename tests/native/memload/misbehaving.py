@@ -1,5 +1,5 @@
-"""A memcached, as far as memload needs one, that answers as a test tells it to: written from the protocol's
-description, not from memload."""
+"""A memcached, as far as memload needs one, that answers as a test tells it to: written from the
+protocol's description, not from memload."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OK, NOT_FOUND, NO_MEMORY = 0, 1, 0x82
 
 @dataclass
 class Request:
-    """A request as it arrived: `number` counts all that came after the `keys` that were stored first, from 0;
-    before, it is negative."""
+    """A request as it arrived: `number` counts all that came after the `keys` that were stored
+    first, from 0; before, it is negative."""
 
     number: int
     opcode: int
@@ -30,14 +30,16 @@ class Request:
 def reply(opcode: int, status: int = OK, extras: bytes = b"", value: bytes = b"") -> bytes:
     """An answer's bytes."""
     return (
-        HEADER.pack(0x81, opcode, 0, len(extras), 0, status, len(extras) + len(value), 0, 0) + extras + value
+        HEADER.pack(0x81, opcode, 0, len(extras), 0, status, len(extras) + len(value), 0, 0)
+        + extras
+        + value
     )
 
 
 @dataclass
 class Server(Listener):
-    """Listens on loopback while it is entered. `answer` gives an answer's pieces, each sent by itself; None
-    hangs up.
+    """Listens on loopback while it is entered. `answer` gives an answer's pieces, each sent by
+    itself; None hangs up.
 
     Requests of all connections are handled one after the other, in the order in which they came.
     """
@@ -54,7 +56,9 @@ class Server(Listener):
         with connection, connection.makefile("rb") as stream:
             try:
                 while header := stream.read(HEADER.size):
-                    magic, opcode, key_length, extras_length, *_, body_length, _, _ = HEADER.unpack(header)
+                    magic, opcode, key_length, extras_length, *_, body_length, _, _ = HEADER.unpack(
+                        header
+                    )
                     body = stream.read(body_length)
                     assert magic == 0x80 and extras_length == (8 if opcode == SET else 0)
                     key_end = extras_length + key_length
@@ -77,4 +81,8 @@ class Server(Listener):
 
 def well(request: Request, value_bytes: int = 16) -> list[bytes]:
     """The right answer, in one piece."""
-    return [reply(GET, extras=bytes(4), value=b"v" * value_bytes) if request.opcode == GET else reply(SET)]
+    return [
+        reply(GET, extras=bytes(4), value=b"v" * value_bytes)
+        if request.opcode == GET
+        else reply(SET)
+    ]

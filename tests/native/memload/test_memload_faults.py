@@ -1,5 +1,5 @@
-"""memload against a server that misbehaves: nothing is lost from the log, nothing is waited for in vain,
-every failure is told."""
+"""memload against a server that misbehaves: nothing is lost from the log, nothing is waited for in
+vain, every failure is told."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.memload.misbehaving import GET, NO_MEMORY, NOT_FOUND, SET, Request, Server, reply, well
+from tests.native.memload.misbehaving import (
+    GET,
+    NO_MEMORY,
+    NOT_FOUND,
+    SET,
+    Request,
+    Server,
+    reply,
+    well,
+)
 from tests.support.native_programs import WAIT_S, Log, Program, free_port
 
 MS = 10**6
@@ -36,8 +45,8 @@ def test_what_is_sent_is_what_is_logged(memload: Program) -> None:
 
 
 def test_late_answers_hold_nothing_back(memload: Program) -> None:
-    """The server answers no request before the last one is due: each request still counts from when it was
-    due."""
+    """The server answers no request before the last one is due: each request still counts from when
+    it was due."""
     with Server(3, well) as server:
         expected = schedule(memload.log("--server", server.address, *OPEN))
     gate = threading.Event()
@@ -72,7 +81,9 @@ def test_requests_without_an_answer(memload: Program) -> None:
     for row in log.rows:
         assert row["status"] == (0 if row["done_ns"] else 3)
         assert row["sent_ns"] >= row["due_ns"] or row["sent_ns"] == row["done_ns"] == 0
-    assert len({row["op"] for row in log.rows}) == 2, "a request that was not sent has its operation"
+    assert len({row["op"] for row in log.rows}) == 2, (
+        "a request that was not sent has its operation"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,11 +98,16 @@ def test_requests_without_an_answer(memload: Program) -> None:
 def test_bad_answers_are_counted(memload: Program, answer: object, status: int, total: str) -> None:
     assert callable(answer)
     with Server(
-        3, lambda request: well(request) if request.number % 4 or request.opcode == SET else [answer(GET)]
+        3,
+        lambda request: (
+            well(request) if request.number % 4 or request.opcode == SET else [answer(GET)]
+        ),
     ) as server:
         log = memload.log("--server", server.address, *OPEN)
     bad = [number for number, row in enumerate(log.rows) if row["status"] == status]
-    assert bad and bad == [number for number in range(0, len(log.rows), 4) if log.rows[number]["op"] == 0]
+    assert bad and bad == [
+        number for number in range(0, len(log.rows), 4) if log.rows[number]["op"] == 0
+    ]
     assert log.end[total] == len(bad) and log.end["answered"] == len(log.rows)
     assert {row["status"] for row in log.rows} == {0, status}
 
@@ -113,7 +129,8 @@ def test_answers_in_pieces(memload: Program) -> None:
 
 
 def ended_early(memload: Program, how: signal.Signals, silent_from: int) -> Log:
-    """The log of a run that was sent a signal when request `silent_from`, which is not answered, had come."""
+    """The log of a run that was sent a signal when request `silent_from`, which is not answered,
+    had come."""
     come = threading.Event()
 
     def answer(request: Request) -> list[bytes]:
@@ -123,7 +140,10 @@ def ended_early(memload: Program, how: signal.Signals, silent_from: int) -> Log:
         return well(request)
 
     words = [*SMALL, "--closed", "--duration", str(600_000 * MS)]
-    with Server(3, answer) as server, memload.started("--server", server.address, *words) as process:
+    with (
+        Server(3, answer) as server,
+        memload.started("--server", server.address, *words) as process,
+    ):
         assert come.wait(WAIT_S)
         process.send_signal(how)
         text, error = process.communicate(timeout=WAIT_S)
@@ -134,7 +154,12 @@ def ended_early(memload: Program, how: signal.Signals, silent_from: int) -> Log:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_run(memload: Program, how: signal.Signals) -> None:
     log = ended_early(memload, how, 10)
-    assert (log.end["early"], log.end["rows"], log.end["sent"], log.end["answered"]) == (1, 11, 11, 10)
+    assert (log.end["early"], log.end["rows"], log.end["sent"], log.end["answered"]) == (
+        1,
+        11,
+        11,
+        10,
+    )
     assert log.rows[-1]["sent_ns"] <= log.end["to_ns"] < log.end["from_ns"] + 600_000 * MS
 
 
@@ -143,10 +168,13 @@ def test_a_signal_before_the_run(memload: Program) -> None:
     assert (log.rows, log.end["early"], log.end["from_ns"], log.end["to_ns"]) == ([], 1, 0, 0)
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
+# --- failures
+# ---------------------------------------------------------------------------------------------------------
 
 
-def failed(memload: Program, server: Server, output: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def failed(
+    memload: Program, server: Server, output: Path, *words: str
+) -> subprocess.CompletedProcess[str]:
     done = memload.run("--server", server.address, *OPEN, "--output", str(output), *words)
     assert output.read_text() == "", "no log that could be taken for a complete one"
     return done
@@ -161,7 +189,9 @@ def failed(memload: Program, server: Server, output: Path, *words: str) -> subpr
         ([reply(SET) + reply(GET), reply(GET)], "not an answer in memcached's binary protocol"),
     ],
 )
-def test_a_broken_connection(memload: Program, output: Path, pieces: list[bytes] | None, words: str) -> None:
+def test_a_broken_connection(
+    memload: Program, output: Path, pieces: list[bytes] | None, words: str
+) -> None:
     with Server(3, lambda request: pieces if request.number == 4 else well(request)) as server:
         done = failed(memload, server, output, "--get-fraction", "1")
     memload.check_refused(done, 1, f"connection 0 to {server.address} failed ({words})")
@@ -182,9 +212,11 @@ def test_more_than_an_answer(memload: Program, output: Path, extra: bytes, words
 
 
 def test_a_second_answer(memload: Program, output: Path) -> None:
-    """It comes with the first or, as here mostly, after it, when nothing is asked: both is noticed."""
+    """It comes with the first or, as here mostly, after it, when nothing is asked: both is
+    noticed."""
     with Server(
-        3, lambda request: [*well(request), *well(request)] if request.number == 0 else well(request)
+        3,
+        lambda request: [*well(request), *well(request)] if request.number == 0 else well(request),
     ) as server:
         words = [
             "--closed",
@@ -202,7 +234,9 @@ def test_a_second_answer(memload: Program, output: Path) -> None:
 def test_keys_that_are_not_stored(memload: Program, output: Path) -> None:
     with Server(3, lambda request: [reply(SET, NO_MEMORY)]) as server:
         memload.check_refused(
-            failed(memload, server, output), 1, f"{server.address} did not store a key (status 0x82)"
+            failed(memload, server, output),
+            1,
+            f"{server.address} did not store a key (status 0x82)",
         )
 
 

@@ -1,5 +1,5 @@
-"""memload against the real memcached: what it logs is what the server counted, and when it asks is what it
-was told."""
+"""memload against the real memcached: what it logs is what the server counted, and when it asks is
+what it was told."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def test_parameters_come_first(memload: Program, memcached: str, output: Path) -
     words = {"server": memcached, "rate": "2.5", "connections": "3", "get-fraction": "0.25", "key-bytes": "20", "value-bytes": "0", "keys": "7",
              "warmup": "5", "duration": "6", "linger": "8", "requests": "9", "seed": "9223372036854775807"}  # fmt: skip
     done = memload.run(
-        *(word for name, value in words.items() for word in (f"--{name}", value)), "--output", str(output)
+        *(word for name, value in words.items() for word in (f"--{name}", value)),
+        "--output",
+        str(output),
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert Log.read(output.read_text()).parameters == words | {
@@ -101,7 +103,9 @@ def test_the_closed_loop_follows_its_answers(memload: Program, memcached: str, t
     for number in range(5):
         mine = [row for row in log.rows if row["connection"] == number]
         assert all(later["due_ns"] == row["done_ns"] + think for row, later in pairwise(mine))
-        assert mine[0]["due_ns"] == log.end["from_ns"] + think // 5 * number, "they do not all begin at once"
+        assert mine[0]["due_ns"] == log.end["from_ns"] + think // 5 * number, (
+            "they do not all begin at once"
+        )
     assert log.parameters["closed"] == "1" and log.parameters["rate"] == "0"
 
 
@@ -126,13 +130,15 @@ def test_the_open_loop_is_a_poisson_process_of_the_seed(memload: Program, memcac
     assert schedule(first) == schedule(again) != schedule(other)
     due = [at for at, _ in schedule(first)]
     gaps = [later - at for at, later in pairwise(due)]
-    # What follows is decided by the seed, not by chance: five standard deviations only keep other seeds from
-    # failing.
+    # What follows is decided by the seed, not by chance: five standard deviations only keep other
+    # seeds from failing.
     assert abs(len(due) - 4000) < 5 * math.sqrt(4000)
     assert abs(sum(gap > 50000 for gap in gaps) / len(gaps) - math.exp(-1)) < 5 * math.sqrt(
         0.37 * 0.63 / 4000
     ), "gaps are exponential"
-    assert abs(sum(op == 0 for _, op in schedule(first)) / len(due) - 0.9) < 5 * math.sqrt(0.09 / 4000)
+    assert abs(sum(op == 0 for _, op in schedule(first)) / len(due) - 0.9) < 5 * math.sqrt(
+        0.09 / 4000
+    )
 
 
 def test_the_warm_up_is_not_logged_but_offered(memload: Program, memcached: str) -> None:
@@ -180,7 +186,15 @@ def test_storing_by_itself(memload: Program, memcached: str) -> None:
     before = counted(memcached)
     assert (before["cmd_set"], before["curr_items"], before["cmd_get"]) == (40, 40, 0)
     load = memload.log(
-        "--server", memcached, "--stored", *SIZES, *OPEN, "--connections", "3", "--get-fraction", "0.8"
+        "--server",
+        memcached,
+        "--stored",
+        *SIZES,
+        *OPEN,
+        "--connections",
+        "3",
+        "--get-fraction",
+        "0.8",
     )
     after, gets = counted(memcached), load.end["gets"]
     assert (

@@ -1,5 +1,5 @@
-"""nsping, built plainly and with sanitizers, and the network namespaces in which it asks: one that answers,
-one whose kernel does not."""
+"""nsping, built plainly and with sanitizers, and the network namespaces in which it asks: one that
+answers, one whose kernel does not."""
 
 from __future__ import annotations
 

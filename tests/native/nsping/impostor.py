@@ -1,7 +1,7 @@
 """Answers the echo requests of a namespace whose kernel does not, in one of the ways below.
 
-As a script, run in that namespace: it says "ready", and for each request whatever its way has it say. A way
-that waits does so for a line on stdin.
+As a script, run in that namespace: it says "ready", and for each request whatever its way has it
+say. A way that waits does so for a line on stdin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Echo(NamedTuple):
     payload: bytes
 
     def packet(self) -> bytes:
-        whole = struct.pack("!BBHHH", self.type, self.code, 0, self.identifier, self.sequence) + self.payload
+        whole = (
+            struct.pack("!BBHHH", self.type, self.code, 0, self.identifier, self.sequence)
+            + self.payload
+        )
         return whole[:2] + struct.pack("!H", checksum(whole)) + whole[4:]
 
     @property
@@ -58,7 +61,10 @@ def damaged(reply: Echo) -> bytes:
 
 
 WRONG: dict[str, tuple[Callable[[Echo], bytes], int]] = {
-    "of another identifier": (lambda right: right._replace(identifier=right.identifier ^ 1).packet(), 0),
+    "of another identifier": (
+        lambda right: right._replace(identifier=right.identifier ^ 1).packet(),
+        0,
+    ),
     "of another type": (lambda right: right._replace(type=3, code=1).packet(), 0),
     "of another code": (lambda right: right._replace(code=1).packet(), 1),
     "empty": (lambda right: b"", 0),
@@ -86,7 +92,8 @@ WRONG: dict[str, tuple[Callable[[Echo], bytes], int]] = {
     "of another sequence": (lambda right: right._replace(sequence=right.sequence ^ 1).packet(), 1),
     "damaged": (damaged, 1),
 }
-"""Replies that are none, by what they are: made of the right one, and whether they count as foreign."""
+"""Replies that are none, by what they are: made of the right one, and whether they count as
+foreign."""
 
 
 class Wires:
@@ -119,7 +126,9 @@ class Wires:
         out = {"elsewhere": self._elsewhere, "optional": self._optional}.get(how, self._replies)
         if len(packet) < 2:
             host = socket.inet_aton(HOST)
-            header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(packet), 0, 0, 64, 1, 0, host, host)
+            header = struct.pack(
+                "!BBHHHBBH4s4s", 0x45, 0, 20 + len(packet), 0, 0, 64, 1, 0, host, host
+            )
             out, packet = self._any, header + packet
         out.sendto(packet, (HOST, 0))
 
@@ -167,7 +176,10 @@ class Impostor:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._process.kill()
         self._process.communicate()

@@ -56,17 +56,22 @@ def test_a_log_that_cannot_be_written(nsping: Program) -> None:
     nsping.check_refused(
         nsping.run(*GOOD, "--output", "/nowhere/log"),
         1,
-        "cannot write --output /nowhere/log (No such file or directory), make room or name another file",
+        "cannot write --output /nowhere/log (No such file or directory), make room or name "
+        "another file",
     )
 
 
 def test_a_full_disk(nsping: Program, answering: list[str]) -> None:
     with nsping.started(*GOOD, "--output", "/dev/full", prefix=answering) as process:
-        nsping.check_refused(process.result(), 1, "cannot write --output /dev/full (No space left on device)")
+        nsping.check_refused(
+            process.result(), 1, "cannot write --output /dev/full (No space left on device)"
+        )
 
 
 def test_without_the_right_to_a_raw_socket(nsping: Program) -> None:
-    prefix = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"] if os.geteuid() == 0 else []
+    prefix = (
+        ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"] if os.geteuid() == 0 else []
+    )
     with nsping.started(*GOOD, prefix=prefix) as process:
         nsping.check_refused(process.result(), 1, "raw sockets need root or CAP_NET_RAW")
 
@@ -83,10 +88,20 @@ def test_without_the_right_to_a_raw_socket(nsping: Program) -> None:
 def test_a_host_to_which_nothing_can_be_sent(
     nsping: Program, answering: list[str], setup: str, said: str
 ) -> None:
-    prefix = [*answering, "unshare", "--net", "sh", "-ec", f'ip link set lo up; {setup}; exec "$@"', "sh"]
+    prefix = [
+        *answering,
+        "unshare",
+        "--net",
+        "sh",
+        "-ec",
+        f'ip link set lo up; {setup}; exec "$@"',
+        "sh",
+    ]
     with nsping.started(*GOOD, "--to", "10.9.0.1", prefix=prefix) as process:
         nsping.check_refused(
-            process.result(), 1, f"cannot send 56 bytes to 10.9.0.1 ({said}), give this host an address"
+            process.result(),
+            1,
+            f"cannot send 56 bytes to 10.9.0.1 ({said}), give this host an address",
         )
 
 

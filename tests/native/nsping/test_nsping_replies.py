@@ -1,4 +1,5 @@
-"""Which replies nsping takes for the answer, and when they are said to have come. They are an impostor's."""
+"""Which replies nsping takes for the answer, and when they are said to have come. They are an
+impostor's."""
 
 from __future__ import annotations
 
@@ -61,18 +62,31 @@ def test_a_reply_with_options_of_ip_is_right(nsping: Program, silent: list[str])
 
 def test_what_is_lost_is_told_from_what_is_not(nsping: Program, silent: list[str]) -> None:
     log = exchange(nsping, silent, "odd", "--linger", str(2000 * MS), count=7)
-    assert [rtt > 0 for rtt in log.column("rtt_ns")] == [True, False, True, False, True, False, True]
+    assert [rtt > 0 for rtt in log.column("rtt_ns")] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
     assert totals(log) == (7, 4, 0, 0, 0)
 
 
 def test_replies_in_another_order(nsping: Program, silent: list[str]) -> None:
     log = exchange(nsping, silent, "backwards")
     rtts = log.column("rtt_ns")
-    assert totals(log) == (3, 3, 0, 0, 0) and rtts == sorted(rtts, reverse=True) and rtts[0] > 10 * MS
+    assert (
+        totals(log) == (3, 3, 0, 0, 0) and rtts == sorted(rtts, reverse=True) and rtts[0] > 10 * MS
+    )
 
 
 def test_arrival_is_not_when_it_is_read(nsping: Program, silent: list[str]) -> None:
-    with Impostor("waits", silent) as impostor, nsping.started(*asking(count=1), prefix=silent) as process:
+    with (
+        Impostor("waits", silent) as impostor,
+        nsping.started(*asking(count=1), prefix=silent) as process,
+    ):
         impostor.wait_for("asked")
         wait_until_stopped(process)
         before_ns = time.monotonic_ns()
@@ -97,5 +111,7 @@ def test_replies_that_found_no_room_are_counted(nsping: Program, silent: list[st
         impostor.wait_for("answered")
         process.send_signal(signal.SIGCONT)
         log = process.log()
-    assert log.end["overflowed"] > 0 and log.column("rtt_ns") == [0], "the last one was the right one"
+    assert log.end["overflowed"] > 0 and log.column("rtt_ns") == [0], (
+        "the last one was the right one"
+    )
     assert log.end["foreign"] + log.end["overflowed"] == FLOOD + 1

@@ -26,7 +26,9 @@ def asking(*options: str, interval: int = 5 * MS, count: int = 10) -> list[str]:
 def late_ns(log: Log) -> list[int]:
     """By how much each request was sent after its time."""
     interval = int(log.parameters["interval"])
-    return [row["sent_ns"] - log.end["start_ns"] - (row["sequence"] - 1) * interval for row in log.rows]
+    return [
+        row["sent_ns"] - log.end["start_ns"] - (row["sequence"] - 1) * interval for row in log.rows
+    ]
 
 
 def check_answered(log: Log, count: int) -> None:
@@ -48,7 +50,12 @@ def test_a_request_every_interval(nsping: Program, answering: list[str]) -> None
     }  # fmt: skip
     check_answered(log, 10)
     assert all(late >= 0 for late in late_ns(log)), "none is sent before its time"
-    assert before_ns < log.end["start_ns"] < log.rows[-1]["sent_ns"] + log.rows[-1]["rtt_ns"] < after_ns
+    assert (
+        before_ns
+        < log.end["start_ns"]
+        < log.rows[-1]["sent_ns"] + log.rows[-1]["rtt_ns"]
+        < after_ns
+    )
     assert log.end["identifier"] > 0
 
 
@@ -133,7 +140,12 @@ def test_a_signal_ends_it_early_with_its_log(
 ) -> None:
     output, count = tmp_path / "log", 1 if when == "lingering" else 10
     words = asking(
-        "--output", str(output), "--linger", str(3_600_000 * MS), interval=3_600_000 * MS, count=count
+        "--output",
+        str(output),
+        "--linger",
+        str(3_600_000 * MS),
+        interval=3_600_000 * MS,
+        count=count,
     )
     with nsping.started(*words, prefix=silent) as process:
         process.wait_until_it_can_be_ended()
@@ -150,13 +162,16 @@ def test_it_sleeps_while_it_waits(nsping: Program, silent: list[str]) -> None:
         return used.ru_utime + used.ru_stime
 
     before_s = used_s()
-    log = nsping.log(*asking("--linger", str(1000 * MS), interval=100 * MS, count=10), prefix=silent)
+    log = nsping.log(
+        *asking("--linger", str(1000 * MS), interval=100 * MS, count=10), prefix=silent
+    )
     assert log.end["sent"] == 10 and used_s() - before_s < 0.25, "of 1.9 s"
 
 
 def held_back(network: Network, rate: str) -> AbstractContextManager[list[str]]:
-    """A network whose queue holds much and lets it go slowly. Its kernel does not answer: its replies would be
-    queued too, and fill the one socket that a CPU has for all namespaces' replies."""
+    """A network whose queue holds much and lets it go slowly. Its kernel does not answer: its
+    replies would be queued too, and fill the one socket that a CPU has for all namespaces'
+    replies."""
     return network(f"tc qdisc add dev lo root tbf rate {rate} burst 2k limit 100m", SILENCE)
 
 
@@ -181,13 +196,16 @@ def test_a_full_socket_holds_requests_back(nsping: Program, network: Network, en
 def test_what_was_held_back_is_sent_when_there_is_room(nsping: Program, network: Network) -> None:
     with held_back(network, "100mbit") as prefix:
         log = nsping.log(
-            *asking("--payload", "1400", "--linger", str(1000 * MS), interval=1000, count=400), prefix=prefix
+            *asking("--payload", "1400", "--linger", str(1000 * MS), interval=1000, count=400),
+            prefix=prefix,
         )
     assert log.end["sent"] == len(log.rows) == 400
     assert late_ns(log)[-1] >= 20 * MS, "all of them take 46 ms, those that the socket holds 11"
 
 
-def test_a_buffer_for_less_than_one_request(nsping: Program, network: Network, qjau: list[str]) -> None:
+def test_a_buffer_for_less_than_one_request(
+    nsping: Program, network: Network, qjau: list[str]
+) -> None:
     with (
         network("ip link set lo mtu 1500") as prefix,
         nsping.started(
@@ -200,7 +218,8 @@ def test_a_buffer_for_less_than_one_request(nsping: Program, network: Network, q
 def test_what_this_host_drops_is_lost(nsping: Program, network: Network) -> None:
     with network("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 3000") as prefix:
         log = nsping.log(
-            *asking("--payload", "1400", "--linger", str(200 * MS), interval=1000, count=30), prefix=prefix
+            *asking("--payload", "1400", "--linger", str(200 * MS), interval=1000, count=30),
+            prefix=prefix,
         )
     assert log.end["sent"] == len(log.rows) == 30 and log.end["received"] < 30
     assert sum(rtt > 0 for rtt in log.column("rtt_ns")) == log.end["received"]
@@ -221,7 +240,9 @@ def test_what_a_link_loses_is_lost(nsping: Program, network: Network) -> None:
 
 
 @pytest.mark.parametrize("priority", [0, 5])
-def test_the_priority_is_qjaus(nsping: Program, network: Network, qjau: list[str], priority: int) -> None:
+def test_the_priority_is_qjaus(
+    nsping: Program, network: Network, qjau: list[str], priority: int
+) -> None:
     if not shutil.which("nft"):
         pytest.skip("nft is not installed")
     rules = (
@@ -230,6 +251,8 @@ def test_the_priority_is_qjaus(nsping: Program, network: Network, qjau: list[str
         f"nft add rule ip t c icmp type echo-request meta priority 0:{priority} counter",
     )
     with network(*rules) as prefix:
-        check_answered(nsping.log(*asking(count=7), prefix=[*prefix, *qjau, "-p", str(priority)]), 7)
+        check_answered(
+            nsping.log(*asking(count=7), prefix=[*prefix, *qjau, "-p", str(priority)]), 7
+        )
         counted = subprocess.check_output([*prefix, "nft", "list", "ruleset"], text=True)
     assert re.findall(r"counter packets (\d+)", counted) == ["7"]

@@ -1,5 +1,5 @@
-"""native/ptp-stamps on this host: what a program is told that asks a device for its time stamps. What ptpd
-does with it: tests/guest."""
+"""native/ptp-stamps on this host: what a program is told that asks a device for its time stamps.
+What ptpd does with it: tests/guest."""
 
 from __future__ import annotations
 
@@ -63,7 +63,16 @@ def test_only_the_times_of_sending_are_withheld(folder: Path) -> None:
 
 def test_it_installs_where_the_guest_looks(folder: Path, tmp_path: Path) -> None:
     subprocess.run(
-        ["make", "-s", "-C", SOURCE, "install", f"BUILD={folder}", f"DESTDIR={tmp_path}", "PREFIX=/usr"],
+        [
+            "make",
+            "-s",
+            "-C",
+            SOURCE,
+            "install",
+            f"BUILD={folder}",
+            f"DESTDIR={tmp_path}",
+            "PREFIX=/usr",
+        ],
         check=True,
     )
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == [

@@ -1,5 +1,5 @@
-"""Coordinator and clients together, and what each does with messages that are lost, repeated, late or none of
-theirs."""
+"""Coordinator and clients together, and what each does with messages that are lost, repeated, late
+or none of theirs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def unpack(data: bytes) -> Message:
     return Message(*rest)
 
 
-def coordinator(transport: str, where: list[int], *options: str, duration: int = 3600 * S) -> list[str]:
+def coordinator(
+    transport: str, where: list[int], *options: str, duration: int = 3600 * S
+) -> list[str]:
     """where: the ports of the clients; with broadcast the port and the number of clients."""
     peers = ["--peers", ",".join(f"127.0.0.1:{port}" for port in where)]
     to = (
@@ -67,7 +69,9 @@ def clients(
             own = ["--client", str(i)] if transport == "broadcast" else []
             running.append(
                 stack.enter_context(
-                    q2pc.started("serve", "--transport", transport, "--port", str(port), *own, *options)
+                    q2pc.started(
+                        "serve", "--transport", transport, "--port", str(port), *own, *options
+                    )
                 )
             )
             running[-1].wait_for_port(protocol, port)
@@ -80,7 +84,8 @@ def datagram_clients(number: int, port: int = 0) -> Iterator[tuple[list[int], li
     """Sockets that stand for clients: of their own ports, or all of one that takes broadcasts."""
     with ExitStack() as stack:
         sockets = [
-            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(number)
+            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            for _ in range(number)
         ]
         for each in sockets:
             each.settimeout(WAIT_S)
@@ -91,16 +96,20 @@ def datagram_clients(number: int, port: int = 0) -> Iterator[tuple[list[int], li
 
 
 def check_order(log: Log) -> None:
-    assert all(row["start_ns"] < row["votes_ns"] < row["end_ns"] for row in log.rows if not row["failed"])
+    assert all(
+        row["start_ns"] < row["votes_ns"] < row["end_ns"] for row in log.rows if not row["failed"]
+    )
     assert all(before["end_ns"] <= after["start_ns"] for before, after in pairwise(log.rows))
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp", "broadcast"])
 def test_every_client_prepares_and_commits(q2pc: Program, transport: str) -> None:
     with clients(q2pc, transport, 7) as (where, running):
-        patient = {"tcp": [], "udp": ["--rto", str(3600 * S)], "broadcast": ["--wait", str(3600 * S)]}[
-            transport
-        ]
+        patient = {
+            "tcp": [],
+            "udp": ["--rto", str(3600 * S)],
+            "broadcast": ["--wait", str(3600 * S)],
+        }[transport]
         log = q2pc.log(*coordinator(transport, where, "--requests", "50", *patient))
         served = [client.ended() for client in running]
     check_order(log)
@@ -110,7 +119,9 @@ def test_every_client_prepares_and_commits(q2pc: Program, transport: str) -> Non
         and log.parameters["message"] == "16"
     )
     assert len(log.rows) == 50 and set(log.column("retries")) == set(log.column("failed")) == {0}
-    assert all(before["end_ns"] == after["start_ns"] for before, after in pairwise(log.rows)), "back to back"
+    assert all(before["end_ns"] == after["start_ns"] for before, after in pairwise(log.rows)), (
+        "back to back"
+    )
     totals = {
         "rows": 50,
         "early": 0,
@@ -151,7 +162,9 @@ def test_one_coordinator_after_another(q2pc: Program) -> None:
 def test_requests_keep_their_distance(q2pc: Program) -> None:
     with clients(q2pc, "udp", 1) as (where, _):
         log = q2pc.log(*coordinator("udp", where, "--requests", "5", "--interval", str(20 * MS)))
-    assert all(after["start_ns"] - before["start_ns"] >= 20 * MS for before, after in pairwise(log.rows))
+    assert all(
+        after["start_ns"] - before["start_ns"] >= 20 * MS for before, after in pairwise(log.rows)
+    )
     assert all(after["start_ns"] >= before["end_ns"] for before, after in pairwise(log.rows)), (
         "one that takes longer is waited for"
     )
@@ -184,7 +197,9 @@ def test_only_who_has_not_answered_is_asked_again(q2pc: Program) -> None:
     copies = {0: 0, 1: 0}
     with (
         datagram_clients(2) as (ports, (quick, deaf)),
-        q2pc.started(*coordinator("udp", ports, "--requests", "2", "--rto", str(50 * MS))) as coordinating,
+        q2pc.started(
+            *coordinator("udp", ports, "--requests", "2", "--rto", str(50 * MS))
+        ) as coordinating,
     ):
         for request, phase in ((1, PREPARE), (1, COMMIT), (2, PREPARE), (2, COMMIT)):
             heard = 0
@@ -241,7 +256,9 @@ def test_one_client_cannot_vote_twice(q2pc: Program) -> None:
 def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Program) -> None:
     with (
         datagram_clients(2) as (ports, (chatty, other)),
-        q2pc.started(*coordinator("udp", ports, "--requests", "2", "--rto", str(3600 * S))) as coordinating,
+        q2pc.started(
+            *coordinator("udp", ports, "--requests", "2", "--rto", str(3600 * S))
+        ) as coordinating,
     ):
         for _ in range(4):
             order, source = chatty.recvfrom(100)
@@ -252,26 +269,34 @@ def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Program) -> None
                 right.pack(), right._replace(client=1).answered(), b"x" * 16, right.answered()[:15], right.answered() + b"x",  # foreign; no message
             ):  # fmt: skip
                 chatty.sendto(answer, source)
-            # The other one answers once all of that was taken: its order is the same, so it may wait for the
-            # queue to be empty.
+            # The other one answers once all of that was taken: its order is the same, so it may
+            # wait for the queue to be empty.
             wait_until_read("udp", source[1])
             order, source = other.recvfrom(100)
             other.sendto(unpack(order).answered(), source)
         log = coordinating.log()
-    assert {"completed": 2, "retries": 0, "repeated": 4, "late": 8, "foreign": 12}.items() <= log.end.items()
+    assert {
+        "completed": 2,
+        "retries": 0,
+        "repeated": 4,
+        "late": 8,
+        "foreign": 12,
+    }.items() <= log.end.items()
 
 
 def wait_until_read(protocol: str, port: int) -> None:
     """Until the sockets of a local port hold nothing that arrived."""
     while True:
         lines = [line.split() for line in Path("/proc/net", protocol).read_text().splitlines()[1:]]
-        if all(words[4].endswith(":00000000") for words in lines if words[1].endswith(f":{port:04X}")):
+        if all(
+            words[4].endswith(":00000000") for words in lines if words[1].endswith(f":{port:04X}")
+        ):
             return
 
 
 def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Program) -> None:
-    """Client 1 loses the prepare of request 2 and the commit of request 3, and answers the former once 3 has
-    begun."""
+    """Client 1 loses the prepare of request 2 and the commit of request 3, and answers the former
+    once 3 has begun."""
     port = free_port(socket.SOCK_DGRAM)
     with (
         datagram_clients(2, port) as (_, (sound, lossy)),
@@ -293,7 +318,9 @@ def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Program) -> None:
                 lossy.sendto(order.answered(1), source)
         log = coordinating.log()
     check_order(log)
-    assert heard == [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2), (4, 1), (4, 2)], "nothing is sent again"
+    assert heard == [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2), (4, 1), (4, 2)], (
+        "nothing is sent again"
+    )
     assert log.column("failed") == [0, 1, 1, 0] and set(log.column("retries")) == {0}
     assert log.rows[1]["votes_ns"] == 0 and log.rows[2]["votes_ns"] > 0
     assert (
@@ -372,7 +399,8 @@ def test_no_client_there(q2pc: Program, transport: str) -> None:
         q2pc.check_refused(
             lonely.result(),
             1,
-            f"client 127.0.0.1:{port} cannot be reached (Connection refused), start q2pc serve there first",
+            f"client 127.0.0.1:{port} cannot be reached (Connection refused), start q2pc serve "
+            "there first",
         )
 
 
@@ -419,4 +447,9 @@ def test_a_signal_ends_the_wait_for_a_connection(q2pc: Program) -> None:
         stuck = stack.enter_context(q2pc.started(*coordinator("tcp", [listener.getsockname()[1]])))
         stuck.wait_until_it_can_be_ended()
         log = stuck.ended()
-    assert (log.rows, log.end["early"], log.end["elapsed_ns"], log.end["completed"]) == ([], 1, 0, 0)
+    assert (log.rows, log.end["early"], log.end["elapsed_ns"], log.end["completed"]) == (
+        [],
+        1,
+        0,
+        0,
+    )

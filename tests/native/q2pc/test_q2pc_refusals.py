@@ -30,12 +30,21 @@ TO_ALL = ["--broadcast", "127.255.255.255:7331", "--clients", "2"]
         ([*UDP, "--peers", ""], "--peers must be 1 to 64 IPv4 addresses with ports ... (got '')"),
         ([*UDP, "--peers", "127.0.0.1"], "must be 1 to 64 IPv4 addresses with ports"),
         ([*UDP, "--peers", "127.0.0.1:1,"], "must be 1 to 64 IPv4 addresses with ports"),
-        ([*UDP, "--peers", ",".join(["127.0.0.1:1"] * 65)], "must be 1 to 64 IPv4 addresses with ports"),
+        (
+            [*UDP, "--peers", ",".join(["127.0.0.1:1"] * 65)],
+            "must be 1 to 64 IPv4 addresses with ports",
+        ),
         ([*UDP, *PEERS, "--wait", "1"], "--wait needs --transport broadcast"),
         ([*UDP, *PEERS, "--rto", "0"], "--rto must be a whole number from 1 ... (got '0')"),
-        ([*UDP, *PEERS, "--message", "15"], "--message must be a whole number from 16 to 1472 (got '15')"),
+        (
+            [*UDP, *PEERS, "--message", "15"],
+            "--message must be a whole number from 16 to 1472 (got '15')",
+        ),
         ([*UDP, *PEERS, "--message", "1473"], "--message must be ... (got '1473')"),
-        ([*UDP, *PEERS, "--requests", "0"], "--requests must be a whole number from 1 to 4000000 (got '0')"),
+        (
+            [*UDP, *PEERS, "--requests", "0"],
+            "--requests must be a whole number from 1 to 4000000 (got '0')",
+        ),
         ([*UDP, *PEERS, "more"], "unexpected argument 'more'"),
         (
             BROADCAST,

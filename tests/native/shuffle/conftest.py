@@ -27,7 +27,9 @@ def workers(shuffle: Program) -> Iterator[Workers]:
             addresses = []
             for _ in range(count):
                 port = free_port()
-                running.append(stack.enter_context(shuffle.started("worker", "--listen", str(port))))
+                running.append(
+                    stack.enter_context(shuffle.started("worker", "--listen", str(port)))
+                )
                 running[-1].wait_for_port("tcp", port)
                 addresses.append(f"127.0.0.1:{port}")
             return addresses

@@ -24,10 +24,16 @@ Ordered = Callable[[int, int], bytes | None]
 
 
 def plan(**numbers: int) -> bytes:
-    """A plan's bytes: one worker and nothing to copy, but for these numbers, which may be negative."""
+    """A plan's bytes: one worker and nothing to copy, but for these numbers, which may be
+    negative."""
     plan_of_one = {"node": 1, "workers": 1, "parallel": 1, "master_port": 1}
-    small = [number % 2**32 for name, number in (plan_of_one | numbers).items() if name in plan_of_one]
-    large = [numbers.get(name, 0) % 2**64 for name in ("distribute", "shuffle", "compute", "jitter", "seed")]
+    small = [
+        number % 2**32 for name, number in (plan_of_one | numbers).items() if name in plan_of_one
+    ]
+    large = [
+        numbers.get(name, 0) % 2**64
+        for name in ("distribute", "shuffle", "compute", "jitter", "seed")
+    ]
     return PLAN.pack(*small, *large, b"")
 
 
@@ -46,11 +52,13 @@ def report(
 class Impostor(Listener):
     """Listens on loopback while it is entered.
 
-    `ordered(what, round)` gives what is said to the master's order, None hangs up; `served(bytes)` how many
-    bytes a copy gets.
+    `ordered(what, round)` gives what is said to the master's order, None hangs up; `served(bytes)`
+    how many bytes a copy gets.
     """
 
-    def __init__(self, ordered: Ordered, served: Callable[[int], int] = lambda wanted: wanted) -> None:
+    def __init__(
+        self, ordered: Ordered, served: Callable[[int], int] = lambda wanted: wanted
+    ) -> None:
         super().__init__()
         self._ordered, self._served = ordered, served
 

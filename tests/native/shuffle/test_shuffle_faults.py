@@ -48,14 +48,19 @@ def reduced(copy: tuple[int, ...]) -> Ordered:
 
 def still_works(shuffle: Program, addresses: list[str]) -> None:
     assert (
-        shuffle.log("master", "--workers", ",".join(addresses), *SMALL, "--aggregate", "1").end["rounds"] == 3
+        shuffle.log("master", "--workers", ",".join(addresses), *SMALL, "--aggregate", "1").end[
+            "rounds"
+        ]
+        == 3
     )
 
 
 def failed(
     shuffle: Program, addresses: list[str], output: Path, *words: str
 ) -> subprocess.CompletedProcess[str]:
-    done = shuffle.run("master", "--workers", ",".join(addresses), *SMALL, "--output", str(output), *words)
+    done = shuffle.run(
+        "master", "--workers", ",".join(addresses), *SMALL, "--output", str(output), *words
+    )
     assert output.read_text() == "", "no log that could be taken for a complete one"
     return done
 
@@ -84,7 +89,9 @@ def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
     ) as impostor:
         done = failed(shuffle, [impostor.address], tmp_path / "log", "--aggregate", "5000")
     shuffle.check_refused(
-        done, 1, f"worker 1 at {impostor.address} failed in round 0 (it ended after 10 of 5000 bytes)"
+        done,
+        1,
+        f"worker 1 at {impostor.address} failed in round 0 (it ended after 10 of 5000 bytes)",
     )
 
 
@@ -98,21 +105,30 @@ def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
             "it reports copies that were not requested",
         ),
         (
-            lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0)),
+            lambda what, number: (
+                mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0))
+            ),
             "it reports a copy that was not requested",
         ),
         (
-            lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0)),
+            lambda what, number: (
+                mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0))
+            ),
             "it reports a copy that was not requested",
         ),
         (
-            lambda what, number: mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0)),
+            lambda what, number: (
+                mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0))
+            ),
             "it reports a copy that was not requested",
         ),
         (reduced((0, 1, 3, 2, 1000, 0, 0)), "it reports a copy that was not requested"),
         (reduced((0, 2, 1, 2, 1000, 0, 0)), "it reports a copy that was not requested"),
         (reduced((0, 1, 1, 2, 1000, 2, 1)), "it reports a copy that was not requested"),
-        (lambda what, number: report(MAPPED, number, count=65), "it reports 65 copies, more than 64"),
+        (
+            lambda what, number: report(MAPPED, number, count=65),
+            "it reports 65 copies, more than 64",
+        ),
         (lambda what, number: report(7, number), "its report is of kind 7, and 0 was due"),
         (lambda what, number: report(REDUCED, number), "its report is of kind 1, and 0 was due"),
         (lambda what, number: mapped(what, number) * 2, "its report is of kind 0, and "),
@@ -169,8 +185,8 @@ def test_one_master_at_a_time(shuffle: Program, workers: Workers, tmp_path: Path
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.Signals) -> None:
-    """In the fourth round, before the third worker reports: what is complete is logged, and the others are
-    free for the next job."""
+    """In the fourth round, before the third worker reports: what is complete is logged, and the
+    others are free for the next job."""
     addresses = workers(2)
     reached = threading.Event()
 
@@ -204,10 +220,13 @@ def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.
     still_works(shuffle, addresses)
 
 
-@pytest.mark.parametrize("unread", [b"", JOB + ORDER.pack(ROUND, 0) + b"half"], ids=["nothing", "orders"])
+@pytest.mark.parametrize(
+    "unread", [b"", JOB + ORDER.pack(ROUND, 0) + b"half"], ids=["nothing", "orders"]
+)
 @pytest.mark.parametrize("gone_first", [True, False])
 def test_masters_in_quick_succession(shuffle: Program, unread: bytes, gone_first: bool) -> None:
-    """The worker sleeps while one master goes and another comes, so that it learns of both at once."""
+    """The worker sleeps while one master goes and another comes, so that it learns of both at
+    once."""
     port = free_port()
     with (
         shuffle.started("worker", "--listen", str(port)) as worker,
@@ -253,12 +272,20 @@ def calls(port: int) -> socket.socket:
         ({"master_port": 0}, "gives 0 as its port, out of range 1 to 65535"),
         ({"master_port": 65536}, "gives 65536 as its port, out of range 1 to 65535"),
         ({"distribute": -1}, "gives -1 as bytes to distribute, out of range 0 to 1099511627776"),
-        ({"shuffle": 2**40 + 1}, "gives 1099511627777 as bytes to shuffle, out of range 0 to 1099511627776"),
-        ({"compute": DAY_NS + 1}, f"gives {DAY_NS + 1} as time to compute, out of range 0 to {DAY_NS}"),
+        (
+            {"shuffle": 2**40 + 1},
+            "gives 1099511627777 as bytes to shuffle, out of range 0 to 1099511627776",
+        ),
+        (
+            {"compute": DAY_NS + 1},
+            f"gives {DAY_NS + 1} as time to compute, out of range 0 to {DAY_NS}",
+        ),
         ({"compute": 5, "jitter": 6}, "gives 6 as jitter, out of range 0 to 5"),
     ],
 )
-def test_a_master_whose_plan_is_impossible(shuffle: Program, numbers: dict[str, int], words: str) -> None:
+def test_a_master_whose_plan_is_impossible(
+    shuffle: Program, numbers: dict[str, int], words: str
+) -> None:
     port = free_port()
     with shuffle.started("worker", "--listen", str(port)) as worker:
         worker.wait_for_port("tcp", port)
@@ -272,12 +299,22 @@ def test_a_master_whose_plan_is_impossible(shuffle: Program, numbers: dict[str, 
     ("job", "orders", "words"),
     [
         (plan(), ORDER.pack(2, 0), "gives 2 as kind of an order, out of range 0 to 1"),
-        (plan(compute=DAY_NS), ORDER.pack(ROUND, 0) + ORDER.pack(ROUND, 7), "orders round 7 while round 0"),
-        (plan(compute=DAY_NS), ORDER.pack(SHUFFLE, 0) * 2, "orders round 0 while round 0 is not done"),
+        (
+            plan(compute=DAY_NS),
+            ORDER.pack(ROUND, 0) + ORDER.pack(ROUND, 7),
+            "orders round 7 while round 0",
+        ),
+        (
+            plan(compute=DAY_NS),
+            ORDER.pack(SHUFFLE, 0) * 2,
+            "orders round 0 while round 0 is not done",
+        ),
     ],
     ids=["kind", "round", "shuffle"],
 )
-def test_a_master_whose_order_is_impossible(shuffle: Program, job: bytes, orders: bytes, words: str) -> None:
+def test_a_master_whose_order_is_impossible(
+    shuffle: Program, job: bytes, orders: bytes, words: str
+) -> None:
     port = free_port()
     with shuffle.started("worker", "--listen", str(port)) as worker:
         worker.wait_for_port("tcp", port)
@@ -315,7 +352,8 @@ def test_addresses_that_are_none(shuffle: Program, workers: Workers) -> None:
 
 
 def test_a_master_that_goes_amid_copies(shuffle: Program, workers: Workers) -> None:
-    """The third worker's bytes never end, so that the others are copying when their master is killed."""
+    """The third worker's bytes never end, so that the others are copying when their master is
+    killed."""
     addresses = workers(2)
     asked, done = threading.Event(), threading.Event()
 
@@ -349,7 +387,8 @@ def test_strangers_are_turned_away(shuffle: Program, workers: Workers) -> None:
 
 
 def test_more_strangers_than_places(shuffle: Program, workers: Workers) -> None:
-    """Those who connect and say nothing take places until these run out, but no longer than they stay."""
+    """Those who connect and say nothing take places until these run out, but no longer than they
+    stay."""
     addresses = workers(2)
     host, port = addresses[0].split(":")
     strangers = [socket.create_connection((host, int(port))) for _ in range(300)]
@@ -361,14 +400,20 @@ def test_more_strangers_than_places(shuffle: Program, workers: Workers) -> None:
 def test_a_port_that_is_taken(shuffle: Program, workers: Workers) -> None:
     port = workers(1)[0].split(":")[1]
     shuffle.check_refused(
-        shuffle.run("worker", "--listen", port), 1, f"cannot listen on port {port} (Address already in use)"
+        shuffle.run("worker", "--listen", port),
+        1,
+        f"cannot listen on port {port} (Address already in use)",
     )
 
 
 def test_a_full_log(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
     addresses = workers(2)
-    done = failed(shuffle, addresses, tmp_path / "log", "--duration", "600000000000", "--transfers", "8")
-    shuffle.check_refused(done, 1, "the log of 8 transfers is full in round 2; increase it with --transfers")
+    done = failed(
+        shuffle, addresses, tmp_path / "log", "--duration", "600000000000", "--transfers", "8"
+    )
+    shuffle.check_refused(
+        done, 1, "the log of 8 transfers is full in round 2; increase it with --transfers"
+    )
     still_works(shuffle, addresses)
 
 
@@ -381,5 +426,7 @@ def test_a_log_that_cannot_be_written(shuffle: Program, workers: Workers, tmp_pa
         f"cannot write --output {missing}",
     )
     shuffle.check_refused(
-        shuffle.run("master", "--workers", addresses, *SMALL, "--output", "/dev/full"), 1, "No space left"
+        shuffle.run("master", "--workers", addresses, *SMALL, "--output", "/dev/full"),
+        1,
+        "No space left",
     )

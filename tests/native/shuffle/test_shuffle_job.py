@@ -1,5 +1,5 @@
-"""shuffle's jobs on loopback: every copy is made once, in the order of the steps, and what is logged is what
-was moved."""
+"""shuffle's jobs on loopback: every copy is made once, in the order of the steps, and what is
+logged is what was moved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def expected(
             if source != node and shuffle
         ]
         rows += [(number, AGGREGATE, node, 0, aggregate) for node in everyone if aggregate]
-        rows += [(number, ROUND, 0, 0, workers * (distribute + (workers - 1) * shuffle + aggregate))]
+        rows += [
+            (number, ROUND, 0, 0, workers * (distribute + (workers - 1) * shuffle + aggregate))
+        ]
     return Counter(rows)
 
 
@@ -56,7 +58,12 @@ def options(**values: int | float | str) -> list[str]:
     ],
 )
 def test_every_copy_once(
-    shuffle: Program, workers: Workers, count: int, distribute: int, shuffle_bytes: int, aggregate: int
+    shuffle: Program,
+    workers: Workers,
+    count: int,
+    distribute: int,
+    shuffle_bytes: int,
+    aggregate: int,
 ) -> None:
     sizes = {"distribute": distribute, "shuffle": shuffle_bytes, "aggregate": aggregate}
     log = shuffle.log("master", "--workers", ",".join(workers(count)), *options(rounds=3, **sizes))
@@ -72,21 +79,26 @@ def test_steps_follow_each_other(shuffle: Program, workers: Workers) -> None:
     compute, jitter = 4 * MS, 0.5
     sizes = {"distribute": 30_000, "shuffle": 40_000, "aggregate": 10_000}
     log = shuffle.log(
-        "master", "--workers", ",".join(workers(5)), *options(rounds=4, map=compute, jitter=jitter, **sizes)
+        "master",
+        "--workers",
+        ",".join(workers(5)),
+        *options(rounds=4, map=compute, jitter=jitter, **sizes),
     )
     least = compute * (1 - jitter)
     rounds = [copies(log, number, ROUND)[0] for number in range(4)]
     assert log.end["from_ns"] <= rounds[0]["start_ns"] and rounds[-1]["end_ns"] <= log.end["to_ns"]
     assert all(row["end_ns"] <= later["start_ns"] for row, later in pairwise(rounds))
     for number, whole in enumerate(rounds):
-        parts, exchanged, results = (copies(log, number, step) for step in (DISTRIBUTE, SHUFFLE, AGGREGATE))
+        parts, exchanged, results = (
+            copies(log, number, step) for step in (DISTRIBUTE, SHUFFLE, AGGREGATE)
+        )
         assert all(
             whole["start_ns"] < row["start_ns"] < row["end_ns"] < whole["end_ns"]
             for row in parts + exchanged + results
         )
-        assert min(row["start_ns"] for row in exchanged) >= max(row["end_ns"] for row in parts) + least, (
-            "all have computed before any copies"
-        )
+        assert (
+            min(row["start_ns"] for row in exchanged) >= max(row["end_ns"] for row in parts) + least
+        ), "all have computed before any copies"
         for result in results:
             mine = [row for row in exchanged if row["destination"] == result["source"]]
             assert result["start_ns"] >= max(row["end_ns"] for row in mine) + least
@@ -95,7 +107,10 @@ def test_steps_follow_each_other(shuffle: Program, workers: Workers) -> None:
 @pytest.mark.parametrize("parallel", [1, 2, 5])
 def test_parallel_copies(shuffle: Program, workers: Workers, parallel: int) -> None:
     log = shuffle.log(
-        "master", "--workers", ",".join(workers(7)), *options(rounds=3, shuffle=100_000, parallel=parallel)
+        "master",
+        "--workers",
+        ",".join(workers(7)),
+        *options(rounds=3, shuffle=100_000, parallel=parallel),
     )
     most = 0
     for number in range(3):
@@ -103,7 +118,8 @@ def test_parallel_copies(shuffle: Program, workers: Workers, parallel: int) -> N
             mine = [row for row in copies(log, number, SHUFFLE) if row["destination"] == node]
             for row in mine:
                 most = max(
-                    most, sum(other["start_ns"] <= row["start_ns"] < other["end_ns"] for other in mine)
+                    most,
+                    sum(other["start_ns"] <= row["start_ns"] < other["end_ns"] for other in mine),
                 )
     assert most == parallel
 
@@ -133,9 +149,13 @@ def test_the_order_is_the_seeds(shuffle: Program, workers: Workers) -> None:
 
 def test_the_duration_ends_it(shuffle: Program, workers: Workers) -> None:
     addresses = ",".join(workers(2))
-    log = shuffle.log("master", "--workers", addresses, *options(duration=50 * MS, shuffle=1000, map=MS))
+    log = shuffle.log(
+        "master", "--workers", addresses, *options(duration=50 * MS, shuffle=1000, map=MS)
+    )
     rounds = [row for row in log.rows if row["step"] == ROUND]
-    assert len(rounds) == log.end["rounds"] == len(log.rows) / 3, "every round that began is complete"
+    assert len(rounds) == log.end["rounds"] == len(log.rows) / 3, (
+        "every round that began is complete"
+    )
     assert all(row["end_ns"] < log.end["from_ns"] + 50 * MS for row in rounds[:-1])
     assert rounds[-1]["end_ns"] >= log.end["from_ns"] + 50 * MS
     assert (
@@ -145,9 +165,9 @@ def test_the_duration_ends_it(shuffle: Program, workers: Workers) -> None:
         == 2
     )
     assert (
-        shuffle.log("master", "--workers", addresses, *options(duration=1, rounds=10**9, shuffle=1)).end[
-            "rounds"
-        ]
+        shuffle.log(
+            "master", "--workers", addresses, *options(duration=1, rounds=10**9, shuffle=1)
+        ).end["rounds"]
         == 1
     )
 

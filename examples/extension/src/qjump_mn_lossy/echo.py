@@ -1,6 +1,7 @@
 """The program `echo`: UDP datagrams that the other host sends back.
 
-This module is read to make a plan: the standard library, msgspec and what qjump-mn has for such modules.
+This module is read to make a plan: the standard library, msgspec and what qjump-mn has for such
+modules.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ LEAST_BYTES, LINGER_S = 12, 1.0
 """Of udp.py: a datagram's number and time, and how long it waits for the last replies."""
 
 COLUMNS = {"flow": "string", "sequence": "int32", "latency_us": "double"}
-"""A row for each datagram of each flow; ``latency_us``, the round trip, is null for what was lost."""
+"""A row for each datagram of each flow; ``latency_us``, the round trip, is null for what was
+lost."""
 
 
 class EchoPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="echo"):
@@ -54,7 +56,10 @@ class EchoPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self.interval_ns
 
     def describe(self) -> str:
-        return f"echo, {self.count} datagrams of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+        return (
+            f"echo, {self.count} datagrams of {self.payload_bytes} B every "
+            f"{self.interval_ns / 1e6:g} ms"
+        )
 
 
 class Echo(FlowSpec, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="echo"):
@@ -106,7 +111,8 @@ def columns(plan: EchoPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]
 
 
 def parse(text: str, count: int) -> list[float | None]:
-    """The round trips in us, None for what was lost; raise :class:`LostError` unless there are ``count``."""
+    """The round trips in us, None for what was lost; raise :class:`LostError` unless there are
+    ``count``."""
     words = [line.split() for line in text.splitlines()]
     if [number for number, _ in words] != [str(number) for number in range(1, count + 1)]:
         raise LostError(f"it has {len(words)} lines, which are not those of {count} datagrams")

@@ -1,4 +1,5 @@
-"""A measure of qjump-mn's own program ping: by how much a round trip differs from the one before."""
+"""A measure of qjump-mn's own program ping: by how much a round trip differs from the one
+before."""
 
 from __future__ import annotations
 
@@ -14,10 +15,13 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def jitter_ms(table: pa.Table, plan: Any, trial: Trial, facts: TrialFacts) -> float | None:
-    """The mean absolute difference of successive round trips, of all flows; None if no two came back."""
+    """The mean absolute difference of successive round trips, of all flows; None if no two came
+    back."""
     differences_us = []
     for flow in map(">".join, plan.flows):
-        trips_us = table.filter(pc.field("flow") == flow)["latency_us"].to_numpy(zero_copy_only=False)
+        trips_us = table.filter(pc.field("flow") == flow)["latency_us"].to_numpy(
+            zero_copy_only=False
+        )
         apart_us = np.abs(np.diff(trips_us))  # nan where one of the two was lost
         differences_us.append(apart_us[~np.isnan(apart_us)])
     pooled_us = np.concatenate(differences_us)

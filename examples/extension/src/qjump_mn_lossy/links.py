@@ -1,4 +1,5 @@
-"""The link model `lossy`: the kernel's netem, which serialises frames, delays them, and loses some."""
+"""The link model `lossy`: the kernel's netem, which serialises frames, delays them, and loses
+some."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ LOSS_PERCENT = 1
 
 
 class Lossy(LinkModel):
-    """Each end of a link loses one frame of a hundred of those that it sends: the same ones every time.
+    """Each end of a link loses one frame of a hundred of those that it sends: the same ones every
+    time.
 
-    Levels wait in one queue: netem decides when a frame is sent as soon as it has it. Needs Linux 6.6 and its
-    iproute2, whose netem has a seed.
+    Levels wait in one queue: netem decides when a frame is sent as soon as it has it. Needs Linux
+    6.6 and its iproute2, whose netem has a seed.
     """
 
     name = "lossy"

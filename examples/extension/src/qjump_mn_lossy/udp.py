@@ -1,4 +1,5 @@
-"""Datagrams that are sent back. Hosts run the text of this file, for they need not have this package:
+"""Datagrams that are sent back. Hosts run the text of this file, for they need not have this
+package:
 
     python3 -c TEXT serve PORT
     python3 -c TEXT ask ADDRESS PORT COUNT INTERVAL_NS BYTES

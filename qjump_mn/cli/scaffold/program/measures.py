@@ -13,7 +13,8 @@ from .program import Plan, least_us
 
 
 def values(table: pa.Table, plan: Plan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Return the measures of one trial, by the names in Plan.MEASURES; leave out those without a value."""
+    """Return the measures of one trial, by the names in Plan.MEASURES; leave out those without a
+    value."""
     return of_latencies(table)
 
 

@@ -1,8 +1,10 @@
-"""Your own program: it sends UDP datagrams, which the other host returns, and measures their latency.
+"""Your own program: it sends UDP datagrams, which the other host returns, and measures their
+latency.
 
 Spec are the settings in an experiment, and Plan is what they mean in numbers. launches lists the
-processes on the hosts, and table parses their output. This file is imported whenever a plan is made: use
-only the standard library, msgspec and these modules of qjump-mn. More is in docs/programs.md.
+processes on the hosts, and table parses their output. This file is imported whenever a plan is
+made: use only the standard library, msgspec and these modules of qjump-mn. More is in
+docs/programs.md.
 """
 
 from __future__ import annotations
@@ -81,7 +83,12 @@ def launches(plan: Plan, trial: Trial) -> Iterator[Launch]:
     for host in dict.fromkeys(destination for _, destination in plan.flows):
         answer = (*run, "answer", str(plan.port))
         yield Launch(
-            "serve", host, answer, f"{plan.name}-{host}.txt", listens=("udp", plan.port), itself=False
+            "serve",
+            host,
+            answer,
+            f"{plan.name}-{host}.txt",
+            listens=("udp", plan.port),
+            itself=False,
         )
     for source, destination in plan.flows:
         numbers = (plan.port, plan.count, plan.interval_ns, PAYLOAD_BYTES)
@@ -110,7 +117,8 @@ def least_us(plan: Plan, network: Network) -> dict[str, float]:
     A datagram is as long as a ping with the same payload.
     """
     return {
-        ">".join(flow): theory.ping_rtt_ns(PAYLOAD_BYTES, network.speeds(*flow)) / 1e3 for flow in plan.flows
+        ">".join(flow): theory.ping_rtt_ns(PAYLOAD_BYTES, network.speeds(*flow)) / 1e3
+        for flow in plan.flows
     }
 
 

@@ -1,4 +1,5 @@
-"""Run the program in the simulator, by its applications (qjump_sim.apps); Ping is one with answers."""
+"""Run the program in the simulator, by its applications (qjump_sim.apps); Ping is one with
+answers."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from .program import PAYLOAD_BYTES, Plan
 
 def applications(plan: Plan, stage: Stage) -> Apps:
     """Return an application for each flow; times are in ps, and sizes are bytes on the wire."""
-    size, gap = wire_bytes(theory.UDP_HEADERS_BYTES + PAYLOAD_BYTES), plan.interval_ns * qjump_sim.NS
+    size, gap = (
+        wire_bytes(theory.UDP_HEADERS_BYTES + PAYLOAD_BYTES),
+        plan.interval_ns * qjump_sim.NS,
+    )
     return [
         apps.Ping(
             stage.numbers[source],
@@ -29,8 +33,11 @@ def applications(plan: Plan, stage: Stage) -> Apps:
     ]
 
 
-def rows(plan: Plan, stage: Stage, results: Sequence[apps.PingResult], outcome: qjump_sim.Outcome) -> Rows:
-    """Yield a row of the table for each datagram, from the applications' results, in their order."""
+def rows(
+    plan: Plan, stage: Stage, results: Sequence[apps.PingResult], outcome: qjump_sim.Outcome
+) -> Rows:
+    """Yield a row of the table for each datagram, from the applications' results, in their
+    order."""
     for flow, result in zip(plan.flows, results, strict=True):
         gaps = stage.gaps(flow, flow[::-1])
         for number, latency in enumerate(result.latency.tolist(), 1):

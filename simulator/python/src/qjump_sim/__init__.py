@@ -17,7 +17,16 @@ from __future__ import annotations
 
 from qjump_sim import _native
 from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Quantiles, Tree
-from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
+from qjump_sim.outcome import (
+    ByKind,
+    Counters,
+    Latency,
+    Outcome,
+    Port,
+    Region,
+    Regions,
+    SourceResult,
+)
 from qjump_sim.queues import (
     QUEUES,
     CoDel,

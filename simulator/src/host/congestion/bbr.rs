@@ -118,7 +118,8 @@ impl Bbr {
             (self.first_at, self.delivered_at) = (now, now);
         }
         let Bbr { first_at, delivered, delivered_at, limited, .. } = *self;
-        *self.slot(number) = Sent { at: now, first_at, delivered, delivered_at, limited: limited > 0 };
+        *self.slot(number) =
+            Sent { at: now, first_at, delivered, delivered_at, limited: limited > 0 };
         if last {
             self.limited = delivered + u64::from(under_way);
         }
@@ -177,7 +178,9 @@ impl Bbr {
         let rate = (bits * u128::from(S) / u128::from(took)) as u64;
         // Much shorter than the least round trip: an ACK of the first copy of a retransmitted
         // packet.
-        if ack.now - sent.at >= self.least_trip.min(ack.round_trip) / 2 && (!sent.limited || rate >= self.rate()) {
+        if ack.now - sent.at >= self.least_trip.min(ack.round_trip) / 2
+            && (!sent.limited || rate >= self.rate())
+        {
             // Rounds without a rate do not age out older rates: nothing was sent, or less than
             // possible.
             for round in self.noted + 1..=self.round.min(self.noted + ROUNDS as u64) {
@@ -285,7 +288,11 @@ impl Bbr {
         let target = self.holds(gain, ack.bytes).saturating_add(3);
         let looks = matches!(self.mode, Mode::Look { .. });
         let before = if looks { 0 } else { std::mem::take(&mut self.before) };
-        let had = if std::mem::take(&mut self.saved) { target.min(windows.most) } else { (window / ONE).max(before) };
+        let had = if std::mem::take(&mut self.saved) {
+            target.min(windows.most)
+        } else {
+            (window / ONE).max(before)
+        };
         let more = had.saturating_add(ack.packets);
         let next = if self.full_rounds >= FULL {
             more.min(target)
@@ -306,7 +313,8 @@ impl Bbr {
             Mode::Look { .. } => UNIT,
         };
         // Until the pipe is full, not slower than the initial window a round trip.
-        let first = u128::from(windows.initial) * 8 * u128::from(bytes) * u128::from(S) / u128::from(self.least_trip);
+        let first = u128::from(windows.initial) * 8 * u128::from(bytes) * u128::from(S)
+            / u128::from(self.least_trip);
         let first = if self.full_rounds < FULL { first } else { 1 };
         let pace = u128::from(self.rate()).max(first) * u128::from(gain) / u128::from(UNIT);
         u64::try_from(pace).unwrap_or(u64::MAX)

@@ -42,14 +42,16 @@ impl Cubic {
         }
         let passed = now - *self.epoch_start.get_or_insert(now);
         // `alpha_cubic` = 3 (1 − 0.7) / (1 + 0.7), and 1 once the prior window is reached.
-        let (share, whole) = if self.w_est >> 16 < u64::from(self.cwnd_prior) { (9, 17) } else { (1, 1) };
+        let (share, whole) =
+            if self.w_est >> 16 < u64::from(self.cwnd_prior) { (9, 17) } else { (1, 1) };
         self.w_est += u64::from(acked) * ((share << 48) / (whole * u64::from(window)));
         let w_est = self.w_est >> 16;
         if self.w_cubic(passed) < w_est {
             return u32::try_from(w_est).unwrap_or(u32::MAX).max(window);
         }
         let window = u64::from(window);
-        let target = self.w_cubic(passed.saturating_add(round_trip)).clamp(window, window + window / 2);
+        let target =
+            self.w_cubic(passed.saturating_add(round_trip)).clamp(window, window + window / 2);
         let more = u64::from(acked) * (target - window) * ONE / window;
         u32::try_from(window + more).unwrap_or(u32::MAX)
     }
@@ -63,14 +65,16 @@ impl Cubic {
 
     /// `W_cubic`, at `passed` after the stage's beginning.
     fn w_cubic(&self, passed: Ps) -> u64 {
-        let from_plateau = (i128::from(passed / US) - i128::from(self.k)).clamp(-FARTHEST, FARTHEST);
+        let from_plateau =
+            (i128::from(passed / US) - i128::from(self.k)).clamp(-FARTHEST, FARTHEST);
         let rise = from_plateau.pow(3) * C.0 * i128::from(ONE) / (C.1 * CUBIC_SECOND);
         (i128::from(self.plateau) + rise).clamp(0, i128::from(u32::MAX)) as u64
     }
 
     /// The window after a loss (sections 4.6 and 4.7).
     pub fn reduce(&mut self, window: u32) -> u32 {
-        self.w_max = if window < self.w_max { (u64::from(window) * 17 / 20) as u32 } else { window };
+        self.w_max =
+            if window < self.w_max { (u64::from(window) * 17 / 20) as u32 } else { window };
         self.leave(window)
     }
 
@@ -157,8 +161,9 @@ mod tests {
         (packets * ONE) as u32
     }
 
-    /// Losses at these windows, over round trips from 100 us to 200 ms: never farther than 1 % from RFC 9438, nor than a
-    /// packet; a tenth of a packet is always allowed. An ACK tells of two packets.
+    /// Losses at these windows, over round trips from 100 us to 200 ms: never farther than 1 % from
+    /// RFC 9438, nor than a packet; a tenth of a packet is always allowed. An ACK tells of two
+    /// packets.
     #[test]
     fn the_window_is_that_of_rfc_9438() {
         for (round_trip, losses) in [
@@ -176,7 +181,8 @@ mod tests {
                 while packets(cwnd) < f64::from(loss) {
                     now += 2 * round_trip * ONE / u64::from(cwnd);
                     cwnd = cubic.grow(cwnd, 2, now, round_trip);
-                    cwnd_of_model = model.grow(cwnd_of_model, 2.0, now as f64 / 1e12, round_trip as f64 / 1e12);
+                    cwnd_of_model =
+                        model.grow(cwnd_of_model, 2.0, now as f64 / 1e12, round_trip as f64 / 1e12);
                     let error = packets(cwnd) - cwnd_of_model;
                     assert!(
                         error.abs() < (cwnd_of_model / 100.0).clamp(0.1, 1.0),
@@ -192,7 +198,8 @@ mod tests {
         }
     }
 
-    /// From 1,000 packets to 700, and back after K = (300 / 0.4)^(1/3) = 9.086 s; flat there and beyond it steep.
+    /// From 1,000 packets to 700, and back after K = (300 / 0.4)^(1/3) = 9.086 s; flat there and
+    /// beyond it steep.
     #[test]
     fn the_plateau_is_where_the_last_loss_was() {
         let mut cubic = Cubic::default();
@@ -207,16 +214,22 @@ mod tests {
             }
             packets(cwnd)
         };
-        for (time, expected) in [(2u32, 857.7), (5, 972.7), (9, 1_000.0), (13, 1_023.9), (15, 1_082.8)] {
+        for (time, expected) in
+            [(2u32, 857.7), (5, 972.7), (9, 1_000.0), (13, 1_023.9), (15, 1_082.8)]
+        {
             // The window is that of the curve a round trip later at the most.
             let curve = |t: f64| 0.4 * (t - 9.0856).powi(3) + 1_000.0;
             assert!((curve(f64::from(time)) - expected).abs() < 0.1, "{}", curve(f64::from(time)));
             let got = at(u64::from(time) * S);
-            assert!(got > expected - 1.0 && got < curve(f64::from(time) + 0.2) + 1.0, "{got} after {time} s");
+            assert!(
+                got > expected - 1.0 && got < curve(f64::from(time) + 0.2) + 1.0,
+                "{got} after {time} s"
+            );
         }
     }
 
-    /// Where round trips are short, 9/17 of a packet each until the old window, then one: 30 / (9/17) = 56.7 rounds.
+    /// Where round trips are short, 9/17 of a packet each until the old window, then one: 30 /
+    /// (9/17) = 56.7 rounds.
     #[test]
     fn short_round_trips_are_renos() {
         let mut cubic = Cubic::default();
@@ -271,7 +284,11 @@ mod tests {
             let cube = u128::from(root).pow(3);
             assert_eq!(cube_root(cube), root);
             assert_eq!(cube_root(cube + 1), root + u64::from(root == 0));
-            assert_eq!(cube_root(cube + 3 * u128::from(root).pow(2) + 3 * u128::from(root)), root, "{root}");
+            assert_eq!(
+                cube_root(cube + 3 * u128::from(root).pow(2) + 3 * u128::from(root)),
+                root,
+                "{root}"
+            );
         }
     }
 }

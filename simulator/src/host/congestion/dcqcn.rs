@@ -59,7 +59,8 @@ impl Dcqcn {
             Some("a timer or the counter of DCQCN is 0".to_owned())
         } else if self.shift > 20 {
             Some("DCQCN's g is below 2^-20, with which alpha does not fall".to_owned())
-        } else if self.least == 0 || self.least > S || self.increase > S || self.hyper_increase > S {
+        } else if self.least == 0 || self.least > S || self.increase > S || self.hyper_increase > S
+        {
             Some("DCQCN's rates must be between 0 and 1 Tb/s".to_owned())
         } else {
             None
@@ -95,7 +96,19 @@ impl DcqcnState {
     pub fn new(of: Dcqcn, line: u64) -> Self {
         let (current, target) = (line, line);
         let (next_alpha, next_timer) = (Ps::MAX, Ps::MAX);
-        DcqcnState { of, line, current, target, alpha: ONE, reported: None, next_alpha, next_timer, sent: 0, times: 0, counts: 0 }
+        DcqcnState {
+            of,
+            line,
+            current,
+            target,
+            alpha: ONE,
+            reported: None,
+            next_alpha,
+            next_timer,
+            sent: 0,
+            times: 0,
+            counts: 0,
+        }
     }
 
     /// The rate at which the next packet leaves.
@@ -122,8 +135,9 @@ impl DcqcnState {
     /// A notification (equation 1).
     fn cut(&mut self, now: Ps) {
         self.target = self.current;
-        self.current =
-            (self.current - (u128::from(self.current) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64).max(self.of.least);
+        self.current = (self.current
+            - (u128::from(self.current) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64)
+            .max(self.of.least);
         self.alpha = self.alpha - (self.alpha >> self.of.shift) + (ONE >> self.of.shift);
         self.reported = Some(now);
         (self.next_alpha, self.next_timer) = (now + self.of.alpha_timer, now + self.of.timer);
@@ -136,12 +150,14 @@ impl DcqcnState {
             // alpha has decayed to nothing.
             let before = self.alpha;
             self.alpha -= self.alpha >> self.of.shift;
-            self.next_alpha = if self.alpha == before { Ps::MAX } else { self.next_alpha + self.of.alpha_timer };
+            self.next_alpha =
+                if self.alpha == before { Ps::MAX } else { self.next_alpha + self.of.alpha_timer };
         }
         while self.next_timer <= now {
             self.raise();
             self.times += 1;
-            self.next_timer = if self.current == self.line { Ps::MAX } else { self.next_timer + self.of.timer };
+            self.next_timer =
+                if self.current == self.line { Ps::MAX } else { self.next_timer + self.of.timer };
         }
     }
 
@@ -167,11 +183,19 @@ mod tests {
     const LINE: u64 = 40_000_000_000;
 
     fn ack(now: Ps, marked: bool) -> AckInfo {
-        AckInfo { now, packets: 1, number: Some(0), round_trip: 10 * US, marked, under_way: 1, bytes: 1_500 }
+        AckInfo {
+            now,
+            packets: 1,
+            number: Some(0),
+            round_trip: 10 * US,
+            marked,
+            under_way: 1,
+            bytes: 1_500,
+        }
     }
 
-    /// Equations 1 to 4 by hand: alpha is 1 at first, so that a report halves the rate; five steps of the timer go half way back to
-    /// the old rate, later ones to a target that rises by 40 Mb/s.
+    /// Equations 1 to 4 by hand: alpha is 1 at first, so that a report halves the rate; five steps
+    /// of the timer go half way back to the old rate, later ones to a target that rises by 40 Mb/s.
     #[test]
     fn rates_are_the_published_ones() {
         let mut rates = DcqcnState::new(Dcqcn::default(), LINE);
@@ -182,7 +206,10 @@ mod tests {
         let after = |rates: &mut DcqcnState, n: u64| rates.on_ack(&ack((50 + 55 * n) * US, false));
         // Towards 20 Gb/s from 10.
         let recovery: Vec<u64> = (1..=5).map(|n| after(&mut rates, n)).collect();
-        assert_eq!(recovery, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000, 19_687_500_000]);
+        assert_eq!(
+            recovery,
+            [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000, 19_687_500_000]
+        );
         // (19.6875 + 20.04) / 2 and (19.86375 + 20.08) / 2.
         assert_eq!([6, 7].map(|n| after(&mut rates, n)), [19_863_750_000, 19_971_875_000]);
         // alpha has fallen seven times by 1/256.

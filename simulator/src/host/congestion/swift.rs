@@ -53,17 +53,31 @@ impl Default for Swift {
 
 impl Swift {
     pub(super) fn problem(&self) -> Option<String> {
-        let shares = self.decrease == 0 || self.decrease > 1_000 || self.most_decrease == 0 || self.most_decrease >= 1_000;
+        let shares = self.decrease == 0
+            || self.decrease > 1_000
+            || self.most_decrease == 0
+            || self.most_decrease >= 1_000;
         if self.base == 0 || self.base > S || self.scaling > S {
             Some("Swift's target must be between 0 and 1 s".to_owned())
-        } else if self.scaling_least == 0 || u64::from(self.scaling_least) >= 1_000 * u64::from(self.scaling_most) {
+        } else if self.scaling_least == 0
+            || u64::from(self.scaling_least) >= 1_000 * u64::from(self.scaling_most)
+        {
             Some("Swift's flow scaling must end at a larger window than it begins".to_owned())
         } else if self.scaling_most > LARGEST {
-            Some(format!("Swift's flow scaling ends at {} packets, above {LARGEST}, the largest window", self.scaling_most))
+            Some(format!(
+                "Swift's flow scaling ends at {} packets, above {LARGEST}, the largest window",
+                self.scaling_most
+            ))
         } else if self.ends().0 == self.ends().1 {
-            Some("Swift's flow scaling begins and ends at windows that are nearly the same".to_owned())
+            Some(
+                "Swift's flow scaling begins and ends at windows that are nearly the same"
+                    .to_owned(),
+            )
         } else if self.increase == 0 || self.increase > 1_000_000 || shares {
-            Some("Swift's increase must be between 0 and 1,000 packets, and its decreases shares".to_owned())
+            Some(
+                "Swift's increase must be between 0 and 1,000 packets, and its decreases shares"
+                    .to_owned(),
+            )
         } else {
             None
         }
@@ -71,14 +85,18 @@ impl Swift {
 
     /// 1 / sqrt of the windows between which flow scaling applies, the smaller window first.
     fn ends(&self) -> (u64, u64) {
-        (inverse_root((u64::from(self.scaling_least) << 16) / 1_000), inverse_root(u64::from(self.scaling_most) << 16))
+        (
+            inverse_root((u64::from(self.scaling_least) << 16) / 1_000),
+            inverse_root(u64::from(self.scaling_most) << 16),
+        )
     }
 
     /// The target for a window (Equation 1): linear in 1 / sqrt(window) between both ends.
     fn target(&self, window: u32) -> Ps {
         let (least, most) = self.ends();
         let here = inverse_root(window.into()).clamp(most, least);
-        self.base + (u128::from(self.scaling) * u128::from(here - most) / u128::from(least - most)) as Ps
+        self.base
+            + (u128::from(self.scaling) * u128::from(here - most) / u128::from(least - most)) as Ps
     }
 }
 
@@ -117,11 +135,13 @@ impl SwiftState {
         self.round_trip = ack.round_trip.max(1);
         let target = self.of.target(window);
         let next = if ack.round_trip < target {
-            let more = u64::from(self.of.increase) * u64::from(ONE) * u64::from(ack.packets) / 1_000;
+            let more =
+                u64::from(self.of.increase) * u64::from(ONE) * u64::from(ack.packets) / 1_000;
             let more = if window >= ONE { more * u64::from(ONE) / u64::from(window) } else { more };
             u64::from(window) + more
         } else if self.may_reduce(ack.now) {
-            let excess = u128::from(ack.round_trip - target) * u128::from(self.of.decrease) / u128::from(ack.round_trip);
+            let excess = u128::from(ack.round_trip - target) * u128::from(self.of.decrease)
+                / u128::from(ack.round_trip);
             self.cut(window, ack.now, (excess as u32).min(self.of.most_decrease)).into()
         } else {
             window.into()
@@ -189,7 +209,15 @@ mod tests {
     };
 
     fn ack(now: Ps, round_trip: Ps) -> AckInfo {
-        AckInfo { now, packets: 1, number: Some(0), round_trip, marked: false, under_way: 0, bytes: 1_500 }
+        AckInfo {
+            now,
+            packets: 1,
+            number: Some(0),
+            round_trip,
+            marked: false,
+            under_way: 0,
+            bytes: 1_500,
+        }
     }
 
     /// Equation 1 in floating point, within 0.01 %.
@@ -204,19 +232,30 @@ mod tests {
         }
     }
 
-    /// Ends that are too large, or so near to each other that nothing lies between, and the widest that there may be.
+    /// Ends that are too large, or so near to each other that nothing lies between, and the widest
+    /// that there may be.
     #[test]
     fn ends_of_flow_scaling_differ() {
-        let problem = |scaling_least, scaling_most| Swift { scaling_least, scaling_most, ..OF }.problem();
+        let problem =
+            |scaling_least, scaling_most| Swift { scaling_least, scaling_most, ..OF }.problem();
         for most in [32_768, 65_535, 65_536, 65_537, u32::MAX] {
-            assert!(problem(100, most).unwrap().ends_with(&format!("at {most} packets, above 32767, the largest window")));
+            assert!(problem(100, most)
+                .unwrap()
+                .ends_with(&format!("at {most} packets, above 32767, the largest window")));
         }
         assert!(problem(32_766_999, 32_767).unwrap().ends_with("windows that are nearly the same"));
-        assert_eq!([(1, 32_767), (1, 1), (32_000_000, 32_767)].map(|(least, most)| problem(least, most)), [None, None, None]);
-        assert_eq!(Swift { scaling_least: 1, scaling_most: 32_767, ..OF }.target(32_767 * ONE), OF.base);
+        assert_eq!(
+            [(1, 32_767), (1, 1), (32_000_000, 32_767)].map(|(least, most)| problem(least, most)),
+            [None, None, None]
+        );
+        assert_eq!(
+            Swift { scaling_least: 1, scaling_most: 32_767, ..OF }.target(32_767 * ONE),
+            OF.base
+        );
     }
 
-    /// Algorithm 1: below the target `ai` for each window's ACKs; above it once a round trip, by beta of the excess, by half at most.
+    /// Algorithm 1: below the target `ai` for each window's ACKs; above it once a round trip, by
+    /// beta of the excess, by half at most.
     #[test]
     fn the_window_follows_algorithm_1() {
         let mut swift = SwiftState::new(OF);
@@ -235,7 +274,8 @@ mod tests {
         // Below a packet: a quarter of one in 400 us is 7.5 Mb/s.
         let (window, pace) = swift.on_ack(ONE / 2, 1_000, &ack(1_000 * US, 400 * US));
         assert_eq!((window, pace), (ONE / 4, 7_500_000));
-        let resets: Vec<u32> = (1..=5).map(|n| swift.on_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
+        let resets: Vec<u32> =
+            (1..=5).map(|n| swift.on_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
         assert_eq!(resets, [ONE / 2, ONE / 2, ONE / 2, ONE / 2, LEAST]);
     }
 }

@@ -16,7 +16,8 @@ fn control(congestion: Congestion) -> Control {
 fn the_window_opens_by_one_for_each_ack_then_for_each_window() {
     let mut control = control(Congestion::Reno);
     control.on_timeout(0);
-    // ssthresh is 6: five ACKs of slow start; then the window's square grows by 2 with each: 6.5 ACKs to 7, 14 to 8, 22.5 to 9.
+    // ssthresh is 6: five ACKs of slow start; then the window's square grows by 2 with each: 6.5
+    // ACKs to 7, 14 to 8, 22.5 to 9.
     let mut acks = 0;
     let mut needed = |control: &mut Control, window| {
         while control.window() < window {
@@ -35,7 +36,11 @@ fn the_window_opens_by_one_for_each_ack_then_for_each_window() {
 fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
     let mut control = control(Congestion::Dctcp { shift: 4 });
     control.on_mark();
-    assert_eq!((control.window(), control.ssthresh / ONE), (12, 12), "alpha begins at 0: only slow start ends");
+    assert_eq!(
+        (control.window(), control.ssthresh / ONE),
+        (12, 12),
+        "alpha begins at 0: only slow start ends"
+    );
     control.on_window(5, 10);
     assert_eq!(control.alpha(), ALPHA / 32);
     (0..500).for_each(|_| control.on_window(10, 10));
@@ -53,10 +58,13 @@ fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
     assert_eq!(control.window(), 2, "a mark opens no window");
 }
 
-/// RFC 3168: half the window, at least two packets where slow start ends, and no more than there was.
+/// RFC 3168: half the window, at least two packets where slow start ends, and no more than there
+/// was.
 #[test]
 fn a_mark_halves_the_window_of_ecn_and_no_other() {
-    for (congestion, left) in [(Congestion::Ecn, 6), (Congestion::Reno, 12), (Congestion::Cubic, 12)] {
+    for (congestion, left) in
+        [(Congestion::Ecn, 6), (Congestion::Reno, 12), (Congestion::Cubic, 12)]
+    {
         let mut control = control(congestion);
         control.on_mark();
         control.on_window(10, 10);

@@ -43,8 +43,8 @@ fn ack(flow: &mut Flow, t: &Transport, cumulative: u32, echo: u32, marked: bool)
     flow.on_packet(t, 0, Ack { cumulative, echo: Some(echo), marked, round_trip: 100 * US });
 }
 
-/// RFC 3168, section 6.1.2: all ACKs of a window are marked and it is halved once; the first new packet says so, and marks of
-/// those after it halve the window again.
+/// RFC 3168, section 6.1.2: all ACKs of a window are marked and it is halved once; the first new
+/// packet says so, and marks of those after it halve the window again.
 #[test]
 fn marks_halve_the_window_once() {
     let t = Transport { delayed_ack: None, ..Transport::linux(Congestion::Ecn) };
@@ -78,7 +78,8 @@ fn marks_without_ecn_say_nothing() {
     }
 }
 
-/// Of nine packets six are acknowledged with a mark, in ACKs of two and of one: packets count and not ACKs.
+/// Of nine packets six are acknowledged with a mark, in ACKs of two and of one: packets count and
+/// not ACKs.
 #[test]
 fn dctcp_counts_packets() {
     let t = Transport::linux(Congestion::Dctcp { shift: 4 });
@@ -97,14 +98,20 @@ fn dctcp_counts_packets() {
     assert_eq!(flow.path.control.alpha(), (1 << 20) * 6 / 9 / 16);
 }
 
-/// RFC 6582: three repeated ACKs, the first packet at once, new ones as the repeated ACKs tell that packets leave; a partial ACK
-/// sends the next hole, the full one ends it with half the window.
+/// RFC 6582: three repeated ACKs, the first packet at once, new ones as the repeated ACKs tell that
+/// packets leave; a partial ACK sends the next hole, the full one ends it with half the window.
 #[test]
 fn newreno_sends_a_hole_for_each_partial_ack() {
-    let t = Transport { delayed_ack: None, sack: false, initial_window: 20, ..Transport::linux(Congestion::Reno) };
+    let t = Transport {
+        delayed_ack: None,
+        sack: false,
+        initial_window: 20,
+        ..Transport::linux(Congestion::Reno)
+    };
     let mut flow = flow(&t);
     send(&mut flow, &t);
-    // Packets 0 and 10 are lost: 18 ACKs repeat. The third finds the loss with 17 under way, the window is 10.
+    // Packets 0 and 10 are lost: 18 ACKs repeat. The third finds the loss with 17 under way, the
+    // window is 10.
     let mut sent = Vec::new();
     for number in (1..20).filter(|&n| n != 10) {
         ack(&mut flow, &t, 0, number, false);
@@ -117,13 +124,18 @@ fn newreno_sends_a_hole_for_each_partial_ack() {
     assert!(sent[3..10].iter().all(Vec::is_empty), "{sent:?}");
     let new: Vec<u32> = sent[10..].concat();
     assert_eq!(new, (20..28).collect::<Vec<u32>>());
-    // The first packet has come: 10 of 28 acknowledged. Deflated by 10 and inflated by 1, the window lets one new packet go.
+    // The first packet has come: 10 of 28 acknowledged. Deflated by 10 and inflated by 1, the
+    // window lets one new packet go.
     ack(&mut flow, &t, 10, 0, false);
     assert_eq!(send(&mut flow, &t).0, [10, 28]);
     ack(&mut flow, &t, 10, 20, false);
     assert_eq!(send(&mut flow, &t).0, [29]);
     ack(&mut flow, &t, 28, 10, false);
-    assert_eq!((flow.path.control.window(), flow.phase), (3, Phase::Open), "two packets under way and one more");
+    assert_eq!(
+        (flow.path.control.window(), flow.phase),
+        (3, Phase::Open),
+        "two packets under way and one more"
+    );
     assert_eq!(send(&mut flow, &t).0, [30]);
 }
 
@@ -131,7 +143,12 @@ fn newreno_sends_a_hole_for_each_partial_ack() {
 #[test]
 fn the_first_hole_is_sent_at_once() {
     for sack in [true, false] {
-        let t = Transport { delayed_ack: None, sack, initial_window: 100, ..Transport::linux(Congestion::Reno) };
+        let t = Transport {
+            delayed_ack: None,
+            sack,
+            initial_window: 100,
+            ..Transport::linux(Congestion::Reno)
+        };
         let mut flow = flow(&t);
         send(&mut flow, &t);
         let sent: Vec<Vec<u32>> = (1..=3)
@@ -145,11 +162,12 @@ fn the_first_hole_is_sent_at_once() {
     }
 }
 
-/// RFC 6675: each of 20 lost packets out of 40, every other one, is found lost when three above it have arrived, and sent when less
-/// than the window is under way: never more than two for an ACK.
+/// RFC 6675: each of 20 lost packets out of 40, every other one, is found lost when three above it
+/// have arrived, and sent when less than the window is under way: never more than two for an ACK.
 #[test]
 fn many_holes_do_not_make_a_burst() {
-    let t = Transport { delayed_ack: None, initial_window: 40, ..Transport::linux(Congestion::Reno) };
+    let t =
+        Transport { delayed_ack: None, initial_window: 40, ..Transport::linux(Congestion::Reno) };
     let mut flow = flow(&t);
     send(&mut flow, &t);
     let mut sent = Vec::new();
@@ -159,17 +177,20 @@ fn many_holes_do_not_make_a_burst() {
         assert!(now.len() <= 2, "{now:?}");
         sent.extend(now);
     }
-    // The third ACK finds the first loss; each later one a packet that has arrived and one that is lost. Under way are 37 - 1 + 1 at
-    // first, then two less with each: after nine more there is room for one, and from then on for two with each.
+    // The third ACK finds the first loss; each later one a packet that has arrived and one that is
+    // lost. Under way are 37 - 1 + 1 at first, then two less with each: after nine more there is
+    // room for one, and from then on for two with each.
     assert_eq!(flow.path.control.window(), 20);
     assert_eq!(sent, (0..36).step_by(2).collect::<Vec<u32>>());
 }
 
-/// RFC 6675, section 4, `NextSeg` 3: of twelve packets the first and the tenth are lost. Only two above the tenth arrive, so that it
-/// does not count as lost; as there is nothing new, it is sent again when less than the window of six is under way, once.
+/// RFC 6675, section 4, `NextSeg` 3: of twelve packets the first and the tenth are lost. Only two
+/// above the tenth arrive, so that it does not count as lost; as there is nothing new, it is sent
+/// again when less than the window of six is under way, once.
 #[test]
 fn a_hole_near_the_end_is_sent_again_when_nothing_is_new() {
-    let t = Transport { delayed_ack: None, initial_window: 12, ..Transport::linux(Congestion::Reno) };
+    let t =
+        Transport { delayed_ack: None, initial_window: 12, ..Transport::linux(Congestion::Reno) };
     let sent_for = |packets| {
         let mut flow = flow_of(&t, packets);
         send(&mut flow, &t);
@@ -178,10 +199,14 @@ fn a_hole_near_the_end_is_sent_again_when_nothing_is_new() {
             send(&mut flow, &t).0
         })
     };
-    // Under way are 9 with the third ACK, 5 with the seventh: nothing is missing below what has arrived before the ninth.
+    // Under way are 9 with the third ACK, 5 with the seventh: nothing is missing below what has
+    // arrived before the ninth.
     let (first, expected): (Vec<u32>, [&[u32]; 4]) = (vec![0], [&[], &[], &[9], &[]]);
     let sent = sent_for(12);
-    assert_eq!((&sent[2], sent[..6].concat(), &sent[6..]), (&first, vec![0], &expected.map(Vec::from)[..]));
+    assert_eq!(
+        (&sent[2], sent[..6].concat(), &sent[6..]),
+        (&first, vec![0], &expected.map(Vec::from)[..])
+    );
     // As long as there is something new, that goes first: one more for each packet that has left.
     assert_eq!(sent_for(16)[6..], [[12], [13], [14], [15]]);
 }
@@ -189,7 +214,8 @@ fn a_hole_near_the_end_is_sent_again_when_nothing_is_new() {
 /// Nor is a packet above all that have arrived sent again.
 #[test]
 fn the_last_packet_waits_for_the_timer() {
-    let t = Transport { delayed_ack: None, initial_window: 12, ..Transport::linux(Congestion::Reno) };
+    let t =
+        Transport { delayed_ack: None, initial_window: 12, ..Transport::linux(Congestion::Reno) };
     let mut flow = flow_of(&t, 12);
     send(&mut flow, &t);
     let sent: Vec<u32> = (1..11)

@@ -11,7 +11,8 @@ fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
 }
 
 fn links(queue: Queue) -> Links {
-    Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &LinkConfig::all(queue), 1, false).unwrap()
+    Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &LinkConfig::all(queue), 1, false)
+        .unwrap()
 }
 
 #[test]
@@ -28,7 +29,8 @@ fn the_first_packet_above_the_threshold_is_not_marked() {
     assert_eq!(found, [false, false, false, false, true]);
     assert!(!offer(0, Kind::Ack));
     assert!(offer(0, Kind::Data));
-    // Seven packets; after six have left the queue was short, and the first above is not marked again.
+    // Seven packets; after six have left the queue was short, and the first above is not marked
+    // again.
     assert!(!offer(7_200_000, Kind::Data));
     let found: Vec<bool> = (0..3).map(|_| offer(7_200_000, Kind::Data)).collect();
     assert_eq!(found, [false, false, true]);
@@ -43,7 +45,8 @@ fn only_what_is_ecn_capable_is_marked() {
         let mut links = Links::new(&topology, &LinkConfig::all(queue), 1, watched).unwrap();
         let mut pool = Pool::default();
         let mut offer = |ect| {
-            let handle = pool.add(Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, 1_500) });
+            let handle =
+                pool.add(Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, 1_500) });
             links.offer(0, 0, handle, &mut pool);
             pool.get(handle).marked
         };

@@ -21,7 +21,8 @@ fn red(reading: Reading) -> Red {
     Red { weight: 0, mark_p: None, mean_packet: 1_000, reading, ..thresholds }
 }
 
-/// Packets of `size` bytes marked among 400,000 at a constant queue, and the least and largest distance between two marks.
+/// Packets of `size` bytes marked among 400,000 at a constant queue, and the least and largest
+/// distance between two marks.
 fn marked(red: &Red, queue: u64, size: u16) -> (u32, u32, u32) {
     let mut detector = Detector::new(red, PPB, Rng::new(1, 2));
     let (mut marks, mut since) = (0, 0);
@@ -39,12 +40,14 @@ fn marked(red: &Red, queue: u64, size: u16) -> (u32, u32, u32) {
     (marks, least, most)
 }
 
-/// p before spacing: 0.1 · (q − 10 kB) / 20 kB, then from 0.1 to 1 between 30 and 60 kB. Linux's distances are uniform from 1 to
-/// 1/p, ns-2's from 1/p to 2/p − 1: means of (1/p + 1) / 2 and (3/p − 1) / 2 where 1/p is whole. 2 % is four standard deviations
-/// of the least frequent.
+/// p before spacing: 0.1 · (q − 10 kB) / 20 kB, then from 0.1 to 1 between 30 and 60 kB. Linux's
+/// distances are uniform from 1 to 1/p, ns-2's from 1/p to 2/p − 1: means of (1/p + 1) / 2 and (3/p
+/// − 1) / 2 where 1/p is whole. 2 % is four standard deviations of the least frequent.
 #[test]
 fn shares_are_those_of_the_spacing() {
-    for (queue, inverse) in [(14_000u64, 50u32), (15_000, 40), (20_000, 20), (29_000, 0), (30_000, 10), (40_000, 0)] {
+    for (queue, inverse) in
+        [(14_000u64, 50u32), (15_000, 40), (20_000, 20), (29_000, 0), (30_000, 10), (40_000, 0)]
+    {
         let p = if queue < 30_000 {
             0.1 * (queue as f64 - 10_000.0) / 20_000.0
         } else {
@@ -82,8 +85,9 @@ fn below_nothing_and_far_above_all_is_marked() {
     }
 }
 
-/// Of packets of 500 and 2,000 bytes in turn, how much more often the large ones are marked with p = 1/20 in bytes: after a mark
-/// of either size a chance of p · size / 1,000 / (2 − bytes · p / 1,000) from 20 kB on, and the chain from mark to mark.
+/// Of packets of 500 and 2,000 bytes in turn, how much more often the large ones are marked with p
+/// = 1/20 in bytes: after a mark of either size a chance of p · size / 1,000 / (2 − bytes · p /
+/// 1,000) from 20 kB on, and the chain from mark to mark.
 fn published_ratio() -> f64 {
     // From a mark of a small or large one to the next: the chance that it is a large one.
     let large_next = [0usize, 1].map(|last| {
@@ -118,7 +122,8 @@ fn in_bytes_the_size_matters() {
         for i in 0..800_000 {
             let size = [500, 2_000][i % 2];
             let found = Found { bytes: 20_000, packets: 20, idle: None };
-            marks[i % 2] += u32::from(detector.decide(&found, &packet(Kind::Data, size, true)) == Action::Mark);
+            marks[i % 2] +=
+                u32::from(detector.decide(&found, &packet(Kind::Data, size, true)) == Action::Mark);
         }
         f64::from(marks[1]) / f64::from(marks[0])
     };
@@ -128,16 +133,20 @@ fn in_bytes_the_size_matters() {
         let packets = chosen(red);
         assert!((packets - 1.0).abs() < 0.03, "{packets}");
     }
-    // A mean packet of 500 bytes, ns-2's default: packets of 1,500 go by at three a packet, and three times as likely.
+    // A mean packet of 500 bytes, ns-2's default: packets of 1,500 go by at three a packet, and
+    // three times as likely.
     let small = Red { mean_packet: 500, ..red(Reading::Ns2) };
-    let (often, seldom) = (marked(&small, 20_000, 1_500).0, marked(&red(Reading::Ns2), 20_000, 1_000).0);
+    let (often, seldom) =
+        (marked(&small, 20_000, 1_500).0, marked(&red(Reading::Ns2), 20_000, 1_000).0);
     assert!((2.7..3.1).contains(&(f64::from(often) / f64::from(seldom))), "{often} {seldom}");
     // Where packets are counted, 15 are 7.5 or 15 kB.
     let counted = |mean_packet| {
         let red = Red { in_packets: true, mean_packet, ..red(Reading::Linux) };
         let mut detector = Detector::new(&red, PPB, Rng::new(1, 2));
         let found = Found { bytes: 0, packets: 15, idle: None };
-        (0..1_000).filter(|_| detector.decide(&found, &packet(Kind::Data, 1_500, true)) == Action::Mark).count()
+        (0..1_000)
+            .filter(|_| detector.decide(&found, &packet(Kind::Data, 1_500, true)) == Action::Mark)
+            .count()
     };
     assert_eq!(counted(500), 0);
     assert!(counted(1_000) > 20);
@@ -158,7 +167,10 @@ fn the_average_is_the_exponential_one() {
                 let missed = (idle / 800_000) as i32;
                 expected *= match reading {
                     Reading::Ns2 | Reading::Each => (1.0f64 - weight).powi(missed + 1),
-                    Reading::Linux => (1.0 - weight).powi(missed) * (1.0 - weight * (idle % 800_000) as f64 / 800_000.0),
+                    Reading::Linux => {
+                        (1.0 - weight).powi(missed)
+                            * (1.0 - weight * (idle % 800_000) as f64 / 800_000.0)
+                    }
                 };
                 Found { bytes: 0, packets: 0, idle: Some(idle) }
             } else {
@@ -184,9 +196,20 @@ fn protection_is_by_kind() {
         detector.decide(&busy(100_000), &packet)
     };
     let full = red(Reading::Linux);
-    let kinds =
-        [(Kind::Data, false), (Kind::Datagram, false), (Kind::Ack, false), (Kind::Ack, true), (Kind::Syn, false)].into_iter();
-    let kinds = kinds.chain([(Kind::Syn, true), (Kind::SynAck, false), (Kind::SynAck, true), (Kind::Probe, false)]);
+    let kinds = [
+        (Kind::Data, false),
+        (Kind::Datagram, false),
+        (Kind::Ack, false),
+        (Kind::Ack, true),
+        (Kind::Syn, false),
+    ]
+    .into_iter();
+    let kinds = kinds.chain([
+        (Kind::Syn, true),
+        (Kind::SynAck, false),
+        (Kind::SynAck, true),
+        (Kind::Probe, false),
+    ]);
     let kinds: Vec<(Kind, bool)> = kinds.collect();
     let spared = |protection| -> Vec<usize> {
         let red = Red { protection, ..full };
@@ -202,11 +225,17 @@ fn protection_is_by_kind() {
     assert_eq!(spared(Protection::AckSyn), [2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(spared(Protection::NoDrop), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     // A mark on data is no ECE bit.
-    assert_eq!(act(Red { protection: Protection::EceBit, ..full }, Kind::Data, true, false), Action::Drop);
-    for protection in [Protection::Default, Protection::EceBit, Protection::AckSyn, Protection::NoDrop] {
+    assert_eq!(
+        act(Red { protection: Protection::EceBit, ..full }, Kind::Data, true, false),
+        Action::Drop
+    );
+    for protection in
+        [Protection::Default, Protection::EceBit, Protection::AckSyn, Protection::NoDrop]
+    {
         assert_eq!(act(Red { protection, ..full }, Kind::Data, false, true), Action::Mark);
     }
-    // From mark_p on, ns-2 drops what it could mark, and so does Linux's harddrop where the probability is 1.
+    // From mark_p on, ns-2 drops what it could mark, and so does Linux's harddrop where the
+    // probability is 1.
     assert_eq!(act(Red { mark_p: Some(1_000_000), ..full }, Kind::Data, false, true), Action::Drop);
     let never = Red { mark_p: Some(1_000_000), protection: Protection::NoDrop, ..full };
     assert_eq!(act(never, Kind::Data, false, true), Action::Pass);
@@ -214,29 +243,49 @@ fn protection_is_by_kind() {
 
 #[test]
 fn what_cannot_be_marked_may_have_other_thresholds() {
-    let profile = |kb: u64| Profile { min: Limit::Bytes(kb * 1_000), max: Limit::Bytes(kb * 1_000), max_p: 1_000_000 };
-    let pair = Red { profile: profile(10), not_ect: Some(profile(20)), gentle: false, ..red(Reading::Linux) };
+    let profile = |kb: u64| Profile {
+        min: Limit::Bytes(kb * 1_000),
+        max: Limit::Bytes(kb * 1_000),
+        max_p: 1_000_000,
+    };
+    let pair = Red {
+        profile: profile(10),
+        not_ect: Some(profile(20)),
+        gentle: false,
+        ..red(Reading::Linux)
+    };
     let mut detector = Detector::new(&pair, PPB, Rng::new(1, 2));
     let mut at = |queue, ect| detector.decide(&busy(queue), &packet(Kind::Data, 1_000, ect));
-    assert_eq!([at(9_999, true), at(10_000, true), at(30_000, true)], [Action::Pass, Action::Mark, Action::Mark]);
-    assert_eq!([at(10_000, false), at(19_999, false), at(20_000, false)], [Action::Pass, Action::Pass, Action::Drop]);
+    assert_eq!(
+        [at(9_999, true), at(10_000, true), at(30_000, true)],
+        [Action::Pass, Action::Mark, Action::Mark]
+    );
+    assert_eq!(
+        [at(10_000, false), at(19_999, false), at(20_000, false)],
+        [Action::Pass, Action::Pass, Action::Drop]
+    );
     // In time: 8 us are 10 kB at 10 Gb/s and 20 kB at 20.
-    let profile = Profile { min: Limit::Time(8_000_000), max: Limit::Time(8_000_000), max_p: 1_000_000 };
+    let profile =
+        Profile { min: Limit::Time(8_000_000), max: Limit::Time(8_000_000), max_p: 1_000_000 };
     for (ppb, queue) in [(800, 10_000), (400, 20_000)] {
-        let mut detector = Detector::new(&Red { profile, not_ect: None, ..pair }, ppb, Rng::new(1, 2));
+        let mut detector =
+            Detector::new(&Red { profile, not_ect: None, ..pair }, ppb, Rng::new(1, 2));
         let mut at = |queue| detector.decide(&busy(queue), &packet(Kind::Data, 1_000, true));
         assert_eq!([at(queue - 1), at(queue)], [Action::Pass, Action::Mark]);
     }
 }
 
-/// Without spacing: a share of p within four standard deviations, and distances as those of independent draws: half of them up to ln 2 / p, some next to each
-/// other and some beyond 5/p.
+/// Without spacing: a share of p within four standard deviations, and distances as those of
+/// independent draws: half of them up to ln 2 / p, some next to each other and some beyond 5/p.
 #[test]
 fn each_packet_may_be_marked_by_itself() {
     for (queue, p) in [(14_000u64, 0.02), (20_000, 0.05), (30_000, 0.1)] {
         let (marks, least, most) = marked(&red(Reading::Each), queue, 1_500);
         let expected = f64::from(PACKETS) * p;
-        assert!((f64::from(marks) - expected).abs() < 4.0 * expected.sqrt(), "{queue}: {marks}, not {expected}");
+        assert!(
+            (f64::from(marks) - expected).abs() < 4.0 * expected.sqrt(),
+            "{queue}: {marks}, not {expected}"
+        );
         assert!(least == 1 && f64::from(most) * p > 5.0, "{queue}: {least} {most}");
     }
     let mut detector = Detector::new(&red(Reading::Each), PPB, Rng::new(1, 2));
