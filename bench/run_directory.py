@@ -53,6 +53,10 @@ OF_RUN = {
 OF_TRIAL = {
     "DONE": "written last: the digest of the trial's files. `resume` runs a trial without it again",
     "trial.json": "when the measurement began and ended, and how busy the processor was",
+    "agent.json": (
+        "in the guest: the SHA-256 of the setup and the job that its process 1 got, and of each "
+        "file that they left"
+    ),
     "console.log": "the console of the guest's kernel",
     "raw/*": "the output of every program, verbatim, by workload and host or flow",
     "data/WORKLOAD.parquet": "the same as a table: [measures](measures.md)",

@@ -16,6 +16,7 @@ from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages
 from qjump_mn.errors import InvalidRunError, LostError
 from qjump_mn.executor.trial import MESSAGE
+from qjump_mn.guest.job import sha256_of
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.results.reference import LOCKED_IMAGE
@@ -118,6 +119,11 @@ class GuestBackend:
     def stop(self) -> None:
         """End this backend's guests, and start no more."""
         self._stop.now()
+
+
+def job_sha256(trial: Trial) -> str:
+    """Return the SHA-256 of a trial's setup and job, which its guest's agent writes too."""
+    return sha256_of(setup(trial.network.skeleton()), _job(trial))
 
 
 def _job(trial: Trial) -> guest.Job:

@@ -60,7 +60,8 @@ def _agent() -> NoReturn:
     _LIBC.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     _seed(b"setup")
     with open(_IN, "rb") as stream:
-        setup, job = _read(stream), _read(stream)
+        texts = _read(stream), _read(stream)
+    setup, job = map(json.loads, texts)
     context: Any = None
     if setup["entry"]:
         with _deadline(setup["virtual_deadline_s"], "setup"):
@@ -71,7 +72,8 @@ def _agent() -> NoReturn:
     started = time.monotonic_ns()
     with _deadline(job["virtual_deadline_s"], "job", job["tick_s"]):
         code = _run(job, context, out)
-    _hand_out(out, code, time.monotonic_ns() - started, started)
+    job_sha256 = hashlib.sha256(b"".join(texts)).hexdigest()
+    _hand_out(out, code, time.monotonic_ns() - started, started, job_sha256)
     _power_off()
 
 
@@ -101,11 +103,10 @@ def _import(entry: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def _read(stream: IO[bytes]) -> dict[str, Any]:
-    """Read the next message, as qjump_mn/guest/job.py encodes it."""
+def _read(stream: IO[bytes]) -> bytes:
+    """Read the next message, JSON that qjump_mn/guest/job.py encodes."""
     size = int.from_bytes(stream.read(4), "big")
-    fields: dict[str, Any] = json.loads(zlib.decompress(stream.read(size)))
-    return fields
+    return zlib.decompress(stream.read(size))
 
 
 def _seed(seed: bytes) -> None:
@@ -165,8 +166,18 @@ class _HashingWriter(io.RawIOBase):
         return written
 
 
-def _hand_out(out: Path, code: int, virtual_ns: int, started_ns: int) -> None:
-    """Write the tar stream, then the trailer; without a trailer the host reports a lost run."""
+def _hand_out(out: Path, code: int, virtual_ns: int, started_ns: int, job_sha256: str) -> None:
+    """Write the tar stream, then the trailer; without a trailer the host reports a lost run.
+
+    The stream's agent.json has the SHA-256 of what this guest was told to do, and of each file.
+    """
+    files = {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+    receipt = json.dumps({"job": job_sha256, "files": files}, indent=1)
+    (out / "agent.json").write_text(f"{receipt}\n")
     output = _HashingWriter()
     with io.BufferedWriter(output, 1 << 20) as buffered:
         with tarfile.open(fileobj=buffered, mode="w|", format=tarfile.PAX_FORMAT) as archive:

@@ -5,8 +5,9 @@ The same data always has the same encoding.
 
 from __future__ import annotations
 
+import hashlib
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ class Result(msgspec.Struct, frozen=True):
 
 def encode_setup(setup: Setup) -> bytes:
     """Encode a setup for the agent."""
-    return _encode(msgspec.to_builtins(setup))
+    return _encode(setup)
 
 
 def encode_job(job: Job) -> bytes:
@@ -113,10 +114,19 @@ def encode_job(job: Job) -> bytes:
         raise UsageError(
             f"a guest job needs a virtual deadline above 0 s (got {job.virtual_deadline_s} s)"
         )
-    return _encode(msgspec.to_builtins(job))
+    return _encode(job)
 
 
-def _encode(fields: Mapping[str, Any]) -> bytes:
+def sha256_of(setup: Setup, job: Job) -> str:
+    """Return the SHA-256 of a setup and a job, as the agent writes it into agent.json."""
+    return hashlib.sha256(_json(setup) + _json(job)).hexdigest()
+
+
+def _json(message: Setup | Job) -> bytes:
+    return msgspec.json.encode(message, order="sorted")
+
+
+def _encode(message: Setup | Job) -> bytes:
     """Return compressed JSON, preceded by its length in four bytes."""
-    packed = zlib.compress(msgspec.json.encode(fields, order="sorted"), 9)
+    packed = zlib.compress(_json(message), 9)
     return len(packed).to_bytes(4, "big") + packed

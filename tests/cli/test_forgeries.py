@@ -7,6 +7,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qjump_mn.analysis import pipeline
-from qjump_mn.cli.bundle import assignment
+from qjump_mn.cli.bundle import assignment, receipts
 from qjump_mn.errors import last_words
 from qjump_mn.model import identity, resolve
 from qjump_mn.report import document, drawing
@@ -50,6 +51,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.rmtree(run.trial("contended/1").parent)
     for trial in plan.trials():
         synthetic.write_rest(run.asbuilt(trial.name) / "before", trial)
+        synthetic.write_receipt(run, trial)
         run.finish(trial.name, synthetic.DONE)
     outcome.write(run.path, synthetic.outcome([]))
     return run.path
@@ -68,7 +70,7 @@ def judged(path: Path) -> Judgement:
     try:
         told = manifest.read(path)
         problems = [*contents.discrepancies(path, told), *contents.unmarked(path, told)]
-        problems += assignment.compared_here(told)[1]
+        problems += [*assignment.compared_here(told)[1], *receipts.problems(path, told)]
         found = pipeline.analyse(path).outcome
     except Exception as error:
         return Judgement({}, is_well=last_words(error)[1] == 0)
@@ -214,25 +216,32 @@ FORGERIES: list[Callable[[Path, st.DataObject], None]] = [
 
 
 def mend(root: Path) -> None:
-    """Enter all hashes anew, of the plan too, as somebody does who knows the program."""
-    path = root / manifest.NAME
-    document = json.loads(path.read_text())
-    document["files"] = contents.hashes(root)
-    path.write_text(json.dumps(document))
+    """Enter all hashes anew, of the plan and in the agents' files too, as somebody does who knows
+    the program."""
+    run = RunDirectory(root)
     try:
-        told = manifest.read(root)
+        told = run.manifest
+        trials = told.plan.trials()
     except Exception:  # it is refused
         return
+    for trial in trials:
+        if run.trial(trial.name).is_dir():
+            with suppress(Exception):  # such a plan has no job
+                synthetic.write_receipt(run, trial)
+    files = contents.hashes(root)
     manifest.write(
         root,
         msgspec.structs.replace(
-            told, plan_sha256=told.plan.hash, judged_sha256=identity.sha256(told.plan.judged)
+            told,
+            files=files,
+            plan_sha256=told.plan.hash,
+            judged_sha256=identity.sha256(told.plan.judged),
         ),
     )
-    by_trial = contents.by_trial(told.files)
+    by_trial = contents.by_trial(files)
     for name in told.trials:
-        if RunDirectory(root).trial(name).is_dir():
-            mark = RunDirectory(root).trial(name) / contents.MARK
+        if run.trial(name).is_dir():
+            mark = run.trial(name) / contents.MARK
             mark.write_text(f"{manifest.digest(by_trial.get(name, {}))}\n")
 
 

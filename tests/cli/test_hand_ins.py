@@ -304,9 +304,9 @@ def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: P
     told = json.loads((tmp_path / "results.json").read_text())
     assert told["output"] == "nothing found"
     assert {test["name"]: test["status"] for test in told["tests"]} == dict.fromkeys(
-        ("files", "plan", "verdicts", "report"), "passed"
+        ("files", "plan", "jobs", "verdicts", "report"), "passed"
     )
-    assert told["score"] == sum(test["max_score"] for test in told["tests"]) == 4
+    assert told["score"] == sum(test["max_score"] for test in told["tests"]) == 5
     (tmp_path / "text.zip").write_text("hello")
     with pytest.raises(checking.RefusedError, match="is not a bundle"):
         hand_ins.check(

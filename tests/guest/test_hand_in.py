@@ -45,6 +45,7 @@ def test_a_run_is_verified_file_by_file(run: RunDirectory, tmp_path: Path) -> No
     done = called("check", tmp_path / "one.zip", "--rerun", "--sample", "1")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "all is well")
     assert "files of 1 trial\n" in done.stdout
+    assert "jobs: those of the plan\n" in done.stdout
 
 
 @pytest.mark.nightly

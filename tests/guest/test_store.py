@@ -55,7 +55,9 @@ def test_a_result_is_taken_whole_and_run_again_it_is_the_same(
     third = run(image, booted, JOB, tmp_path / "third")
     assert logged(session) == ["run", "taken", "compared"]
     assert first.exit_code == 3 and same(first, second) and same(first, third)
-    assert {"a/b", "stdout", "stderr", "console.log"} == set(files_of(tmp_path / "first"))
+    assert {"a/b", "stdout", "stderr", "agent.json", "console.log"} == set(
+        files_of(tmp_path / "first")
+    )
     assert (
         files_of(tmp_path / "first")
         == files_of(tmp_path / "second")

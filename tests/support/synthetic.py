@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qjump_mn import theory
+from qjump_mn.backends import guest
+from qjump_mn.cli.bundle import receipts
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan, Trial
 from qjump_mn.model.topology import SWITCHES, Network
@@ -235,6 +237,16 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
         "notes": [],
     }
     (run.trial(trial.name) / "trial.json").write_text(json.dumps(facts, indent=1) + "\n")
+    write_receipt(run, trial)
+
+
+def write_receipt(run: RunDirectory, trial: Trial) -> None:
+    """What the guest's agent writes: the hashes of its job and of the files that are there now."""
+    folder = f"{contents.TRIALS}/{trial.name}/"
+    hashes = contents.hashes(run.path, trial.name)
+    files = {path.removeprefix(folder): digest for path, digest in hashes.items()}
+    receipt = receipts.Receipt(job=guest.job_sha256(trial), files=files)
+    (run.trial(trial.name) / receipts.NAME).write_bytes(msgspec.json.encode(receipt))
 
 
 def write_waits(folder: Path, trial: Trial) -> None:

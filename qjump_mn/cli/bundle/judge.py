@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from qjump_mn.analysis.judging import judging
-from qjump_mn.cli.bundle import archive, assignment
+from qjump_mn.cli.bundle import archive, assignment, receipts
 from qjump_mn.errors import BEGINS, InvalidRunError, LostError, MachineError, UsageError, last_words
 from qjump_mn.install import provenance
 from qjump_mn.results import contents, formatting, manifest, outcome
@@ -94,6 +94,8 @@ def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = No
     else:
         good, problems = assignment.compared_here(facts)
     parts.append(Part("plan", good, tuple(problems)))
+    if facts.backend == "guest":
+        parts.append(Part("jobs", "those of the plan", tuple(receipts.problems(run, facts))))
     judged, judged_parts = _judge_again(path, run, facts)
     parts += judged_parts
     invalid = [row for row in judged.verdicts if row.verdict == "INVALID"]
@@ -162,8 +164,11 @@ def _report_lines(run: Path) -> dict[str, list[str]]:
 
 def _report_part(theirs: dict[str, list[str]], ours: dict[str, list[str]], facts: Manifest) -> Part:
     """Compare the bundle's report and tables of figures with new ones from its raw files."""
-    if facts.git != provenance.git():
-        return Part("report", "not compared, as another version of qjump-mn wrote it: read yours")
+    here = provenance.git()
+    if facts.git != here:
+        other = "another version of qjump-mn wrote it"
+        reason = other if here.commit else "this copy of qjump-mn has no git to tell its version"
+        return Part("report", f"not compared, as {reason}: read yours")
     problems = []
     for name in sorted(theirs.keys() | ours.keys()):
         pairs = itertools.zip_longest(theirs.get(name, ()), ours.get(name, ()), fillvalue="")
