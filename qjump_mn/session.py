@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,6 @@ from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
 from qjump_mn.process.heartbeat import heartbeat
 from qjump_mn.results import contents, directory, formatting, user_files
-from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock
 from qjump_mn.steps import script
@@ -224,24 +224,28 @@ def clock_of(backend: Backend) -> Clock:
 
 
 def _check_ownership(run_directory: RunDirectory) -> None:
-    """Raise :class:`UsageError` for somebody else's run on a backend that is not confined.
+    """Raise :class:`UsageError` for a run that another user can change.
 
-    The command lines of its plan would run as root on this machine. So nobody else may be able to
-    write its manifest, and it must not be an unpacked bundle, whose files belong to whoever
-    unpacked it.
+    Root would write through links that this user puts there. On a backend that is not confined, the
+    command lines of its plan would run as root on this machine. An unpacked bundle is refused too:
+    its files belong to whoever unpacked it.
     """
     path, backend = run_directory.path, run_directory.manifest.backend
-    if backend in CONFINED_BACKENDS:
+    is_confined = backend in CONFINED_BACKENDS
+    if is_confined and os.geteuid() != 0:
         return
     from qjump_mn.cli.bundle import archive  # slow: it imports the report's libraries
 
-    reason = launcher.distrust_path(str(path / manifests.NAME))
-    if (path / archive.SUMS).exists():
+    reason = launcher.distrust_path(str(path), deep=True)
+    if link := next((file for file in path.rglob("*") if file.is_symlink()), None):
+        reason = f"{link} is a link"
+    if not is_confined and (path / archive.SUMS).exists():
         reason = "it is an unpacked bundle"
     if reason:
+        whose = "as root" if is_confined else f"with the backend {backend}"
         raise UsageError(
-            f"{path}: only your own run can be resumed with the backend {backend}, and {reason}: "
-            "run the experiment anew"
+            f"{path}: only your own run can be resumed {whose}, and {reason}: run the experiment "
+            "anew, or resume it as its owner"
         )
 
 

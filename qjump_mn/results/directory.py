@@ -158,7 +158,8 @@ class RunDirectory:
             + b"\n"
         )
         # No lock: the kernel never interleaves two single writes to a file opened for appending.
-        handle = os.open(self.path / "log.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        handle = os.open(self.path / "log.jsonl", flags, 0o644)
         try:
             os.write(handle, line)
         finally:

@@ -335,6 +335,41 @@ def test_strangers_run_on_the_host_is_not_resumed(
     assert backend.ran == []
 
 
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        (".", lambda path: os.chown(path, 65534, 65534), "belongs to another user"),
+        ("trials", lambda path: path.chmod(0o777), "can be written by every user"),
+        ("trials/idle", lambda path: os.chown(path, 65534, 65534), "belongs to another user"),
+        ("log.jsonl", lambda path: path.symlink_to("/etc/hostname"), "is a link"),
+        ("trials/other", lambda path: path.symlink_to("/etc"), "is a link"),
+    ],
+)
+def test_root_resumes_no_run_that_another_user_can_change(
+    run: RunDirectory, backend: Repeating, name: str, change: Callable[[Path], object], reason: str
+) -> None:
+    """The other user could put links there, through which root would write."""
+    (run.trial("idle/2") / "DONE").unlink()
+    (run.path / "log.jsonl").unlink(missing_ok=True)
+    change(run.path / name)
+    with pytest.raises(UsageError, match=f"only your own run can be resumed as root, .*{reason}"):
+        session.resume(run.path, Console(file=io.StringIO()))
+    assert backend.ran == []
+
+
+@pytest.mark.root
+def test_root_trusts_the_run_of_sudos_caller(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (run.path, *run.path.rglob("*")):
+        os.chown(path, 65534, 65534)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        session._check_ownership(run)
+    monkeypatch.setenv("SUDO_UID", "65534")
+    session._check_ownership(run)
+
+
 def test_where_two_files_differ(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
 
