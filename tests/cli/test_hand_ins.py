@@ -24,7 +24,7 @@ from rich.console import Console
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import archive, checking, hand_ins, writing
-from qjump_mn.errors import InvalidRunError, UsageError
+from qjump_mn.errors import InvalidRunError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.process import unprivileged
 from qjump_mn.results import directory
@@ -198,18 +198,33 @@ def test_judge_has_none_of_roots_rights(
 
 
 @pytest.mark.root
-def test_checkout_that_the_user_cannot_read_is_a_sentence(good: Path, open_folder: Path) -> None:
-    (open_folder / "checkout").chmod(0o700)
+def test_checkout_that_only_root_can_read_is_copied_for_the_judge(
+    good: Path, open_folder: Path
+) -> None:
+    for path in ("checkout", "checkout/qjump_mn"):
+        (open_folder / path).chmod(0o700)
+    (open_folder / "checkout/qjump_mn/run.py").chmod(0o600)
     try:
         done = command(open_folder, "check", good)
     finally:
-        (open_folder / "checkout").chmod(0o755)
-    assert done.returncode == 3
-    assert done.stderr == (
-        f"qjump-mn: nobody cannot read {open_folder}/checkout/qjump_mn/run.py, and root does not "
-        "read strangers' files: call as an ordinary user, or move the checkout to a folder that "
-        "every user may read\n"
-    )
+        for path in ("checkout", "checkout/qjump_mn"):
+            (open_folder / path).chmod(0o755)
+        (open_folder / "checkout/qjump_mn/run.py").chmod(0o644)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert "\nverdicts: judged again from the raw files, they are the bundle's\n" in done.stdout
+
+
+@pytest.mark.root
+def test_python_that_the_user_cannot_read_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(
+        MachineError, match=rf"^nobody cannot read {tmp_path}/python, and root does"
+    ):
+        unprivileged.readable_checkout(unprivileged.user(), tmp_path / "checkout")
+    assert not (tmp_path / "checkout").exists()
 
 
 @pytest.mark.root

@@ -32,15 +32,15 @@ def check(
 ) -> int:
     """Run :func:`hand_ins.check` in a process of the user who called sudo, or of nobody.
 
-    Returns its exit code. Raises the errors of :func:`unprivileged.check_checkout`,
+    Returns its exit code. Raises the errors of :func:`unprivileged.readable_checkout`,
     :func:`unprivileged.run` and, for a rerun, :func:`building.build`.
     """
     user = unprivileged.user()
-    unprivileged.check_checkout(user)
-    if rerun.wanted:  # the user may not write to root's cache
-        building.build(lambda line: out.print(line, markup=False))
     with temp_dirs.folder() as name:
         folder = Path(name)
+        checkout = unprivileged.readable_checkout(user, folder / "checkout")
+        if rerun.wanted:  # the user may not write to root's cache
+            building.build(lambda line: out.print(line, markup=False))
         words = ["check", str(_readable(path, folder / "files", user)), *_words(rerun)]
         if assigned:
             words += ["--assignment", str(_readable(assigned, folder / "assignment", user))]
@@ -53,7 +53,7 @@ def check(
             directory.hand_over(
                 folder, user
             )  # from here on, root writes nothing there and follows no link
-            code = unprivileged.run(user, words, folder, _variables(user))
+            code = unprivileged.run(user, words, folder, _variables(user), checkout)
             if table:
                 _copy_table(table, handle)
         finally:
