@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +20,12 @@ from qjump_mn.backends.execute import execute
 from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
-from qjump_mn.install import launcher, provenance
+from qjump_mn.install import provenance
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
 from qjump_mn.process.heartbeat import heartbeat
-from qjump_mn.results import contents, directory, formatting, user_files
+from qjump_mn.results import contents, directory, formatting, ownership, user_files
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock
 from qjump_mn.steps import script
@@ -174,10 +173,11 @@ def count(items: Sequence[object], noun: str) -> str:
 def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = False) -> int:
     """Run the missing and damaged trials of an earlier run, and judge it; return the exit code.
 
-    Raises :class:`UsageError` if the plan has changed, or the done trials used another image.
+    Raises :class:`UsageError` if the plan has changed, the done trials used another image, or
+    another user can change the run.
     """
     run_directory = directory.existing(path)
-    _check_ownership(run_directory)
+    ownership.check(run_directory, CONFINED_BACKENDS)
     backend = backend_of(run_directory, out, scheduler)
     plan = run_directory.manifest.plan
     with run_directory.held():  # only the process that holds a run may change its DONE marks
@@ -221,32 +221,6 @@ def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -
 def clock_of(backend: Backend) -> Clock:
     """Return the clock that manifests name for this backend."""
     return "virtual" if backend.clock == "virtual" else "real"
-
-
-def _check_ownership(run_directory: RunDirectory) -> None:
-    """Raise :class:`UsageError` for a run that another user can change.
-
-    Root would write through links that this user puts there. On a backend that is not confined, the
-    command lines of its plan would run as root on this machine. An unpacked bundle is refused too:
-    its files belong to whoever unpacked it.
-    """
-    path, backend = run_directory.path, run_directory.manifest.backend
-    is_confined = backend in CONFINED_BACKENDS
-    if is_confined and os.geteuid() != 0:
-        return
-    from qjump_mn.cli.bundle import archive  # slow: it imports the report's libraries
-
-    reason = launcher.distrust_path(str(path), deep=True)
-    if link := next((file for file in path.rglob("*") if file.is_symlink()), None):
-        reason = f"{link} is a link"
-    if not is_confined and (path / archive.SUMS).exists():
-        reason = "it is an unpacked bundle"
-    if reason:
-        whose = "as root" if is_confined else f"with the backend {backend}"
-        raise UsageError(
-            f"{path}: only your own run can be resumed {whose}, and {reason}: run the experiment "
-            "anew, or resume it as its owner"
-        )
 
 
 def run_and_judge(

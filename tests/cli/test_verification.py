@@ -23,7 +23,7 @@ from qjump_mn.cli.verification import difference, verify
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results import manifest
+from qjump_mn.results import manifest, ownership
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.toolbox import machines
@@ -365,9 +365,9 @@ def test_root_trusts_the_run_of_sudos_caller(
     for path in (run.path, *run.path.rglob("*")):
         os.chown(path, 65534, 65534)
     with pytest.raises(UsageError, match="belongs to another user"):
-        session._check_ownership(run)
+        ownership.check(run, session.CONFINED_BACKENDS)
     monkeypatch.setenv("SUDO_UID", "65534")
-    session._check_ownership(run)
+    ownership.check(run, session.CONFINED_BACKENDS)
 
 
 def test_where_two_files_differ(tmp_path: Path) -> None:
