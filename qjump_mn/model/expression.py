@@ -146,14 +146,23 @@ class Expression:
             return value_of(node.path) is not None
         # A list, so that every operand is checked: a wrong one may follow one that is not known.
         are_known = [self._check_constants(operand, value_of) for operand in node.operands]
-        if not all(are_known):
-            return False
+
+        def known(path: Path) -> float:
+            return float(value_of(path) or 0.0)
+
         try:
-            _value(node, lambda path: float(value_of(path) or 0.0))
+            if all(are_known):
+                _value(node, known)
+            elif (
+                node.function is operator.truediv
+                and are_known[1]
+                and _value(node.operands[1], known) == 0
+            ):
+                raise UndefinedError
         except UndefinedError:
             reason = "never has a value: it divides by zero, or is too large"
             raise self._source.refusal(node.place, reason) from None
-        return True
+        return all(are_known)
 
     def value(self, value_of: Callable[[Path], float]) -> float | bool:
         """Return the value of a checked expression; ``value_of`` returns the value of a name.

@@ -236,6 +236,8 @@ def test_invalid_when_one_seed_divides_by_zero(predicate: str) -> None:
     [
         ("1 / 0 > 0", "1 / 0"),
         ("0 / 0 == 1", "0 / 0"),
+        ("qjump.ping.p50_ms / (hosts - hosts) > 1", "qjump.ping.p50_ms / (hosts - hosts)"),
+        ("1 < 2 / (1 / qjump.ping.p50_ms / 0)", "1 / qjump.ping.p50_ms / 0"),
         ("qjump.ping.p50_ms > 1 and 1 / (hosts - hosts) > 0", "1 / (hosts - hosts)"),
         ("qjump.ping.p50_ms < max(1e308 * 10, 1)", "1e308 * 10"),
     ],
