@@ -108,7 +108,8 @@ def readable_checkout(user: Caller, folder: Path) -> Path:
     skipped = shutil.ignore_patterns("__pycache__", *BUILT)
     for path in _CHECKOUT.iterdir():
         if path.name in (*CODE, *DATA):
-            shutil.copytree(path, folder / path.name, symlinks=True, ignore=skipped)
+            # A link may lead out of these folders: commands.py is that of mininet-qos.
+            shutil.copytree(path, folder / path.name, ignore=skipped)
         elif path.is_file():
             shutil.copy(path, folder)
     return folder

@@ -133,12 +133,14 @@ def open_folder() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "checkout").mkdir()
+        folders = ("qjump_mn", "mininet-qos", "experiments", "schemes", "topologies", "plots")
         for path in CHECKOUT.iterdir():
             if path.is_file():
                 shutil.copy(path, folder / "checkout")
-            elif path.name in ("qjump_mn", "experiments", "schemes", "topologies", "plots"):
+            elif path.name in folders:
                 skipped = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(path, folder / "checkout" / path.name, ignore=skipped)
+                to = folder / "checkout" / path.name
+                shutil.copytree(path, to, symlinks=True, ignore=skipped)
         yield folder
 
 
