@@ -8,6 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from qjump_mn import theory
+from qjump_mn.errors import UsageError
 from qjump_mn.model import identity
 from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
@@ -15,6 +16,9 @@ from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter, Presented, SchemePlan
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.registry import AnyPlan
+
+MAX_TRIALS = 100_000
+"""The most trials of a plan; our largest has 3,000."""
 
 TAIL_NS = 10**9
 """Background traffic continues for at least this time after the last request is due. Its duration
@@ -220,6 +224,13 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         arms."""
         arms = tuple(sorted(self.run.arms, key=lambda arm: arm.name))
         return identity.sha256(msgspec.structs.replace(self.run, arms=arms))
+
+    def check_size(self, where: str) -> None:
+        """Raise :class:`UsageError` for more than :data:`MAX_TRIALS`, before they are listed."""
+        arms = (self.run.varied.get(each.what, self.run.arms) for each in self.run.perturbations)
+        count = len(self.run.seeds) * len(self.run.arms) + sum(map(len, arms))
+        if count > MAX_TRIALS:
+            raise UsageError(f"{where}: the plan has {count} trials: use {MAX_TRIALS} at most")
 
     def trials(self) -> tuple[Trial, ...]:
         """Return every trial, seed by seed and arm by arm, so that an interrupted run has complete

@@ -125,6 +125,7 @@ def read(folder: Path) -> Manifest:
         raise UsageError(
             f"{path} is no manifest of this version: {problem}: use {outline.maker}"
         ) from None
+    manifest.plan.check_size(str(path))
     _check_names(path, manifest.plan)
     return manifest
 

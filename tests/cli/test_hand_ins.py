@@ -79,8 +79,8 @@ def test_plan_of_two_million_seeds_is_refused(judged: RunDirectory, tmp_path: Pa
     assert path.stat().st_size < 6 << 20
     began = time.monotonic()
     done = checked(path)
-    assert done.problem.startswith(
-        "its plan has 4000000 trials, and a bundle has 100000 files at most"
+    assert done.problem == (
+        "forged.zip/manifest.json: the plan has 4000000 trials: use 100000 at most"
     )
     assert (done.code, time.monotonic() - began < checking.TIME_S) == (2, True)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, units
+from qjump_mn.model import plan as plans
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.model.wiring import resolve_network
@@ -154,6 +155,22 @@ def test_a_setting_that_cannot_be_is_refused_in_one_sentence(setting: str, sente
         fig3a(setting)
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_plan_has_at_most_so_many_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "MAX_TRIALS", 5)
+    plan("fig3a", "smoke", [], only=["idle", "qjump"], replicates=2)
+    for replicates, perturb in ((3, 0), (1, 2)):
+        count = 2 * (replicates + perturb)
+        with pytest.raises(UsageError, match=f"has {count} trials: use 5 at most"):
+            plan(
+                "fig3a",
+                "smoke",
+                [],
+                only=["idle", "qjump"],
+                replicates=replicates,
+                perturb=perturb,
+            )
 
 
 def test_only_the_arms_asked_for_are_run() -> None:

@@ -112,21 +112,9 @@ def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = No
 def _manifest(path: Path, run: Path) -> Manifest:
     """Read the manifest of the bundle ``path``, unpacked into ``run``; errors name the bundle."""
     try:
-        facts = manifest.read(run)
+        return manifest.read(run)
     except UsageError as error:
         raise UsageError(str(error).replace(str(run), str(path))) from None
-    plan = facts.plan
-    arms = (
-        plan.run.varied.get(perturbation.what, plan.run.arms)
-        for perturbation in plan.run.perturbations
-    )
-    count = len(plan.run.seeds) * len(plan.run.arms) + sum(map(len, arms))
-    if count > archive.MAX_FILES:
-        raise UsageError(
-            f"{path}: its plan has {count} trials, and a bundle has {archive.MAX_FILES} files at "
-            "most"
-        )
-    return facts
 
 
 def _about(facts: Manifest) -> str:

@@ -44,7 +44,10 @@ def plan(
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
     words.check(words.FILE, where, name, preset)
-    return _plan(arms.Context(where, spec, points, backend), name, preset, only, seeds, perturb)
+    context = arms.Context(where, spec, points, backend)
+    plan = _plan(context, name, preset, only, seeds, perturb)
+    plan.check_size(where)
+    return plan
 
 
 def _plan(
