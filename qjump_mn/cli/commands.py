@@ -374,8 +374,8 @@ def clean(
 ) -> None:
     """Remove what killed runs and interrupted builds have left behind.
 
-    It ends guests whose parent process has died, and undoes what runs left on this machine's
-    kernel.
+    It also undoes what runs of the host backend left in this machine's kernel. Guests need no
+    cleaning: they end with the process that started them.
     """
     from qjump_mn.cli import doctor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -42,3 +43,10 @@ def test_one_that_does_not_end_is_an_error() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             processes.wait(process, 0.05)
         process.kill()
+
+
+def test_process_of_another_pid_namespace_may_be_alive() -> None:
+    """A container's pid says nothing here: what belongs to it is not removed."""
+    ours = processes.tag(os.getpid()).rpartition(".")[2]
+    assert processes.is_alive("4194304.1.1")
+    assert not processes.is_alive(f"4194304.1.{ours}")
