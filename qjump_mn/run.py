@@ -17,7 +17,7 @@ if __name__ == "__main__":
     environment.ensure()
 
 with environment.intact():
-    from qjump_mn.cli import commands
+    from qjump_mn.cli import commands, run_command
     from qjump_mn.console import err, replace_unencodable
     from qjump_mn.errors import BEGINS, UsageError, last_words
     from qjump_mn.model import loading, suggestions
@@ -31,11 +31,11 @@ def _check_first_word(words: list[str]) -> None:
     ``run`` would otherwise complain of the words after a misspelt command.
     """
     first = words[0] if words else "-"
-    if first.startswith("-") or first in commands.VERBS or first == loading.ALL:
+    if first.startswith("-") or first in run_command.VERBS or first == loading.ALL:
         return
     experiments = loading.names("experiments")
     if loading.experiment_called(first) not in experiments:
-        names = [*commands.VERBS, *experiments]
+        names = [*run_command.VERBS, *experiments]
         hint = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
         raise UsageError(
             f"there is no command or experiment {first!r}: "
@@ -54,7 +54,7 @@ def main() -> None:
             user_programs.forbid()
         _check_first_word(words)
         status = commands.parser()(
-            commands.arguments(words),
+            run_command.arguments(words),
             standalone_mode=False,
             prog_name="qjump-mn",
             auto_envvar_prefix=commands.VARIABLES,

@@ -24,7 +24,7 @@ from rich.console import Console
 from qjump_mn.analysis import pipeline, published_comparison
 from qjump_mn.cli.bundle import archive, assignment, checking, judge, writing
 from qjump_mn.cli.bundle.archive import BundleError
-from qjump_mn.cli.commands import options_of
+from qjump_mn.cli.run_command import options_of
 from qjump_mn.errors import UsageError, last_words, no_room
 from qjump_mn.install import provenance
 from qjump_mn.model import identity
