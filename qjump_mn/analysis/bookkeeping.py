@@ -18,13 +18,12 @@ from qjump_mn.errors import LostError
 from qjump_mn.links.base import Count
 from qjump_mn.model import ports
 from qjump_mn.model.topology import Network
+from qjump_mn.model.workload import Flow, WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved, Said
 from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 Carried = dict[Flow, dict[int | None, Count]]
 

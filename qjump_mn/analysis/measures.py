@@ -8,12 +8,12 @@ import msgspec
 import pyarrow as pa
 
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import ArmSummary, Spread
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 
 class TrialMeasures(msgspec.Struct, frozen=True):

@@ -11,13 +11,12 @@ from qjump_mn.errors import LostError
 from qjump_mn.links import registry as link_models
 from qjump_mn.links.base import Wait
 from qjump_mn.model import ports
+from qjump_mn.model.workload import Flow, WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.programs.facts import Check, TrialTables
 from qjump_mn.programs.measures_api import Crossed, hundredth_us
 from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialTables
 
 CLOCK_US = 1.0
 """What clocks and the texts of programs round, at 10 Mb/s."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.units import Rate
-from qjump_mn.model.wiring import check_emulated
 from qjump_mn.programs import registry
+from qjump_mn.resolve.wiring import check_emulated
 from qjump_mn.results import asbuilt
 
 FASTEST_ON_HOST = Rate(10**10)

@@ -22,7 +22,8 @@ from qjump_mn.backends.protocol import Backend
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import outer
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results.manifest import TrialRecord, write_atomically
+from qjump_mn.process.files import write_atomically
+from qjump_mn.results.manifest import TrialRecord
 
 NAME = "durations.json"
 

@@ -9,8 +9,9 @@ import msgspec
 from qjump_mn.cli.options import names
 from qjump_mn.cli.run_command import options_of
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, tables, units
+from qjump_mn.model import tables, units
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.session import Request
 

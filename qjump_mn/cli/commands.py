@@ -32,8 +32,8 @@ from qjump_mn.cli.options import (
 )
 from qjump_mn.console import out
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, sweep
 from qjump_mn.programs import user_programs
+from qjump_mn.resolve import loading, sweep
 
 if TYPE_CHECKING:
     from qjump_mn.session import Request

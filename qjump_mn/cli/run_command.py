@@ -30,7 +30,7 @@ from qjump_mn.cli.options import (
     cluster,
     names,
 )
-from qjump_mn.model import loading
+from qjump_mn.resolve import loading
 
 VERBS = (
     "run",

@@ -25,7 +25,7 @@ from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.ports import Port
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import told_rate
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.workload import WorkloadPlan
 
 LEAST_IP_BYTES = theory.TCP_HEADERS_BYTES
 """The shortest packet: here Ethernet's overhead is largest in proportion to what a limiter charges.

@@ -14,7 +14,7 @@ from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Publishe
 from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter, Presented, SchemePlan
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.registry import AnyPlan
+from qjump_mn.model.workload import AnyPlan
 
 TAIL_NS = 10**9
 """Background traffic continues for at least this time after the last request is due. Its duration

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.model.workload import Flow, WorkloadPlan
 
 Port = tuple[str, str]
 """A directed link, (from, to): the port by which the first node sends to the second."""

@@ -20,9 +20,8 @@ from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.base import Flow, Read
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.tracks import Track
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 Floats = npt.NDArray[np.float64]
 

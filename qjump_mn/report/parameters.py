@@ -8,8 +8,8 @@ from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.topology import Link, told_tolerance
 from qjump_mn.model.units import told_rate
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import templating
 from qjump_mn.report.network import roles
 from qjump_mn.results import formatting

@@ -16,7 +16,7 @@ from qjump_mn.model import units
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Setting
 from qjump_mn.model.topology import Link
-from qjump_mn.simulation.stage import wire_bytes
+from qjump_mn.programs.simulated_api import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}

@@ -22,8 +22,8 @@ from qjump_mn.executor.steps import (
     Wait,
 )
 from qjump_mn.model.plan import Trial
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.steps import readback
 from qjump_mn.steps.treatment import introduce_flows, treatment

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import cache, resolve
 from qjump_mn.backends import estimate
 from qjump_mn.backends.estimate import Estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.guest import outer
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
 from qjump_mn.programs.ping.program import PingPlan

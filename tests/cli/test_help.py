@@ -16,7 +16,7 @@ from qjump_mn.cli.completion import kinds
 from qjump_mn.cli.examples import EXAMPLES, Example
 from qjump_mn.cli.options import names
 from qjump_mn.cli.run_command import options_of
-from qjump_mn.model import loading
+from qjump_mn.resolve import loading
 from qjump_mn.session import Request
 from tests.cli.test_options import called
 

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.guest import Image, Job, Setup, run
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
+from qjump_mn.resolve import loading
 from qjump_mn.steps import asbuilt, openvswitch, readback, treatment
 from qjump_mn.steps.network import bring_up
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import qjump_mn
+from qjump_mn import resolve
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve, suggestions, toml_locations
+from qjump_mn.model import suggestions
+from qjump_mn.resolve import loading, toml_locations
 
 CHECKOUT = Path(qjump_mn.__file__).parents[1]
 FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qjump_mn.model import resolve
+from qjump_mn import resolve
 
 
 def test_the_budgets_as_they_were_are_told_to_be_too_small() -> None:

@@ -9,7 +9,7 @@ from qjump_mn.backends import emulated
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run, Start
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.steps.compile import trial_steps
 
 WITHIN = "link.tolerance=200ppm"

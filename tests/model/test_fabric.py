@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.topology import FabricSpec, Network
-from qjump_mn.model.wiring import check_emulated, resolve_network
 from qjump_mn.programs.flows import measures as flows
 from qjump_mn.programs.flows.program import FlowsPlan
+from qjump_mn.resolve import loading
+from qjump_mn.resolve.wiring import check_emulated, resolve_network
 from qjump_mn.results import tables
 
 

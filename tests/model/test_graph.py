@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
 from qjump_mn.model.topology import Failure, FailureSpec, FatTreeSpec, Network
 from qjump_mn.model.units import Duration
-from qjump_mn.model.wiring import check_emulated, resolve_network
 from qjump_mn.report.network import outline
 from qjump_mn.report.network.use import Use
+from qjump_mn.resolve import loading
+from qjump_mn.resolve.wiring import check_emulated, resolve_network
 
 
 def network(**changes: Any) -> Network:

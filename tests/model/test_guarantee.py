@@ -16,9 +16,9 @@ from qjump_mn.analysis import fidelity
 from qjump_mn.model import guarantee
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.ports import Port
-from qjump_mn.model.resolve import plan
+from qjump_mn.programs.facts import Check
+from qjump_mn.resolve import plan
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
 
 FRAME_NS = 1_233_600
 """Of a full-size frame at 10 Mb/s."""

@@ -8,8 +8,8 @@ import pytest
 
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model.resolve import plan
 from qjump_mn.model.units import Quantiles
+from qjump_mn.resolve import plan
 
 JITTER = "0:0us,50:10us,99.9:1ms,100:2ms"
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, units
+from qjump_mn.model import units
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.resolve import plan
-from qjump_mn.model.wiring import resolve_network
 from qjump_mn.programs import registry
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping.program import PingPlan
+from qjump_mn.resolve import loading, plan
+from qjump_mn.resolve.wiring import resolve_network
 
 
 def fig3a(*settings: str, preset: str = "course") -> Plan:

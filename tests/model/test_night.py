@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.backends import estimate, registry
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 
 NIGHT_H = 12
 ONE_SEED = {

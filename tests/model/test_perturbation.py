@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.backends import estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 

@@ -9,7 +9,7 @@ import pytest
 from qjump_mn import theory
 from qjump_mn.model import guarantee, ports
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 
 FULL_MS = 1.2336
 ACK_MS = (80 + 14 + 4 + 4 + 20) * 8 / 10**4

@@ -11,9 +11,8 @@ import pytest
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import MACHINE, Run
 from qjump_mn.links import registry as links
-from qjump_mn.model import loading
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import script
 from qjump_mn.steps.treatment import limiter, treatment
 

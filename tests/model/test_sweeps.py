@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import claims
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import panels

@@ -9,12 +9,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.backends import emulated, estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Measure, Sleep, Start
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.ping import program as ping
 from qjump_mn.steps.compile import LATENESS_EVERY_S, trial_steps

@@ -7,8 +7,8 @@ import pytest
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
 from qjump_mn.report import parameters
+from qjump_mn.resolve import plan
 from qjump_mn.steps import script
 from qjump_mn.steps.treatment import port_queues
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn.cache import scratch
 from qjump_mn.process import temp_dirs
 
 
@@ -31,7 +32,7 @@ def test_without_another_folder_they_are_in_the_cache(
 
     with monkeypatch.context() as patched:
         patched.setattr(tempfile, "gettempdir", candidate)
-        temp_dirs.provide()
+        scratch.provide()
     assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(root / "tmp" / str(os.getuid()))
     with temp_dirs.folder() as folder:
         assert Path(folder).parent == Path(tempfile.gettempdir())
@@ -45,7 +46,7 @@ def test_a_folder_that_can_be_written_stays(
         monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path if named else "/tmp")
     before = os.environ["TMPDIR"]
-    temp_dirs.provide()
+    scratch.provide()
     assert os.environ["TMPDIR"] == before and not root.exists()
 
 
@@ -55,13 +56,13 @@ def test_matplotlib_gets_a_folder_where_the_home_cannot_be_written(
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
     with ExitStack() as stack:
         monkeypatch.setenv("HOME", str(tmp_path))
-        assert temp_dirs.for_matplotlib(stack) == {}
+        assert scratch.for_matplotlib(stack) == {}
         monkeypatch.setenv("HOME", "/nowhere")
         in_cache = str(root / "tmp" / str(os.getuid()) / "matplotlib")
-        assert temp_dirs.for_matplotlib(stack) == {"MPLCONFIGDIR": in_cache}
+        assert scratch.for_matplotlib(stack) == {"MPLCONFIGDIR": in_cache}
         monkeypatch.setenv("QJUMP_MN_CACHE", "/dev/null/cache")
-        folder = Path(temp_dirs.for_matplotlib(stack)["MPLCONFIGDIR"])
+        folder = Path(scratch.for_matplotlib(stack)["MPLCONFIGDIR"])
         assert folder.is_dir()
         monkeypatch.setenv("MPLCONFIGDIR", "/elsewhere")
-        assert temp_dirs.for_matplotlib(stack) == {}
+        assert scratch.for_matplotlib(stack) == {}
     assert not folder.exists()

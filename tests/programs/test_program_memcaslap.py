@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.memcached import program as memcached
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.memcaslap import program as memcaslap
@@ -20,7 +21,7 @@ from qjump_mn.programs.memcaslap.program import MemcaslapPlan, launches
 from qjump_mn.results import tables
 
 GOLDEN = Path(__file__).parents[2] / "qjump_mn/programs/memcaslap/golden"
-FACTS = tables.TrialFacts(cpu_busy=0.2, window_s=(3.0, 15.0), began_ns=0, began_utc_ns=0)
+FACTS = TrialFacts(cpu_busy=0.2, window_s=(3.0, 15.0), began_ns=0, began_utc_ns=0)
 
 PLAN = resolve.plan("fig3b", "memaslap", ["duration=10s"])
 TRIAL = next(trial for trial in PLAN.trials() if trial.arm.name == "qjump")

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
 from qjump_mn.report.figures import (
@@ -31,6 +31,7 @@ from qjump_mn.report.figures import (
     timeline,
 )
 from qjump_mn.report.figures.style import Figure
+from qjump_mn.resolve import loading
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Spread

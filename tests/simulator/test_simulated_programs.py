@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.analysis import measures
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.results import tables
-from qjump_mn.results.tables import TrialFacts, TrialTables
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 

@@ -31,11 +31,10 @@ from qjump_mn.executor.steps import (
     Wait,
 )
 from qjump_mn.links import commands, htb, registry
-from qjump_mn.model import loading
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
-from qjump_mn.model.resolve import plan
 from qjump_mn.model.topology import SWITCHES
 from qjump_mn.programs import registry as programs
+from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import script
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.fanin.program import FaninPlan
 from qjump_mn.programs.measures_api import Crossed, Measures, Moved, OnTheWire, Said, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:

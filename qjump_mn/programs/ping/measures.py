@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.links import registry as links
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import (
     Crossed,
     Measures,
@@ -24,8 +25,6 @@ from qjump_mn.programs.measures_api import (
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.programs.statistics import of_latencies, percentile
 from qjump_mn.programs.tracks import Floats, Track, floats, milliseconds, split
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 PACE_PERCENT = 2.0
 """Allowed deviation of the interval between requests from the planned one (measured: 0.2 % at 10

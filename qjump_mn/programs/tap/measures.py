@@ -10,11 +10,11 @@ import pyarrow as pa
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Crossed, Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tap.program import TapPlan
 from qjump_mn.programs.tracks import Track, floats, split, took
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:

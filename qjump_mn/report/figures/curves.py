@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.results import formatting
 
 Way = Literal["to", "from", "with", "at"]

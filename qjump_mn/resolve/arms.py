@@ -11,14 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import axis, constants, limiter, loading, perturbation, suggestions, words
+from qjump_mn.model import axis, suggestions, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.model.scheme import SchemeSpec, resolve_scheme
+from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkSpec, Network
 from qjump_mn.model.units import Size
-from qjump_mn.model.wiring import resolve_network
-from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
+from qjump_mn.model.workload import Flow, WorkloadPlan, WorkloadSpec
+from qjump_mn.resolve import checks, constants, limiter, loading, perturbation
+from qjump_mn.resolve.schemes import resolve_scheme
+from qjump_mn.resolve.wiring import resolve_network
 
 FIRST_PORT = 5201
 MIN_WINDOW_BYTES = 4096
@@ -161,7 +163,7 @@ def _arm(context: Context, name: str, spec: ArmSpec) -> Resolved:
     if limited:
         limiter.check_packets(where, limited, workloads)
     tcp = spec.tcp.over(experiment.tcp)
-    tcp.check(where, network)
+    checks.tcp(where, tcp, network)
     treatment = resolve_scheme(f"scheme {spec.scheme!r}", spec.scheme, scheme, network)
     if treatment.switch_port:
         workloads = _without_taps(where, spec.scheme, workloads)

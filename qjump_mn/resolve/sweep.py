@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, tables, units
+from qjump_mn.model import tables, units
+from qjump_mn.resolve import loading
 
 MAX_RUNS = 100
 

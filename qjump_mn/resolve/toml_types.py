@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import suggestions, toml_locations, words
+from qjump_mn.model import words
 from qjump_mn.programs import registry
+from qjump_mn.resolve import toml_locations, type_errors
 
 T = TypeVar("T")
 
@@ -40,8 +41,8 @@ def convert(
     try:
         return msgspec.convert(raw, kind, dec_hook=registry.decode)
     except msgspec.ValidationError as error:
-        message, place = suggestions.placed(registry.sentence(error), raw, kind, registry.decode)
-        problem = suggestions.sentence(message, place, raw, kind)
+        message, place = type_errors.placed(registry.sentence(error), raw, kind, registry.decode)
+        problem = type_errors.sentence(message, place, raw, kind)
         raise UsageError(
             f"{where}: {problem}{toml_locations.suffix(message, place, file, laid)}"
         ) from None

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import constants, perturbation, suggestions, words
+from qjump_mn.links import registry
+from qjump_mn.model import suggestions, words
 from qjump_mn.model.experiment import ExperimentSpec, FigureSpec
 from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.tcp import Tcp
+from qjump_mn.model.topology import Network
+from qjump_mn.resolve import constants, perturbation
 
 MAX_REPLICATES = 1000
 
@@ -42,6 +46,16 @@ def times(where: str, spec: ExperimentSpec) -> None:
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
     spec.clock.check(where)
+
+
+def tcp(where: str, options: Tcp, network: Network) -> None:
+    """Raise :class:`UsageError` that begins with ``where`` if ``network`` cannot do it."""
+    if options.segmentation_offload and not registry.of(network.model).cuts_segments:
+        raise UsageError(
+            f"{where}: tcp.segmentation_offload: only links of model wire cut TCP's packets "
+            f"into frames, not those of model {network.model}: leave it out, or choose that "
+            "model"
+        )
 
 
 def names(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:

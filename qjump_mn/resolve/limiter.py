@@ -11,7 +11,7 @@ from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.theory import LEVELS
 
 MAX_FACTOR_BYTES = 2**31 - 1

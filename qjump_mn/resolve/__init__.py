@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import partial
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import constants, guarantee, loading, perturbation, words
+from qjump_mn.model import guarantee, words
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.plan import Judged, Plan, Run, Shown
-from qjump_mn.model.resolve import arms, checks
 from qjump_mn.model.scheme import Presented
 from qjump_mn.model.tcp import congestion_remarks
 from qjump_mn.model.topology import Network
+from qjump_mn.resolve import arms, checks, constants, loading, perturbation
 
 
 def plan(

@@ -14,12 +14,13 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import defaults, suggestions, tables, toml_locations, units, words
+from qjump_mn.model import suggestions, tables, units, words
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
-from qjump_mn.model.toml_types import convert
 from qjump_mn.model.topology import LinkSpec, TopologySpec
 from qjump_mn.programs import registry
+from qjump_mn.resolve import defaults, toml_locations
+from qjump_mn.resolve.toml_types import convert
 
 GROUP = "qjump_mn.data"
 """The group of entry points for other packages with experiments/, schemes/ or topologies/."""
