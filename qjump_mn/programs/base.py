@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Trial
+from qjump_mn.model.units import Duration
 from qjump_mn.model.workload import Flow as Flow
 from qjump_mn.model.workload import WorkloadPlan as WorkloadPlan
 from qjump_mn.model.workload import WorkloadSpec as WorkloadSpec
@@ -79,6 +80,16 @@ def bounded(where: str, value: float, least: float, most: float, shown: str) -> 
     with units."""
     if not least <= value <= most:
         raise UsageError(f"{where}: {value} is out of range: use {shown}")
+
+
+def check_interval(plan: WorkloadPlan, where: str, interval_ns: int, least_ns: int) -> None:
+    """Raise :class:`UsageError` if ``interval_ns`` is below ``least_ns``, the shortest interval
+    that one processor keeps."""
+    if interval_ns < least_ns:
+        raise UsageError(
+            f"{where}.interval: {plan.__struct_config__.tag} cannot send more often than every "
+            f"{Duration(least_ns)} in real time: use that or more, or --backend guest"
+        )
 
 
 Read = Callable[[str], str]

@@ -23,7 +23,7 @@ import msgspec
 
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, describe
-from qjump_mn.model import units
+from qjump_mn.model import hooks, units
 from qjump_mn.model.workload import AnyPlan, AnySpec, WorkloadPlan, WorkloadSpec
 from qjump_mn.programs import user_programs
 from qjump_mn.programs.base import Measure, Program
@@ -228,7 +228,7 @@ def headings(plan: WorkloadPlan) -> dict[str, str]:
     """The measures of a workload and their headings in tables: those of its program, then those of
     extensions."""
     return {
-        **plan.measures,
+        **hooks.measures(plan),
         **{name: added.heading for name, added in added_measures(plan).items()},
     }
 

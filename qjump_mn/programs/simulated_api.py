@@ -9,6 +9,7 @@ from typing import Any
 
 import qjump_sim
 from qjump_mn import theory
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.base import WorkloadPlan
@@ -70,7 +71,7 @@ class Stage:
         measurement within the shortest phase of a workload.
         """
         workloads, network = trial.arm.workloads, trial.network
-        phases = [workload.phase_ns for workload in workloads if workload.phase_ns]
+        phases = [hooks.phase_ns(workload) for workload in workloads if hooks.phase_ns(workload)]
         phase_ns = random.Random(str(trial.seed)).randrange(min(phases)) if phases else 0
         began = (trial.warmup_ns + phase_ns) * qjump_sim.NS
         ended = began + trial.duration_ns * qjump_sim.NS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import markupsafe
 
 from qjump_mn import theory
+from qjump_mn.model.hooks import HasEquations
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.topology import Link, told_tolerance
 from qjump_mn.model.units import told_rate
@@ -76,6 +77,7 @@ def _programs(plan: Plan) -> list[tuple[str, str, str]]:
     return [
         row
         for workload in firsts.values()
+        if isinstance(workload, HasEquations)
         for row in workload.equations(plan.shown.network, plan.judged.constants)
     ]
 

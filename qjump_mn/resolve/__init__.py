@@ -11,6 +11,7 @@ from functools import partial
 from qjump_mn.errors import UsageError
 from qjump_mn.model import guarantee, words
 from qjump_mn.model.experiment import ExperimentSpec
+from qjump_mn.model.hooks import HasRemarks
 from qjump_mn.model.plan import Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented
 from qjump_mn.model.tcp import congestion_remarks
@@ -106,7 +107,8 @@ def _remarks(spec: ExperimentSpec) -> Iterator[str]:
     """What a reader should know of the experiment before its arms are resolved."""
     yield from spec.remarks
     for key, workload in spec.workloads.items():
-        yield from workload.remarks(f"workloads.{key}")
+        if isinstance(workload, HasRemarks):
+            yield from workload.remarks(f"workloads.{key}")
     for key, scheme in spec.schemes.items():
         yield from congestion_remarks(f"scheme {key!r}", scheme.congestion_control)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import axis, suggestions, words
+from qjump_mn.model import axis, hooks, suggestions, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.scheme import SchemeSpec
@@ -156,7 +156,7 @@ def _arm(context: Context, name: str, spec: ArmSpec) -> Resolved:
     network = _network(where, context, spec, scheme)
     time_scale = 1 if context.real_time else network.time_scale
     workloads = tuple(
-        _workload(key, flows[key], experiment, scheme.levels, window).scaled(time_scale)
+        _scaled(_workload(key, flows[key], experiment, scheme.levels, window), time_scale)
         for key in spec.workloads
     )
     limited = limiter.of_arm(context.where, name, spec, experiment, network, time_scale)
@@ -225,13 +225,18 @@ def _without_taps(
 ) -> tuple[WorkloadPlan, ...]:
     """The workloads that do not watch switch ports. Raises :class:`UsageError` if there are
     none."""
-    others = tuple(workload for workload in workloads if not workload.WATCHES_PORTS)
+    others = tuple(workload for workload in workloads if not hooks.watches_ports(workload))
     if not others:
         raise UsageError(
             f"{where}: scheme {scheme!r} has its own queues at switch ports, and workloads that "
             "only watch ports see nothing there: add another workload"
         )
     return others
+
+
+def _scaled(workload: WorkloadPlan, time_scale: int) -> WorkloadPlan:
+    """The plan for shorter times; the same one if its times do not depend on rates."""
+    return workload.scaled(time_scale) if isinstance(workload, hooks.Scales) else workload
 
 
 def _workload(
@@ -249,6 +254,6 @@ def _workload(
     planned = workload.planned(common, uses_levels=levels, duration_ns=int(experiment.duration))
     return (
         msgspec.structs.replace(planned, window_bytes=int(window))
-        if window is not None and planned.BACKGROUND
+        if window is not None and hooks.is_background(planned)
         else planned
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model import suggestions, words
+from qjump_mn.model import hooks, suggestions, words
 from qjump_mn.model.experiment import ExperimentSpec, FigureSpec
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.tcp import Tcp
@@ -29,7 +29,7 @@ def seeds(first: int, replicates: int, perturb: int) -> tuple[int, ...]:
 def times(where: str, spec: ExperimentSpec) -> None:
     """Raise :class:`UsageError` for a duration, a warmup or a clock that is out of range."""
     lasting = any(
-        spec.workloads[key].LASTING
+        hooks.is_lasting(spec.workloads[key])
         for arm in spec.arms.values()
         for key in arm.workloads
         if key in spec.workloads

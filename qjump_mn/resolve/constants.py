@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qjump_mn import theory
-from qjump_mn.model import ports
+from qjump_mn.model import hooks, ports
+from qjump_mn.model.hooks import HasConstants
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.programs import registry
+from qjump_mn.programs.hooks import HasArmConstants
 
 VIRTUAL = ("guest", "simulator")
 """The backends whose clocks stand still while code runs. On all others code takes time."""
@@ -48,16 +50,18 @@ def constants(
     arms = tuple(arm for arm in arms if arm.network.topology == network.topology)
     constants["processor_ms"] = 0.0 if backend in VIRTUAL else PROCESSOR_NS / 1e6
     bulk = ports.longest(
-        (workload for arm in arms for workload in arm.workloads if workload.BACKGROUND), network
+        (workload for arm in arms for workload in arm.workloads if hooks.is_background(workload)),
+        network,
     )
     for arm in arms:
         for workload in arm.workloads:
-            own = workload.constants(network)
-            if not workload.BACKGROUND and workload.flows:
+            own = workload.constants(network) if isinstance(workload, HasConstants) else {}
+            if not hooks.is_background(workload) and workload.flows:
                 own = ports.met(workload, bulk, network).constants() | own
             for name, value in own.items():
                 constants.setdefault(f"{workload.name}_{name}", value)
                 if workload.name == shown and name in ports.NAMES:
                     constants.setdefault(name, value)
-            constants |= workload.arm_constants(arm)
+            if isinstance(workload, HasArmConstants):
+                constants |= workload.arm_constants(arm)
     return constants

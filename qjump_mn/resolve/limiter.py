@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import ports, suggestions
+from qjump_mn.model import hooks, ports, suggestions
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter
@@ -181,9 +181,9 @@ def check_packets(where: str, limiter: QJumpPlan, workloads: Iterable[WorkloadPl
     for sender, used, ip_bytes in [
         ("frames without a level", 0, None),
         *(
-            (load.name, used, load.packet_bytes)
+            (load.name, used, hooks.packet_bytes(load))
             for load in workloads
-            for used in sorted(load.levels)
+            for used in sorted(hooks.levels(load))
         ),
     ]:
         if limiter.blocks(used):
@@ -212,7 +212,7 @@ def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[
     sending = {
         source
         for workload in plan.workloads
-        if any(plan.qjump.budget_bytes[level] for level in workload.levels)
+        if any(plan.qjump.budget_bytes[level] for level in hooks.levels(workload))
         for (source, _), _ in ports.ways(workload, plan.network)
     }
     hosts = len(sending) if spec.hosts is None else spec.hosts

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qjump_mn.errors import LostError, describe, reason_of
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import counters, registry, simulated_text
@@ -70,7 +71,7 @@ def _columns(
 
     The simulator's counters beside the output tell which.
     """
-    if workload.ONLY_SIMULATED or not (raw / counters.NAME).is_file():
+    if hooks.is_only_simulated(workload) or not (raw / counters.NAME).is_file():
         return registry.of(workload).table(workload, trial, read)
     return simulated_text.columns(
         read(simulated_text.output_name(workload.name)), registry.of(workload).columns

@@ -21,6 +21,7 @@ from qjump_mn.executor.steps import (
     Stop,
     Wait,
 )
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
@@ -103,7 +104,14 @@ def _clock(trial: Trial) -> Iterator[Run]:
 
 def _phase_s(trial: Trial) -> float:
     return (
-        min((workload.phase_ns for workload in trial.arm.workloads if workload.phase_ns), default=0)
+        min(
+            (
+                hooks.phase_ns(workload)
+                for workload in trial.arm.workloads
+                if hooks.phase_ns(workload)
+            ),
+            default=0,
+        )
         / 1e9
     )
 

@@ -12,7 +12,7 @@ from qjump_mn import theory
 from qjump_mn.executor.steps import MACHINE, AnyStep, Offloads, Run, Settings
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, Shaping
-from qjump_mn.model import words
+from qjump_mn.model import hooks, words
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
@@ -41,7 +41,7 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
         yield _level_priorities(network.switch_ports())
     for host in network.hosts:
         yield from _host(host, arm)
-    replies = dict(reply for workload in arm.workloads for reply in workload.echo_replies)
+    replies = dict(reply for workload in arm.workloads for reply in hooks.echo_replies(workload))
     for host, level in replies.items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
     if arm.scheme.vlan:
@@ -89,7 +89,7 @@ def introduce_flows(arm: ArmPlan) -> Iterator[Run]:
     flows = dict.fromkeys(
         (source, destination, workload.level)
         for workload in arm.workloads
-        if workload.SENDS and not workload.BACKGROUND
+        if hooks.sends(workload) and not hooks.is_background(workload)
         for flow in workload.flows
         for source, destination in (flow, flow[::-1])
     )

@@ -12,6 +12,7 @@ import pytest
 
 from qjump_mn import resolve
 from qjump_mn.guest import Image, Job, Setup, run
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.resolve import loading
@@ -36,7 +37,9 @@ def identity(arm: ArmPlan) -> bytes:
     qjump = limiter and msgspec.structs.replace(
         limiter, epoch_ns=1, budget_bytes=tuple(min(budget, 1) for budget in limiter.budget_bytes)
     )
-    answering = sorted({reply for workload in arm.workloads for reply in workload.echo_replies})
+    answering = sorted(
+        {reply for workload in arm.workloads for reply in hooks.echo_replies(workload)}
+    )
     return msgspec.json.encode([arm.network, arm.scheme, qjump, arm.uses_levels, answering])
 
 

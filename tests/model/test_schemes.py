@@ -11,6 +11,7 @@ import pytest
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import MACHINE, Run
 from qjump_mn.links import registry as links
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import script
@@ -357,7 +358,7 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
 
 def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
     taprio = arm(with_schemes("taprio"), "taprio")
-    (replies,) = (host for workload in taprio.workloads for host, _ in workload.echo_replies)
+    (replies,) = (host for workload in taprio.workloads for host, _ in hooks.echo_replies(workload))
     lines = [
         line
         for step in treatment(taprio, 1)

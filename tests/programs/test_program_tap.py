@@ -107,7 +107,7 @@ def test_invalid_settings_are_refused(settings: list[str], sentence: str) -> Non
 
 
 def test_tap_sends_nothing() -> None:
-    assert not TapPlan.SENDS and not TapPlan.BACKGROUND
+    assert not TapPlan.SENDS and not hasattr(TapPlan, "BACKGROUND")
 
 
 def test_arm_with_port_queues_has_no_tap() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from qjump_mn import resolve
 from qjump_mn.errors import UsageError
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
 from qjump_mn.report.figures import (
@@ -300,7 +301,9 @@ def swept(plan: Plan, series: str, values: Mapping[float, Mapping[str, float]]) 
     x."""
     at = {arm.x: arm for arm in plan.arms if arm.series == series}
     arms = {
-        at[x].name: {next(one.name for one in at[x].workloads if not one.BACKGROUND): measured}
+        at[x].name: {
+            next(one.name for one in at[x].workloads if not hooks.is_background(one)): measured
+        }
         for x, measured in values.items()
     }
     return summaries(plan, arms)

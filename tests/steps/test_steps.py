@@ -31,6 +31,7 @@ from qjump_mn.executor.steps import (
     Wait,
 )
 from qjump_mn.links import commands, htb, registry
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.topology import SWITCHES
 from qjump_mn.programs import registry as programs
@@ -356,10 +357,10 @@ def without_seed(step: AnyStep) -> AnyStep:
 def test_warm_up_exceeds_plan_by_less_than_a_phase() -> None:
     resolved = plan("fig3a", "smoke", [], replicates=8)
     for trial in resolved.trials():
-        (ping,) = [workload for workload in trial.arm.workloads if workload.phase_ns]
+        (ping,) = [workload for workload in trial.arm.workloads if hooks.phase_ns(workload)]
         offset, warmup = instants(trial_steps(trial))[:2]
         assert 0 <= offset <= 0.1
-        assert trial.warmup_ns <= round(warmup * 1e9) <= trial.warmup_ns + ping.phase_ns
+        assert trial.warmup_ns <= round(warmup * 1e9) <= trial.warmup_ns + hooks.phase_ns(ping)
 
 
 # Link models of somebody else's.

@@ -20,6 +20,7 @@ from qjump_mn.programs.base import (
     WorkloadPlan,
     WorkloadSpec,
     bounded,
+    check_interval,
 )
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
@@ -69,7 +70,7 @@ class BarrierPlan(
 
     def check_real_time(self, where: str) -> None:
         if self.interval_ns:
-            self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
+            check_interval(self, where, self.interval_ns, LEAST_INTERVAL_NS)
 
     @property
     def longest_ns(self) -> int:

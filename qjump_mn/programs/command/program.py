@@ -104,7 +104,7 @@ class CommandPlan(
     latency: str
 
     @property
-    def BACKGROUND(self) -> bool:  # type: ignore[override]
+    def BACKGROUND(self) -> bool:
         """Depends on its role."""
         return self.role != "measure"
 

@@ -10,7 +10,15 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import datagrams
-from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.base import (
+    LATENCIES,
+    FlowSpec,
+    Program,
+    Read,
+    WorkloadPlan,
+    bounded,
+    check_interval,
+)
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
 
@@ -70,7 +78,7 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
 
     def check_real_time(self, where: str) -> None:
-        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
+        check_interval(self, where, self.interval_ns, LEAST_INTERVAL_NS)
 
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"

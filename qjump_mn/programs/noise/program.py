@@ -11,7 +11,7 @@ from qjump_mn import theory
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs import datagrams
-from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan, bounded, check_interval
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
 
@@ -45,7 +45,7 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         }
 
     def check_real_time(self, where: str) -> None:
-        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
+        check_interval(self, where, self.interval_ns, LEAST_INTERVAL_NS)
 
     @property
     def answer_bytes(self) -> int:

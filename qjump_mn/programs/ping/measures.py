@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.links import registry as links
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import (
@@ -95,7 +96,7 @@ class _IdleFlow(NamedTuple):
 def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
     for tables in data:
         arm = tables.trial.arm
-        senders = [workload for workload in arm.workloads if workload.SENDS]
+        senders = [workload for workload in arm.workloads if hooks.sends(workload)]
         if arm.qjump is not None or len(senders) != 1 or not links.of(arm.network.model).exact:
             continue
         if arm.network.jittery:

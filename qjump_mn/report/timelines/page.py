@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from qjump_mn.errors import LostError
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process.files import write_atomically
 from qjump_mn.programs import registry
@@ -140,7 +141,10 @@ def _lanes(
     trial, facts = tables.trial, tables.facts
     workloads = sorted(
         trial.arm.workloads,
-        key=lambda workload: (workload.name != plan.shown.figure.workload, workload.BACKGROUND),
+        key=lambda workload: (
+            workload.name != plan.shown.figure.workload,
+            hooks.is_background(workload),
+        ),
     )
     for workload in workloads:
         tracks = registry.measures(workload).tracks(

@@ -47,6 +47,7 @@ class Plan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     interval_ns: int
     count: int
 
+    # Optional, as are others: docs/programs.md lists them.
     @property
     def longest_ns(self) -> int:
         return self.count * self.interval_ns
