@@ -14,7 +14,7 @@ from qjump_mn.programs import registry
 from qjump_mn.report import templating
 from qjump_mn.report.network import roles
 from qjump_mn.results import formatting
-from qjump_mn.steps.treatment import transport
+from qjump_mn.steps.apply_arm import transport
 
 MAX_FLOWS = 12
 """The most flows of a workload that are named one by one."""

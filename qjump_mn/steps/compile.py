@@ -27,7 +27,7 @@ from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
 from qjump_mn.programs.launch import Launch
 from qjump_mn.steps import readback
-from qjump_mn.steps.treatment import introduce_flows, treatment
+from qjump_mn.steps.apply_arm import apply_arm, introduce_flows
 
 BACKGROUND_OFFSET_S = 0.1
 """At 10 Mb/s, background traffic starts at a random instant within this time.
@@ -73,7 +73,7 @@ def trial_steps(trial: Trial) -> Steps:
         for launch in registry.of(workload).launches(workload, trial)
     ]
     return (
-        *treatment(trial.arm, trial.seed),
+        *apply_arm(trial.arm, trial.seed),
         *introduce_flows(trial.arm),
         *readback.built(trial.arm),
         *_clock(trial),

@@ -16,7 +16,7 @@ from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.resolve import loading
-from qjump_mn.steps import asbuilt, openvswitch, readback, treatment
+from qjump_mn.steps import apply_arm, asbuilt, openvswitch, readback
 from qjump_mn.steps.network import bring_up
 
 pytestmark = pytest.mark.guest
@@ -62,7 +62,7 @@ def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
     back."""
     networks: dict[Network, dict[str, Any]] = {}
     for name, arm in chosen.items():
-        steps = [*treatment.treatment(arm, 1), *readback.built(arm)]
+        steps = [*apply_arm.apply_arm(arm, 1), *readback.built(arm)]
         networks.setdefault(arm.network.skeleton(), {})[name] = msgspec.to_builtins(steps)
     return [
         {"up": msgspec.to_builtins(bring_up(network)), "arms": arms}

@@ -15,7 +15,7 @@ from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import script
-from qjump_mn.steps.treatment import limiter, treatment
+from qjump_mn.steps.apply_arm import apply_arm, limiter
 
 MINE = """
 label = "mine"
@@ -117,7 +117,7 @@ def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
     assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines
     (given,) = (
         step
-        for step in treatment(of_plan, 1)
+        for step in apply_arm(of_plan, 1)
         if isinstance(step, Run) and (step.node, step.argv[0]) == ("h1", "qjump-edt")
     )
     assert " ".join(given.argv) == (
@@ -131,7 +131,7 @@ def test_departure_times_are_given_to_limited_levels_and_kept_by_fq() -> None:
 
 def test_where_packets_are_not_cut_before_they_are_charged_tcp_makes_single_frames() -> None:
     for preset, lines in (("course", set()), ("paper", {"h1-eth0", "h1-eth0.2"})):
-        steps = treatment(arm(with_schemes("qjump-edt", preset=preset), "qjump_edt"), 1)
+        steps = apply_arm(arm(with_schemes("qjump-edt", preset=preset), "qjump_edt"), 1)
         of_host = "".join(
             step.stdin for step in steps if isinstance(step, Run) and step.node == "h1"
         )
@@ -158,7 +158,7 @@ def test_a_users_scheme_is_a_file(mine: Path) -> None:
     line = "qdisc add dev s0-eth1 parent 5:1 handle 20: bfifo limit 76100"
     (at_switches,) = [
         step
-        for step in treatment(arm(resolved, "mine"), 1)
+        for step in apply_arm(arm(resolved, "mine"), 1)
         if isinstance(step, Run) and step.node == MACHINE and step.argv[0] == "tc"
     ]
     assert line in at_switches.stdin.splitlines()
@@ -305,7 +305,7 @@ def test_queues_below_a_port_see_levels_as_priorities(mine: Path) -> None:
         mine.write_text(text)
         at_switches = [
             line
-            for step in treatment(arm(with_schemes("mine"), "mine"), 1)
+            for step in apply_arm(arm(with_schemes("mine"), "mine"), 1)
             if isinstance(step, Run) and step.node == MACHINE and step.argv[0] == "tc"
             for line in [
                 *step.stdin.splitlines(),
@@ -326,7 +326,7 @@ def test_queues_below_a_port_see_levels_as_priorities(mine: Path) -> None:
 
 def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_without() -> None:
     etf = arm(with_schemes("etf"), "etf")
-    steps = [step for step in treatment(etf, 1) if isinstance(step, Run) and step.node == "h8"]
+    steps = [step for step in apply_arm(etf, 1) if isinstance(step, Run) and step.node == "h8"]
     made, placed = (steps[at] for at in range(1, 3))
     undone = made.undo
     assert undone is not None and placed.undo is not None
@@ -352,7 +352,7 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
         for line in queues_below
     )
     assert placed.undo.stdin == "qdisc del dev h8-eth0.2 root\n"
-    others = [step for step in treatment(arm(with_schemes(), "qjump"), 1) if isinstance(step, Run)]
+    others = [step for step in apply_arm(arm(with_schemes(), "qjump"), 1) if isinstance(step, Run)]
     assert not any("numtxqueues" in " ".join(step.argv) for step in others)
 
 
@@ -361,7 +361,7 @@ def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
     (replies,) = (host for workload in taprio.workloads for host, _ in hooks.echo_replies(workload))
     lines = [
         line
-        for step in treatment(taprio, 1)
+        for step in apply_arm(taprio, 1)
         if isinstance(step, Run) and step.node == replies and step.argv[0] == "tc"
         for line in step.stdin.splitlines()
         if f"dev {replies}-eth0.2 " in line

@@ -10,7 +10,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.report import parameters
 from qjump_mn.resolve import plan
 from qjump_mn.steps import script
-from qjump_mn.steps.treatment import port_queues
+from qjump_mn.steps.apply_arm import port_queues
 
 FAST = ("link.trunk_rate=40Mbit", "link.trunk_buffer=60880B", "link.trunk_delay=1us")
 

@@ -33,7 +33,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Outcome
 from qjump_mn.steps import asbuilt
-from qjump_mn.steps.treatment import transport
+from qjump_mn.steps.apply_arm import transport
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 START = 1767225636.0

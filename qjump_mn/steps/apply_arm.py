@@ -30,7 +30,7 @@ LINUX_TSO_RTT_LOG = 9
 """Linux's default: a packet for a near host may have the maximum length."""
 
 
-def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
+def apply_arm(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     """Yield the steps that apply an arm, each with its undo; ``seed`` is the trial's."""
     network = arm.network
     yield from _congestion_control(arm.scheme)
