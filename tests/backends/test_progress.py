@@ -24,7 +24,7 @@ from qjump_mn.api import Run
 from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import SimulatorBackend
-from qjump_mn.backends.stages import MEASURING, Stages, ticking
+from qjump_mn.backends.trial_stages import MEASURING, Stages, ticking
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
