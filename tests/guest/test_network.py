@@ -16,7 +16,7 @@ from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.links import registry
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.facts import TrialFacts
-from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.iperf import parse as iperf
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.resolve import plan
 from qjump_mn.results import links, tables

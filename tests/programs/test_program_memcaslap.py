@@ -17,6 +17,7 @@ from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.memcached import program as memcached
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.memcaslap import program as memcaslap
+from qjump_mn.programs.memcaslap.parse import parse
 from qjump_mn.programs.memcaslap.program import MemcaslapPlan, launches
 from qjump_mn.results import tables
 
@@ -131,7 +132,7 @@ def test_the_mean_of_two_flows_is_that_of_their_answers() -> None:
 
 
 def test_a_short_run_without_a_get() -> None:
-    rows = memcaslap.parse(text("sets"), 1)
+    rows = parse(text("sets"), 1)
     assert {row[1] for row in rows} == {"SET", "TOTAL"}
     (period,) = (row for row in rows if row[:2] == ("period", "TOTAL"))
     assert period[2:5] == (1, 58352, 58352)
@@ -141,7 +142,7 @@ def test_a_short_run_without_a_get() -> None:
 def test_a_second_without_an_answer_has_no_latency() -> None:
     line = [line for line in text("alone").splitlines() if line.startswith("Period ")][-1]
     silent = "Period   1        0            0            0.0        0          -1       0          0          -nan       0.00"
-    rows = memcaslap.parse(text("alone").replace(line, silent), 10)
+    rows = parse(text("alone").replace(line, silent), 10)
     assert ("period", "TOTAL", 10, 0, 0, 0.0, 0, None, None, None, None, None, None) in rows
 
 
@@ -157,7 +158,7 @@ def test_a_second_without_an_answer_has_no_latency() -> None:
 )
 def test_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
-        memcaslap.parse(raw, seconds)
+        parse(raw, seconds)
 
 
 @pytest.mark.parametrize(

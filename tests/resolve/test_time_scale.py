@@ -16,6 +16,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Measure, Sleep, Start
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.ping import program as ping
+from qjump_mn.programs.ping.parse import parse_nsping
 from qjump_mn.steps.compile import LATENESS_EVERY_S, trial_steps
 
 GIGABIT = ("link.rate=1Gbit", "warmup=100ms", "duration=200ms", "workloads.ping.interval=1ms")
@@ -133,7 +134,7 @@ LOG = """# nsping 1 to=10.0.0.10 interval=1000000 count=3
 
 
 def test_the_log_of_nsping_becomes_echoes() -> None:
-    echoes = ping.parse_nsping(LOG, 3)
+    echoes = parse_nsping(LOG, 3)
     assert [echo.sequence for echo in echoes] == [1, 2, 3]
     assert [echo.rtt_us for echo in echoes] == [7.732, None, 24.0]
     assert echoes[0].received_s == pytest.approx(8732e-9) and echoes[1].received_s is None
