@@ -77,7 +77,7 @@ def is_lasting(spec: WorkloadSpec) -> bool:
 @runtime_checkable
 class HasLongest(Hook, Protocol):
     """The maximum length of its measured part, in ns, if that may exceed the trial's duration, else
-    0. The background lasts as long."""
+    0. Asked for the duration of the background, which lasts as long."""
 
     @property
     def longest_ns(self) -> int: ...
@@ -91,7 +91,7 @@ def longest_ns(workload: WorkloadPlan) -> int:
 @runtime_checkable
 class HasPhase(Hook, Protocol):
     """The range in ns within which the seed moves the start of its measured part; 0 if the start
-    does not matter."""
+    does not matter. Asked for when a trial's steps, or its simulation, are made."""
 
     @property
     def phase_ns(self) -> int: ...
@@ -163,7 +163,8 @@ def packet_bytes(workload: WorkloadPlan) -> int | None:
 @runtime_checkable
 class HasAnswerBytes(Hook, Protocol):
     """The length of the longest IP packet that goes back on a flow during the measurement, in
-    bytes: 0 if there is none, None if it may be as long as those that go there."""
+    bytes: 0 if there is none, None if it may be as long as those that go there. Bounds ask for
+    it."""
 
     @property
     def answer_bytes(self) -> int | None: ...
@@ -235,7 +236,8 @@ def echo_replies(workload: WorkloadPlan) -> tuple[tuple[str, int], ...]:
 
 @runtime_checkable
 class HasOnlySimulated(Hook, Protocol):
-    """Whether only the simulator can run it."""
+    """Whether only the simulator can run it. Asked before host and guest run a plan, and where raw
+    output is read, which is then the simulator's."""
 
     @property
     def ONLY_SIMULATED(self) -> bool: ...
@@ -263,7 +265,7 @@ def watches_ports(workload: WorkloadPlan) -> bool:
 @runtime_checkable
 class ChecksEmulated(Hook, Protocol):
     """Raises :class:`UsageError`, beginning with ``where``, for settings that a kernel and real
-    programs cannot carry out."""
+    programs cannot carry out. Asked before host and guest run a plan."""
 
     def check_emulated(self, where: str) -> None: ...
 
@@ -280,7 +282,7 @@ def check_emulated(workload: WorkloadPlan, where: str) -> None:
 @runtime_checkable
 class ChecksRealTime(Hook, Protocol):
     """Raises :class:`UsageError`, beginning with ``where``, for settings that one processor cannot
-    keep up with if code takes time."""
+    keep up with if code takes time. Asked before the host runs a plan."""
 
     def check_real_time(self, where: str) -> None: ...
 
@@ -307,7 +309,8 @@ def busy(workload: WorkloadPlan) -> float:
 
 @runtime_checkable
 class Scales(Hook, Protocol):
-    """Returns the plan for times that are ``time_scale`` times shorter than on links of 10 Mb/s."""
+    """Returns the plan for times that are ``time_scale`` times shorter than on links of 10 Mb/s.
+    Asked when an arm is resolved; without it, the plan stays as it is."""
 
     def scaled(self, time_scale: int) -> WorkloadPlan: ...
 
@@ -317,7 +320,8 @@ class Scales(Hook, Protocol):
 
 @runtime_checkable
 class HasMeasures(Hook, Protocol):
-    """The measures and headings of this one workload, if they depend on its settings."""
+    """The measures and headings of this one workload, if they depend on its settings. The registry
+    asks, for tables, claims and figures."""
 
     @property
     def measures(self) -> Mapping[str, str]: ...
@@ -331,14 +335,15 @@ def measures(workload: WorkloadPlan) -> Mapping[str, str]:
 @runtime_checkable
 class HasConstants(Hook, Protocol):
     """Values that are known before anything runs. Claims use them with the workload's name as
-    prefix: ``ping_analytic_ms``."""
+    prefix: ``ping_analytic_ms``. Asked when a plan is resolved; without it, there are none."""
 
     def constants(self, network: Network) -> dict[str, float]: ...
 
 
 @runtime_checkable
 class HasEquations(Hook, Protocol):
-    """Calculations that the report shows: name, formula with its numbers, value."""
+    """Calculations that the report shows: name, formula with its numbers, value; without it,
+    none."""
 
     def equations(
         self, network: Network, constants: Mapping[str, float]
@@ -348,6 +353,6 @@ class HasEquations(Hook, Protocol):
 @runtime_checkable
 class HasRemarks(Hook, Protocol):
     """A spec's remarks on settings that are valid but probably not intended; ``where`` names the
-    workload. The plan shows them."""
+    workload. The plan shows them; without it, there are none."""
 
     def remarks(self, where: str) -> list[str]: ...
