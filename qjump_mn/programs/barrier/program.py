@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs.base import (
@@ -24,10 +25,6 @@ from qjump_mn.programs.base import (
 )
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 CONNECTING_NS = 10**9
 """Time for the processes to connect and agree on a start, through full buffers at 10 Mb/s

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import datagrams
@@ -21,10 +22,6 @@ from qjump_mn.programs.base import (
 )
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 LEAST_INTERVAL_NS = 100_000
 """The shortest interval that one processor keeps in real time."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.tcp import congestion_remarks
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Rate, told_rate
@@ -14,9 +15,6 @@ from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan
 from qjump_mn.programs.iperf.parse import parse
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 
 class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="iperf"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Size
 from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan, bounded
@@ -13,10 +14,6 @@ from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.memcached import program as memcached
 from qjump_mn.programs.memcaslap.parse import check_version, parse
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 START_NS = 10**9
 """Time before the first request: memcaslap generates its keys and values, which takes 0.9 s of the

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import ports
+from qjump_mn.model.plan import ArmPlan, Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size, told_rate
 from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.ping.parse import parse, parse_nsping
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import ArmPlan, Trial
-
 
 Tool = Literal["", "iputils", "nsping"]
 """The program that sends. By default it is iputils, but nsping on links above 10 Mb/s, where a
