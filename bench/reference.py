@@ -37,9 +37,9 @@ PAGE = ROOT / "docs/experiment-file.md"
 
 WORDS: dict[object, str] = {
     str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
 }
 FILES = {
     "An experiment": ExperimentSpec,
@@ -79,12 +79,13 @@ def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]
     yield f"{'#' * level} {title}\n"
     yield f"{words(spec)}\n"
     fields = [one for one in msgspec.structs.fields(spec) if not _is_common(spec, one.encode_name)]
+    hints = typing.get_type_hints(spec)
+    if _has_the_keys_of_another(spec, told):
+        yield f"It has the keys of the {title} above, all optional.\n"
+        return
+    for field in fields:
+        yield f"- `{field.encode_name}`: {_kind(hints[field.name])}{_default(field)}"
     if fields:
-        yield "| key | value | default |"
-        yield "|---|---|---|"
-        hints = typing.get_type_hints(spec)
-        for field in fields:
-            yield f"| `{field.encode_name}` | {_kind(hints[field.name])} | {_default(field)} |"
         yield ""
     for one in fields:
         for below in _structs(typing.get_type_hints(spec)[one.name]):
@@ -92,6 +93,12 @@ def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]
                 tag = below.__struct_config__.tag
                 title = f"`{one.encode_name}`" + (f" of `{tag}`" if tag else "")
                 yield from section(min(level + 1, 4), title, below, told)
+
+
+def _has_the_keys_of_another(spec: Any, told: set[type]) -> bool:
+    """Whether a type that the page has already has the same keys."""
+    keys = spec.__struct_fields__
+    return any(getattr(one, "__struct_fields__", ()) == keys for one in told - {spec})
 
 
 def _is_common(spec: Any, name: str) -> bool:
@@ -111,46 +118,41 @@ def words(spec: Any) -> str:
 
 
 def _kind(hint: Any) -> str:
-    """What may stand there."""
+    """Return what kind of value a key takes; lists have brackets, and tables braces."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(_kind(one) for one in arguments if one is not type(None)))
     if origin is Literal:
         return ", ".join(f"`{json.dumps(one)}`" for one in arguments)
     if origin is list or (origin is tuple and arguments[-1:] == (...,)):
-        return f"a list: {_kind(arguments[0])}"
+        return f"[{_kind(arguments[0])}]"
     if origin is tuple:
-        return " and ".join(_kind(one) for one in arguments)
+        return f"[{', '.join(_kind(one) for one in arguments)}]"
     if origin is dict:
-        kind = _kind(arguments[1])
-        return (
-            f"tables with names, {kind.partition(', ')[2]}"
-            if "below" in kind
-            else f"with names: {kind}"
-        )
+        return f"{{{_kind(arguments[1])}}}"
     if isinstance(hint, type) and issubclass(hint, Quantity):
-        return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
+        return hint.__name__.lower()
     if hint is registry.AnySpec:
-        return "a workload, below"
+        return "workload"
     if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or hint is registry.AnyPlan):
-        return "a table, below"
+        return "table"
     if hint is Quantiles:
-        return 'percentiles with times, such as `"0:10us,50:147us,100:2ms"`'
+        return "percentiles"
     return WORDS.get(hint, f"`{getattr(hint, '__name__', hint)}`")
 
 
 def _default(field: Any) -> str:
+    """Return a comma and the default, or ", optional"; nothing for a required key."""
     if field.required:
-        return "–"
+        return ""
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
-    if isinstance(value, msgspec.Struct):
-        return "its defaults"
     if isinstance(value, Quantity):
-        return f'`"{value}"`'
-    if value is None or (isinstance(value, list | dict | tuple | str) and not value):
-        return "none"
+        return f', `"{value}"`'
+    empty = isinstance(value, list | dict | tuple | str) and not value
+    if value is None or empty or isinstance(value, msgspec.Struct):
+        return ", optional"
     shown = msgspec.json.encode(value, enc_hook=str).decode()
-    return f"`{shown}`"
+    return f", `{shown}`"
 
 
 def _structs(hint: Any) -> Iterator[Any]:

@@ -85,11 +85,8 @@ def page() -> Iterator[str]:
     )
     yield from _table(OF_TRIAL)
     yield "## `data/links.parquet`\n"
-    yield "It has one row for each directed link and level.\n"
-    yield "| column | type |"
-    yield "|---|---|"
-    yield from (f"| `{field.name}` | {field.type} |" for field in links.SCHEMA)
-    yield ""
+    columns = ", ".join(f"`{field.name}` ({field.type})" for field in links.SCHEMA)
+    yield f"It has one row for each directed link and level: {columns}.\n"
     told: set[type] = {Plan}  # internals, which `explain --json` prints
     for name, spec in JSON.items():
         yield from reference.section(2, f"`{name}`", spec, told)

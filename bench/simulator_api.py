@@ -2,7 +2,9 @@
 
     python3 bench/simulator_api.py [--write]
 
-Without `--write`, print it. The sources are read, not imported, so nothing has to be compiled.
+Without `--write`, print it. The page has the first paragraph about each name, and the names of its
+fields; the site has the whole text (docs/conf.py). The sources are read, not imported, so nothing
+has to be compiled.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def main(arguments: list[str]) -> None:
         print(text)
 
 
-def page() -> Iterator[str]:
-    """Its lines."""
+def page(*, whole: bool = False) -> Iterator[str]:
+    """Yield the lines of the page; ``whole``: with all paragraphs, fields and signatures."""
     public = exported()
     for module, heading in PARTS.items():
         tree = _tree(module)
@@ -55,7 +57,13 @@ def page() -> Iterator[str]:
         for node, about in _with_text_below(tree.body):
             name = _name(node)
             if name and (name in public or (module == "apps" and not name.startswith("_"))):
-                yield from _entry(node, name, about)
+                yield from _entry(node, name, about) if whole else _brief(node, name, about)
+
+
+def in_full(text: str) -> str:
+    """Return the text of the page with all paragraphs, fields and signatures."""
+    brief = "\n".join(page()).strip("\n")
+    return text.replace(brief, "\n".join(page(whole=True)).strip("\n"))
 
 
 def exported() -> set[str]:
@@ -109,6 +117,30 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
         yield from (f"### `{name}`", "", about or f"`{ast.unparse(value)}`" if value else about, "")
 
 
+def _brief(node: ast.stmt, name: str, about: str) -> Iterator[str]:
+    """Yield an entry with its first paragraph, and its members by name."""
+    lines = list(_entry(node, name, about))
+    yield from (f"### `{name}`", "", lines[2].partition("\n\n")[0], "")
+    if isinstance(node, ast.ClassDef):
+        named = [(member, _name(member)) for member in node.body if _name(member)]
+        for kind, functions in (("Fields", False), ("Methods", True)):
+            names = [
+                f"`{member_name}`"
+                for member, member_name in named
+                if _is_method(member) is functions and not member_name.startswith("_")
+            ]
+            if names:
+                yield from (f"{kind}: {', '.join(names)}.", "")
+
+
+def _is_method(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and not _is_property(node)
+
+
+def _is_property(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(one) == "property" for one in node.decorator_list)
+
+
 def _members(node: ast.ClassDef) -> Iterator[str]:
     lines = []
     for member, about in _with_text_below(node.body):
@@ -116,7 +148,7 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
         if not name or (name.startswith("_") and name != "__init__"):
             continue
         if isinstance(member, ast.FunctionDef):
-            is_value = any(ast.unparse(one) == "property" for one in member.decorator_list)
+            is_value = _is_property(member)
             told = name if is_value else f"{name}{_signature(member)}"
             about = _plain(ast.get_docstring(member) or "")
             if is_value and member.returns:

@@ -67,7 +67,12 @@ def test_the_page_of_the_simulators_api_is_its_sources() -> None:
         "MapReduce",
         "fan_in",
     }
-    assert "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in text
+    assert "\nFields: `ports`, `at`, `queued`, `levels`, " in text
+    whole = simulator_api.in_full(simulator_api.PAGE.read_text())
+    assert (
+        "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in whole
+    )
+    assert "### `run(scenario: Scenario, ports: bool=False, " in whole
 
 
 def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> None:
