@@ -32,7 +32,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.report import original
 from qjump_mn.results import directory, formatting, outcome, previous_runs, result_tables
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, VerdictRow
+from qjump_mn.results.outcome import ArmSummary, Drawing, VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
@@ -181,12 +181,7 @@ def told(path: Path, *, keep: bool) -> str:
         if keep:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
-        details = (
-            "<details><summary>What is drawn, and from "
-            f"what</summary>\n\n{drawing.caption}\n\n</details>"
-        )
-        lead = original.lead(manifest, drawing)
-        pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
+        pictures.append(picture_text(plan, key, drawing, picture.name))
     claims = [cells(row) for row in found.verdicts]
     if keep:
         figure_data.write(run.path, PICTURES / f"{key}.csv")
@@ -195,7 +190,8 @@ def told(path: Path, *, keep: bool) -> str:
             f"## {key}: {plan.shown.title}",
             "",
             f"{plan.shown.reproduces}. `{command(manifest)}`,"
-            f" exit code {found.exit_code}: {formatting.verdicts(found)}. {size(manifest)}",
+            f" exit code {found.exit_code}: {formatting.verdicts(found)}. {size(manifest)}"
+            f"{setting(manifest, found.drawings)}",
             "",
             *pictures,
             *(arm_tables(plan, found.arms) if key == own else []),
@@ -205,11 +201,48 @@ def told(path: Path, *, keep: bool) -> str:
     )
 
 
+def picture_text(plan: Plan, key: str, drawing: Drawing, name: str) -> str:
+    """Return a picture, named by what its title adds, with what only its caption says."""
+    alternative = drawing.title.removeprefix(plan.shown.title).strip(": ") or key
+    text = "".join(f"{sentences}\n" for sentences in own_sentences(drawing.caption))
+    return f"![{alternative}](figures/{name})\n\n{text}"
+
+
+SETTING = re.compile(r": ([^:]*?)\.(?: What was published is hollow or grey\.)?$")
+
+
+def setting(manifest: Manifest, drawings: Sequence[Drawing]) -> str:
+    """Return the links, the backend and the seeds of a run; nothing if it has no figure."""
+    found = SETTING.search(original.lead(manifest, drawings[0])) if drawings else None
+    return f" Setting: {found[1]}." if found else ""
+
+
+DECLARED = re.compile(r"hosts take .*?(?=, TCP|, topology)")
+OWN = re.compile(
+    r"(?:Recommended|Dashed|Hollow dots|Grey|In each panel|Not published|A line is broken)\b.*",
+    re.DOTALL,
+)
+
+
+def own_sentences(caption: str) -> list[str]:
+    """Return what a caption says of declared times of hosts, bounds and publications. It begins
+    with settings, which `qjump-mn explain` prints."""
+    declared, own = DECLARED.search(caption), OWN.search(caption)
+    found = [f"Declared: {declared[0]}."] if declared else []
+    return [" ".join([*found, own[0]] if own else found)] if found or own else []
+
+
+MAX_ROWS = 12
+"""Longer tables of arms are left to the picture and the CSV file."""
+
+
 def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
     """What the page says of arms, where it tells of each."""
+    blocks = result_tables.blocks(plan, [arm for arm in arms if arm.done])
     return [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
-        for block in result_tables.blocks(plan, [arm for arm in arms if arm.done])
+        for block in blocks
+        if len(block.rows) <= MAX_ROWS
     ]
 
 
