@@ -191,24 +191,14 @@ def edt_table(values: dict[str, Any]) -> str:
 
 
 def tables(figures: Figures) -> list[str]:
-    """A table for each group: instructions above noqueue on each kernel, and by what they exceed
-    pfifo's of the same group."""
+    """Return a table for each group: instructions above noqueue on each kernel."""
     blocks = []
     for group, title in TITLES.items():
         names = list(dict.fromkeys(name for kernel in figures for name in figures[kernel][group]))
-        times = "pfifo" in names
-        heads = [
-            head for kernel in figures for head in ([kernel, "x pfifo"] if times else [kernel])
-        ]
-        rows = [f"| {title} | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+        rows = [f"| {title} | {' | '.join(figures)} |", f"|---|{'---|' * len(figures)}"]
         for name in names:
-            cells: list[str] = []
-            for kernel in figures:
-                value, pfifo = figures[kernel][group].get(name), figures[kernel][group].get("pfifo")
-                if value is None:
-                    cells += ["–"] * (1 + times)
-                else:
-                    cells += [f"{value:.0f}"] + ([f"{value / pfifo:.2f}"] if times else [])
+            found = [figures[kernel][group].get(name) for kernel in figures]
+            cells = ["–" if value is None else f"{value:.0f}" for value in found]
             rows.append(f"| `{name}` | {' | '.join(cells)} |")
         blocks.append("\n".join(rows))
     return blocks
