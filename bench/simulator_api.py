@@ -2,7 +2,7 @@
 
     python3 bench/simulator_api.py [--write]
 
-Without `--write`, print it. The page has the first paragraph about each name, and the names of its
+Without `--write`, print it. The page has the first sentence about each name, and the names of its
 fields; the site has the whole text (docs/conf.py). The sources are read, not imported, so nothing
 has to be compiled.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +58,9 @@ def page(*, whole: bool = False) -> Iterator[str]:
         for node, about in _with_text_below(tree.body):
             name = _name(node)
             if name and (name in public or (module == "apps" and not name.startswith("_"))):
-                yield from _entry(node, name, about) if whole else _brief(node, name, about)
+                yield from _entry(node, name, about) if whole else [_brief(node, name, about)]
+        if not whole:
+            yield ""
 
 
 def in_full(text: str) -> str:
@@ -117,20 +120,21 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
         yield from (f"### `{name}`", "", about or f"`{ast.unparse(value)}`" if value else about, "")
 
 
-def _brief(node: ast.stmt, name: str, about: str) -> Iterator[str]:
-    """Yield an entry with its first paragraph, and its members by name."""
-    lines = list(_entry(node, name, about))
-    yield from (f"### `{name}`", "", lines[2].partition("\n\n")[0], "")
+def _brief(node: ast.stmt, name: str, about: str) -> str:
+    """Return an entry's first sentence, and its members by name, as one item of a list."""
+    _, _, text, *_ = _entry(node, name, about)
+    sentence = re.split(r"(?<=\.) (?=[A-Z`])|\n\n", text.removeprefix("A dict. "))[0]
+    item = f"- `{name}`: {sentence}"
     if isinstance(node, ast.ClassDef):
         named = [(member, _name(member)) for member in node.body if _name(member)]
-        for kind, functions in (("Fields", False), ("Methods", True)):
+        for kind, methods in (("Fields", False), ("Methods", True)):
             names = [
                 f"`{member_name}`"
                 for member, member_name in named
-                if _is_method(member) is functions and not member_name.startswith("_")
+                if _is_method(member) is methods and not member_name.startswith("_")
             ]
-            if names:
-                yield from (f"{kind}: {', '.join(names)}.", "")
+            item += f" {kind}: {', '.join(names)}." if names else ""
+    return item
 
 
 def _is_method(node: ast.stmt) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,15 +60,13 @@ def test_the_page_of_the_run_directory_is_the_types() -> None:
 def test_the_page_of_the_simulators_api_is_its_sources() -> None:
     text = "\n".join(simulator_api.page()).strip("\n")
     assert marks.read(simulator_api.PAGE, "simulator_api") == text
-    told = [
-        line.strip("# `").partition("(")[0] for line in text.splitlines() if line.startswith("### ")
-    ]
+    told = re.findall(r"^- `(\w+)`: \S", text, re.MULTILINE)
     assert len(told) == len(set(told)) and set(told) >= simulator_api.exported() | {
         "Ping",
         "MapReduce",
         "fan_in",
     }
-    assert "\nFields: `ports`, `at`, `queued`, `levels`, " in text
+    assert " Fields: `ports`, `at`, `queued`, `levels`, " in text
     whole = simulator_api.in_full(simulator_api.PAGE.read_text())
     assert (
         "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in whole
