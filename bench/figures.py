@@ -195,7 +195,7 @@ def told(path: Path, *, keep: bool) -> str:
             "",
             *pictures,
             *(arm_tables(plan, found.arms) if key == own else []),
-            table(["verdict", "value", "published", "claim", "source"], claims),
+            table(["verdict", "value", "claim", "source, and published number"], claims),
             *([DATA.format(key=key)] if keep else []),
         ]
     )
@@ -248,7 +248,8 @@ def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
 
 def cells(row: VerdictRow) -> list[str]:
     """What the page says of a claim."""
-    return [row.verdict, formatting.value(row), formatting.size(row), row.statement, row.source]
+    number = f"; published: {formatting.size(row)}" if row.published else ""
+    return [row.verdict, formatting.value(row), row.statement, row.source + number]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -84,7 +84,8 @@ def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]
         yield f"It has the keys of the {title} above, all optional.\n"
         return
     for field in fields:
-        yield f"- `{field.encode_name}`: {_kind(hints[field.name])}{_default(field)}"
+        mark, default = _default(field)
+        yield f"- `{field.encode_name}`{mark}: {_kind(hints[field.name])}{default}"
     if fields:
         yield ""
     for one in fields:
@@ -141,18 +142,17 @@ def _kind(hint: Any) -> str:
     return WORDS.get(hint, f"`{getattr(hint, '__name__', hint)}`")
 
 
-def _default(field: Any) -> str:
-    """Return a comma and the default, or ", optional"; nothing for a required key."""
+def _default(field: Any) -> tuple[str, str]:
+    """Return a question mark for a key without a value by default, and a comma with the default."""
     if field.required:
-        return ""
+        return "", ""
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     if isinstance(value, Quantity):
-        return f', `"{value}"`'
+        return "", f', `"{value}"`'
     empty = isinstance(value, list | dict | tuple | str) and not value
     if value is None or empty or isinstance(value, msgspec.Struct):
-        return ", optional"
-    shown = msgspec.json.encode(value, enc_hook=str).decode()
-    return f", `{shown}`"
+        return "?", ""
+    return "", f", `{msgspec.json.encode(value, enc_hook=str).decode()}`"
 
 
 def _structs(hint: Any) -> Iterator[Any]:

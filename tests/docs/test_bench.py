@@ -471,7 +471,7 @@ def test_the_reference_of_the_files_is_the_types() -> None:
     assert marks.read(reference.PAGE, "reference") == text
     for name in registry.OURS:
         assert f"### `{name}`\n" in text
-    assert "- `numbers`: {table}, optional\n" in text and "#### `numbers`" in text
+    assert "- `numbers`?: {table}\n" in text and "#### `numbers`" in text
 
 
 def test_every_variable_of_the_documents_is_in_the_manual_page() -> None:
