@@ -295,10 +295,9 @@ def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
         there, here = quantities(case, theirs, packets), quantities(case, ours, packets)
         for number, (name, tolerance) in enumerate(case.tolerances.items()):
             off = here[name] / there[name] - 1
-            rows.append(
-                f"| {'' if number else case.title} | {name} | {shown(name, there[name])} | {shown(name, here[name])} "
-                f"| {off:+.2%} | {tolerance:.1%} |"
-            )
+            found = f"{shown(name, there[name])} | {shown(name, here[name])}"
+            title = "" if number else case.title
+            rows.append(f"| {title} | {name} | {found} | {off:+.2%} | {tolerance:.1%} |")
             if abs(off) > tolerance:
                 wrong.append(f"{case.title}, {name}")
     return "\n".join(rows), wrong

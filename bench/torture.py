@@ -1,11 +1,11 @@
-"""Writes into docs/debug-kernel.md what the debug kernel said (tests/guest/test_kernels.py) and
-what torture left (test_torture.py), of which each kernel has a row.
+"""Write the results of the debug kernels (tests/guest/test_kernels.py) and of the torture of each
+kernel (test_torture.py) into kmod-patches/debug-kernels.md.
 
     pytest tests/guest/test_kernels.py tests/guest/test_torture.py -m slow --basetemp FOLDER
     python bench/torture.py FOLDER [FOLDER ...] [--write]
 
-A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock
-is the host's, so that nobody gets the same counts twice. What has no results stays as it is.
+Search each FOLDER for results of guests; the longest torture of each kernel counts. The clock is
+the host's, so counts never repeat. A kernel without results keeps its row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench import marks
 from tests.guest.checks import EXPECTED_LOG, of_note
 from tests.guest.races import races
 
-PAGE = ROOT / "docs/debug-kernel.md"
+PAGE = ROOT / "kmod-patches/debug-kernels.md"
 ALWAYS = "wire_serialisation"
 """A check that the guest with all checks runs."""
 HEAD = """\

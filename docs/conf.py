@@ -27,7 +27,7 @@ include_patterns = [
     "contrib/*/README.md",
     "examples/*/README.md",
     "kernel/README.md",
-    "kmod-patches/README.md",
+    "kmod-patches/*.md",
     "mininet-qos/README.md",
     "native/*/README.md",
     "simulator/README.md",

@@ -91,14 +91,14 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("simulator-speed.md", "growth"),
         ("simulator-speed.md", "permutation"),
         ("simulator-ns3.md", "ns3"),
-        ("debug-kernel.md", "debug-suite"),
-        ("debug-kernel.md", "torture"),
+        ("../kmod-patches/debug-kernels.md", "debug-suite"),
+        ("../kmod-patches/debug-kernels.md", "torture"),
     ],
 )
 def test_every_document_has_the_marks_of_its_benchmark(
     document: str, name: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / document
+    path = tmp_path / Path(document).name
     path.write_text((DOCS / document).read_text())
     assert marks.read(path, name)
     marks.write(path, name, marks.read(path, name))
