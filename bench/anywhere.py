@@ -24,7 +24,7 @@ MOST_OTHERS = 2
 
 
 def main() -> None:
-    """Try, print and, if asked, write."""
+    """Try each system, print the table and, if asked, write it."""
     *options, machine = sys.argv[1:]
     rows = ["| system | Python | against the reference run |", "|---|---|---|"]
     for system in (*chroots.SYSTEMS.values(), *chroots.others()[:MOST_OTHERS]):

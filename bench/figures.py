@@ -1,14 +1,14 @@
-"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command,
-the verdicts and the picture.
+"""Run every experiment and write the sections of docs/figures.md: each figure with its command and
+verdicts.
 
     python bench/figures.py [--preset PRESET] [--out FOLDER] [EXPERIMENT ...] [--write]
     python bench/figures.py --from FOLDER [EXPERIMENT ...] [--write]
 
-Without `--preset` each runs its usual one. Without `--write` they go to standard output. Where
-experiments are named, the others' sections and pictures stay as they are. `--out` is where the run
-directories stay. `--from` runs nothing: it takes the newest complete run of each experiment in a
-folder, such as `qjump-mn run all --out FOLDER` leaves them, and judges it by today's claims; the
-section of an experiment without one stays as it is.
+Without `--preset`, run each experiment's default preset. Without `--write`, print the sections.
+Sections of experiments that are not named stay as they are. `--out` keeps the run directories.
+`--from` runs nothing: it takes the newest complete run of each experiment in a folder, such as
+`qjump-mn run all --out FOLDER` leaves them, and judges it by today's claims. An experiment without
+one keeps its section.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ from qjump_mn.results.outcome import ArmSummary, Drawing, VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
-"""Options with a value that say where a run was and where it went, not what it was; and the preset,
-which is told first."""
+"""Options with a value that do not change what runs; and the preset, which comes first."""
 
 
 DATA = "\nWhat was measured in every arm and seed: [{key}.csv](figures/{key}.csv)."
-"""The end of a section whose data lie beside its pictures."""
+"""The end of a section with data beside its pictures."""
 
 SECTIONS = {
     "course16": ("course16-ablation",),
@@ -49,9 +48,7 @@ SECTIONS = {
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig7": ("fig7", "fig7-10g"),
 }
-"""The sections of an experiment that has not just one of its name. A preset's own says what a
-course would have seen with one thing changed, or what the simulator has; its arms are told one by
-one."""
+"""The sections of experiments with more than one. A section of a preset has a table of its arms."""
 
 
 def main() -> None:
@@ -87,7 +84,7 @@ def main() -> None:
 
 
 def which(key: str, preset: str) -> tuple[str, str]:
-    """The experiment and the preset of a section, its own or the given one."""
+    """Return the experiment and the preset of a section: its own preset, or the given one."""
     for name, keys in SECTIONS.items():
         if key in keys and key != name:
             return name, key.removeprefix(f"{name}-")
@@ -95,7 +92,7 @@ def which(key: str, preset: str) -> tuple[str, str]:
 
 
 def written() -> list[tuple[str, str]]:
-    """The sections that the page has, by their experiments."""
+    """Return the sections of the page, by their experiments."""
     return re.findall(
         r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)",
         marks.read(PAGE, "figures"),
@@ -107,11 +104,11 @@ RUN = re.compile(
     r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d: (?P<verdicts>.+?)\. "
     r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes together\."
 )
-"""What a section says of its run; the table of all of them is read from there."""
+"""A section's sentence about its run, from which the table of all runs is made."""
 
 
 def summary(sections: Iterable[str]) -> str:
-    """The table of all runs."""
+    """Return the table of all runs."""
     found = (RUN.search(section) for section in sections)
     rows = [
         (run["name"], f"`{run['preset']}`", run["trials"], run["minutes"], run["verdicts"])
@@ -122,7 +119,7 @@ def summary(sections: Iterable[str]) -> str:
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
-    """Run an experiment; what the page says of it."""
+    """Run an experiment, and return its section."""
     before = (out / "last").resolve()
     asked = ["--preset", preset] if preset else []
     command = [sys.executable, "-m", "qjump_mn.run", name, *asked, "--out", str(out)]
@@ -133,7 +130,7 @@ def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
 
 
 def complete(folder: Path, key: str) -> Path | None:
-    """The newest run for a section in a folder of which every trial is done and judged."""
+    """Return the newest run for a section in a folder with every trial done and judged."""
     name, preset = which(key, "")
     others = [which(other, "")[1] for other in SECTIONS.get(name, ())]
     for run in previous_runs.newest_first(folder, name):
@@ -144,8 +141,8 @@ def complete(folder: Path, key: str) -> Path | None:
 
 
 def command(manifest: Manifest) -> str:
-    """What to type for a run: with the options that it had, for without them it may be another one,
-    and with its preset, for the usual one may become another."""
+    """Return the command of a run, with its preset and the options that it had, because defaults
+    may change."""
     words = iter(manifest.argv[2 if manifest.argv[1:2] == ("run",) else 1 :])
     options = []
     for word in words:
@@ -161,8 +158,8 @@ def command(manifest: Manifest) -> str:
 
 
 def size(manifest: Manifest) -> str:
-    """How many trials a run has, and what they took of a processor together; of a run without that
-    record, on the clock, each on one core."""
+    """Say how many trials a run has, and their processor time; for an old run without that record,
+    their time on the clock, each on one core."""
     plan = manifest.plan
     minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
     shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
@@ -170,7 +167,7 @@ def size(manifest: Manifest) -> str:
 
 
 def told(path: Path, *, keep: bool) -> str:
-    """What the page says of a run; `keep` puts its pictures and data beside the page."""
+    """Return the section of a run; `keep` puts its pictures and data beside the page."""
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
@@ -233,11 +230,11 @@ def own_sentences(caption: str) -> list[str]:
 
 
 MAX_ROWS = 12
-"""Longer tables of arms are left to the picture and the CSV file."""
+"""A longer table of arms is left out: the picture and the CSV file have the numbers."""
 
 
 def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
-    """What the page says of arms, where it tells of each."""
+    """Return the tables of arms, for a section that has them."""
     blocks = result_tables.blocks(plan, [arm for arm in arms if arm.done])
     return [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
@@ -247,13 +244,13 @@ def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
 
 
 def cells(row: VerdictRow) -> list[str]:
-    """What the page says of a claim."""
+    """Return a claim's row."""
     number = f"; published: {formatting.size(row)}" if row.published else ""
     return [row.verdict, formatting.value(row), row.statement, row.source + number]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """As Markdown has it."""
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
     return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 

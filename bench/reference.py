@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> None:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page."""
+    """Yield the lines of the page."""
     told: set[type] = set()
     for title, spec in FILES.items():
         yield from section(2, title, spec, told)
@@ -71,8 +71,8 @@ def page() -> Iterator[str]:
 
 
 def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
-    """A type's words and its keys, and then the types that these are of, unless they are
-    ``told``."""
+    """Yield a type's description and keys, then those of the types of its keys, unless the page has
+    them (``told``)."""
     if spec in told:
         return
     told.add(spec)
@@ -97,13 +97,13 @@ def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]
 
 
 def _has_the_keys_of_another(spec: Any, told: set[type]) -> bool:
-    """Whether a type that the page has already has the same keys."""
+    """Whether the page already has a type with the same keys."""
     keys = spec.__struct_fields__
     return any(getattr(one, "__struct_fields__", ()) == keys for one in told - {spec})
 
 
 def _is_common(spec: Any, name: str) -> bool:
-    """Whether a workload has the key because all have it."""
+    """Whether all workloads have the key."""
     return (
         spec not in (WorkloadSpec, FlowSpec)
         and issubclass(spec, WorkloadSpec)
@@ -112,7 +112,7 @@ def _is_common(spec: Any, name: str) -> bool:
 
 
 def words(spec: Any) -> str:
-    """What a type says of itself, as Markdown."""
+    """Return a type's docstring as Markdown."""
     text = inspect.cleandoc(spec.__doc__ or "")
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
     return re.sub(r"``(.+?)``", r"`\1`", text)
@@ -156,7 +156,7 @@ def _default(field: Any) -> tuple[str, str]:
 
 
 def _structs(hint: Any) -> Iterator[Any]:
-    """The tables that a value has."""
+    """Yield the types of the tables in a value."""
     if hint is registry.AnyPlan:
         yield from (registry.program(name).plan for name in registry.OURS)
         return

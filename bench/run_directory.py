@@ -102,14 +102,14 @@ def _table(files: dict[str, str]) -> Iterator[str]:
 
 
 def told(path: str) -> str | None:
-    """The entry of the tables that a file of a run belongs to, by its path in the run directory."""
+    """Return the entry of the tables for a file of a run, by its path in the run directory."""
     of_trial = re.fullmatch(r"trials/[^/]+/[^/]+/(.+)", path)
     entries, name = (OF_TRIAL, of_trial[1]) if of_trial else (OF_RUN, path)
     return next((names for names in _narrowest(entries) if _fits(names, name)), None)
 
 
 def _narrowest(entries: Iterable[str]) -> list[str]:
-    """Those that stand for one name first."""
+    """Return entries for a single name first."""
     return sorted(entries, key=lambda names: bool(re.search(r"\*|WORKLOAD|NAME", names)))
 
 

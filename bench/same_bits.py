@@ -1,12 +1,12 @@
-"""Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the
-hash of its result.
+"""Check that a loaded arm gives the same bits in any surroundings: run it in several ways and hash
+the results.
 
     python3 bench/same_bits.py [--kernel NAME=PATH]... [--qemu] [--write]
 
 The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's
-kernel, such as by another compiler. With `--qemu` it is also run in a machine that QEMU translates
-(qjump_mn/guest/outer_machine.py), which takes some minutes. Without `--write` the table goes to
-standard output, with it to docs/emulation.md. Needs root, for other users.
+kernel, such as by another compiler. `--qemu` also runs it in a machine that QEMU translates
+(qjump_mn/guest/outer_machine.py), which takes some minutes. `--write` replaces the table in
+docs/emulation.md; without it, print the table. Needs root, to run as other users.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ starter.__file__ = sys.argv[1] + "/starter.py"
 
 
 class Way(NamedTuple):
-    """How it is run: other code before, other environment, another user."""
+    """A way to run the arm: other code before, another environment, another user."""
 
     first: str = ""
     environment: Mapping[str, str] = MappingProxyType({})
@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def table(ran: dict[str, str]) -> str:
-    """A row for each way."""
+    """Return the table, with a row for each way."""
     first = next(iter(ran.values()))
     rows = [f"{machine.told()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
     for name, digest in ran.items():
@@ -123,7 +123,7 @@ def table(ran: dict[str, str]) -> str:
 
 
 def one(image: guest.Image, way: Way) -> str:
-    """The hash of what the arm left."""
+    """Return the hash of the arm's output."""
     (trial,) = plan("fig3a", "paper", LOADED, only=["contended"], replicates=1).trials()
     job = guest.Job(
         entry=RUN_TRIAL, args={"steps": msgspec.to_builtins(trial_steps(trial))}, seed=trial.seed

@@ -79,7 +79,7 @@ STALLED = "job stalled"
 """The disturbing job completed no round, so the others' numbers mean nothing."""
 
 Kept = dict[str, dict[str, Measured]]
-"""By experiment and preset, as "fig5/smoke", then by arm."""
+"""Keys are an experiment and preset, such as "fig5/smoke", then an arm."""
 
 
 def main(arguments: list[str]) -> None:

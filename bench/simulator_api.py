@@ -35,7 +35,7 @@ PARTS = {
     "units": "Units",
     "__init__": "Named networks",
 }
-"""Modules in the order of the page; `qjump_sim.apps` is one of its own for users too."""
+"""Modules in the order of the page; users import `qjump_sim.apps` as a module of its own."""
 
 
 def main(arguments: list[str]) -> None:
@@ -70,7 +70,7 @@ def in_full(text: str) -> str:
 
 
 def exported() -> set[str]:
-    """What `from qjump_sim import *` brings."""
+    """Return the names that `from qjump_sim import *` brings."""
     for node in _tree("__init__").body:
         if isinstance(node, ast.Assign) and _name(node) == "__all__":
             return set(ast.literal_eval(node.value))
@@ -82,7 +82,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def _with_text_below(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
-    """Statements with the text that stands below each, as it does below fields and constants."""
+    """Yield statements with the string below each, which documents fields and constants."""
     for node, below in zip(body, [*body[1:], None], strict=True):
         is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
         yield node, _plain(str(below.value.value)) if is_text else ""  # type: ignore[union-attr]
@@ -178,7 +178,7 @@ def _signature(node: ast.FunctionDef) -> str:
 
 
 def _plain(text: str) -> str:
-    """A docstring as one paragraph, or several."""
+    """Return a docstring as one line for each paragraph."""
     return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
 
 

@@ -27,14 +27,14 @@ from tests.guest.races import races
 
 PAGE = ROOT / "kmod-patches/debug-kernels.md"
 ALWAYS = "wire_serialisation"
-"""A check that the guest with all checks runs."""
+"""A check that only the guest with all checks runs."""
 HEAD = """\
 | kernel | packets | operations | pauses sent, as dumps saw | left waiting | log |
 |---|---|---|---|---|---|"""
 
 
 def main() -> None:
-    """Read, and print or write."""
+    """Read the results, and print or write the tables."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("folders", nargs="+", type=Path)
     arguments.add_argument("--write", action="store_true")
@@ -51,12 +51,12 @@ def main() -> None:
 
 
 def found(folders: Iterable[Path], check: str) -> list[Path]:
-    """Those below `folders` in which a guest has left the results of a check."""
+    """Return the folders below `folders` in which a guest has left the results of a check."""
     return [path.parent for folder in folders for path in folder.rglob(f"{check}.json")]
 
 
 def said(guests: Iterable[Path], before: str) -> str:
-    """Kernel, log and health of the guest that ran all checks, as it printed them; without one,
+    """Format kernel, log and health of the guest that ran all checks; without one, return
     `before`."""
     for folder in guests:
         results = json.loads((folder / "results.json").read_text())
@@ -74,8 +74,8 @@ def said(guests: Iterable[Path], before: str) -> str:
 
 
 def table(guests: Iterable[Path], before: str) -> str:
-    """A row for each kernel, in the order of their names, from the folders that guests have left;
-    those of others as the table before has them."""
+    """Return the table, sorted by kernel, from the guests' folders; other kernels keep their
+    rows."""
     rows = {line.split("|")[1].strip(): line for line in before.splitlines()[2:]}
     longest: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for folder in guests:
@@ -89,7 +89,7 @@ def table(guests: Iterable[Path], before: str) -> str:
 
 
 def row(release: str, values: dict[str, Any], log: list[str]) -> str:
-    """What one guest did; the log is clean if nothing but what always stands there is in it."""
+    """Return a guest's row; the log is clean if it has only the usual lines."""
     done = values["operations"]
     kinds = ", ".join(
         f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1])

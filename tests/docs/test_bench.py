@@ -71,7 +71,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         path.write_text(damaged)
         with pytest.raises(
             SystemExit,
-            match="has not <!-- bench/cost begin --> and <!-- bench/cost end -->, once each",
+            match="needs <!-- bench/cost begin --> and <!-- bench/cost end -->, once each",
         ):
             marks.write(path, "cost", "new")
         assert path.read_text() == damaged
