@@ -75,8 +75,8 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
         raise NotImplementedError
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Shape the interface: ``bw`` in Mbit/s; ``buffer`` in bytes for each level; ``delay`` such as
-        '1ms'; and the parameters of Mininet's Intf. Raises QosError."""
+        """Shape the interface: ``bw`` in Mbit/s; ``buffer`` in bytes for each level; ``delay``,
+        such as '1ms'; and the parameters of Mininet's Intf. Raises QosError."""
         shaping = self.shaping(wanted(type(self).__name__, params))
         result: dict[str, Any] = Intf.config(self, **params)
         run(commands.offloads(self.name), self.node)
