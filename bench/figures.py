@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -39,7 +40,7 @@ LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
 """Options with a value that do not change what runs; and the preset, which comes first."""
 
 
-DATA = "\nWhat was measured in every arm and seed: [{key}.csv](figures/{key}.csv)."
+DATA = "\nData: [{key}.csv](figures/{key}.csv)."
 """The end of a section with data beside its pictures."""
 
 SECTIONS = {
@@ -101,21 +102,25 @@ def written() -> list[tuple[str, str]]:
 
 
 RUN = re.compile(
-    r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d: (?P<verdicts>.+?)\. "
-    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes together\."
+    r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d, "
+    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes\."
 )
 """A section's sentence about its run, from which the table of all runs is made."""
 
+VERDICT = re.compile(r"^\| ([A-Z][A-Z ]+[A-Z]) \|", re.MULTILINE)
+
 
 def summary(sections: Iterable[str]) -> str:
-    """Return the table of all runs."""
-    found = (RUN.search(section) for section in sections)
-    rows = [
-        (run["name"], f"`{run['preset']}`", run["trials"], run["minutes"], run["verdicts"])
-        for run in found
-        if run
-    ]
-    return table(["experiment", "preset", "arms x seeds", "minutes", "verdicts"], rows)
+    """Return the table of all runs, with the numbers of their verdicts."""
+    rows = []
+    for section in sections:
+        if run := RUN.search(section):
+            counts = Counter(VERDICT.findall(section))
+            verdicts = ", ".join(
+                f"{counts[name]} {name}" for name in formatting.MEANINGS if counts[name]
+            )
+            rows.append((run["name"], f"`{run['preset']}`", verdicts))
+    return table(["experiment", "preset", "verdicts"], rows)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
@@ -163,7 +168,7 @@ def size(manifest: Manifest) -> str:
     plan = manifest.plan
     minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
     shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
-    return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes together."
+    return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes."
 
 
 def told(path: Path, *, keep: bool) -> str:
@@ -187,7 +192,7 @@ def told(path: Path, *, keep: bool) -> str:
             f"## {key}: {plan.shown.title}",
             "",
             f"{plan.shown.reproduces}. `{command(manifest)}`,"
-            f" exit code {found.exit_code}: {formatting.verdicts(found)}. {size(manifest)}"
+            f" exit code {found.exit_code}, {size(manifest)}"
             f"{setting(manifest, found.drawings)}",
             "",
             *pictures,
@@ -201,8 +206,8 @@ def told(path: Path, *, keep: bool) -> str:
 def picture_text(plan: Plan, key: str, drawing: Drawing, name: str) -> str:
     """Return a picture, named by what its title adds, with what only its caption says."""
     alternative = drawing.title.removeprefix(plan.shown.title).strip(": ") or key
-    text = "".join(f"{sentences}\n" for sentences in own_sentences(drawing.caption))
-    return f"![{alternative}](figures/{name})\n\n{text}"
+    sentences = own_sentences(drawing.caption)
+    return f"![{alternative}](figures/{name})\n\n" + (f"{sentences}\n" if sentences else "")
 
 
 SETTING = re.compile(r": ([^:]*?)\.(?: What was published is hollow or grey\.)?$")
@@ -214,22 +219,29 @@ def setting(manifest: Manifest, drawings: Sequence[Drawing]) -> str:
     return f" Setting: {found[1]}." if found else ""
 
 
-DECLARED = re.compile(r"hosts take .*?(?=, TCP|, topology)")
+DECLARED = "hosts take "
 OWN = re.compile(
     r"(?:Recommended|Dashed|Hollow dots|Grey|In each panel|Not published|A line is broken)\b.*",
     re.DOTALL,
 )
 
 
-def own_sentences(caption: str) -> list[str]:
+EVERYWHERE = re.compile(
+    r"(?:Dashed: the analytic .*?[mu]s|Panel b .*?|Axis as published, .*?us|The \w+ spans? .*?)"
+    r"\.(?: |$)"
+)
+"""Sentences of many captions, which the head of the page says once."""
+
+
+def own_sentences(caption: str) -> str:
     """Return what a caption says of declared times of hosts, bounds and publications. It begins
     with settings, which `qjump-mn explain` prints."""
-    declared, own = DECLARED.search(caption), OWN.search(caption)
-    found = [f"Declared: {declared[0]}."] if declared else []
-    return [" ".join([*found, own[0]] if own else found)] if found or own else []
+    own = OWN.search(EVERYWHERE.sub("", caption))
+    declared = "Hosts take declared times." if DECLARED in caption else ""
+    return " ".join(text for text in (declared, own[0] if own else "") if text)
 
 
-MAX_ROWS = 12
+MAX_ROWS = 8
 """A longer table of arms is left out: the picture and the CSV file have the numbers."""
 
 

@@ -25,7 +25,5 @@ def _parts(path: Path, name: str) -> tuple[str, str, str]:
     before, _, rest = text.partition(begin)
     between, _, after = rest.partition(end)
     if (text.count(begin), text.count(end), rest.count(end)) != (1, 1, 1):
-        raise SystemExit(
-            f"{path} needs {begin} and {end}, once each, where the text belongs"
-        )
+        raise SystemExit(f"{path} needs {begin} and {end}, once each, where the text belongs")
     return before + begin, between, end + after

@@ -33,7 +33,6 @@ DOCUMENT, COMPARISON, FIGURES = (
 TITLES = {
     "qdiscs": "a packet that leaves at once",
     "paths": "a packet that does not leave",
-    "udp": "the same by a loop of sendto()",
 }
 
 Figures = dict[str, dict[str, Any]]

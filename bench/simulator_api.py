@@ -2,8 +2,8 @@
 
     python3 bench/simulator_api.py [--write]
 
-Without `--write`, print it. The page has the first sentence about each name, and the names of its
-fields; the site has the whole text (docs/conf.py). The sources are read, not imported, so nothing
+Without `--write`, print it. The page has the first sentence about each name; the site
+has the whole text (docs/conf.py). The sources are read, not imported, so nothing
 has to be compiled.
 """
 
@@ -121,24 +121,10 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
 
 
 def _brief(node: ast.stmt, name: str, about: str) -> str:
-    """Return an entry's first sentence, and its members by name, as one item of a list."""
+    """Return an entry's first sentence as an item of a list."""
     _, _, text, *_ = _entry(node, name, about)
     sentence = re.split(r"(?<=\.) (?=[A-Z`])|\n\n", text.removeprefix("A dict. "))[0]
-    item = f"- `{name}`: {sentence}"
-    if isinstance(node, ast.ClassDef):
-        named = [(member, _name(member)) for member in node.body if _name(member)]
-        for kind, methods in (("Fields", False), ("Methods", True)):
-            names = [
-                f"`{member_name}`"
-                for member, member_name in named
-                if _is_method(member) is methods and not member_name.startswith("_")
-            ]
-            item += f" {kind}: {', '.join(names)}." if names else ""
-    return item
-
-
-def _is_method(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and not _is_property(node)
+    return f"- `{name}`: {sentence}"
 
 
 def _is_property(node: ast.FunctionDef) -> bool:

@@ -66,7 +66,7 @@ def test_the_page_of_the_simulators_api_is_its_sources() -> None:
         "MapReduce",
         "fan_in",
     }
-    assert " Fields: `ports`, `at`, `queued`, `levels`, " in text
+    assert "\n- `Series`: Samples of a network, " in text
     whole = simulator_api.in_full(simulator_api.PAGE.read_text())
     assert (
         "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in whole
