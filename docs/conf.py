@@ -1,4 +1,4 @@
-"""How Sphinx makes a site of the repository's Markdown; `bench/site.py` runs it.
+"""Configure Sphinx to make a site of the repository's Markdown; `bench/site.py` runs it.
 
 Pages are the files as they are, with the links that a code host shows too. Only
 docs/simulator-api.md has more on the site: every field of the package, from its sources. README.md
@@ -51,7 +51,7 @@ templates_path = ["templates"]
 
 
 def contents(text: str) -> str:
-    """Sphinx's lists of pages, one for each part of docs/README.md, of the links there."""
+    """Return Sphinx's lists of pages from the links of each part of docs/README.md."""
     lists = []
     for part in text.split("\n## ")[1:]:
         links = re.findall(r"\[([^]]+)\]\(([^)]+)\.(?:md|ipynb)\)", part)
