@@ -171,7 +171,7 @@ def measured_table(runs: list[Seconds]) -> str:
     """Return the table of the measured seconds."""
     return "\n".join(
         [
-            f"{machine.told()}; web search at load {LOAD} with DCTCP, elapsed seconds:",
+            f"{machine.description()}; web search at load {LOAD} with DCTCP, elapsed seconds:",
             "",
             "| hosts | packet-hops | in one part | in two, on one core | on two cores | speedup |",
             "|---|---|---|---|---|---|",

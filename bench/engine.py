@@ -71,7 +71,7 @@ def table(guests: list[Cost], hosts: list[Cost]) -> str:
     """Return the table of the medians of the rounds and of their ratios."""
     ratio = median(guest.each_us / host.each_us for guest, host in zip(guests, hosts, strict=True))
     rows = [
-        f"{machine.told()}; medians of {ROUNDS} rounds in turn:\n",
+        f"{machine.description()}; medians of {ROUNDS} rounds in turn:\n",
         "| where | hops | CPU s | us a hop |",
         "|---|---|---|---|",
     ]

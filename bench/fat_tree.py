@@ -59,8 +59,8 @@ def table(runs: list[tuple[Run, Run]]) -> str:
         )
     return "\n".join(
         [
-            f"{machine.told()}; the first {MICROSECONDS / 1000:g} ms of web search at load 0.6 "
-            "with DCTCP, all links at 10 Gb/s:",
+            f"{machine.description()}; the first {MICROSECONDS / 1000:g} ms of web search at load "
+            "0.6 with DCTCP, all links at 10 Gb/s:",
             "",
             "| hosts | flows started | finished | packet-hops | packets in flight at the end | "
             "CPU to build | total CPU | per packet-hop | memory |",

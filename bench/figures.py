@@ -60,25 +60,28 @@ def main() -> None:
     arguments.add_argument("--write", action="store_true")
     arguments.add_argument("--out", type=Path)
     arguments.add_argument("--from", type=Path, dest="folder")
-    asked = arguments.parse_args()
-    if asked.folder and (asked.preset or asked.out):
+    args = arguments.parse_args()
+    if args.folder and (args.preset or args.out):
         arguments.error("--from runs nothing: leave out --preset and --out")
     known = [key for name in loading.names("experiments") for key in SECTIONS.get(name, (name,))]
     sections = dict(written())
     with tempfile.TemporaryDirectory() as scratch:
-        for name in asked.experiments or known:
-            if not asked.folder:
-                out = asked.out or Path(scratch)
-                sections[name] = section(*which(name, asked.preset or ""), out, keep=asked.write)
-            elif path := complete(asked.folder, name):
-                sections[name] = told(anew.judged_today(path, Path(scratch)), keep=asked.write)
+        for name in args.experiments or known:
+            if not args.folder:
+                out = args.out or Path(scratch)
+                sections[name] = section(*which(name, args.preset or ""), out, keep=args.write)
+            elif path := complete(args.folder, name):
+                sections[name] = section_of_run(
+                    anew.judged_today(path, Path(scratch)), keep=args.write
+                )
             else:
                 print(
-                    f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr
+                    f"{name}: no complete run in {args.folder}, its section stays",
+                    file=sys.stderr,
                 )
     kept = [sections[name] for name in known if name in sections]
     text = "\n\n".join([summary(kept), *kept])
-    if asked.write:
+    if args.write:
         marks.write(PAGE, "figures", text)
     else:
         print(text)
@@ -126,12 +129,12 @@ def summary(sections: Iterable[str]) -> str:
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     """Run an experiment, and return its section."""
     before = (out / "last").resolve()
-    asked = ["--preset", preset] if preset else []
-    command = [sys.executable, "-m", "qjump_mn.run", name, *asked, "--out", str(out)]
+    options = ["--preset", preset] if preset else []
+    command = [sys.executable, "-m", "qjump_mn.run", name, *options, "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     if (out / "last").resolve() == before:  # an older run must not pass for this one
         raise SystemExit(f"{name} left no run: exit code {done.returncode}")
-    return told(out / "last", keep=keep)
+    return section_of_run(out / "last", keep=keep)
 
 
 def complete(folder: Path, key: str) -> Path | None:
@@ -171,7 +174,7 @@ def size(manifest: Manifest) -> str:
     return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes."
 
 
-def told(path: Path, *, keep: bool) -> str:
+def section_of_run(path: Path, *, keep: bool) -> str:
     """Return the section of a run; `keep` puts its pictures and data beside the page."""
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest

@@ -135,7 +135,7 @@ def table(rows: list[str]) -> str:
     hosts = " | ".join(f"{racks * of:,} hosts" for racks, of, _, _ in FABRICS)
     return "\n".join(
         [
-            f"{machine.told()}; web search at load {LOAD}, from {STEADY} ms on:",
+            f"{machine.description()}; web search at load {LOAD}, from {STEADY} ms on:",
             "",
             f"| | {hosts} | growth |",
             "|---" * (len(FABRICS) + 2) + "|",

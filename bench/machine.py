@@ -7,7 +7,7 @@ import platform
 from pathlib import Path
 
 
-def told() -> str:
+def description() -> str:
     """Return system, architecture, processor and number of processors."""
     model = next(
         (

@@ -131,9 +131,9 @@ def _example(example: Example) -> str:
 
 
 def _argument(argument: Any) -> str:
-    told = argument.metavar or argument.name.upper()
-    told = told if argument.required else f"[{told}]"
-    return told if argument.nargs == 1 else f"{told} ..."
+    shown = argument.metavar or argument.name.upper()
+    shown = shown if argument.required else f"[{shown}]"
+    return shown if argument.nargs == 1 else f"{shown} ..."
 
 
 def _option(option: Any) -> str:

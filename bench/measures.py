@@ -71,7 +71,7 @@ def page() -> Iterator[str]:
         yield f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {about} |"
 
 
-def told(name: str) -> str | None:
+def constant_entry(name: str) -> str | None:
     """Return the entry of ``CONSTANTS`` that a plan's constant belongs to."""
     fitting = [
         (len(one), names)

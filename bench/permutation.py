@@ -104,7 +104,7 @@ def table(rows: list[str]) -> str:
     least = (SIZE * 8 / RATE) * 1e3
     return "\n".join(
         [
-            f"{machine.told()}; a flow alone on its link takes {least:.3f} ms:",
+            f"{machine.description()}; a flow alone on its link takes {least:.3f} ms:",
             "",
             "| | hosts | last flow finished at | packet-hops | CPU | packet-hops per CPU second |",
             "|---|---|---|---|---|---|",

@@ -60,27 +60,27 @@ def main(arguments: list[str]) -> None:
 
 def page() -> Iterator[str]:
     """Yield the lines of the page."""
-    told: set[type] = set()
+    seen: set[type] = set()
     for title, spec in FILES.items():
-        yield from section(2, title, spec, told)
+        yield from section(2, title, spec, seen)
     yield "## Workloads\n"
     yield "Each workload is a table `[workloads.NAME]`; its key `program` names one of these.\n"
-    yield from section(3, "All of them", WorkloadSpec, told)
+    yield from section(3, "All of them", WorkloadSpec, seen)
     for name in registry.OURS:
-        yield from section(3, f"`{name}`", registry.spec_type(name), told)
+        yield from section(3, f"`{name}`", registry.spec_type(name), seen)
 
 
-def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
+def section(level: int, title: str, spec: Any, seen: set[type]) -> Iterator[str]:
     """Yield a type's description and keys, then those of the types of its keys, unless the page has
-    them (``told``)."""
-    if spec in told:
+    them (``seen``)."""
+    if spec in seen:
         return
-    told.add(spec)
+    seen.add(spec)
     yield f"{'#' * level} {title}\n"
     yield f"{words(spec)}\n"
     fields = [one for one in msgspec.structs.fields(spec) if not _is_common(spec, one.encode_name)]
     hints = typing.get_type_hints(spec)
-    if _has_the_keys_of_another(spec, told):
+    if _has_the_keys_of_another(spec, seen):
         yield f"It has the keys of the {title} above, all optional.\n"
         return
     for field in fields:
@@ -93,13 +93,13 @@ def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]
             if below not in FILES.values():
                 tag = below.__struct_config__.tag
                 title = f"`{one.encode_name}`" + (f" of `{tag}`" if tag else "")
-                yield from section(min(level + 1, 4), title, below, told)
+                yield from section(min(level + 1, 4), title, below, seen)
 
 
-def _has_the_keys_of_another(spec: Any, told: set[type]) -> bool:
+def _has_the_keys_of_another(spec: Any, seen: set[type]) -> bool:
     """Whether the page already has a type with the same keys."""
     keys = spec.__struct_fields__
-    return any(getattr(one, "__struct_fields__", ()) == keys for one in told - {spec})
+    return any(getattr(one, "__struct_fields__", ()) == keys for one in seen - {spec})
 
 
 def _is_common(spec: Any, name: str) -> bool:

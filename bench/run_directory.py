@@ -87,9 +87,9 @@ def page() -> Iterator[str]:
     yield "## `data/links.parquet`\n"
     columns = ", ".join(f"`{field.name}` ({field.type})" for field in links.SCHEMA)
     yield f"It has one row for each directed link and level: {columns}.\n"
-    told: set[type] = {Plan}  # internals, which `explain --json` prints
+    seen: set[type] = {Plan}  # internals, which `explain --json` prints
     for name, spec in JSON.items():
-        yield from reference.section(2, f"`{name}`", spec, told)
+        yield from reference.section(2, f"`{name}`", spec, seen)
 
 
 def _table(files: dict[str, str]) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _table(files: dict[str, str]) -> Iterator[str]:
     yield ""
 
 
-def told(path: str) -> str | None:
+def entry(path: str) -> str | None:
     """Return the entry of the tables for a file of a run, by its path in the run directory."""
     of_trial = re.fullmatch(r"trials/[^/]+/[^/]+/(.+)", path)
     entries, name = (OF_TRIAL, of_trial[1]) if of_trial else (OF_RUN, path)

@@ -93,19 +93,19 @@ def main() -> None:
     arguments.add_argument("--kernel", action="append", default=[], metavar="NAME=PATH")
     arguments.add_argument("--qemu", action="store_true")
     arguments.add_argument("--write", action="store_true")
-    asked = arguments.parse_args()
+    args = arguments.parse_args()
     image = guest.prepare(lambda line: print(line, file=sys.stderr))
     ran = {name: one(image, way) for name, way in WAYS.items()}
-    for name, _, path in (text.partition("=") for text in asked.kernel):
+    for name, _, path in (text.partition("=") for text in args.kernel):
         ran[f"kernel: {name}"] = one(msgspec.structs.replace(image, kernel=Path(path)), Way())
-    if asked.qemu:
+    if args.qemu:
         around = msgspec.structs.replace(
             image, outer=outer_machine.machine(lambda line: print(line, file=sys.stderr))
         )
         for name, options in PROCESSORS.items():
             ran[name] = one(around, Way(qemu=options))
     text = table(ran)
-    if asked.write:
+    if args.write:
         marks.write(PAGE, "same-bits", text)
     else:
         print(text)
@@ -114,7 +114,7 @@ def main() -> None:
 def table(ran: dict[str, str]) -> str:
     """Return the table, with a row for each way."""
     first = next(iter(ran.values()))
-    rows = [f"{machine.told()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
+    rows = [f"{machine.description()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
     for name, digest in ran.items():
         rows.append(
             f"| {name} | `{digest[:16]}` | {'the same' if digest == first else '**differs**'} |"

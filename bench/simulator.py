@@ -210,7 +210,7 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
         )
     return "\n".join(
         [
-            f"{machine.told()}; {FLOWS:,} web-search flows at load {LOAD}, "
+            f"{machine.description()}; {FLOWS:,} web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without retransmissions:",
             "",
             "| | packet-hops | events per hop | dropped | CPU, least (all) | packet-hops per CPU "

@@ -139,13 +139,13 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
             continue
         if isinstance(member, ast.FunctionDef):
             is_value = _is_property(member)
-            told = name if is_value else f"{name}{_signature(member)}"
+            shown = name if is_value else f"{name}{_signature(member)}"
             about = _plain(ast.get_docstring(member) or "")
             if is_value and member.returns:
-                told += f": {ast.unparse(member.returns)}"
+                shown += f": {ast.unparse(member.returns)}"
         else:
-            told = ast.unparse(member)
-        lines.append(f"- `{told}`" + (f": {about}" if about else ""))
+            shown = ast.unparse(member)
+        lines.append(f"- `{shown}`" + (f": {about}" if about else ""))
     yield from lines
     if lines:
         yield ""

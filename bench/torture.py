@@ -38,13 +38,13 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("folders", nargs="+", type=Path)
     arguments.add_argument("--write", action="store_true")
-    asked = arguments.parse_args()
+    args = arguments.parse_args()
     texts = {
-        "debug-suite": said(found(asked.folders, "kernel_health"), marks.read(PAGE, "debug-suite")),
-        "torture": table(found(asked.folders, "smp_torture"), marks.read(PAGE, "torture")),
+        "debug-suite": said(found(args.folders, "kernel_health"), marks.read(PAGE, "debug-suite")),
+        "torture": table(found(args.folders, "smp_torture"), marks.read(PAGE, "torture")),
     }
     for name, text in texts.items():
-        if asked.write:
+        if args.write:
             marks.write(PAGE, name, text)
         else:
             print(text, end="\n\n")
