@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import stat
 import subprocess
 import sys
@@ -16,14 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError, reason_of
-from qjump_mn.install.launcher import BUILT, CODE
+from qjump_mn.process.caller import Caller, caller
 from qjump_mn.process.die_with_parent import wrap_module
-from qjump_mn.results import directory
-from qjump_mn.results.directory import Caller
 
 NOBODY = "nobody"
-DATA = ("experiments", "schemes", "topologies", "plots")
-"""The folders of a checkout with what its code reads."""
 RIGHTS = ("--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 ISOLATION = ("unshare", "--net", "--ipc", "--")
 
@@ -31,15 +26,15 @@ _FIRST_UNREADABLE = """for path; do
     [ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || { printf %s "$path"; exit 1; }
 done"""
 _BLOCK_BYTES = 1 << 20
-_CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[2]
 
 
 def user() -> Caller:
     """Return sudo's caller, else the user nobody. Raises :class:`MachineError` without such a
     user."""
-    caller = directory.caller()
-    if caller and caller.user:
-        return caller
+    calling = caller()
+    if calling and calling.user:
+        return calling
     try:
         nobody = pwd.getpwnam(NOBODY)
     except KeyError:
@@ -84,10 +79,11 @@ def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
 
 def check_checkout(user: Caller) -> None:
     """Raise :class:`MachineError` if the user cannot read this checkout or its Python."""
-    _check_readable(user, _CHECKOUT / "qjump_mn/run.py", Path(sys.executable))
+    check_readable(user, CHECKOUT / "qjump_mn/run.py", Path(sys.executable))
 
 
-def _check_readable(user: Caller, *paths: Path) -> None:
+def check_readable(user: Caller, *paths: Path) -> None:
+    """Raise :class:`MachineError` if the user cannot read one of these."""
     if unreadable := first_unreadable(user, paths):
         raise MachineError(
             f"{name_of(user)} cannot read {unreadable}, and root does not read strangers' files: "
@@ -95,32 +91,12 @@ def _check_readable(user: Caller, *paths: Path) -> None:
         )
 
 
-def readable_checkout(user: Caller, folder: Path) -> Path:
-    """Return this checkout, or a copy of it in the new ``folder`` if the user cannot read it.
-
-    The copy has no git, so it does not know its commit. Raises :class:`MachineError` if the user
-    cannot read this Python.
-    """
-    _check_readable(user, Path(sys.executable))
-    if first_unreadable(user, [_CHECKOUT / "qjump_mn/run.py"]) is None:
-        return _CHECKOUT
-    folder.mkdir()
-    skipped = shutil.ignore_patterns("__pycache__", *BUILT)
-    for path in _CHECKOUT.iterdir():
-        if path.name in (*CODE, *DATA):
-            # A link may lead out of these folders: commands.py is that of mininet-qos.
-            shutil.copytree(path, folder / path.name, ignore=skipped)
-        elif path.is_file():
-            shutil.copy(path, folder)
-    return folder
-
-
 def run(
     user: Caller,
     words: Sequence[str],
     folder: Path,
     variables: Mapping[str, str],
-    checkout: Path = _CHECKOUT,
+    checkout: Path = CHECKOUT,
 ) -> int:
     """Run ``qjump-mn`` of ``checkout`` with these words as the user, with ``folder`` as home, and
     return its exit code.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 
-from qjump_mn.cache import sums
 from qjump_mn.errors import UsageError
 from qjump_mn.install import launcher
+from qjump_mn.results import contents
 from qjump_mn.results.directory import RunDirectory
 
 
@@ -25,7 +25,7 @@ def check(run_directory: RunDirectory, confined_backends: Container[str]) -> Non
     reason = launcher.distrust_path(str(path), deep=True)
     if link := next((file for file in path.rglob("*") if file.is_symlink()), None):
         reason = f"{link} is a link"
-    if not is_confined and (path / sums.NAME).exists():
+    if not is_confined and (path / contents.SUMS).exists():
         reason = "it is an unpacked bundle"
     if reason:
         how = "as root" if is_confined else f"with the backend {backend}"

@@ -4,6 +4,7 @@ read."""
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 from contextlib import suppress
@@ -15,11 +16,14 @@ from qjump_mn.backends import building
 from qjump_mn.cli.bundle import archive, hand_ins
 from qjump_mn.cli.bundle.checking import Rerun
 from qjump_mn.errors import UsageError
+from qjump_mn.install.launcher import BUILT, CODE
 from qjump_mn.process import temp_dirs, unprivileged
+from qjump_mn.process.caller import Caller
 from qjump_mn.results import directory
-from qjump_mn.results.directory import Caller
 
 MAX_TABLE_BYTES = 256 << 20
+DATA = ("experiments", "schemes", "topologies", "plots")
+"""The folders of a checkout with what its code reads."""
 
 
 def check(
@@ -32,13 +36,13 @@ def check(
 ) -> int:
     """Run :func:`hand_ins.check` in a process of the user who called sudo, or of nobody.
 
-    Returns its exit code. Raises the errors of :func:`unprivileged.readable_checkout`,
+    Returns its exit code. Raises the errors of :func:`readable_checkout`,
     :func:`unprivileged.run` and, for a rerun, :func:`building.build`.
     """
     user = unprivileged.user()
     with temp_dirs.folder() as name:
         folder = Path(name)
-        checkout = unprivileged.readable_checkout(user, folder / "checkout")
+        checkout = readable_checkout(user, folder / "checkout")
         if rerun.wanted:  # the user may not write to root's cache
             building.build(lambda line: out.print(line, markup=False))
         words = ["check", str(_readable(path, folder / "files", user)), *_words(rerun)]
@@ -59,6 +63,26 @@ def check(
         finally:
             os.close(handle)
     return code
+
+
+def readable_checkout(user: Caller, folder: Path) -> Path:
+    """Return this checkout, or a copy of it in the new ``folder`` if the user cannot read it.
+
+    The copy has no git, so it does not know its commit. Raises :class:`MachineError` if the user
+    cannot read this Python.
+    """
+    unprivileged.check_readable(user, Path(sys.executable))
+    if unprivileged.first_unreadable(user, [unprivileged.CHECKOUT / "qjump_mn/run.py"]) is None:
+        return unprivileged.CHECKOUT
+    folder.mkdir()
+    skipped = shutil.ignore_patterns("__pycache__", *BUILT)
+    for path in unprivileged.CHECKOUT.iterdir():
+        if path.name in (*CODE, *DATA):
+            # A link may lead out of these folders: commands.py is that of mininet-qos.
+            shutil.copytree(path, folder / path.name, ignore=skipped)
+        elif path.is_file():
+            shutil.copy(path, folder)
+    return folder
 
 
 def _words(rerun: Rerun) -> list[str]:
