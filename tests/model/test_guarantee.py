@@ -94,6 +94,12 @@ def test_no_host_offers_more_than_its_link_carries() -> None:
     arm = trial("qjump", "fig3a", "paper").arm
     (none,) = guarantee.worst(guarantee.of_arm(arm).unknown.values())
     assert none.text == "levels 0 and 7 may offer 30 Gb/s to s3>s0, which carries 10 Gb/s"
+    arm = trial("qjump", "fig3a", "paper", "link.tolerance=200ppm").arm
+    planned = msgspec.structs.replace(
+        arm, network=msgspec.structs.replace(arm.network, faster_ppb=())
+    )
+    (none,) = guarantee.worst(guarantee.of_arm(planned).unknown.values())
+    assert none.offered_bps == pytest.approx(30e9 * (1 + 200e-6), rel=1e-12)
 
 
 def test_links_that_are_faster_than_their_rate_change_no_bound() -> None:
