@@ -1,0 +1,42 @@
+"""Files of experiments by name, and those that are too short or badly named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading
+from qjump_mn.model.resolve import plan
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    (tmp_path / "experiments").mkdir()
+    return tmp_path / "experiments"
+
+
+def test_names_leaves_out_files_whose_names_are_not_valid(folder: Path) -> None:
+    for name in ("mine.toml", "b@d.toml", "notes.txt"):
+        (folder / name).write_text("")
+    (folder / "sub.toml").mkdir()
+    names = loading.names("experiments")
+    assert {"mine", "fig3a"} <= set(names) and names == sorted(names)
+    assert not {"b@d", "notes", "sub"} & set(names)
+    (sentence,) = loading.misnamed("experiments")
+    assert "b@d" in sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("arms = {}\nworkloads = {}", "experiment 'mine' has no arms: give it at least one"),
+        ("topology = 5", "topology: must be a text"),
+    ],
+)
+def test_file_that_is_not_enough_is_refused(text: str, sentence: str, folder: Path) -> None:
+    (folder / "mine.toml").write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        plan("mine", "course", [])
