@@ -91,7 +91,7 @@ def test_quantiles_that_are_no_distribution_are_refused(text: object) -> None:
 def test_codec_reads_what_it_writes_and_nothing_else() -> None:
     for value in (Rate(10**6), Quantiles(((0.0, 1), (100.0, 2)))):
         assert units.decode(type(value), units.encode(value)) == value
-    with pytest.raises(msgspec.ValidationError, match="'10' is not a rate: .* - at `"):
+    with pytest.raises(msgspec.ValidationError, match="'10' is not a rate: "):
         msgspec.convert(["10"], list[Rate], dec_hook=units.decode)
     with pytest.raises(NotImplementedError):
         units.decode(complex, "1")
