@@ -13,7 +13,7 @@ from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.experiment import ClaimSpec
+from qjump_mn.model.experiment import ClaimSpec, SizeSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.results.outcome import Check, VerdictRow
 from tests.support.processes import printed
@@ -157,6 +157,86 @@ def test_arms_in_the_order_of_their_names() -> None:
     assert claims.parse(
         "contended.ping.loss + idle.ping.loss + contended.ping.p50_ms", "number", PLAN, "here"
     ).arms == ("contended", "idle")
+
+
+@pytest.mark.parametrize(
+    ("value", "met"),
+    [(None, False), (1.0, True), (0.999, False), (8.0, True), (8.001, False), (3.0, True)],
+)
+def test_size_is_met_within_its_factor_on_both_sides(value: float | None, met: bool) -> None:
+    assert claims.Size(2, 4, 2, "because").is_met(value) is met
+
+
+def published(size: SizeSpec, **numbers: float | tuple[float, float]) -> claims.Claim:
+    claim = ClaimSpec(
+        statement="s",
+        source="s",
+        predicate="idle.ping.p50_ms > 0",
+        shows="contended.ping.p50_ms / idle.ping.p50_ms",
+        size=size,
+    )
+    numbered = {f"{arm}.ping.p50_ms": value for arm, value in numbers.items()}
+    judged = msgspec.structs.replace(PLAN.judged, claims={"one": claim}, published=numbered)
+    return claims.Claim.of(msgspec.structs.replace(PLAN, judged=judged), "one")
+
+
+@pytest.mark.parametrize(
+    ("size", "numbers", "ends"),
+    [
+        (SizeSpec(factor=1, because="b"), {"idle": 2.0, "contended": 6.0}, (3, 3)),
+        (SizeSpec(factor=2, because="b"), {"idle": (1.0, 2.0), "contended": (6.0, 8.0)}, (3, 8)),
+        (SizeSpec(factor=2, because="b", published=5), {}, (5, 5)),
+        (SizeSpec(factor=2, because="b", published=(5, 5)), {}, (5, 5)),
+        (SizeSpec(factor=2, because="b", published=(0.1, 7)), {}, (0.1, 7)),
+    ],
+)
+def test_published_size_is_given_or_of_all_published_ends(
+    size: SizeSpec, numbers: dict[str, float], ends: tuple[float, float]
+) -> None:
+    made = published(size, **numbers).size
+    assert made is not None and (made.least, made.most, made.factor) == (*ends, size.factor)
+
+
+@pytest.mark.parametrize(
+    ("size", "numbers", "sentence"),
+    [
+        (SizeSpec(factor=0.99, because="b"), {}, "set `factor` to 1 or more"),
+        (SizeSpec(factor=2, because=""), {}, "explain it in `because`"),
+        (SizeSpec(factor=2, because="b", published=0), {}, "give a number above 0"),
+        (SizeSpec(factor=2, because="b", published=(2, 1)), {}, "the first is smaller"),
+        (SizeSpec(factor=2, because="b"), {"idle": 2.0}, "there is no 'contended.ping.p50_ms'"),
+        (
+            SizeSpec(factor=2, because="b"),
+            {"idle": 2.0, "contended": (0.0, 2.0)},
+            "no number above",
+        ),
+        (SizeSpec(factor=2, because="b"), {"idel": 2.0}, "because there is no"),
+    ],
+)
+def test_size_without_published_numbers_is_refused(
+    size: SizeSpec, numbers: dict[str, float], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"claims\.one\.size.*{re.escape(sentence)}"):
+        published(size, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("idle.ping.p50", "names no measure"),
+        ("idle.p50_ms", "is not a measure"),
+        ("other.ping.p50_ms.more", "is not a measure"),
+        ("other.ping.nosuch", None),
+    ],
+)
+def test_published_numbers_are_of_measures(name: str, sentence: str | None) -> None:
+    judged = msgspec.structs.replace(PLAN.judged, claims={}, published={name: 1.0})
+    made = msgspec.structs.replace(PLAN, judged=judged)
+    if sentence is None:
+        claims.check(made)  # the arm may be another preset's
+        return
+    with pytest.raises(UsageError, match=rf"published\.{re.escape(name)}: {sentence}"):
+        claims.check(made)
 
 
 # Verdicts
