@@ -40,3 +40,30 @@ def test_file_that_is_not_enough_is_refused(text: str, sentence: str, folder: Pa
     (folder / "mine.toml").write_text(text)
     with pytest.raises(UsageError, match=sentence):
         plan("mine", "course", [])
+
+
+PING = """
+[workloads.ping]
+program = "ping"
+flows = ["h1>h2"]
+interval = "10ms"
+level = 6
+[arms.idle]
+workloads = ["ping"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (f"{PING}scheme = 5", r"arms\.idle\.scheme: must be a text"),
+        (f'{PING}[schemes.mine]\nbase = "nosuch"', "there is no scheme 'nosuch'"),
+        (f"{PING}[arms.other]\nworkloads = 5", r"arms\.other\.workloads: must be a list"),
+    ],
+)
+def test_schemes_of_arms_and_bases_are_checked(text: str, sentence: str, folder: Path) -> None:
+    (folder / "mine.toml").write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        plan("mine", "course", [])
+    (folder / "mine.toml").write_text(PING)
+    assert plan("mine", "course", []).run.arms[0].scheme.name == "none"

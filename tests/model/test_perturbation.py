@@ -108,6 +108,8 @@ def test_a_buffer_is_varied_wherever_it_is_used() -> None:
             ("network.trunk.buffer_bytes", 152_200, buffer),
         }
         assert plan.judged.varied[what]["buffer_ms"] == pytest.approx(buffer * 8e3 / 1e7)
+    trunk = planned("fig3a", "smoke", "link.trunk_buffer=200kB", perturb=6)
+    assert ("network.trunk.buffer_bytes", 200_000, 204_000) in varied(trunk, "buffer + 2 %")
     ecn = planned("fig3a", "smoke", schemes=["ecn"], only=["idle", "ecn"], perturb=6)
     lines = [line for arm in ecn.run.varied["buffer - 2 %"] for line in arm.scheme.switch_port]
     assert any("limit 149156" in line for line in lines), lines
