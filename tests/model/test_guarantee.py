@@ -4,6 +4,7 @@ frame."""
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,10 +26,14 @@ FRAME_NS = 1_233_600
 MEETING = ("s1", "h61")
 
 
+@cache
+def trials(experiment: str, preset: str, *settings: str) -> dict[str, Trial]:
+    """The trials of a plan by the name of their arm."""
+    return {one.arm.name: one for one in plan(experiment, preset, list(settings)).trials()}
+
+
 def trial(name: str, experiment: str = "bound", preset: str = "course", *settings: str) -> Trial:
-    return next(
-        one for one in plan(experiment, preset, list(settings)).trials() if one.arm.name == name
-    )
+    return trials(experiment, preset, *settings)[name]
 
 
 def waits(name: str, *settings: str) -> dict[tuple[Port, int], float]:

@@ -200,3 +200,9 @@ def test_the_expected_time_counts_them() -> None:
     assert sum(
         estimate.each_trial(perturbed, backend, perturbed.trials()).values()
     ) == pytest.approx(4 * alone_s)
+
+
+def test_only_perturbed_runs_remark_on_what_cannot_be_varied() -> None:
+    for perturb, count in ((0, 0), (6, 1)):
+        remarks = planned("fig3a", "smoke", "link.buffer=1522B", perturb=perturb).shown.remarks
+        assert sum("No perturbed run has buffer - 2 %" in remark for remark in remarks) == count
