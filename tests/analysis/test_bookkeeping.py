@@ -281,3 +281,12 @@ def test_checks_fail_for_each_problem_with_its_trial(monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setattr(bookkeeping, "_conserved", lambda *about: (0, ["wrong"]))
     assert bookkeeping.switches(*run_of(1, True)).text == "arm/0: wrong"
+
+
+def test_checks_go_on_after_a_trial_without_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bookkeeping, "_accounts", lambda *about: [account(moved())])
+    monkeypatch.setattr(bookkeeping, "_conserved", lambda *about: (7, []))
+    run, (good,) = run_of(1, True)
+    _, (silent,) = run_of(1, False)
+    assert "in what 2 links carried" in bookkeeping.check(run, [good, silent, good]).text
+    assert "all 14 frames" in bookkeeping.switches(run, [good, silent, good]).text

@@ -239,6 +239,71 @@ def test_published_numbers_are_of_measures(name: str, sentence: str | None) -> N
         claims.check(made)
 
 
+SWEPT = resolve.plan("fig10", "smoke", [])
+"""The series delay at x = 100, 250, 450, 500 and dropped at 250, 500; and the arm free."""
+OVER_SERIES = "delay.memcached.requests_per_s < 10 * x"
+OVER_BOTH = "delay.memcached.requests_per_s < dropped.memcached.requests_per_s"
+
+
+def swept(predicate: str, where: str = "", shows: str = "") -> claims.Claim:
+    claim = ClaimSpec(statement="s", source="s", predicate=predicate, where=where, shows=shows)
+    judged = msgspec.structs.replace(SWEPT.judged, claims={"one": claim})
+    return claims.Claim.of(msgspec.structs.replace(SWEPT, judged=judged), "one")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "where", "arms"),
+    [
+        (OVER_SERIES, "", ("delay_100", "delay_250", "delay_450", "delay_500")),
+        (OVER_SERIES, "x >= 450", ("delay_450", "delay_500")),
+        (OVER_SERIES, "x <= 10 * rate_mbps", ("delay_100",)),
+        (OVER_BOTH, "", ("delay_250", "dropped_250", "delay_500", "dropped_500")),
+        ("free.memcached.requests_per_s > 1", "", ("free",)),
+        ("delay_250.memcached.requests_per_s > 1", "", ("delay_250",)),
+    ],
+)
+def test_claim_over_series_is_about_each_x_that_all_have(
+    predicate: str, where: str, arms: tuple[str, ...]
+) -> None:
+    assert swept(predicate, where).arms == arms
+
+
+def requests(**values: float) -> claims.Measured:
+    return {arm: {"memcached": {"requests_per_s": value}} for arm, value in values.items()}
+
+
+def test_claim_over_series_holds_at_every_x_and_shows_the_largest() -> None:
+    claim = swept(OVER_SERIES, "x <= 250", "delay.memcached.requests_per_s / x")
+    for values, held, shown in (((999, 2499), True, 9.996), ((999, 2501), False, 10.004)):
+        measured = requests(delay_100=values[0], delay_250=values[1])
+        assert claim.holds(measured, {}) is held
+        assert claim.shown(measured, {}) == pytest.approx(shown)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "where", "sentence"),
+    [
+        ("free.memcached.requests_per_s > 1", "x > 1", "so there is no x: leave `where` out"),
+        (OVER_SERIES, "x > 500", "no value of the sweep is left"),
+        (
+            OVER_SERIES,
+            "delay.memcached.loss > 0",
+            "is a measure, which is not known before the run",
+        ),
+        (OVER_SERIES, "x", "is a number, but must be a condition"),
+        ("free.memcached.requests_per_s > x", "", "'x' is not known"),
+        ("delay > 1", "", "is a series: write a measure of it, such as delay.memcached."),
+        ("delay_250 > 1", "", "is an arm: write a measure of it, such as delay_250.memcached."),
+        ("1 / (x - 100) > delay.memcached.loss", "", "never has a value"),
+    ],
+)
+def test_claim_over_series_that_cannot_be_is_refused(
+    predicate: str, where: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        swept(predicate, where)
+
+
 # Verdicts
 
 
