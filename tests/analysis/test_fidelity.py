@@ -11,8 +11,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from qjump_mn import theory
 from qjump_mn.analysis import fidelity
 from qjump_mn.analysis.fidelity import LATEST_US, MOST_CPU
+from qjump_mn.errors import LostError
+from qjump_mn.links.base import Wait
+from qjump_mn.model.guarantee import Bounds, Unknown
 from qjump_mn.model.resolve import plan
 from qjump_mn.programs import registry
 from qjump_mn.results import counters
@@ -190,3 +194,69 @@ def test_as_built_names_trials_that_their_backend_or_files_contradict(
     }
     assert built() == ("fail", "idle/1: not as planned")
     assert fidelity._as_built(run, made, []).status == "fail"
+
+
+NEAR, FAR = ("s2", "h8"), ("s0", "s3")
+FULL_NS = theory.occupancy_ns(1522, 10**7)
+
+
+def bound(
+    monkeypatch: pytest.MonkeyPatch,
+    waits: dict[Any, Wait] | LostError,
+    known: dict[Any, float],
+    unknown: tuple[Any, ...] = (),
+) -> list[tuple[str, str]]:
+    """Status and text where level 7 of these ports has these waits and bounds."""
+
+    def counted(network: Any, folder: Path) -> dict[Any, dict[int, Wait]]:
+        if isinstance(waits, LostError):
+            raise waits
+        return {port: {7: waits[port]} if port in waits else {} for port in (NEAR, FAR)}
+
+    why = {(port, 7): Unknown(7, port, (7,), 20e6, 10**7) for port in unknown}
+    bounds = Bounds({(port, 7): ns for port, ns in known.items()}, why)
+    monkeypatch.setattr(fidelity.guarantee, "of_arm", lambda arm: bounds)
+    monkeypatch.setattr(fidelity.link_loads, "waits", counted)
+    run = cast("Any", SimpleNamespace(asbuilt=lambda name: Path(name, "asbuilt")))
+    return [(check.status, check.text) for check in fidelity._bound(run, [tables()])]
+
+
+@pytest.mark.parametrize(
+    ("waits", "status", "frames"),
+    [
+        ({NEAR: Wait(5, 1000, 0)}, "pass", 5),
+        ({NEAR: Wait(5, 1001, 0)}, "fail", 5),
+        ({FAR: Wait(4, 2000, 0), NEAR: Wait(5, 1000, 0)}, "pass", 9),
+        ({NEAR: Wait(0, 9000, 0), FAR: Wait(4, 2001, 0)}, "fail", 4),
+        # ping's way has four links, at each of which frames may come so late, up to a frame's time.
+        ({NEAR: Wait(5, 1000 + 4 * 10, 3), FAR: Wait(4, 0, 10)}, "pass", 9),
+        ({NEAR: Wait(5, 1001 + 4 * 10, 3), FAR: Wait(4, 0, 10)}, "fail", 9),
+        ({NEAR: Wait(5, 1000 + FULL_NS, FULL_NS)}, "pass", 5),
+        ({NEAR: Wait(5, 1001 + FULL_NS, FULL_NS)}, "fail", 5),
+    ],
+)
+def test_wait_is_at_most_its_bound_and_what_came_late(
+    waits: dict[Any, Wait], status: str, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((found, text),) = bound(monkeypatch, waits, {NEAR: 1000.0, FAR: 2000.0})
+    assert found == status
+    assert status == "fail" or f"none of {frames} frames" in text
+
+
+def test_nearest_wait_to_its_bound_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for near, told in ((500, "s2>h8"), (499, "s0>s3")):
+        waits = {NEAR: Wait(1, near, 0), FAR: Wait(1, 999, 0)}
+        ((_, text),) = bound(monkeypatch, waits, {NEAR: 1000.0, FAR: 2000.0})
+        assert f"(idle/1: level 7 at {told} waited" in text
+
+
+def test_ports_without_a_bound_are_told_if_frames_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "no bound: level 7 may offer 20 Mb/s to s0>s3, which carries 10 Mb/s"
+    assert bound(monkeypatch, {FAR: Wait(1, 9, 0)}, {}, (FAR,)) == [("unknown", why)]
+    assert bound(monkeypatch, {FAR: Wait(0, 9, 0)}, {}, (FAR,)) == []
+    assert bound(monkeypatch, {}, {}) == []
+    waits = {NEAR: Wait(1, 9, 0), FAR: Wait(1, 9, 0)}
+    ((status, text),) = bound(monkeypatch, waits, {NEAR: 1000.0}, (FAR,))
+    assert status == "pass" and text.endswith(f"; {why}")
+    lost = LostError("gone")
+    assert bound(monkeypatch, lost, {NEAR: 1000.0}) == [("fail", "idle/1: gone")]
