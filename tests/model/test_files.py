@@ -67,3 +67,13 @@ def test_schemes_of_arms_and_bases_are_checked(text: str, sentence: str, folder:
         plan("mine", "course", [])
     (folder / "mine.toml").write_text(PING)
     assert plan("mine", "course", []).run.arms[0].scheme.name == "none"
+
+
+def test_our_files_are_in_the_package_or_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading.qjump_mn, "__file__", str(tmp_path / "package/__init__.py"))
+    beside, within = tmp_path / "schemes", tmp_path / "package/schemes"
+    assert loading.folders("schemes")[-1] == beside
+    within.mkdir(parents=True)
+    assert loading.folders("schemes")[-1] == within

@@ -48,6 +48,7 @@ MANY = [f"word{number}" for number in range(MAX_NAMED + 1)]
             "did you mean 'word1', 'word10', 'word11', 'word12', 'word13' or 'word14'?",
         ),
         ("alone", [*(f"{n}" * 5 for n in range(MAX_NAMED)), "along"], "", "did you mean 'along'?"),
+        ("alone", [*MANY, "along", "alo"], "", "did you mean 'along'? (nearest: along, alo)"),
     ],
 )
 def test_nearest_suggests_completions_or_the_most_alike(
