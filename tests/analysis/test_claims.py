@@ -352,6 +352,7 @@ def test_reproduced_for_every_seed() -> None:
     )
     assert claim.shown is not None
     assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
+    assert (claim.published, claim.factor, claim.because) == (None, 1.0, "")
 
 
 def test_a_predicate_without_a_measure_says_so() -> None:

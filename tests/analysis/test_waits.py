@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from qjump_mn.analysis import waits
@@ -13,6 +15,7 @@ from qjump_mn.analysis.waits import ROUNDED, _Longest, _Port
 from qjump_mn.links.base import Wait
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
+from qjump_mn.programs import registry
 from qjump_mn.programs.measures_api import hundredth_us
 
 PLAN = plan("fig3a", "smoke", [], only=["contended", "qjump"])
@@ -148,3 +151,28 @@ def test_way_is_none_where_a_port_does_not_count() -> None:
     assert found == [_Port(PORT, 6, first, last)]
     assert waits._way(crossed, {PORT: {}}, {PORT: {6: last}}) is None
     assert waits._way(crossed, {}, {}) is None
+
+
+def test_each_flow_is_compared_that_has_latencies_and_counting_ports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of four flows one has no latency, one a port that does not count, and two took too long."""
+    flows = ["silent", "blind", "first", "second"]
+    latencies = SimpleNamespace(
+        measured_us=np.array([np.nan, 900.0, 500.0, 600.0]), least_us=np.array([1.0, 2.0, 3.0, 4.0])
+    )
+    crossed = {flow: [(PORT, 6 if flow != "blind" else 5)] for flow in flows}
+    measures = SimpleNamespace(
+        wire=lambda *about: latencies, crossed=lambda workload, trial: crossed
+    )
+    monkeypatch.setattr(registry, "measures", lambda workload: measures)
+    nulls = SimpleNamespace(null_count=1)
+    named = {"flow": pa.array(flows), "latency_us": nulls}
+    made: Any = SimpleNamespace(trial=CONTENDED, tables={PING.name: named})
+    counted = {PORT: {6: Wait(1, 0, 0)}}
+    found = list(waits._of_workload(made, PING, counted, counted))
+    assert [text.partition(",")[0] for text in found] == [
+        "first took 500 us",
+        "second took 600 us",
+    ]
+    assert "the wire takes 3 us" in found[0] and "the wire takes 4 us" in found[1]
