@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from qjump_mn.analysis import __main__ as command
+from qjump_mn.analysis import pipeline, preload, terminal
 from qjump_mn.errors import MachineError
+from qjump_mn.report import pdf
+from qjump_mn.results import reference
 
 
 @pytest.fixture
@@ -30,18 +33,18 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
         return call
 
-    monkeypatch.setattr(command.pdf, "browser", called("browser"))
-    monkeypatch.setattr(command.pdf, "write", called("pdf"))
-    monkeypatch.setattr(command.pipeline, "analyse", called("analyse", analysed))
-    monkeypatch.setattr(command.reference, "write", called("reference", "written"))
-    monkeypatch.setattr(command.preload, "load", called("load"))
+    monkeypatch.setattr(pdf, "browser", called("browser"))
+    monkeypatch.setattr(pdf, "write", called("pdf"))
+    monkeypatch.setattr(pipeline, "analyse", called("analyse", analysed))
+    monkeypatch.setattr(reference, "write", called("reference", "written"))
+    monkeypatch.setattr(preload, "load", called("load"))
     monkeypatch.setattr(
-        command.terminal, "show", lambda output, made, verbose: calls.append(("show", verbose))
+        terminal, "show", lambda output, made, verbose: calls.append(("show", verbose))
     )
     return calls
 
 
-ANALYSED = [("analyse", Path("a"), {})]
+ANALYSED: list[Any] = [("analyse", Path("a"), {})]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_error_is_one_sentence_and_its_code_or_with_debug_itself(
     def fail(run: Path) -> None:
         raise MachineError("the disk is full")
 
-    monkeypatch.setattr(command.pipeline, "analyse", fail)
+    monkeypatch.setattr(pipeline, "analyse", fail)
     assert command.main(["a"]) == 3
     assert capsys.readouterr().err.endswith("the disk is full\n")
     with pytest.raises(MachineError):

@@ -10,6 +10,7 @@ import pytest
 from qjump_mn.analysis import copies
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
+from qjump_mn.results import contents
 
 TRIALS = {
     trial.name: trial
@@ -25,7 +26,7 @@ def found(
     backend: str = "guest",
 ) -> list[str]:
     """The sentences where each trial left these bytes."""
-    monkeypatch.setattr(copies.contents, "by_trial", lambda files: files)
+    monkeypatch.setattr(contents, "by_trial", lambda files: files)
     monkeypatch.setattr(
         copies.contents,
         "output",

@@ -16,10 +16,11 @@ from qjump_mn.analysis import fidelity
 from qjump_mn.analysis.fidelity import LATEST_US, MOST_CPU
 from qjump_mn.errors import LostError
 from qjump_mn.links.base import Wait
+from qjump_mn.model import guarantee
 from qjump_mn.model.guarantee import Bounds, Unknown
 from qjump_mn.model.resolve import plan
 from qjump_mn.programs import registry
-from qjump_mn.results import counters
+from qjump_mn.results import asbuilt, counters, links
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts
 
@@ -180,7 +181,7 @@ def test_as_built_names_trials_that_their_backend_or_files_contradict(
     made, data = manifest(), [tables()]
 
     def built(*differences: str) -> tuple[str, str]:
-        monkeypatch.setattr(fidelity.asbuilt, "differences", lambda folder, arm: differences)
+        monkeypatch.setattr(asbuilt, "differences", lambda folder, arm: differences)
         found = fidelity._as_built(run, made, data)
         return found.status, found.text
 
@@ -215,8 +216,8 @@ def bound(
 
     why = {(port, 7): Unknown(7, port, (7,), 20e6, 10**7) for port in unknown}
     bounds = Bounds({(port, 7): ns for port, ns in known.items()}, why)
-    monkeypatch.setattr(fidelity.guarantee, "of_arm", lambda arm: bounds)
-    monkeypatch.setattr(fidelity.link_loads, "waits", counted)
+    monkeypatch.setattr(guarantee, "of_arm", lambda arm: bounds)
+    monkeypatch.setattr(links, "waits", counted)
     run = cast("Any", SimpleNamespace(asbuilt=lambda name: Path(name, "asbuilt")))
     return [(check.status, check.text) for check in fidelity._bound(run, [tables()])]
 

@@ -22,7 +22,7 @@ def row(source: str, share: float, level: int = 0, **changes: Any) -> dict[str, 
 
 
 def load(source: str, share: float, level: int = 0, **changes: Any) -> LinkLoad:
-    plain = {"drops": 0, "marks": 0, "most_bytes": 5, "destination": "s1"}
+    plain: dict[str, Any] = {"drops": 0, "marks": 0, "most_bytes": 5, "destination": "s1"}
     return LinkLoad(source=source, level=level, share=share, **plain | changes)
 
 

@@ -13,6 +13,7 @@ from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import LostError
 from qjump_mn.model.resolve import plan
 from qjump_mn.programs import registry
+from qjump_mn.results import tables
 
 PLAN = plan("fig3a", "smoke", [], replicates=3, only=["contended"])
 TRIAL = PLAN.trials()[0]
@@ -39,8 +40,8 @@ def median(
             raise measured
         return measured
 
-    monkeypatch.setattr(measures.tables, "table", lambda *about: None)
-    monkeypatch.setattr(measures.tables, "facts", lambda *about: None)
+    monkeypatch.setattr(tables, "table", lambda *about: None)
+    monkeypatch.setattr(tables, "facts", lambda *about: None)
     monkeypatch.setattr(measures, "values", values)
     return measures.first_median(cast("Any", SimpleNamespace(raw=Path)), trial, "us")
 

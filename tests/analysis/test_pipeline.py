@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from qjump_mn.analysis import pipeline
+from qjump_mn.analysis import fidelity, margins, pipeline
 from qjump_mn.errors import LostError
 from qjump_mn.model.resolve import plan
+from qjump_mn.results import contents, tables
 
 PLAN = plan("fig3a", "smoke", [], only=["idle"], replicates=6)
 
@@ -24,7 +25,7 @@ def test_trials_without_tables_have_a_reason(monkeypatch: pytest.MonkeyPatch) ->
             raise LostError("no end")
         return f"tables of {trial.name}"
 
-    monkeypatch.setattr(pipeline.tables, "build", build)
+    monkeypatch.setattr(tables, "build", build)
     run: Any = SimpleNamespace(is_done=lambda name: name != "idle/4")
     records = {
         "idle/1": record("done"),
@@ -35,7 +36,7 @@ def test_trials_without_tables_have_a_reason(monkeypatch: pytest.MonkeyPatch) ->
     }
     manifest: Any = SimpleNamespace(plan=PLAN, trials=records)
     data, missing = pipeline.read_trials(run, manifest)
-    assert data == ["tables of idle/1", "tables of idle/6"]
+    assert list(map(str, data)) == ["tables of idle/1", "tables of idle/6"]
     assert missing == {
         "idle/2": "lost: it hung",
         "idle/3": "invalid: exit code 7",
@@ -52,10 +53,10 @@ def test_perturbed_run_says_something_if_it_differs_and_is_valid(
     reached: bool, status: str, says: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = plan("fig3a", "smoke", [], only=["idle"], perturb=2)
-    monkeypatch.setattr(pipeline.margins, "reached", lambda *about: reached)
+    monkeypatch.setattr(margins, "reached", lambda *about: reached)
     checks = (SimpleNamespace(status="pass"), SimpleNamespace(status=status))
-    monkeypatch.setattr(pipeline.fidelity, "of_trials", lambda *about: checks)
-    monkeypatch.setattr(pipeline.contents, "by_trial", lambda files: files)
+    monkeypatch.setattr(fidelity, "of_trials", lambda *about: checks)
+    monkeypatch.setattr(contents, "by_trial", lambda files: files)
     run: Any = SimpleNamespace(is_done=lambda name: False)
     runs, missing = pipeline._perturbed(run, SimpleNamespace(plan=made, files={}, trials={}))  # type: ignore[arg-type]
     assert [(one.number, one.what, one.says) for one in runs] == [

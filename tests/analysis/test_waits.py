@@ -146,7 +146,7 @@ def test_watcher_is_alone_if_it_saw_every_frame(rows: int, alone: bool) -> None:
 
 def test_way_is_none_where_a_port_does_not_count() -> None:
     first, last = Wait(1, 2, 3), Wait(4, 5, 6)
-    crossed = [(PORT, 6)]
+    crossed = ((PORT, 6),)
     found = waits._way(crossed, {PORT: {6: first}}, {PORT: {6: last}})
     assert found == [_Port(PORT, 6, first, last)]
     assert waits._way(crossed, {PORT: {}}, {PORT: {6: last}}) is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import qjump_mn
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
@@ -72,7 +73,7 @@ def test_schemes_of_arms_and_bases_are_checked(text: str, sentence: str, folder:
 def test_our_files_are_in_the_package_or_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading.qjump_mn, "__file__", str(tmp_path / "package/__init__.py"))
+    monkeypatch.setattr(qjump_mn, "__file__", str(tmp_path / "package/__init__.py"))
     beside, within = tmp_path / "schemes", tmp_path / "package/schemes"
     assert loading.folders("schemes")[-1] == beside
     within.mkdir(parents=True)

@@ -146,7 +146,7 @@ def test_arm_names_its_limiter_or_has_the_first() -> None:
     def epoch_ns(scheme: str, name: str | None, which: Any = limiters) -> int | None:
         arm = ArmSpec(label="", workloads=[], scheme=scheme, qjump=name)
         found = limiter.of_arm("here", "mine", arm, which, NETWORK, 1)
-        return found and found.epoch_ns
+        return None if found is None else found.epoch_ns
 
     assert [epoch_ns("delay", name) for name in (None, "first", "second")] == [10**6, 10**6, 10**7]
     assert epoch_ns("None", None) is None

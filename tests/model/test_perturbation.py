@@ -202,6 +202,15 @@ def test_the_expected_time_counts_them() -> None:
     ) == pytest.approx(4 * alone_s)
 
 
+@pytest.mark.parametrize(
+    ("perturb", "used"),
+    [(1, set()), (2, {"buffer + 2 %"}), (4, {"buffer + 2 %", "propagation + 20 ns", PACKETS})],
+)
+def test_plan_has_only_the_variants_that_it_runs(perturb: int, used: set[str]) -> None:
+    made = planned("fig3a", "smoke", only=["idle"], perturb=perturb)
+    assert set(made.run.varied) == set(made.judged.varied) == used
+
+
 def test_only_perturbed_runs_remark_on_what_cannot_be_varied() -> None:
     for perturb, count in ((0, 0), (6, 1)):
         remarks = planned("fig3a", "smoke", "link.buffer=1522B", perturb=perturb).shown.remarks
