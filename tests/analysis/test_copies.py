@@ -28,7 +28,7 @@ def found(
     """The sentences where each trial left these bytes."""
     monkeypatch.setattr(contents, "by_trial", lambda files: files)
     monkeypatch.setattr(
-        copies.contents,
+        contents,
         "output",
         lambda files, name: [("ping.txt", files[name])] if files[name] else [],
     )

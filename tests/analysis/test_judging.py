@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn.analysis import judging as analysis_process
 from qjump_mn.analysis.judging import Judge, _ended, _written, judging
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.results import outcome
@@ -117,3 +118,42 @@ def test_old_verdict_is_not_the_one_of_an_analysis_that_wrote_none(tmp_path: Pat
     assert before is not None
     with pytest.raises(LostError, match="without a verdict"):
         _ended(tmp_path, 0, before, None, b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, []),
+        ({"pdf": True}, ["--pdf"]),
+        ({"verbose": True, "pdf": True}, ["--pdf", "--verbose"]),
+    ],
+)
+@pytest.mark.parametrize("early", [False, True])
+def test_process_is_started_once_with_what_is_asked_for(
+    early: bool,
+    options: dict[str, bool],
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, told = [], []
+
+    class Process:
+        returncode = 3
+
+        def communicate(self, text: bytes | None) -> tuple[None, bytes]:
+            told.append(text)
+            return None, b"qjump-mn: no disk"
+
+    def start(run: Path, *given: str, **popen: object) -> nullcontext[Process]:
+        started.append((run, [*given], popen.get("stdin")))
+        return nullcontext(Process())
+
+    monkeypatch.setattr(analysis_process, "judging", start)
+    with Judge(tmp_path, **options) as judge:
+        for _ in range(2 * early):
+            judge.call_in()
+        with pytest.raises(MachineError, match="no disk"):
+            judge.judge()
+    waiting = (["--wait", *words], subprocess.PIPE) if early else (words, None)
+    assert (started, told) == ([(tmp_path, *waiting)], [b"\n" if early else None])

@@ -176,3 +176,19 @@ def test_each_flow_is_compared_that_has_latencies_and_counting_ports(
         "second took 600 us",
     ]
     assert "the wire takes 3 us" in found[0] and "the wire takes 4 us" in found[1]
+
+
+def test_nothing_is_checked_on_a_real_clock_without_readings_or_on_other_links() -> None:
+    run = cast("Any", SimpleNamespace(trial=None))
+
+    def read(read_ns: Any, trial: Trial = CONTENDED) -> Any:
+        return SimpleNamespace(trial=trial, facts=SimpleNamespace(read_ns=read_ns))
+
+    htb = plan("fig3a", "smoke", ["link.model=htb"], only=["idle"]).trials()[0]
+    for clock, data in (
+        ("virtual", []),
+        ("real", [read({})]),
+        ("virtual", [read(None)]),
+        ("virtual", [read({}, htb)]),
+    ):
+        assert waits.check(run, clock, data) == []

@@ -121,7 +121,14 @@ def test_remarks_of_the_file_are_in_the_plan_once(make: Make) -> None:
         (arm(name="-x"), r"arms.*'-x'"),
         (arm('sweep = "nosuch"'), r"arms\.one: there is no sweep 'nosuch'"),
         (SWEEP.replace('"link.buffer"', "") + arm('sweep = "s"'), r"sweeps\.s: `sets` is empty"),
-        (SWEEP.replace("link.buffer", "seeds") + arm('sweep = "s"'), "belongs to the whole run"),
+        (
+            POINTS.replace("workloads.ping.interval", "title") + arm('sweep = "s"'),
+            r"sweeps\.s\.points\.much: 'title' belongs to the whole run",
+        ),
+        (
+            SWEEP.replace("link.buffer", "seeds") + arm('sweep = "s"'),
+            r"sweeps\.s: 'seeds' belongs to the whole run",
+        ),
         (arm() + '[workloads.more]\nprogram = "ping"\nflows = ["h1>h99"]', "has no host 'h99'"),
         (
             arm().replace(
