@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from qjump_mn.analysis import copies
-from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.results import contents
 
@@ -16,7 +15,6 @@ TRIALS = {
     trial.name: trial
     for trial in plan("fig3a", "smoke", [], replicates=3, only=["idle", "contended"]).trials()
 }
-BULK = [load for load in TRIALS["contended/1"].arm.workloads if load.BACKGROUND]
 
 
 def found(
@@ -33,12 +31,8 @@ def found(
         lambda files, name: [("ping.txt", files[name])] if files[name] else [],
     )
     manifest: Any = SimpleNamespace(files=outputs, clock=clock, backend=backend)
-    data: Any = [SimpleNamespace(trial=trial_of(name)) for name in outputs]
+    data: Any = [SimpleNamespace(trial=TRIALS[name]) for name in outputs]
     return copies.sentences(manifest, data)
-
-
-def trial_of(name: str) -> Trial:
-    return TRIALS[name]
 
 
 def copy(name: str, of: str) -> str:
