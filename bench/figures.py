@@ -27,9 +27,9 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import anew, figure_data, marks
-from qjump_mn.model import loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import original
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, formatting, outcome, previous_runs, result_tables
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, VerdictRow

@@ -100,7 +100,7 @@ def _program(program: Program) -> Iterator[str]:
 
 
 def _where(program: Program) -> str:
-    if program.plan.ONLY_SIMULATED:
+    if getattr(program.plan, "ONLY_SIMULATED", False):
         return "in the simulator only"
     return (
         "in the guest, on a host and in the simulator"

@@ -21,10 +21,11 @@ sys.path.insert(0, str(ROOT))
 from rich.console import Console
 
 from bench import marks
+from qjump_mn import resolve
 from qjump_mn.analysis import published_comparison, terminal
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.network import drawing
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, formatting, outcome, reference
 from qjump_mn.results.outcome import ArmSummary, Spread
 

@@ -29,6 +29,7 @@ from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 from qjump_mn.model.units import Quantiles, Quantity
+from qjump_mn.model.workload import AnyPlan, AnySpec
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import FlowSpec, WorkloadSpec
 from qjump_mn.report.figures.published import Published
@@ -130,9 +131,9 @@ def _kind(hint: Any) -> str:
         )
     if isinstance(hint, type) and issubclass(hint, Quantity):
         return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
-    if hint is registry.AnySpec:
+    if hint is AnySpec:
         return "a workload, below"
-    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or hint is registry.AnyPlan):
+    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or hint is AnyPlan):
         return "a table, below"
     if hint is Quantiles:
         return 'percentiles with times, such as `"0:10us,50:147us,100:2ms"`'
@@ -155,7 +156,7 @@ def _default(field: Any) -> str:
 
 def _structs(hint: Any) -> Iterator[Any]:
     """The tables that a value has."""
-    if hint is registry.AnyPlan:
+    if hint is AnyPlan:
         yield from (registry.program(name).plan for name in registry.OURS)
         return
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):

@@ -18,11 +18,11 @@ sys.path.insert(0, str(ROOT))
 
 from bench import marks, reference
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.results import links
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
 from qjump_mn.results.series import Series
-from qjump_mn.results.tables import TrialFacts
 
 PAGE = ROOT / "docs/run-directory.md"
 JSON = {

@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from bench import machine, marks
 from qjump_mn import guest
 from qjump_mn.backends.guest import RUN_TRIAL, setup
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.toolbox import outer_machine
 from tests.guest import trees

@@ -24,13 +24,15 @@ import msgspec
 
 from bench import reference
 from qjump_mn.analysis.published_comparison import BesideSpec
-from qjump_mn.model import defaults, units
+from qjump_mn.model import units
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, FigureSpec, SweepSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 from qjump_mn.model.units import Quantiles, Quantity
+from qjump_mn.model.workload import AnySpec
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadSpec
+from qjump_mn.resolve import defaults
 
 FOLDER = ROOT / "docs/schema"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -44,7 +46,7 @@ FILLED: dict[type, tuple[str, ...]] = {
     FigureSpec: ("plot", "workload", "arms"),
     SweepSpec: ("sets", "values"),
 }
-"""What a file may leave out though the type has no default: qjump_mn/model/defaults.py fills it
+"""What a file may leave out though the type has no default: qjump_mn/resolve/defaults.py fills it
 in."""
 PROGRAMS = tuple(registry.spec_type(name) for name in registry.OURS)
 OF_OTHERS = {
@@ -69,7 +71,7 @@ class Generator:
     def of(self, hint: Any, whole: bool = True) -> Schema:
         """What may stand where a type is asked for."""
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-        if hint is registry.AnySpec:
+        if hint is AnySpec:
             return {"anyOf": [*(self.of(one, whole) for one in PROGRAMS), OF_OTHERS]}
         if origin in (typing.Union, types.UnionType):
             kinds = [self.of(one, whole) for one in arguments if one is not type(None)]
@@ -144,7 +146,7 @@ def schemas() -> dict[str, Schema]:
 
 def _add_what_loading_takes(generator: Generator) -> None:
     """The keys of an experiment's file that are no part of the experiment:
-    qjump_mn/model/loading.py."""
+    qjump_mn/resolve/loading.py."""
     generator.of(ExperimentSpec, whole=False)
     known = generator.definitions
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}

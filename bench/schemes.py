@@ -26,9 +26,10 @@ import msgspec
 
 from bench import marks
 from bench.readme import reference_values
-from qjump_mn.model import loading, resolve
+from qjump_mn import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import style
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting, manifest, outcome, reference
 from qjump_mn.toolbox import lock, um
 

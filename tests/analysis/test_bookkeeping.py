@@ -13,13 +13,13 @@ from qjump_mn.analysis import bookkeeping
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
 from qjump_mn.errors import LostError
 from qjump_mn.links.base import Count
-from qjump_mn.model.resolve import plan
 from qjump_mn.programs.base import Flow
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved
+from qjump_mn.resolve import plan
 from qjump_mn.results import links
 from qjump_mn.results.links import Handed
-from qjump_mn.results.tables import TrialFacts
-from tests.model.test_wiring import network
+from tests.resolve.test_wiring import network
 
 FLOW = ("h1", "h2")
 FIRST, LAST = ("h1", "s1"), ("s1", "h2")
@@ -97,16 +97,9 @@ NETWORK = TRIAL.network
 
 
 def load(levels: set[int], *flows: Flow, copied: bool = False) -> Any:
-    return SimpleNamespace(
-        name="load",
-        levels=levels,
-        conversations=flows,
-        flows=flows,
-        copied=copied,
-        packet_bytes=100,
-        answer_bytes=0,
-        MULTICAST=False,
-    )
+    """A workload with these hooks, which are asked of its class."""
+    hooks = {"levels": levels, "conversations": flows, "copied": copied, "answer_bytes": 0}
+    return type("Load", (), {"name": "load", "flows": flows, "packet_bytes": 100, **hooks})()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +182,7 @@ def conserved(
         began_utc_ns=0,
         read_ns={"asbuilt/ended/a": 0, "asbuilt/ended/b": PROCESS_NS},
     )
-    arm = SimpleNamespace(workloads=[SimpleNamespace(copied=copied)])
+    arm = SimpleNamespace(workloads=[load({0}, copied=copied)])
     tables = SimpleNamespace(trial=SimpleNamespace(network=links_of, arm=arm), facts=facts)
     return bookkeeping._conserved(cast("Any", tables), Path())
 

@@ -12,7 +12,7 @@ from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
 from qjump_mn.model.experiment import PanelSpec, SentenceSpec
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 
 PLAN = plan("fig3a", "smoke", [])
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from qjump_mn.analysis import copies
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.results import contents
 
 TRIALS = {

@@ -18,11 +18,10 @@ from qjump_mn.errors import LostError
 from qjump_mn.links.base import Wait
 from qjump_mn.model import guarantee
 from qjump_mn.model.guarantee import Bounds, Unknown
-from qjump_mn.model.resolve import plan
-from qjump_mn.programs import registry
-from qjump_mn.results import asbuilt, counters, links
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts
+from qjump_mn.programs import counters, registry
+from qjump_mn.programs.facts import Check, TrialFacts
+from qjump_mn.resolve import plan
+from qjump_mn.results import asbuilt, links
 
 PLAN = plan("fig3a", "smoke", [], only=["idle", "qjump"])
 TRIALS = PLAN.trials()

@@ -11,8 +11,9 @@ import pytest
 from qjump_mn.analysis import measures
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import LostError
-from qjump_mn.model.resolve import plan
+from qjump_mn.model import hooks
 from qjump_mn.programs import registry
+from qjump_mn.resolve import plan
 from qjump_mn.results import tables
 
 PLAN = plan("fig3a", "smoke", [], replicates=3, only=["contended"])
@@ -52,7 +53,7 @@ def test_first_median_is_of_the_first_workload_in_the_foreground(
     assert median(monkeypatch, {"p50_ms": 0.0081}) == "ping: median 8.1 us"
     assert median(monkeypatch, {}) == ""
     assert median(monkeypatch, LostError("unreadable")) == ""
-    bulk = [load for load in TRIAL.arm.workloads if load.BACKGROUND]
+    bulk = [load for load in TRIAL.arm.workloads if hooks.is_background(load)]
     alone = SimpleNamespace(name="a/1", arm=SimpleNamespace(workloads=bulk))
     assert median(monkeypatch, {"p50_ms": 1.0}, alone) == ""
 

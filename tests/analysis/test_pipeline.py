@@ -9,7 +9,7 @@ import pytest
 
 from qjump_mn.analysis import fidelity, margins, pipeline
 from qjump_mn.errors import LostError
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.results import contents, tables
 
 PLAN = plan("fig3a", "smoke", [], only=["idle"], replicates=6)

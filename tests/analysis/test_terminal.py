@@ -12,7 +12,7 @@ from rich.console import Console
 
 from qjump_mn.analysis import terminal
 from qjump_mn.analysis.terminal import GAP, LEAST, Column
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.results.outcome import Drawing, Outcome, VerdictRow
 from tests.support import synthetic
 

@@ -14,9 +14,9 @@ from qjump_mn.analysis import waits
 from qjump_mn.analysis.waits import ROUNDED, _Longest, _Port
 from qjump_mn.links.base import Wait
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.resolve import plan
 from qjump_mn.programs import registry
 from qjump_mn.programs.measures_api import hundredth_us
+from qjump_mn.resolve import plan
 
 PLAN = plan("fig3a", "smoke", [], only=["contended", "qjump"])
 CONTENDED, LIMITED = PLAN.trials()
@@ -102,6 +102,7 @@ def test_several_flows_share_their_waits() -> None:
 
 
 def other(**changes: Any) -> Any:
+    """A workload with these hooks, which are asked of its class."""
     plain = {
         "name": "other",
         "levels": {6},
@@ -112,7 +113,7 @@ def other(**changes: Any) -> Any:
         "MULTICAST": False,
         "conversations": (("h7", "h10"),),
     }
-    return SimpleNamespace(**plain | changes)
+    return type("Load", (), plain | changes)()
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,9 @@ def test_port_is_alone_unless_others_send_there_at_the_level(also: Any, alone: b
 
 @pytest.mark.parametrize(("rows", "alone"), [(0, False), (1, True), (2, False)])
 def test_watcher_is_alone_if_it_saw_every_frame(rows: int, alone: bool) -> None:
-    watcher = SimpleNamespace(name=PING.name, SENDS=False)
+    watcher = other(name=PING.name, SENDS=False)
     there = longest(1, (0, 1, 0)).way[0]
-    assert waits._alone(tables(rows=rows), cast("Any", watcher), there) is alone
+    assert waits._alone(tables(rows=rows), watcher, there) is alone
 
 
 def test_way_is_none_where_a_port_does_not_count() -> None:

@@ -37,11 +37,13 @@ from bench import (
     simulator,
     torture,
 )
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.backends import building
 from qjump_mn.cli import command_lines
-from qjump_mn.model import identity, loading, resolve
+from qjump_mn.model import identity
 from qjump_mn.programs import registry
+from qjump_mn.resolve import loading
 from qjump_mn.results import outcome
 from qjump_mn.results.manifest import write
 from qjump_mn.toolbox import simulator as built

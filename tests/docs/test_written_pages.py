@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from bench import marks, measures, run_directory, schema, simulator_api
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.api import Run, run
-from qjump_mn.model import loading, resolve
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import LATENCIES
-from qjump_mn.results.tables import TrialFacts
+from qjump_mn.programs.facts import TrialFacts
+from qjump_mn.resolve import loading
 from tests.support import synthetic
 
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench import run_directory
-from qjump_mn.model import loading, resolve
+from qjump_mn import resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from tests.support.nights import nightly

@@ -7,7 +7,7 @@ import msgspec
 from qjump_mn.model import differences
 from qjump_mn.model.differences import Difference, between
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 
 ARMS = ["idle", "qjump"]
 FIRST = plan("fig3a", "smoke", [], only=ARMS)

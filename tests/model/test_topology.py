@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from qjump_mn.model.topology import Network
-from tests.model.test_wiring import fabric, network
+from tests.resolve.test_wiring import fabric, network
 
 
 def test_ports_are_mininets_upper_one_first() -> None:
