@@ -157,12 +157,12 @@ def test_way_is_none_where_a_port_does_not_count() -> None:
 def test_each_flow_is_compared_that_has_latencies_and_counting_ports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of four flows one has no latency, one a port that does not count, and two took too long."""
+    """Of five flows two have no latency, one a port that does not count, and two took too long."""
     flows = ["silent", "blind", "first", "second"]
     latencies = SimpleNamespace(
         measured_us=np.array([np.nan, 900.0, 500.0, 600.0]), least_us=np.array([1.0, 2.0, 3.0, 4.0])
     )
-    crossed = {flow: [(PORT, 6 if flow != "blind" else 5)] for flow in flows}
+    crossed = {flow: [(PORT, 6 if flow != "blind" else 5)] for flow in ["absent", *flows]}
     measures = SimpleNamespace(
         wire=lambda *about: latencies, crossed=lambda workload, trial: crossed
     )
