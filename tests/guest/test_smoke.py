@@ -53,7 +53,7 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     others = {row.verdict for row in found.verdicts if row.claim not in refuted | directions}
     assert others == {"REPRODUCED"}
     left = [path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()]
-    assert [path for path in left if run_directory.told(path) is None] == []
+    assert [path for path in left if run_directory.entry(path) is None] == []
     assert (run.path / "report.html").stat().st_size > 50_000
     drawn = {
         run.path / name: FIGURE_BYTES[ending]
