@@ -16,9 +16,10 @@ from qjump_mn.backends.guest import setup
 from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.links import registry
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.resolve import plan
-from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.facts import TrialFacts
+from qjump_mn.programs.iperf import parse as iperf
 from qjump_mn.programs.ping.program import PingPlan
+from qjump_mn.resolve import plan
 from qjump_mn.results import links, tables
 from tests.guest.laboratory import Laboratory, fig3a, run_well
 from tests.support.nights import nightly
@@ -44,7 +45,7 @@ def round_trips_us(trial: Trial, out: Path) -> list[float]:
 
 def loads(trial: Trial, out: Path, *readings: str) -> list[dict[str, Any]]:
     """What each link carried at each level between two readings."""
-    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
     assert facts.read_ns is not None
     rows: list[dict[str, Any]] = links.table(
         trial.network, out, facts.read_ns, *readings

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench import run_directory
-from qjump_mn.model import loading, resolve
+from qjump_mn import resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from tests.guest.command import SAME, qjump_mn
@@ -38,7 +39,7 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     assert expected.items() <= verdicts.items()
     assert {verdicts[claim] for claim in verdicts.keys() - expected.keys()} == {"REPRODUCED"}
     left = [path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()]
-    assert [path for path in left if run_directory.told(path) is None] == []
+    assert [path for path in left if run_directory.entry(path) is None] == []
     assert (run.path / "report.html").stat().st_size > 50_000
     drawn = [file for drawing in found.drawings for file in drawing.files.items()]
     sizes = {name: (run.path / name).stat().st_size for _, name in drawn}

@@ -1,5 +1,5 @@
 """sch_qjump and sch_wire on several processors at once: tests/guest/qdisc/checks/smp_torture.py, on
-Debian's kernels and on those that look for errors and races (docs/debug-kernel.md).
+Debian's kernels and on those that look for errors and races (kmod-patches/debug-kernels.md).
 
 The clock is the host's, so that nothing of it is asserted: only that nothing breaks, hangs, or
 stays.
