@@ -6,7 +6,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +32,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Check
 from tests.support import synthetic
+from tests.support.processes import execute
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -227,13 +227,8 @@ def test_verbose_shows_everything_in_80_columns(complete: pipeline.Analysed) -> 
 
 
 def test_the_command_returns_the_exit_code(complete: pipeline.Analysed) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.analysis", str(complete.run.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        timeout=120,
+    ended = execute(
+        [sys.executable, "-m", "qjump_mn.analysis", str(complete.run.path)], cwd=ROOT, timeout=120
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-1].split()[-1] == str(complete.run.path)

@@ -106,8 +106,7 @@ def test_other_settings_scale_what_an_arm_took(fig3a_ran: Mapping[str, float]) -
 
 
 @pytest.mark.parametrize(
-    ("experiment", "preset", "arm"),
-    [("fig3a", "smoke", "qjump"), ("fig3a", "paper", "qjump")],
+    ("experiment", "preset", "arm"), [("fig3a", "smoke", "qjump"), ("fig3a", "paper", "qjump")]
 )
 def test_arm_that_never_ran_takes_the_median_factor(
     fig3a_ran: Mapping[str, float], experiment: str, preset: str, arm: str

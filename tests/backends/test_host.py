@@ -23,6 +23,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.toolbox import build
 from tests.guest import trees
+from tests.support.processes import execute
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a network to claim")
 
@@ -138,9 +139,7 @@ def test_second_process_is_refused_with_the_holders_name(tmp_path: Path) -> None
         "with Claim(print, Path(sys.argv[1])): pass"
     )
     with Claim(print, tmp_path):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
-        )
+        done = execute([sys.executable, "-c", code, str(tmp_path)])
         said: list[str] = []
         host_claim.clean(said.append, tmp_path)
         assert (tmp_path / host_claim.JOURNAL).exists()

@@ -29,6 +29,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from tests.support import tiny
+from tests.support.processes import execute
 
 PLAN = resolve.plan("fig3a", "smoke", [])
 FIRST, SECOND, THIRD = PLAN.trials()[:3]
@@ -280,7 +281,7 @@ def test_terminal_has_a_line_for_each_running_trial(columns: int, folder: Path) 
 
 def test_ended_trial_shows_its_median(folder: Path) -> None:
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
-    printed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False).stdout
+    printed = execute(argv, cwd=folder).stdout
     ran = Run.load(folder / "results" / "last")
     for seed in (1, 2, 3, 4):
         rows = ran.table("ping").filter(pc.field("seed") == seed)

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from qjump_mn.toolbox import Tree, build, image, overlay
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import vm
 from tests.guest.vm import modules
+from tests.support.processes import execute
 
 NOT_COPIED = shutil.ignore_patterns(
     ".*", "__pycache__", "build", "target", "docs", "tests", "results", "*.egg-info"
@@ -71,10 +71,7 @@ def redocumented(source: str) -> str:
 
 def identities(checkout: Path) -> dict[str, str]:
     variables = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", IDENTITIES],
-        env=variables, cwd=checkout, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = execute([sys.executable, "-P", "-c", IDENTITIES], env=variables, cwd=checkout)
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
     return found

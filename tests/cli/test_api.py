@@ -21,6 +21,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
 from qjump_mn.session import Request
 from tests.support import synthetic
+from tests.support.processes import execute
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +79,7 @@ def called(
     """The code, run in a folder with these variables, by a Python that finds nothing there by
     itself."""
     argv = [sys.executable, "-P", "-c", code]
-    return subprocess.run(
-        argv, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return execute(argv, cwd=folder, env=environment)
 
 
 def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:

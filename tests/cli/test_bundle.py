@@ -33,6 +33,7 @@ from qjump_mn.results import contents, manifest, outcome, user_files
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from tests.support import synthetic
+from tests.support.processes import execute
 
 FILES: dict[str, Path | bytes] = {
     "manifest.json": b'{"schema": 3}\n' * 20,
@@ -395,7 +396,7 @@ def test_a_damaged_file_is_one_sentence_of_the_analysis(run: RunDirectory) -> No
     counters = run.raw("idle/1") / "counters.json"
     counters.write_bytes(b'{"truncated": ')
     command = [sys.executable, "-m", "qjump_mn.analysis", str(run.path)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = execute(command)
     assert done.returncode in (4, 5) and "Traceback" not in done.stderr, done.stderr
 
 

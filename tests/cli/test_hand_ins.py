@@ -30,6 +30,7 @@ from qjump_mn.process import unprivileged
 from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller, RunDirectory
 from tests.support import synthetic
+from tests.support.processes import execute
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = (CHECKOUT / "examples/experiments/command.toml").read_text()
@@ -149,13 +150,10 @@ def command(
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SUDO_")
     }
-    return subprocess.run(
+    return execute(
         [sys.executable, "-P", "-m", "qjump_mn.run", *map(str, words)],
         env={**environment, "PYTHONPATH": str(open_folder / "checkout"), **variables},
         cwd=open_folder,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

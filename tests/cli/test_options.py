@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,17 +16,14 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.results import manifest
 from tests.support import synthetic, tiny
+from tests.support.processes import execute
 
 PARSER = commands.parser()
 
 
 def called(*words: str, **variables: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "qjump_mn.run", *words],
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
+    done = execute(
+        [sys.executable, "-P", "-m", "qjump_mn.run", *words], env={**os.environ, **variables}
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -59,11 +55,9 @@ def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:
 
 
 def test_a_name_for_a_file_may_be_that_of_the_file(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = execute(
         [sys.executable, "-P", "-m", "qjump_mn.run", "new", "experiment", "mine.toml"],
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert "qjump-mn run mine --backend simulator\n" in done.stdout
@@ -278,7 +272,5 @@ def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:
 def test_the_shells_script_is_shown() -> None:
     """Typer looks for the shell among the parents, of which a test may have none."""
     command = f"{sys.executable} -P -m qjump_mn.run --show-completion; true"
-    shown = subprocess.run(
-        ["bash", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
+    shown = execute(["bash", "-c", command])
     assert "complete -o default -F _qjump_mn_completion qjump-mn" in shown.stdout

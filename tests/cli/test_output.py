@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from qjump_mn.console import Output, Table
 from qjump_mn.process.variables import settle
 from tests.backends.test_progress import Terminal
+from tests.support.processes import execute
 
 RUN = ("run", "fig3a", "--preset", "10g", "-s", "duration=2ms", "--arms", "idle,contended")
 
@@ -73,9 +73,7 @@ def test_a_terminal_has_styles_without_the_variable(folder: Path) -> None:
 def test_lines_of_tables_end_with_their_last_character(folder: Path) -> None:
     for words in (("list",), ("compare", "out/last", "out/last"), ("report", "out/last")):
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-        printed = subprocess.run(
-            argv, cwd=folder, capture_output=True, text=True, check=False
-        ).stdout
+        printed = execute(argv, cwd=folder).stdout
         table = [line for line in printed.splitlines() if "  " in line]
         assert len(table) > 5 and not [line for line in table if line.endswith(" ")]
 
@@ -101,9 +99,7 @@ def test_a_width_that_makes_no_sense_is_80(words: tuple[str, ...]) -> None:
         kept = {
             name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
         }
-        done = subprocess.run(
-            argv, env={**kept, **variables}, capture_output=True, text=True, check=False
-        )
+        done = execute(argv, env={**kept, **variables})
         # How long a run takes depends on what else the machine does.
         return done.returncode, re.sub(r"about \d+ \w+", "", done.stdout), done.stderr
 

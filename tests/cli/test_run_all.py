@@ -118,11 +118,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def called(
-    folder: Path,
-    *,
-    seed: int = 1,
-    preset: str = tiny.PRESET,
-    verbose: bool = False,
+    folder: Path, *, seed: int = 1, preset: str = tiny.PRESET, verbose: bool = False
 ) -> tuple[int, str]:
     """The exit code and what is printed."""
     text = io.StringIO()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import manifest
 from qjump_mn.steps import script
+from tests.support.processes import execute
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path
 def qjump_mn(*words: str) -> str:
     """What the command prints; it ends with 0."""
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    return execute(argv, check=True).stdout
 
 
 def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
@@ -144,12 +144,7 @@ def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:
         plan.shown.network.topology,
         plan.run.warmup_ns,
         plan.run.duration_ns,
-    ) == (
-        "mine",
-        "paper12",
-        2 * 10**9,
-        10 * 10**9,
-    )
+    ) == ("mine", "paper12", 2 * 10**9, 10 * 10**9)
     assert (plan.shown.figure.plot, plan.shown.figure.workload, plan.shown.figure.arms) == (
         "latency_cdf",
         "ping",

@@ -8,7 +8,6 @@ import math
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +45,7 @@ from qjump_mn.results import outcome
 from qjump_mn.results.manifest import write
 from qjump_mn.toolbox import simulator as built
 from tests.support import synthetic
+from tests.support.processes import execute
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -490,7 +490,7 @@ def test_the_manual_page_is_sound() -> None:
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")
     argv = ["groff", "-mdoc", "-Tutf8", "-ww", "-z", str(manual.PAGE)]
-    assert subprocess.run(argv, capture_output=True, text=True, check=True).stderr == ""
+    assert execute(argv, check=True).stderr == ""
 
 
 @pytest.mark.parametrize("options", [["--preset", "paper"], ["--out", "x"]])

@@ -18,6 +18,7 @@ from bench import mininet_qos as bench
 from qjump_mn.links import commands
 from tests.guest import trees
 from tests.support import checkouts
+from tests.support.processes import execute
 
 SOURCES = sorted((bench.PACKAGE / "src").rglob("*.py"))
 TESTS = bench.PACKAGE / "tests"
@@ -59,13 +60,13 @@ def test_every_python_installs_the_wheel_and_passes_its_tests(
     ]
     subprocess.run(pip, check=True, capture_output=True)
     tests = [*inside, "-W", "error", "-m", "unittest", "discover", "-s", str(TESTS)]
-    done = subprocess.run(tests, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = execute(tests, cwd=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "OK"), done.stderr
     code = (
         f"import sys; sys.path.append({debians_mininet!r}); import mininet_qos\n"
         "print(*(getattr(mininet_qos, name).__name__ for name in mininet_qos.__all__))"
     )
-    done = subprocess.run([*inside, "-c", code], capture_output=True, text=True, check=False)
+    done = execute([*inside, "-c", code])
     assert done.stdout.split() == importlib.import_module("mininet_qos").__all__, done.stderr
 
 
@@ -125,19 +126,14 @@ def test_mn_gets_hosts_links_and_switches_and_nothing_that_is_its_own(debians_mi
         "print(*sorted(name for name in names if not name.startswith('__')))\n"
         "print(*names['hosts'], *names['switches'], *names['LINKS'])"
     )
-    path = subprocess.run(
+    path = execute(
         [sys.executable, "-m", "mininet_qos"],
         env={**os.environ, "PYTHONPATH": str(bench.PACKAGE / "src")},
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout.strip()
-    done = subprocess.run(
+    done = execute(
         [sys.executable, "-c", code, path],
         env={**os.environ, "PYTHONPATH": str(bench.PACKAGE / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.stdout.splitlines() == [
         "LINKS hosts links mininet mininet_qos switches",

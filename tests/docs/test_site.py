@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from bench import schema, site
 from qjump_mn.errors import MachineError
 from tests.docs.test_documents import DOCUMENTS
+from tests.support.processes import execute
 
 ROOT = site.ROOT
 DOCS = ROOT / "docs"
@@ -153,9 +153,7 @@ workloads = ["ping"]
 def errors(python: Path, files: list[tuple[str, dict[str, Any]]]) -> list[list[str]]:
     """What the schemas have against the content of each file of a kind."""
     asked = json.dumps([schema.schemas(), files])
-    done = subprocess.run(
-        [python, "-c", VALIDATE], input=asked, capture_output=True, text=True, check=True
-    )
+    done = execute([python, "-c", VALIDATE], input=asked, check=True)
     found: list[list[str]] = json.loads(done.stdout)
     return found
 

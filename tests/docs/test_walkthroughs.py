@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.results import directory, outcome
+from tests.support.processes import execute
 
 DOCS = Path(qjump_mn.__file__).parents[1] / "docs"
 PAGES = ("first-hour.md", "teaching.md", "research.md")
@@ -64,7 +64,7 @@ def called(line: str, folder: Path) -> str:
     words = shlex.split(line, comments=True)
     assert words[0] == "qjump-mn", line
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words[1:]]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    done = execute(argv, cwd=folder)
     expected = re.search(r"# exit code (\d+)$", line)
     assert done.returncode == (int(expected[1]) if expected else 0), (
         f"{line}\n{done.stdout}{done.stderr}"

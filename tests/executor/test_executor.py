@@ -6,7 +6,6 @@ import ast
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 from qjump_mn.toolbox import Tree, build, overlay
 from qjump_mn.toolbox.cpio import Node
+from tests.support.processes import execute
 
 PACKAGE = Path(qjump_mn.__file__).parent
 EXECUTOR = PACKAGE / "executor"
@@ -95,10 +95,7 @@ def fingerprint_of_copy(folder: Path, tree: Tree, *, executor: bool) -> dict[str
         "print(PACKAGE, json.dumps(fingerprint(Tree(Path(sys.argv[1])))), sep='\\n')"
     )
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{PACKAGE.parent}"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(tree.root)],
-        env=environment, cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = execute([sys.executable, "-P", "-c", code, str(tree.root)], env=environment, cwd=folder)
     assert done.returncode == 0, done.stderr
     package, hashes = done.stdout.splitlines()
     assert package == str(folder / "qjump_mn")

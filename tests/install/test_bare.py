@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.toolbox import checkout, mirrors
+from tests.support.processes import execute
 
 pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(1800)]
 SUITE = "bookworm"
@@ -46,7 +47,7 @@ class Bare:
             **{name: os.environ[name] for name in ("PIP_INDEX_URL",) if name in os.environ},
         }
         settings = [f"{name}={value}" for name, value in (values | variables).items()]
-        return subprocess.run(
+        return execute(
             [
                 *(
                     "unshare",
@@ -63,9 +64,6 @@ class Bare:
                 *("env", "-i", *settings, "/srv/qjump-mn/bootstrap", *words),
             ],
             env={**os.environ, "root": str(self.root)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
         )
 
 
@@ -74,7 +72,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
     root = tmp_path_factory.mktemp("bare") / "root"
     lines = [line for line in mirrors.lines(SUITE) if f"{SUITE} main" in line]
     argv = ["mmdebstrap", "--quiet", "--variant=apt", SUITE, str(root), *lines]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = execute(argv)
     if done.returncode:
         pytest.skip(f"Debian 12 cannot be had: {done.stderr.strip().splitlines()[-1]}")
     for name in filter(None, map(os.environ.get, CERTIFICATES)):
@@ -123,13 +121,7 @@ def test_an_ordinary_user_without_sudo_is_told_what_is_missing(bare: Bare) -> No
         "PATH=/usr/bin:/bin",
     ]
     values = ["HOME=/tmp/home"]
-    done = subprocess.run(
-        [*inside, *values, "/srv/as-user"],
-        env={**os.environ, "root": str(bare.root)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = execute([*inside, *values, "/srv/as-user"], env={**os.environ, "root": str(bare.root)})
     assert done.returncode == 3, done.stdout + done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith(

@@ -17,6 +17,7 @@ import pytest
 from qjump_mn.install import environment, launcher
 from qjump_mn.toolbox.machines import LockedFile, MachineLock
 from tests.support import checkouts
+from tests.support.processes import execute
 
 # Every program that bootstrap calls; what is not in the folder on PATH is not on the machine.
 PROGRAMS = "sh dirname readlink id sed grep mkdir flock head tail sleep mount unshare gpg mmdebstrap shellcheck gcc make rsync cat date touch env uname wc".split()
@@ -483,9 +484,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(machine: Machine, lackin
 
 def test_a_colon_in_the_path_is_refused(tmp_path: Path) -> None:
     checkout = checkouts.copy(tmp_path / "a:b")
-    done = subprocess.run(
-        [checkout / "bootstrap", "list"], capture_output=True, text=True, check=False
-    )
+    done = execute([checkout / "bootstrap", "list"])
     assert done.returncode == 3
     assert "has a colon in its path" in done.stderr
 

@@ -20,6 +20,7 @@ from qjump_mn.cache import sums
 from qjump_mn.errors import MachineError
 from qjump_mn.install import environment
 from tests.support import checkouts
+from tests.support.processes import execute
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 UNKNOWN_USER = 12345
@@ -43,15 +44,7 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache)}
     argv = [python, "-m", "qjump_mn.run", *arguments]
-    return subprocess.run(
-        argv,
-        cwd=checkout,
-        env={**kept, **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return execute(argv, cwd=checkout, env={**kept, **variables}, timeout=60)
 
 
 def test_a_bare_python_goes_on_in_the_environment(
@@ -84,9 +77,7 @@ def test_the_analysis_goes_on_in_the_environment_too(
         **variables,
     }
     argv = [bare if is_bare else sys.executable, "-m", "qjump_mn.analysis", str(tmp_path)]
-    done = subprocess.run(
-        argv, cwd=environment.CHECKOUT, env=kept, capture_output=True, text=True, check=False
-    )
+    done = execute(argv, cwd=environment.CHECKOUT, env=kept)
     assert (done.returncode, done.stderr.partition(" is no run")[0]) == (2, f"qjump-mn: {tmp_path}")
     assert done.stderr.count("\n") == 1
 
@@ -192,13 +183,7 @@ def test_a_damaged_environment_is_one_sentence(
     for cached in path.parent.glob("__pycache__/*"):
         cached.unlink()
     variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(small.parents[1])}
-    done = subprocess.run(
-        [bare, "-m", *words],
-        cwd=environment.CHECKOUT,
-        env=variables,
-        capture_output=True,
-        text=True,
-    )
+    done = execute([bare, "-m", *words], cwd=environment.CHECKOUT, env=variables)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1), done.stderr
     said = sentence.format(checkout=environment.CHECKOUT)
     assert f"environment {small} is damaged, " in done.stderr and said in done.stderr
@@ -207,7 +192,7 @@ def test_a_damaged_environment_is_one_sentence(
 def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path) -> None:
     code = "from qjump_mn.install import environment\nwith environment.intact(): import qjump_mn.nosuch"
     python = [str(small / "bin/python"), "-c", code]
-    done = subprocess.run(python, cwd=environment.CHECKOUT, capture_output=True, text=True)
+    done = execute(python, cwd=environment.CHECKOUT)
     assert done.returncode == 1 and "No module named 'qjump_mn.nosuch'" in done.stderr
 
 
@@ -222,15 +207,13 @@ def test_a_user_without_a_home_is_asked_for_a_cache() -> None:
         for path in (Path(folder), checkout, *checkout.rglob("*")):
             os.chown(path, UNKNOWN_USER, UNKNOWN_USER)
         for home in ({}, {"HOME": ""}, {"HOME": "here", "XDG_CACHE_HOME": "here"}):
-            done = subprocess.run(
+            done = execute(
                 [os.path.realpath(sys.executable), "-c", code],
                 cwd=checkout,
                 env=home,
                 user=UNKNOWN_USER,
                 group=UNKNOWN_USER,
                 extra_groups=[],
-                capture_output=True,
-                text=True,
             )
             assert (
                 "/nonexistent/.cache/qjump-mn (permission denied); set QJUMP_MN_CACHE to"
@@ -261,9 +244,7 @@ def test_an_old_python_is_one_sentence(
 )
 def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[str, ...]) -> None:
     argv = [checkouts.installed_python(minor), "-m", *words]
-    done = subprocess.run(
-        argv, cwd=environment.CHECKOUT, capture_output=True, text=True, check=False
-    )
+    done = execute(argv, cwd=environment.CHECKOUT)
     assert (done.returncode, done.stdout) == (3, "")
     assert (
         done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.")
@@ -374,7 +355,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
         str(tmp_path),
         str(environment.CHECKOUT),
     ]
-    subprocess.run(built, check=True, capture_output=True, text=True)
+    execute(built, check=True)
     (wheel,) = tmp_path.glob("qjump_mn-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
@@ -400,21 +381,12 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
 
     installed = tmp_path / "installed"
-    subprocess.run(
+    execute(
         [*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)],
         check=True,
-        capture_output=True,
-        text=True,
     )
     script = "from qjump_mn.install import environment; environment.ensure(); from qjump_mn.model import loading; print(loading.names('experiments'), loading.__file__)"
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        cwd="/",
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = execute([sys.executable, "-P", "-c", script], cwd="/", env=variables, check=True)
     assert "'fig3a'" in done.stdout
     assert str(installed) in done.stdout

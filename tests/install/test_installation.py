@@ -15,6 +15,7 @@ import pytest
 from qjump_mn.errors import MachineError
 from qjump_mn.install import environment, installation
 from tests.support import checkouts
+from tests.support.processes import execute
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def download(lock: Path, folder: Path) -> None:
 
 def installed(made: Path) -> list[str]:
     argv = [str(made / "bin/python"), "-I", "-m", "pip", "list", "--format=freeze"]
-    packages = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    packages = execute(argv, check=True).stdout
     names = [line.partition("=")[0] for line in packages.splitlines()]
     return [name for name in names if name != "setuptools"]  # Python 3.11's venv has it
 

@@ -10,6 +10,7 @@ import pytest
 
 from qjump_mn.install import environment, launcher
 from tests.support import checkouts
+from tests.support.processes import execute
 
 Started = subprocess.CompletedProcess[str]
 NOBODY = 65534
@@ -27,15 +28,7 @@ class Installed:
     ) -> Started:
         """Call it as a user's shell would."""
         values = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(self.cache), **variables}
-        return subprocess.run(
-            [self.command, *words],
-            cwd=cwd,
-            env=values,
-            user=user,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return execute([self.command, *words], cwd=cwd, env=values, user=user)
 
     def started(self, cwd: Path | str, **variables: str) -> str:
         """The checkout that it starts there."""
@@ -85,12 +78,10 @@ def test_a_checkout_that_is_gone_is_one_sentence(installed: Installed, tmp_path:
 def test_a_folder_that_is_gone_is_no_matter(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"rmdir '{tmp_path}/gone'; exec \"$0\" list"
-    done = subprocess.run(
+    done = execute(
         ["sh", "-c", script, installed.command],
         cwd=tmp_path / "gone",
         env={"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(installed.cache)},
-        capture_output=True,
-        text=True,
     )
     assert f'"{installed.home}/qjump_mn/run.py"' in done.stderr, (
         "the copy's own words, which want a folder"

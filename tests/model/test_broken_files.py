@@ -14,6 +14,7 @@ import pytest
 import qjump_mn
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, suggestions, toml_locations
+from tests.support.processes import execute
 
 CHECKOUT = Path(qjump_mn.__file__).parents[1]
 FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()
@@ -31,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "400", "PYTHONPATH": str(CHECKOUT)}
     argv = [sys.executable, "-P", "-c", "from qjump_mn.run import main; main()", *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
+    return execute(argv, env=environment)
 
 
 def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import math
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import qjump_mn
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression
 from qjump_mn.model.expression import Kind, UndefinedError, UnknownNameError
+from tests.support.processes import execute
 
 VALUES = {("rate",): 10.0, ("idle", "ping", "p50_ms"): 0.78, ("a", "b"): -2.5, ("max",): 7.0}
 
@@ -195,9 +195,7 @@ def test_a_number_must_be_one() -> None:
 def test_python_s_advice_is_not_printed() -> None:
     code = "from qjump_mn.model import expression; print(expression.parse('1or 2', 'here').names)"
     folder = Path(qjump_mn.__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder
-    )
+    done = execute([sys.executable, "-c", code], check=True, cwd=folder)
     assert (done.stdout, done.stderr) == ("()\n", "")
 
 

@@ -239,13 +239,7 @@ def test_a_table_is_set_by_what_is_in_it(key: str, within: str) -> None:
 def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None:
     assert [
         loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")
-    ] == [
-        "fig5",
-        "fig3b",
-        "fig3c",
-        "fig5",
-        "fig0",
-    ]
+    ] == ["fig5", "fig3b", "fig3c", "fig5", "fig0"]
     every = [one for name in loading.names("experiments") for one in (name, *loading.also(name))]
     assert len(every) == len(set(every))
 

@@ -3,7 +3,6 @@ another."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
+from tests.support.processes import execute
 
 SEED, PACKETS = "another seed", "full-size packets - 4 B"
 
@@ -187,7 +187,7 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
         str(count),
         "--dry-run",
     ]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = execute(argv)
     assert (done.returncode, done.stderr) == (2, f"qjump-mn: {sentence}\n")
 
 

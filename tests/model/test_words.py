@@ -22,6 +22,7 @@ from qjump_mn.executor.steps import Cable, End, Read, Run, Switch, Topology
 from qjump_mn.model import loading, resolve, words
 from qjump_mn.model.plan import Plan
 from qjump_mn.steps import script
+from tests.support.processes import execute
 
 EXPERIMENT = """title = {title}
 topology = {topology}
@@ -281,15 +282,7 @@ def carried_out(text: str, folder: Path) -> list[str]:
         (programs / name).write_text(content)
         (programs / name).chmod(0o755)
     environment = {**os.environ, "PATH": str(programs)}
-    done = subprocess.run(
-        ["sh", "-c", text],
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = execute(["sh", "-c", text], cwd=place, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
     return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
 

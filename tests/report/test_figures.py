@@ -40,6 +40,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
 from tests.support import distributions, pictures, synthetic
+from tests.support.processes import execute
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 
@@ -335,9 +336,7 @@ def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> 
     for path, printed in (("", "200.0 True"), (str(tmp_path), "50.0 False")):
         environment = {**os.environ, "QJUMP_MN_PATH": path}
         argv = [sys.executable, "-c", code]
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=True, cwd=ROOT, env=environment, timeout=60
-        )
+        done = execute(argv, check=True, cwd=ROOT, env=environment, timeout=60)
         assert done.stdout.strip() == printed
 
 
@@ -433,14 +432,7 @@ def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     code = "from qjump_mn.report.figures import published, style; style.sheet(); print(published.read('fig3a').title)"
     argv, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        argv,
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path / "elsewhere",
-        env=environment,
-    )
+    done = execute(argv, check=True, cwd=tmp_path / "elsewhere", env=environment)
     assert done.stdout.strip() == published.read("fig3a").title
 
 

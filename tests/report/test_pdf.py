@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from qjump_mn.analysis.__main__ import main
 from qjump_mn.errors import MachineError
 from qjump_mn.report import pdf
 from tests.support import synthetic
+from tests.support.processes import execute
 
 CHECKOUT = Path(pdf.__file__).parents[2]
 needs_browser = pytest.mark.skipif(
@@ -49,7 +49,7 @@ def test_report_prints_it(run: Path) -> None:
     before = {path.name for path in run.iterdir()}
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     argv = [sys.executable, "-m", "qjump_mn.run", "report", str(run), "--pdf"]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    done = execute(argv, env=environment)
     assert done.returncode == verdict, done.stderr
     assert f"report  {run / pdf.NAME}\n" in done.stdout
     assert {path.name for path in run.iterdir()} == before | {pdf.NAME}

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import Check, LinkLoad, Spread
 from tests.support import synthetic
+from tests.support.processes import execute
 
 CHECKOUT = Path(document.__file__).parents[2]
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -502,9 +502,7 @@ def test_what_is_printed_to_do_it_again_works(text: str, analysed: pipeline.Anal
     for arguments, exit_code in (([*run, "--dry-run"], 0), (report, analysed.outcome.exit_code)):
         argv = [sys.executable, "-m", "qjump_mn.run", *arguments]
         folder = analysed.run.path.parents[1]
-        done = subprocess.run(
-            argv, cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
+        done = execute(argv, cwd=folder, env=environment)
         assert done.returncode == exit_code, done.stderr
     assert f"run     {analysed.run.path}" in done.stdout
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
 from qjump_mn.results.outcome import Check, Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
+from tests.support.processes import execute
 
 CHECKOUT = Path(summary.__file__).parents[2]
 REFERENCES = sorted((CHECKOUT / "experiments/reference").glob("*.json"))
@@ -213,7 +213,7 @@ def called(run: Path, *options: str, **variables: str) -> str:
     """What `report` prints into a pipe."""
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **variables}
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", "report", str(run), *options]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    done = execute(argv, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

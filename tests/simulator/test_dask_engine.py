@@ -19,6 +19,7 @@ from qjump_mn.results import contents, directory
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import TRIALS, command, figure_9
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 
@@ -136,9 +137,7 @@ def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path
 ) -> None:
     trees.toolbox()
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW, *arguments), capture_output=True, text=True, check=False
-    )
+    done = execute(command(tmp_path / "out", *FEW, *arguments))
     assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
@@ -147,11 +146,8 @@ def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
 def test_a_scheduler_without_workers_is_told_in_a_sentence(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address),
-        capture_output=True,
-        text=True,
-        check=False,
+    done = execute(
+        command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address)
     )
     assert done.returncode == 3
     assert "has no workers: start some with `dask worker" in done.stderr

@@ -13,6 +13,7 @@ import pytest
 
 from qjump_mn.results import directory, outcome
 from tests.simulator.short import command
+from tests.support.processes import execute
 
 # pytestmark = pytest.mark.guest
 
@@ -98,7 +99,7 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...
 
 
 def said(argv: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, capture_output=True, text=True, check=False)
+    return execute(argv)
 
 
 def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(

@@ -15,6 +15,7 @@ from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import command
 from tests.support import tiny
+from tests.support.processes import execute
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]
 
@@ -32,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def called(folder: Path) -> subprocess.CompletedProcess[str]:
     argv = command(Path("out"), "all", "--preset", tiny.PRESET)
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    return execute(argv, cwd=folder)
 
 
 def rows(text: str) -> list[list[str]]:

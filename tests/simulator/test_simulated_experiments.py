@@ -26,6 +26,7 @@ from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
 from tests.support import facts, result_store
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 
@@ -42,9 +43,7 @@ def package() -> Path:
 def run(out: Path, *arguments: str, cpus: set[int] | None = None) -> RunDirectory:
     """A run whose trials are all done."""
     confine = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
-    done = subprocess.run(
-        command(out, *arguments), capture_output=True, text=True, check=False, preexec_fn=confine
-    )
+    done = execute(command(out, *arguments), preexec_fn=confine)
     found = directory.existing(out / "last")
     assert all(record.status == "done" for record in found.manifest.trials.values()), (
         done.stdout + done.stderr
@@ -90,12 +89,7 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(
         if killed.is_done(name)
     }
     assert 3 <= len(before) < TRIALS
-    resumed = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    resumed = execute([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)])
     assert f"{TRIALS - len(before)} of {TRIALS} trials are left" in resumed.stdout, (
         resumed.stdout + resumed.stderr
     )
@@ -103,23 +97,13 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(
     assert {
         name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before
     } == before
-    again = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    again = execute([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)])
     assert f"0 of {TRIALS} trials are left" in again.stdout
 
 
 def test_a_run_that_goes_on_elsewhere_is_not_resumed(few: RunDirectory) -> None:
     with few.held():
-        done = subprocess.run(
-            [sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = execute([sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)])
     assert done.returncode == 2
     assert "is being run by another process" in done.stderr
 
@@ -183,9 +167,7 @@ regions = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.5, count=60), see
 print(json.dumps({f"{name}_{kind}": getattr(getattr(regions, name), kind) for name in ("short", "medium", "long", "all") for kind in ("mean", "p99")}))
 """
     environment = {**os.environ, "PYTHONPATH": str(package)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = execute([sys.executable, "-c", script], env=environment, check=True)
     own = json.loads(done.stdout)
     arm = outcome.read(few.path).arm("search_dctcp_0_5")
     assert arm is not None
@@ -213,12 +195,7 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
 
 
 def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW[:3], "-s", "clock.wakeup=2us"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(command(tmp_path / "out", *FEW[:3], "-s", "clock.wakeup=2us"))
     assert done.returncode == 2 and "clock: the simulator has no programs" in done.stderr
 
 
@@ -320,13 +297,7 @@ def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
         f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{settings}\n'
     )
     environment = {**os.environ, "QJUMP_MN_PATH": str(tmp_path)}
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW[:3], "--scheme", "mine"),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(command(tmp_path / "out", *FEW[:3], "--scheme", "mine"), env=environment)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
@@ -342,13 +313,7 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
     argv = command(
         tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine"
     )
-    subprocess.run(
-        argv,
-        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    execute(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)})
     done = directory.existing(tmp_path / "out" / "last")
     assert len(done.manifest.trials) == 6
     told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
@@ -356,11 +321,7 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
         told["queue"]["threshold"],
         told["transport"]["min_rto"],
         told["congestion"]["kind"],
-    ) == (
-        97500,
-        10**9,
-        "Dctcp",
-    )
+    ) == (97500, 10**9, "Dctcp")
 
 
 def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
@@ -440,13 +401,7 @@ def test_limiters_are_those_of_the_emulation(
     epochs = ("-s", "qjump.paper.epochs=rolling") if mode in ("delay", "edt") else ()
     asked = (*epochs, "-s", f"qjump.paper.limit_packets={limit}")
     argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
-    done = subprocess.run(
-        argv,
-        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)})
     if mode in ("tbf", "edt"):
         assert (
             done.returncode,
@@ -499,10 +454,7 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         assert (
             chosen["transport"]["delayed_ack"],
             told(arm, points[2])["transport"]["delayed_ack"],
-        ) == (
-            40 * 10**9,
-            None,
-        )
+        ) == (40 * 10**9, None)
         assert "host_queue" not in chosen and told(arm, points[5])["host_queue"]["packets"] == 2000
         assert (
             chosen["workloads"][0]["map_mean_ns"],
@@ -555,9 +507,7 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
 def test_a_backend_that_does_not_fit_is_refused(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        command(tmp_path, *arguments), capture_output=True, text=True, check=False
-    )
+    done = execute(command(tmp_path, *arguments))
     assert done.returncode == 2
     assert sentence in done.stderr
 

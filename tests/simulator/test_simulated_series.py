@@ -20,6 +20,7 @@ from qjump_mn.results import counters, directory, formatting, series
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import command, figure_9
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 CHECKOUT = Path(__file__).parents[2]
@@ -111,16 +112,15 @@ def test_time_lines_draw_queues_and_drops(tmp_path: Path, environment: dict[str,
 
 def test_levels_by_size_are_the_simulators(environment: dict[str, str]) -> None:
     script = "import qjump_sim; print(qjump_sim.Scheme.named('qjump-paper', qjump_sim.FIG9).levels)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = execute([sys.executable, "-c", script], env=environment, check=True)
     assert done.stdout.strip() == str(LEVELS_PACKETS)
 
 
 def test_the_stub_is_the_module(environment: dict[str, str], tmp_path: Path) -> None:
     package = environment["PYTHONPATH"].split(os.pathsep)[0]
-    done = subprocess.run(
+    done = execute(
         [sys.executable, "-m", "mypy.stubtest", "qjump_sim._native"],
-        env={**environment, "MYPYPATH": package}, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**environment, "MYPYPATH": package},
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,7 +4,6 @@ imports."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.support import result_store
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 
@@ -144,10 +144,9 @@ def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Pat
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(package), str(environment.CHECKOUT)]),
     }
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", IMPORTED, str(tmp_path)],
-        env=variables, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = execute(
+        [sys.executable, "-P", "-c", IMPORTED, str(tmp_path)], env=variables, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     files = msgspec.json.decode(done.stdout, type=dict[str, str])
     ours = {name: path for name, path in files.items() if name.partition(".")[0] == "qjump_mn"}

@@ -4,7 +4,6 @@ scale holds."""
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import command
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 
@@ -31,12 +31,7 @@ def package() -> None:
 
 
 def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
-    done = subprocess.run(
-        command(out, experiment, "--preset", "10g", "-v", *SHORT[experiment]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(command(out, experiment, "--preset", "10g", "-v", *SHORT[experiment]))
     found = directory.existing(out / "last")
     assert found.manifest.trials, done.stderr
     assert {record.status for record in found.manifest.trials.values()} == {"done"}, (
@@ -96,10 +91,7 @@ def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
     assert (
         measured["pause"]["job"]["dropped"].median,
         measured["pause"]["memcached"]["loss"].median,
-    ) == (
-        0,
-        0,
-    )
+    ) == (0, 0)
 
 
 def test_figure_11_keeps_its_bound(tmp_path: Path) -> None:

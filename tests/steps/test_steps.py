@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,6 +41,7 @@ from qjump_mn.steps.network import bring_up
 from qjump_mn.steps.script import Script
 from qjump_mn.steps.treatment import introduce_flows, qjump, treatment
 from tests.support import distributions
+from tests.support.processes import execute
 
 EMULATED = [
     name
@@ -89,7 +89,7 @@ def test_the_script_names_every_host_switch_and_program() -> None:
 @pytest.mark.parametrize("model", ["wire", "htb", "tbf"])
 def test_script_is_valid_shell(model: str) -> None:
     text = "\n".join(script.lines(plan("fig3a", "smoke", [f"link.model={model}"])))
-    done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, check=False)
+    done = execute(["sh", "-n"], input=text)
     assert (done.returncode, done.stderr) == (0, "")
 
 

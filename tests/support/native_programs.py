@@ -21,6 +21,7 @@ from typing import Self
 import pytest
 
 from qjump_mn.toolbox import build
+from tests.support.processes import execute
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"
 WAIT_S = 60
@@ -163,7 +164,7 @@ class Program:
             pytest.skip("the compiler has no sanitizers here: libasan and libubsan are missing")
         before = sorted(NATIVE.rglob("*"))
         argv = ["make", "-C", str(self.source), f"BUILD={folder}", f"CFLAGS={BUILDS[kind]}"]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        done = execute(argv)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         assert sorted(NATIVE.rglob("*")) == before, "an out-of-tree build leaves the sources alone"
 
@@ -236,7 +237,7 @@ def network_of_its_own(*setup: str) -> list[str]:
     script = " && ".join(["ip link set lo up", *setup, 'exec "$@"'])
     rights = [] if os.geteuid() == 0 else ["--map-root-user"]
     prefix = ["unshare", *rights, "--net", "sh", "-ec", script, "sh"]
-    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
+    tried = execute([*prefix, "true"])
     if tried.returncode != 0:
         pytest.skip(f"no network namespace with {setup} here: {tried.stderr.strip()}")
     return prefix
@@ -297,12 +298,7 @@ def _has_sanitizers() -> bool:
         "-o",
         "/dev/null",
     ]
-    return (
-        subprocess.run(
-            argv, input="int main(void) { return 0; }", text=True, capture_output=True, check=False
-        ).returncode
-        == 0
-    )
+    return execute(argv, input="int main(void) { return 0; }").returncode == 0
 
 
 def _sockets_of_port(table: str, port: int) -> set[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.install import environment
+from tests.support.processes import execute
 
 FACTS = "/".join(("tests", "test_facts.py"))
 TESTS = """
@@ -75,15 +76,7 @@ def started(project: Path, *options: str, **variables: str) -> subprocess.Comple
         **variables,
     }
     argv = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(
-        argv,
-        cwd=project,
-        env={**os.environ, **values},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = execute(argv, cwd=project, env={**os.environ, **values}, timeout=120)
     print(done.stdout, done.stderr)
     return done
 
