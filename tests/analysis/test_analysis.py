@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.console import Console
 
 import qjump_mn
@@ -385,7 +385,7 @@ def test_pings_that_are_not_accounted_for_fail(tmp_path: Path) -> None:
     manifest = run.manifest
     data, _ = pipeline.read_trials(run, manifest)
     cut = [
-        msgspec.structs.replace(one, tables={**one.tables, "ping": one.tables["ping"].slice(1)})
+        replace(one, tables={**one.tables, "ping": one.tables["ping"].slice(1)})
         if one.trial.arm.name == "idle"
         else one
         for one in data
@@ -484,7 +484,7 @@ def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
     alter_ping(run, lambda value: value / 2)(trial)
     path = f"trials/{trial.name}/raw/ping-h8-h10.ping.txt"
     files = {**run.manifest.files, path: manifests.sha256_of(run.path / path)}
-    manifests.write(run.path, msgspec.structs.replace(run.manifest, files=files))
+    manifests.write(run.path, replace(run.manifest, files=files))
     assert command.main([str(run.path)]) == 4
     result = outcome.read(run.path)
     check = next(check for check in result.checks if check.name == "files")
@@ -607,7 +607,7 @@ def test_seeds_may_be_alike_in_the_simulator_where_nothing_is_drawn(
 ) -> None:
     plan = resolve.plan(experiment, preset, [], replicates=2, backend="simulator")
     trials = [trial for trial in plan.trials() if trial.arm.name == plan.run.arms[0].name]
-    manifest = msgspec.structs.replace(
+    manifest = replace(
         synthetic.create(tmp_path, plan).manifest,
         backend="simulator",
         files={f"trials/{trial.name}/raw/flows.csv": "0" * 64 for trial in trials},

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
@@ -134,9 +134,9 @@ def test_plans_are_checked_without_data() -> None:
         "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms"),
     }
     place = r"experiment 'fig3a': claims\.extra\.shows: character 1: "
-    judged = msgspec.structs.replace(PLAN.judged, claims=wrong)
+    judged = replace(PLAN.judged, claims=wrong)
     with pytest.raises(UsageError, match=place + r"'idle\.ping\.p51_ms' names no measure"):
-        claims.check(msgspec.structs.replace(PLAN, judged=judged))
+        claims.check(replace(PLAN, judged=judged))
 
 
 def test_plans_are_checked_with_what_sudo_has() -> None:
@@ -172,7 +172,7 @@ def plan_of(
         ),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
+    return replace(plan, judged=replace(plan.judged, claims=made))
 
 
 def trials(**medians: list[float]) -> list[TrialMeasures]:

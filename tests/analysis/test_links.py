@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn import theory
@@ -206,7 +207,7 @@ def tables_of(
     trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
     columns = dict(zip(links.SCHEMA.names, zip(*rows, strict=True), strict=True))
     return tables.TrialTables(
-        msgspec.structs.replace(trial, seed=seed), FACTS, {}, pa.table(columns, schema=links.SCHEMA)
+        replace(trial, seed=seed), FACTS, {}, pa.table(columns, schema=links.SCHEMA)
     )
 
 

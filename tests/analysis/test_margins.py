@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn.analysis import claims, margins, pipeline, terminal, verdicts
@@ -35,7 +35,7 @@ def plan_of(
         "claim": ClaimSpec(statement="s", source="s", predicate=predicate),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
+    return replace(plan, judged=replace(plan.judged, claims=made))
 
 
 def measured(value: float) -> claims.Measured:

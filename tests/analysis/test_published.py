@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
@@ -88,12 +88,12 @@ def test_every_published_number_is_used(experiment: str) -> None:
 
 def test_a_claim_that_the_published_numbers_refute_is_found() -> None:
     plan = at_the_published_rate("fig3b")
-    harder = msgspec.structs.replace(
+    harder = replace(
         plan.judged.claims["better"],
         predicate="qjump.memcached.p99_ms <= contended.memcached.p99_ms / 5",
     )
-    judged = msgspec.structs.replace(plan.judged, claims={**plan.judged.claims, "better": harder})
-    assert list(refuted(msgspec.structs.replace(plan, judged=judged))) == ["better"]
+    judged = replace(plan.judged, claims={**plan.judged.claims, "better": harder})
+    assert list(refuted(replace(plan, judged=judged))) == ["better"]
 
 
 def plan_of(known: Published, **size: Any) -> Plan:
@@ -104,8 +104,8 @@ def plan_of(known: Published, **size: Any) -> Plan:
         shows="contended.ping.p50_ms / qjump.ping.p50_ms",
         size=SizeSpec(**{"factor": 2.0, "because": "of what", **size}),
     )  # fmt: skip
-    judged = msgspec.structs.replace(plan.judged, claims={"claim": claim}, published=known)
-    return msgspec.structs.replace(plan, judged=judged)
+    judged = replace(plan.judged, claims={"claim": claim}, published=known)
+    return replace(plan, judged=judged)
 
 
 RATIO: Published = {"contended.ping.p50_ms": 0.9, "qjump.ping.p50_ms": 0.003}
@@ -243,7 +243,7 @@ def test_a_range_has_the_ends_of_what_it_makes() -> None:
 )
 def test_a_value_has_its_unit(shows: str, values: tuple[float, ...], told: str) -> None:
     spread = Spread.of(dict(enumerate(values))) if values else None
-    row = msgspec.structs.replace(row_of(plan_of(RATIO), 300), shows=shows, shown=spread)
+    row = replace(row_of(plan_of(RATIO), 300), shows=shows, shown=spread)
     assert formatting.value(row) == told
 
 
@@ -276,7 +276,7 @@ def test_a_size_that_makes_no_sense_is_refused(
 def test_a_size_is_of_measures_alone() -> None:
     plan = plan_of(RATIO)
     claim = plan.judged.claims["claim"]
-    scaled = msgspec.structs.replace(claim, shows=f"{claim.shows} / frame_ms")
-    judged = msgspec.structs.replace(plan.judged, claims={"claim": scaled})
+    scaled = replace(claim, shows=f"{claim.shows} / frame_ms")
+    judged = replace(plan.judged, claims={"claim": scaled})
     with pytest.raises(UsageError, match="make no number above 0"):
-        claims.check(msgspec.structs.replace(plan, judged=judged))
+        claims.check(replace(plan, judged=judged))

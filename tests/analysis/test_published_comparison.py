@@ -7,8 +7,8 @@ import io
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn.analysis import __main__ as analysis
@@ -45,7 +45,7 @@ def compared(comparison: Comparison | None) -> dict[str, tuple[float | None, ...
 def simulated_run(folder: Path) -> Manifest:
     """A manifest of a simulated run; whoever made its trials."""
     plan = resolve.plan("fig3a", "10g", [])
-    return msgspec.structs.replace(synthetic.create(folder, plan).manifest, backend="simulator")
+    return replace(synthetic.create(folder, plan).manifest, backend="simulator")
 
 
 def summary(name: str, **medians: float) -> outcome.ArmSummary:

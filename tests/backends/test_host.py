@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.backends import host_claim, host_leftovers, host_needs
 from qjump_mn.backends.host_claim import Claim
@@ -192,7 +193,7 @@ def test_only_lasting_settings_are_restored_after_reboot(tmp_path: Path) -> None
             "a process of another boot had the same mark, and is somebody else's"
         )
         assert kept.read_text() == "back"
-        now = msgspec.structs.replace(journal, boot=host_leftovers.boot())
+        now = replace(journal, boot=host_leftovers.boot())
         (tmp_path / host_claim.JOURNAL).write_bytes(msgspec.json.encode(now))
         said: list[str] = []
         host_claim.clean(said.append, tmp_path)

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline, published_comparison
@@ -205,7 +205,7 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
     def differences(more: str, *options: str) -> list[str]:
         assigned.write_text(asked + more)
         told = manifest.read(run.path)
-        told = msgspec.structs.replace(told, argv=(*told.argv, *options))
+        told = replace(told, argv=(*told.argv, *options))
         return assignment.differences(assignment.read(assigned), told, options_of(told.argv))
 
     assert differences("") == []
@@ -226,10 +226,10 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
 def with_predicate(told: Manifest, predicate: str) -> Manifest:
     """A manifest whose claim on contention has another predicate, and the hash to fit."""
     claims = told.plan.judged.claims
-    other = msgspec.structs.replace(claims["contended"], predicate=predicate)
-    judged = msgspec.structs.replace(told.plan.judged, claims={**claims, "contended": other})
-    plan = msgspec.structs.replace(told.plan, judged=judged)
-    return msgspec.structs.replace(told, plan=plan, judged_sha256=identity.sha256(judged))
+    other = replace(claims["contended"], predicate=predicate)
+    judged = replace(told.plan.judged, claims={**claims, "contended": other})
+    plan = replace(told.plan, judged=judged)
+    return replace(told, plan=plan, judged_sha256=identity.sha256(judged))
 
 
 def test_a_predicate_that_always_holds_differs_from_the_experiment(
@@ -251,22 +251,22 @@ def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory)
     where = "differs from this checkout's experiment fig3a"
 
     def of_plan(**parts: object) -> list[str]:
-        plan = msgspec.structs.replace(told.plan, **parts)
-        return assignment.compared_here(msgspec.structs.replace(told, plan=plan))[1]
+        plan = replace(told.plan, **parts)
+        return assignment.compared_here(replace(told, plan=plan))[1]
 
     ran = told.plan.run
     assert of_plan() == []
-    assert of_plan(run=msgspec.structs.replace(ran, duration_ns=1)) == [
+    assert of_plan(run=replace(ran, duration_ns=1)) == [
         f"{where}: duration_ns is 1, there it is {ran.duration_ns}"
     ]
-    (fewer,) = of_plan(run=msgspec.structs.replace(ran, arms=ran.arms[:1]))
+    (fewer,) = of_plan(run=replace(ran, arms=ran.arms[:1]))
     assert fewer.startswith(f"{where}: arms.contended is nothing, there it is ")
-    (other,) = of_plan(shown=msgspec.structs.replace(told.plan.shown, preset="no"))
+    (other,) = of_plan(shown=replace(told.plan.shown, preset="no"))
     no_plan = (
         "for which the run's command line makes no plan: experiment 'fig3a' has no preset 'no': "
     )
     assert other.startswith(f"{where}, {no_plan}")
-    asked = msgspec.structs.replace(told, argv=(*told.argv, "-s", "workloads.ping.payload=58B"))
+    asked = replace(told, argv=(*told.argv, "-s", "workloads.ping.payload=58B"))
     assert (
         f"{where}: arms.idle.workloads.ping.payload_bytes is 56, there it is 58"
         in (assignment.compared_here(asked)[1])
@@ -275,8 +275,8 @@ def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory)
 
 def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDirectory) -> None:
     told = judged.manifest
-    shown = msgspec.structs.replace(told.plan.shown, experiment="mine")
-    elsewhere = msgspec.structs.replace(told, plan=msgspec.structs.replace(told.plan, shown=shown))
+    shown = replace(told.plan.shown, experiment="mine")
+    elsewhere = replace(told, plan=replace(told.plan, shown=shown))
     assert assignment.compared_here(elsewhere) == (
         "not compared: this checkout has no experiment mine",
         [],
@@ -630,7 +630,7 @@ def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
 
 
 def test_check_never_reruns_on_the_host_backend(run: RunDirectory, tmp_path: Path) -> None:
-    manifest.write(run.path, msgspec.structs.replace(run.manifest, backend="host"))
+    manifest.write(run.path, replace(run.manifest, backend="host"))
     bundle = writing.write(run.path, tmp_path / "one.zip")
     with pytest.raises(
         UsageError, match="names the backend 'host': a run is only verified in a guest or"

@@ -7,8 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline
@@ -33,7 +33,7 @@ def made(folder: Path, settings: tuple[str, ...] = (), replicates: int = 1) -> P
 
 def typed(path: Path, *argv: str) -> None:
     """Enter a command line into the manifest of a run."""
-    manifest.write(path, msgspec.structs.replace(manifest.read(path), argv=argv))
+    manifest.write(path, replace(manifest.read(path), argv=argv))
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import assignment
@@ -225,9 +225,7 @@ def mend(root: Path) -> None:
         return
     manifest.write(
         root,
-        msgspec.structs.replace(
-            told, plan_sha256=told.plan.hash, judged_sha256=identity.sha256(told.plan.judged)
-        ),
+        replace(told, plan_sha256=told.plan.hash, judged_sha256=identity.sha256(told.plan.judged)),
     )
     by_trial = contents.by_trial(told.files)
     for name in told.trials:

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 from typing import Self
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn import session
@@ -213,7 +213,7 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
     run = directory.existing(only(folder, "alpha"))
     # As between the end of a trial, which another process runs, and what this one has read before.
     before = run.manifest
-    manifest.write(run.path, msgspec.structs.replace(before, trials={}, files={}))
+    manifest.write(run.path, replace(before, trials={}, files={}))
     with run.held(), pytest.raises(UsageError, match="is being run by another process"):
         session.resume(run.path, Console(file=io.StringIO()))
     assert all(run.is_done(name) for name in before.trials)

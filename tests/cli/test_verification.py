@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn import cache, session
@@ -276,7 +276,7 @@ def test_check_repeats_nothing_that_takes_long_or_must_be_built(
 
 def claiming(run: RunDirectory, *, backend: str, clock: Clock) -> RunDirectory:
     """The run with a manifest that names this backend and clock, as anybody can write it."""
-    edited = msgspec.structs.replace(run.manifest, backend=backend, clock=clock)
+    edited = replace(run.manifest, backend=backend, clock=clock)
     manifest.write(run.path, edited)
     return run
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from bench import (
@@ -429,13 +429,9 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     assert anew.judged_today(run.path, tmp_path) == run.path
     manifest = run.manifest
     first, *others = manifest.plan.judged.claims
-    judged = msgspec.structs.replace(
-        manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]}
-    )
-    older = msgspec.structs.replace(
-        manifest,
-        plan=msgspec.structs.replace(manifest.plan, judged=judged),
-        judged_sha256=identity.sha256(judged),
+    judged = replace(manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]})
+    older = replace(
+        manifest, plan=replace(manifest.plan, judged=judged), judged_sha256=identity.sha256(judged)
     )
     write(run.path, older)
     pipeline.analyse(run.path)
@@ -444,7 +440,7 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     assert [row.claim for row in outcome.read(copy).verdicts] == [first, *others]
     assert outcome.read(copy).verdicts == before.verdicts
     assert [row.claim for row in outcome.read(run.path).verdicts] == [first]
-    write(run.path, msgspec.structs.replace(older, argv=(*older.argv, "--replicates", "2")))
+    write(run.path, replace(older, argv=(*older.argv, "--replicates", "2")))
     assert anew.judged_today(run.path, tmp_path) == run.path, "that would be another run"
 
 
@@ -516,7 +512,7 @@ def test_runs_that_are_there_have_their_own_presets(
 )
 def test_the_page_tells_the_command_of_the_run(words: str, told: str, tmp_path: Path) -> None:
     manifest = synthetic.make(tmp_path, only=["idle"]).manifest
-    changed = msgspec.structs.replace(manifest, argv=("qjump-mn", *words.split()))
+    changed = replace(manifest, argv=("qjump-mn", *words.split()))
     assert figures.command(changed) == f"qjump-mn run fig3a --preset smoke{told}"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn import guest, toolbox
@@ -124,7 +125,7 @@ def renamed(value: Any) -> Any:
         name: other(getattr(value, name)) if name in shown else renamed(getattr(value, name))
         for name in value.__struct_fields__
     }
-    return msgspec.structs.replace(value, **changes)
+    return replace(value, **changes)
 
 
 def other(value: str | bool | float | None) -> str | bool | float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
@@ -17,7 +17,7 @@ from qjump_mn.report.network.use import Use
 
 
 def network(**changes: Any) -> Network:
-    spec = msgspec.structs.replace(loading.topology("fabric144"), fabric=None, **changes)
+    spec = replace(loading.topology("fabric144"), fabric=None, **changes)
     return resolve_network("mine", spec, "mine", spec.link)
 
 

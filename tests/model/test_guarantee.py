@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn import theory
 from qjump_mn.analysis import fidelity
@@ -76,16 +76,16 @@ def test_packets_of_24_bytes_are_more_on_the_wire_than_a_budget_charges() -> Non
     """Seen with five hosts at 10 Mb/s: 305 ms, beside a bound that was printed as 12 ms."""
     arm = trial("rolling_12").arm
     (urgent,) = (load for load in arm.workloads if load.level == 7)
-    small = msgspec.structs.replace(urgent, payload_bytes=24)
+    small = replace(urgent, payload_bytes=24)
     assert arm.qjump is not None
-    as_kernel = msgspec.structs.replace(arm.qjump, overhead=0, mpu=0)
-    found = guarantee.of_arm(msgspec.structs.replace(arm, workloads=(small,), qjump=as_kernel))
+    as_kernel = replace(arm.qjump, overhead=0, mpu=0)
+    found = guarantee.of_arm(replace(arm, workloads=(small,), qjump=as_kernel))
     assert found.waits_ns == {}
     # 1542 B are 23 packets of 66, which take 94 of the wire each.
     offered_bps = 12 * 23 * 94 * 8 / (arm.qjump.epoch_ns / 1e9)
     assert found.unknown[MEETING, 7].offered_bps == pytest.approx(offered_bps)
     # Where the wire is counted they are 16, 1504 B.
-    counted = guarantee.of_arm(msgspec.structs.replace(arm, workloads=(small,)))
+    counted = guarantee.of_arm(replace(arm, workloads=(small,)))
     assert counted.unknown == {}
     assert counted.waits_ns[MEETING, 7] == pytest.approx((12 * 16 - 1) * 94 * 800)
 
@@ -161,8 +161,8 @@ def test_of_each_level_the_port_is_named_that_is_offered_most_of_what_it_carries
 
 def test_a_level_without_a_limit_is_named_where_one_below_it_has_no_bound() -> None:
     arm = trial("qjump", "fig5", "course").arm
-    qjump = msgspec.structs.replace(arm.qjump, budget_bytes=(0, 0, 0, 3072, 0, 0, 0, 0))  # type: ignore[type-var]
-    found = guarantee.of_arm(msgspec.structs.replace(arm, qjump=qjump))
+    qjump = replace(arm.qjump, budget_bytes=(0, 0, 0, 3072, 0, 0, 0, 0))  # type: ignore[type-var]
+    found = guarantee.of_arm(replace(arm, qjump=qjump))
     (one,) = guarantee.worst(found.unknown.values())
     assert (one.level, one.levels) == (3, (7,)) and one.text.startswith("level 7 has no limit at ")
 
@@ -189,8 +189,8 @@ def test_levels_above_count_and_those_without_a_limit_end_it() -> None:
     port = ("s0", "s1")
     both = guarantee.of_arm(arm).waits_ns
     assert both[port, 3] > both[port, 7]
-    qjump = msgspec.structs.replace(arm.qjump, budget_bytes=(0, 0, 0, 3072, 0, 0, 0, 0))  # type: ignore[type-var]
-    unlimited = msgspec.structs.replace(arm, qjump=qjump)
+    qjump = replace(arm.qjump, budget_bytes=(0, 0, 0, 3072, 0, 0, 0, 0))  # type: ignore[type-var]
+    unlimited = replace(arm, qjump=qjump)
     assert set(guarantee.of_arm(unlimited).waits_ns) == {(("s3", "s0"), 3)}, "where no PTP comes by"
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
@@ -313,7 +314,7 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
 def test_a_topology_that_is_no_tree_is_refused(
     switches: dict[str, list[str]], sentence: str
 ) -> None:
-    spec = msgspec.structs.replace(loading.topology("single"), switches=switches)
+    spec = replace(loading.topology("single"), switches=switches)
     with pytest.raises(UsageError, match=sentence):
         resolve_network("odd", spec, "mine", spec.link)
 

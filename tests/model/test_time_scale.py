@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn import session
@@ -149,10 +149,7 @@ def test_linger_and_length_follow_the_links() -> None:
         trial_of(fig3a(f"link.rate={rate}"), "idle").network for rate in ("10Mbit", "1Gbit")
     ]
     assert ping.linger_ns(networks[0]) == pytest.approx(100 * ping.linger_ns(networks[1]))
-    assert (
-        msgspec.structs.replace(plan, tool="iputils").longest_ns
-        == 10 * plan.count * 10**6 + plan.interval_ns
-    )
+    assert replace(plan, tool="iputils").longest_ns == 10 * plan.count * 10**6 + plan.interval_ns
 
 
 def test_a_script_is_for_a_machine_on_which_code_takes_time(tmp_path: Path) -> None:

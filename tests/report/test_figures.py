@@ -11,12 +11,12 @@ import tomllib
 from pathlib import Path
 
 import matplotlib.figure
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn.analysis import pipeline
@@ -205,7 +205,7 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
 
 def test_fast_links_are_told_in_their_units(manifest: Manifest) -> None:
     plan = resolve.plan("fig3a", "paper", [])
-    text = notes.scale(msgspec.structs.replace(manifest, plan=plan), plan.arms)
+    text = notes.scale(replace(manifest, plan=plan), plan.arms)
     assert text.startswith("virtual clock (code takes no time); ")
     assert "epoch 15 us; in full-size frames (1.23 us): " in text
 
@@ -254,7 +254,7 @@ drawing.draw(run, run.manifest, [])
 
 def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None:
     def check(**changes: object) -> None:
-        registry.check(msgspec.structs.replace(manifest.plan.shown.figure, **changes))
+        registry.check(replace(manifest.plan.shown.figure, **changes))
 
     check()
     sentence = (
@@ -297,10 +297,10 @@ def test_the_figure_of_another_distribution_is_drawn(
     )
     monkeypatch.syspath_prepend(str(folder))
     plan = run.manifest.plan
-    figure = msgspec.structs.replace(plan.shown.figure, plot="ladder")
+    figure = replace(plan.shown.figure, plot="ladder")
     registry.check(figure)
-    shown = msgspec.structs.replace(plan.shown, figure=figure)
-    other = msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=shown))
+    shown = replace(plan.shown, figure=figure)
+    other = replace(run.manifest, plan=replace(plan, shown=shown))
     (drawn,) = drawing.draw(run, other, [])
     assert (drawn.title, drawn.caption) == ("A ladder", "0 rungs.")
     assert (run.path / drawn.files["png"]).read_bytes().startswith(b"\x89PNG")
@@ -365,14 +365,14 @@ def test_a_style_that_does_not_fit_is_one_sentence(
 
 
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
-    arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
-    figure = msgspec.structs.replace(
+    arms = tuple(replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
+    figure = replace(
         manifest.plan.shown.figure,
         arms=tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms),
     )
-    run = msgspec.structs.replace(manifest.plan.run, arms=arms)
-    shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
-    plan = msgspec.structs.replace(manifest.plan, run=run, shown=shown)
+    run = replace(manifest.plan.run, arms=arms)
+    shown = replace(manifest.plan.shown, figure=figure)
+    plan = replace(manifest.plan, run=run, shown=shown)
     panel = matplotlib.figure.Figure().subplots()
     panel.set_xlim(0, 1000)
     found = behind.of(plan)
@@ -440,13 +440,11 @@ def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
     run: RunDirectory, manifest: Manifest
 ) -> None:
     panel = PanelSpec(measures=["ping.p99_ms"], label="times idle", relative_to={"ping": "idle"})
-    figure = msgspec.structs.replace(
+    figure = replace(
         manifest.plan.shown.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
     )
-    shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
-    relative = msgspec.structs.replace(
-        manifest, plan=msgspec.structs.replace(manifest.plan, shown=shown)
-    )
+    shown = replace(manifest.plan.shown, figure=figure)
+    relative = replace(manifest, plan=replace(manifest.plan, shown=shown))
     idle, qjump = (
         ArmSummary(
             name=name,

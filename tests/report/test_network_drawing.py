@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import loading, resolve
@@ -209,9 +209,9 @@ def test_a_star_of_sixty_and_a_thousand_simulated_hosts_are_told_in_groups() -> 
     assert "56 more hosts like h4: h5–h60" in lines(star)
     assert "urgent ← h1–h60, level 7" in lines(star)
     thousand = resolve.plan("scale", "smoke", ["topology=fabric1000"])
-    thousand = msgspec.structs.replace(
+    thousand = replace(
         thousand,
-        run=msgspec.structs.replace(
+        run=replace(
             thousand.run,
             arms=tuple(arm for arm in thousand.run.arms if arm.network.topology == "fabric1000"),
         ),
@@ -312,11 +312,9 @@ def test_a_deep_network_is_drawn_too() -> None:
     arm = drawing.arm_drawn(plan, synthetic.outcome(()))
     chain = tuple((f"s{number}", f"s{number + 1}") for number in range(6))
     hosts = (("s0", "h8"), ("s6", "h10"), *(("s3", f"h{number}") for number in (1, 7, 9, 11, 12)))
-    network = msgspec.structs.replace(arm.network, edges=(*chain, *hosts))
-    deep = msgspec.structs.replace(arm, network=network)
-    drawn = drawn_of(
-        msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=(deep,)))
-    )
+    network = replace(arm.network, edges=(*chain, *hosts))
+    deep = replace(arm, network=network)
+    drawn = drawn_of(replace(plan, run=replace(plan.run, arms=(deep,))))
     picture, inside = boxes(drawn)
     assert hosts_told(drawn) == 7
     assert all(box.right <= picture.right and box.bottom <= picture.bottom for box in inside)

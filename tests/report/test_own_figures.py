@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn.model.experiment import PanelSpec
@@ -93,9 +93,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 def shown(run: RunDirectory, **entries: Any) -> Manifest:
     """The run's manifest, as if its experiment had these entries of ``[figure]``."""
     plan = run.manifest.plan
-    figure = msgspec.structs.replace(plan.shown.figure, **entries)
-    seen = msgspec.structs.replace(plan.shown, figure=figure)
-    return msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=seen))
+    figure = replace(plan.shown.figure, **entries)
+    seen = replace(plan.shown, figure=figure)
+    return replace(run.manifest, plan=replace(plan, shown=seen))
 
 
 def legend(figure: style.Figure) -> list[str]:
@@ -200,7 +200,7 @@ def test_why_there_is_no_figure_is_said(
     manifest = shown(run, **entries)
     assert registry.find(manifest.plan.shown.figure.plot)(run, manifest, outcome.arms) == []
     assert missing_figures.why(manifest.plan, outcome) == f"There is no figure: {reason}."
-    nothing = msgspec.structs.replace(outcome, arms=())
+    nothing = replace(outcome, arms=())
     assert missing_figures.why(manifest.plan, nothing) == "There is no figure: no trial is done."
 
 
@@ -221,12 +221,9 @@ def test_a_sweep_shows_its_greatest_value_whole_and_the_buffers_of_its_arms(
 def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outcome) -> None:
     manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
     plan = manifest.plan
-    arms = tuple(
-        msgspec.structs.replace(arm, label=arm.label.removeprefix("contended"))
-        for arm in plan.run.arms
-    )
-    plan = msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
-    (drawn,) = sweep.draw(run, msgspec.structs.replace(manifest, plan=plan), outcome.arms)
+    arms = tuple(replace(arm, label=arm.label.removeprefix("contended")) for arm in plan.run.arms)
+    plan = replace(plan, run=replace(plan.run, arms=arms))
+    (drawn,) = sweep.draw(run, replace(manifest, plan=plan), outcome.arms)
     told = drawn.figure.get_axes()[0].get_legend()
     assert told is not None
     assert [text.get_text() for text in told.get_texts()] == ["contended"]
@@ -236,9 +233,7 @@ def test_a_dollar_in_a_label_is_a_dollar(
     run: RunDirectory, tmp_path: Path, outcome: Outcome
 ) -> None:
     label = "5 $ a packet: $x^"
-    manifest = shown(
-        run, plot="sweep", panels=[msgspec.structs.replace(PANEL, label=label)], arms=["contended"]
-    )
+    manifest = shown(run, plot="sweep", panels=[replace(PANEL, label=label)], arms=["contended"])
     (figure,) = sweep.draw(run, manifest, outcome.arms)
     files = style.save(figure, tmp_path)
     assert files["png"].stat().st_size > 0

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
@@ -516,9 +516,9 @@ def test_a_published_figure_that_does_not_fit_is_one_sentence(
 
 def test_how_a_figure_is_drawn_is_no_part_of_what_is_run() -> None:
     plan = at_paper("fig11")
-    figure = msgspec.structs.replace(plan.shown.figure, published=[])
-    shown = msgspec.structs.replace(plan.shown, figure=figure)
-    assert msgspec.structs.replace(plan, shown=shown).hash == plan.hash
+    figure = replace(plan.shown.figure, published=[])
+    shown = replace(plan.shown, figure=figure)
+    assert replace(plan, shown=shown).hash == plan.hash
 
 
 def test_an_axis_is_longer_only_for_a_line_that_it_would_hide() -> None:

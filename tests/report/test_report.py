@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import resolve
@@ -184,15 +185,13 @@ def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
     plan, found = run.manifest.plan, pipeline.analyse(run.path).outcome
     other = resolve.plan("fig11", "smoke", []).shown.network
     assert other.hosts != plan.shown.network.hosts
-    elsewhere = msgspec.structs.replace(
-        plan, shown=msgspec.structs.replace(plan.shown, network=other)
-    )
+    elsewhere = replace(plan, shown=replace(plan.shown, network=other))
     built = asbuilt.summary(run, elsewhere)
     assert built is not None and built == asbuilt.summary(run, plan)
     carried = LinkLoad(
         source="h1", destination="s1", level=None, share=0.5, drops=0, marks=0, most_bytes=0
     )
-    found = msgspec.structs.replace(found, links={"idle": (carried,)})
+    found = replace(found, links={"idle": (carried,)})
     shown = links.loads(plan, found)
     assert links.loads(elsewhere, found) == shown and shown[0].rows
 
@@ -260,12 +259,12 @@ def test_nothing_that_a_program_said_becomes_markup(
     shutil.copytree(analysed.run.path, run.path)
     evil = '<script>alert("x")</script> a|b'
     plan = analysed.manifest.plan
-    shown = msgspec.structs.replace(plan.shown, title=evil, question=evil, remarks=(evil,))
+    shown = replace(plan.shown, title=evil, question=evil, remarks=(evil,))
     claims = {"c": ClaimSpec(statement=evil, source=evil, predicate="1 < 2")}
-    judged = msgspec.structs.replace(plan.judged, claims=claims)
-    plan = msgspec.structs.replace(plan, shown=shown, judged=judged)
+    judged = replace(plan.judged, claims=claims)
+    plan = replace(plan, shown=shown, judged=judged)
     lost = {"qjump/1": TrialRecord(status="lost", exit_code=5, message=evil)}
-    manifest = msgspec.structs.replace(
+    manifest = replace(
         analysed.manifest,
         plan=plan,
         argv=("python", evil),
@@ -274,10 +273,9 @@ def test_nothing_that_a_program_said_becomes_markup(
         trials=lost,
     )
     rows = tuple(
-        msgspec.structs.replace(row, statement=evil, source=evil, note=evil)
-        for row in analysed.outcome.verdicts
+        replace(row, statement=evil, source=evil, note=evil) for row in analysed.outcome.verdicts
     )
-    outcome = msgspec.structs.replace(
+    outcome = replace(
         analysed.outcome,
         verdicts=rows,
         missing={"qjump/1": evil},
@@ -357,13 +355,9 @@ def test_report_md_shows_a_strangers_words_as_words(
 def test_every_verdict_is_explained(
     verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed
 ) -> None:
-    rows = tuple(msgspec.structs.replace(row, verdict=verdict) for row in analysed.outcome.verdicts)
+    rows = tuple(replace(row, verdict=verdict) for row in analysed.outcome.verdicts)
     run = type(analysed.run)(tmp_path)
-    document.write(
-        run,
-        analysed.manifest,
-        msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=()),
-    )
+    document.write(run, analysed.manifest, replace(analysed.outcome, verdicts=rows, drawings=()))
     for name in ("report.html", "report.md"):
         assert f"{verdict}: {formatting.MEANINGS[verdict]}." in (tmp_path / name).read_text()
 
@@ -371,12 +365,9 @@ def test_every_verdict_is_explained(
 def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Analysed) -> None:
     five = Spread.of({seed: float(seed) for seed in range(1, 6)})
     arms = tuple(
-        msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}})
-        for arm in analysed.outcome.arms[:1]
+        replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1]
     )
-    rows = document.spread(
-        analysed.manifest.plan, msgspec.structs.replace(analysed.outcome, arms=arms)
-    )
+    rows = document.spread(analysed.manifest.plan, replace(analysed.outcome, arms=arms))
     assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1 to 5")]
     assert (
         "2 replicates: seeds 1 to 2, which decide when programs start and what they draw. There are"
@@ -441,10 +432,8 @@ def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> Non
 
     def told(*rounds: float) -> list[str]:
         spread = Spread.of(dict(enumerate(rounds, 1)))
-        arm = msgspec.structs.replace(
-            first, measures={**first.measures, "bulk": {"rounds": spread}}
-        )
-        changed = msgspec.structs.replace(outcome, arms=(arm, *others))
+        arm = replace(first, measures={**first.measures, "bulk": {"rounds": spread}})
+        changed = replace(outcome, arms=(arm, *others))
         return [text for text in remarks.of(plan, changed) if "completed no round" in text]
 
     assert (len(told(0)), told(3), told(3, 4)) == (1, [], [])
@@ -453,7 +442,7 @@ def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> Non
 
 
 def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
-    return msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
+    return replace(plan, run=replace(plan.run, arms=arms))
 
 
 def test_the_priorities_are_said_to_do_the_work_only_when_they_do(
@@ -462,11 +451,9 @@ def test_the_priorities_are_said_to_do_the_work_only_when_they_do(
     plan = analysed.manifest.plan
     assert "may send 129.2 Mb/s a host, more than the link's 10 Mb/s" in priorities(plan, analysed)
     unlimited = {
-        arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8)
-        for arm in plan.arms
-        if arm.qjump
+        arm.name: replace(arm.qjump, budget_bytes=(0,) * 8) for arm in plan.arms if arm.qjump
     }
-    arms = tuple(msgspec.structs.replace(arm, qjump=unlimited.get(arm.name)) for arm in plan.arms)
+    arms = tuple(replace(arm, qjump=unlimited.get(arm.name)) for arm in plan.arms)
     assert "the bulk level has no limit" in priorities(running(plan, arms), analysed)
     for without in (["qjump", "qjump_drop"], ["priority_only"]):
         kept = tuple(arm for arm in plan.arms if arm.name not in without)
@@ -484,9 +471,7 @@ def test_the_priorities_are_said_to_do_the_work_only_when_they_do(
 def test_the_report_is_written_again_from_where_the_run_lies(
     argv: tuple[str, ...], folder: str, analysed: pipeline.Analysed
 ) -> None:
-    *_, again = document.commands(
-        analysed.run, msgspec.structs.replace(analysed.manifest, argv=argv)
-    )
+    *_, again = document.commands(analysed.run, replace(analysed.manifest, argv=argv))
     name = analysed.run.path.name
     assert again.rstrip("'") == f"qjump-mn report {folder}/{name}"
 

@@ -8,8 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from bench import readme
@@ -65,7 +65,7 @@ def rows(**counts: int) -> tuple[VerdictRow, ...]:
 
 def with_outcome(analysed: pipeline.Analysed, **entries: object) -> pipeline.Analysed:
     """The same run with another outcome."""
-    changed = msgspec.structs.replace(analysed.outcome, **entries)
+    changed = replace(analysed.outcome, **entries)
     return pipeline.Analysed(analysed.run, analysed.manifest, changed, analysed.results)
 
 
@@ -295,8 +295,8 @@ def test_few_arms_are_named_and_of_many_the_ends() -> None:
 
 def test_the_first_published_number_is_the_answer_of_many_arms() -> None:
     plan, outcome = of_reference(CHECKOUT / "experiments/reference/hadoop-smoke.json")
-    published = msgspec.structs.replace(row("DIRECTION ONLY"), published=(3.0, 3.0))
-    outcome = msgspec.structs.replace(outcome, verdicts=(row("REPRODUCED"), published))
+    published = replace(row("DIRECTION ONLY"), published=(3.0, 3.0))
+    outcome = replace(outcome, verdicts=(row("REPRODUCED"), published))
     assert (
         summary.answer(plan, outcome)
         == f"{published.statement}: 3.25, published 3 (DIRECTION ONLY)."
@@ -337,9 +337,9 @@ def test_a_users_own_experiment_without_a_question(
 ) -> None:
     plan = analysed.manifest.plan
     own = {"question": "", "reproduces": f"none: {original.OWN}"}
-    plan = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, **own))
-    manifest = msgspec.structs.replace(analysed.manifest, plan=plan, files={})
-    outcome = msgspec.structs.replace(analysed.outcome, drawings=())
+    plan = replace(plan, shown=replace(plan.shown, **own))
+    manifest = replace(analysed.manifest, plan=plan, files={})
+    outcome = replace(analysed.outcome, drawings=())
     page, text = document.write(type(analysed.run)(tmp_path), manifest, outcome)
     assert "Raw files" not in text.read_text()
     assert text.read_text().split("\n\n")[1].startswith("> **Median round-trip time: ")

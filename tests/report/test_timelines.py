@@ -14,12 +14,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import writing
@@ -172,7 +172,7 @@ def test_aligned_epochs_end_at_multiples_of_their_length() -> None:
     )
     assert trial.arm.qjump is not None
     epoch_ns = trial.arm.qjump.epoch_ns
-    facts = msgspec.structs.replace(FACTS, began_ns=5 * epoch_ns + 700)
+    facts = replace(FACTS, began_ns=5 * epoch_ns + 700)
     drawn_as, _ = page._drawn(TrialTables(trial, facts, {}, None), [], [])
     content = json.loads(drawn_as)
     assert content["epoch_ns"] == epoch_ns
@@ -212,24 +212,16 @@ def test_nothing_ends_a_script_and_the_policy_names_ours(run: RunDirectory, tmp_
     evil = "</script><script>alert(1)</script><!-- \u2028"
     manifest = run.manifest
     arms = tuple(
-        msgspec.structs.replace(
-            arm,
-            label=evil,
-            workloads=tuple(msgspec.structs.replace(one, label=evil) for one in arm.workloads),
-        )
+        replace(arm, label=evil, workloads=tuple(replace(one, label=evil) for one in arm.workloads))
         for arm in manifest.plan.run.arms
     )
-    plan = msgspec.structs.replace(
-        manifest.plan, run=msgspec.structs.replace(manifest.plan.run, arms=arms)
-    )
-    changed = msgspec.structs.replace(manifest, plan=plan)
+    plan = replace(manifest.plan, run=replace(manifest.plan.run, arms=arms))
+    changed = replace(manifest, plan=plan)
     data, _ = pipeline.read_trials(copy, changed)
     rows = data[0].tables["ping"]
     named = rows.set_column(0, "flow", pa.array([evil] * rows.num_rows))
-    trial = msgspec.structs.replace(data[0].trial, arm=arms[0])
-    page.write(
-        copy, changed, [msgspec.structs.replace(data[0], trial=trial, tables={"ping": named})]
-    )
+    trial = replace(data[0].trial, arm=arms[0])
+    page.write(copy, changed, [replace(data[0], trial=trial, tables={"ping": named})])
     text = (copy.path / "timeline/idle-1.html").read_text()
     assert text.count("<script") == text.count("</script>") == 3
     assert "alert(1)</script>" not in text
@@ -275,7 +267,7 @@ def million(run: RunDirectory, folder: Path) -> Path:
     sent_s = np.arange(10**6) * 1e-5 + random.normal(size=10**6) * 1e-7
     latency_us = np.round(random.gamma(2, 300, 10**6), 3)
     latency_us[500_000] = 9e5
-    facts = msgspec.structs.replace(FACTS, window_s=(0.0, 10.0))
+    facts = replace(FACTS, window_s=(0.0, 10.0))
     columns = {
         "flow": ["h8>h10"] * 10**6,
         "sequence": np.arange(1, 10**6 + 1),

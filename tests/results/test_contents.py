@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn import session
@@ -28,7 +29,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def edit(run: RunDirectory, **entries: Any) -> None:
     """Change the manifest behind the run's back."""
-    manifest.write(run.path, msgspec.structs.replace(run.manifest, **entries))
+    manifest.write(run.path, replace(run.manifest, **entries))
 
 
 @pytest.mark.parametrize("part", ["raw", "asbuilt", "trial.json"])
@@ -99,8 +100,8 @@ def test_done_has_the_digest_of_the_files_and_of_the_manifest(
 
 def test_a_run_of_another_plan_is_not_resumed(run: RunDirectory) -> None:
     plan = run.manifest.plan
-    longer = msgspec.structs.replace(plan.run, duration_ns=plan.run.duration_ns + 1)
-    edit(run, plan=msgspec.structs.replace(plan, run=longer))
+    longer = replace(plan.run, duration_ns=plan.run.duration_ns + 1)
+    edit(run, plan=replace(plan, run=longer))
     with pytest.raises(UsageError, match="its plan is not the one that was run"):
         session.resume(run.path, Console())
 
@@ -169,9 +170,7 @@ def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path
 
 def test_compare_says_which_machine_gave_other_results(whole: RunDirectory, tmp_path: Path) -> None:
     manifest, made = whole.manifest, results(whole)
-    other = msgspec.structs.replace(
-        manifest, machine={**manifest.machine, "locked_image": "0123456789abcdef"}
-    )
+    other = replace(manifest, machine={**manifest.machine, "locked_image": "0123456789abcdef"})
     path = refer(tmp_path / "reference.json", whole)
     assert (
         reference.compare(other, made, path, valid=True).clause == "identical to the reference run"
@@ -275,10 +274,8 @@ def test_the_clause_on_a_users_own_experiment_is_empty(
     whole: RunDirectory, clock: manifest.Clock
 ) -> None:
     plan = whole.manifest.plan
-    own = msgspec.structs.replace(
-        plan, shown=msgspec.structs.replace(plan.shown, experiment="fig3")
-    )
-    changed = msgspec.structs.replace(whole.manifest, plan=own, clock=clock)
+    own = replace(plan, shown=replace(plan.shown, experiment="fig3"))
+    changed = replace(whole.manifest, plan=own, clock=clock)
     assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.cli import references
 from qjump_mn.errors import LostError
@@ -52,9 +53,7 @@ def test_the_others_are_renewed_when_one_is_lost(
     folder = tmp_path / "reference"
     folder.mkdir()
     committed = (FOLDER / "fig11-10g.json").read_bytes()
-    stale = msgspec.structs.replace(
-        msgspec.json.decode(committed, type=reference.Reference), plan_sha256="0" * 64
-    )
+    stale = replace(msgspec.json.decode(committed, type=reference.Reference), plan_sha256="0" * 64)
     for name in ("astray-10g.json", "fig11-10g.json"):
         (folder / name).write_bytes(msgspec.json.encode(stale))
     said: list[str] = []

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
@@ -63,7 +64,7 @@ def test_a_new_run_has_a_name_a_manifest_and_the_last_link(run: RunDirectory) ->
 
 @pytest.mark.parametrize("word", ["\x1b[2J", "\x7f", "\x9b2J", "\0"])
 def test_words_that_a_terminal_would_obey_are_refused(word: str, run: RunDirectory) -> None:
-    evil = msgspec.structs.replace(run.manifest, versions={"qjump-mn": f"1{word}"})
+    evil = replace(run.manifest, versions={"qjump-mn": f"1{word}"})
     with pytest.raises(UsageError, match="has control characters"):
         manifest.write(run.path, evil)
     content = msgspec.json.encode(evil)
@@ -71,9 +72,7 @@ def test_words_that_a_terminal_would_obey_are_refused(word: str, run: RunDirecto
         (run.path / manifest.NAME).write_bytes(same)
         with pytest.raises(UsageError, match="has control characters"):
             manifest.read(run.path)
-    manifest.write(
-        run.path, msgspec.structs.replace(evil, versions={"qjump-mn": "1\n\t\u00a0\u2192"})
-    )
+    manifest.write(run.path, replace(evil, versions={"qjump-mn": "1\n\t\u00a0\u2192"}))
 
 
 def test_two_runs_in_one_second_have_two_folders(run: RunDirectory) -> None:

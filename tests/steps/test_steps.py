@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import (
@@ -161,10 +161,7 @@ def undos(steps: Sequence[AnyStep]) -> list[Run]:
     """What takes ``steps`` back; of a batch whose lines are all tried, as if it were a plain
     one."""
     runs = [step.undo for step in steps if isinstance(step, Run) and step.undo is not None]
-    return [
-        msgspec.structs.replace(run, argv=tuple(word for word in run.argv if word != "-force"))
-        for run in runs
-    ]
+    return [replace(run, argv=tuple(word for word in run.argv if word != "-force")) for run in runs]
 
 
 def removals(lines: Sequence[str]) -> Iterator[str]:
@@ -347,10 +344,10 @@ def instants(steps: Sequence[AnyStep]) -> list[float]:
 def without_seed(step: AnyStep) -> AnyStep:
     """``step`` with another instant, and without the number that a program draws from."""
     if isinstance(step, Sleep):
-        return msgspec.structs.replace(step, after_s=0.0)
+        return replace(step, after_s=0.0)
     if isinstance(step, Start) and "--seed" in step.argv:
         place = step.argv.index("--seed") + 1
-        return msgspec.structs.replace(step, argv=(*step.argv[:place], *step.argv[place + 1 :]))
+        return replace(step, argv=(*step.argv[:place], *step.argv[place + 1 :]))
     return step
 
 
@@ -411,7 +408,7 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
         assert lines[host][0] == f"qdisc add dev {host}-eth0 root handle 5: cable rate 10000000bit"
         assert " parent 5:1 handle 6: qjump epoch " in lines[host][1]
     # A model without priorities of its own is given them where no limiter has any.
-    unlimited = msgspec.structs.replace(arm, qjump=None)
+    unlimited = replace(arm, qjump=None)
     assert (
         unlimited.uses_levels
         and "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]

@@ -6,8 +6,8 @@ import inspect
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.guest import Image
 from tests.support import facts, result_store
@@ -43,7 +43,7 @@ def test_a_fact_of_the_guest_is_shown_for_each_image_and_machine(
 ) -> None:
     sessions: list[str] = []
     test = shown(sessions)
-    other = msgspec.structs.replace(IMAGE, identity="6")
+    other = replace(IMAGE, identity="6")
     for image in (IMAGE, IMAGE, other, other):
         test(image=image, number=1)
     assert len(sessions) == 2
