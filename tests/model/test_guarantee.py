@@ -144,21 +144,6 @@ def test_a_network_with_several_ways_has_neither_bounds_nor_remarks_of_them(
     assert not any("no bound" in remark for remark in made.shown.remarks)
 
 
-def test_of_each_level_the_port_is_named_that_is_offered_most_of_what_it_carries() -> None:
-    def one(level: int, port: str, offered_bps: float, carried_bps: int) -> guarantee.Unknown:
-        return guarantee.Unknown(level, ("s1", port), (level,), offered_bps, carried_bps)
-
-    fast, slow, other = (
-        one(7, "h1", 5e9, 4 * 10**9),
-        one(7, "h2", 30e6, 10**7),
-        one(3, "h3", 11e6, 10**7),
-    )
-    unlimited = guarantee.Unknown(3, ("s1", "h4"), (7,))
-    assert guarantee.worst([fast, slow, other]) == [slow, other]
-    assert guarantee.worst([slow, other, unlimited, fast]) == [slow, unlimited]
-    assert guarantee.worst([]) == []
-
-
 def test_a_level_without_a_limit_is_named_where_one_below_it_has_no_bound() -> None:
     arm = trial("qjump", "fig5", "course").arm
     qjump = replace(arm.qjump, budget_bytes=(0, 0, 0, 3072, 0, 0, 0, 0))  # type: ignore[type-var]

@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn import session
@@ -138,18 +137,6 @@ def test_the_log_of_nsping_becomes_echoes() -> None:
     assert [echo.sequence for echo in echoes] == [1, 2, 3]
     assert [echo.rtt_us for echo in echoes] == [7.732, None, 24.0]
     assert echoes[0].received_s == pytest.approx(8732e-9) and echoes[1].received_s is None
-
-
-def test_linger_and_length_follow_the_links() -> None:
-    plan = trial_of(fig3a(*GIGABIT), "idle").arm.workloads[0]
-    assert (
-        isinstance(plan, ping.PingPlan) and plan.longest_ns == (plan.count + 1) * plan.interval_ns
-    )
-    networks = [
-        trial_of(fig3a(f"link.rate={rate}"), "idle").network for rate in ("10Mbit", "1Gbit")
-    ]
-    assert ping.linger_ns(networks[0]) == pytest.approx(100 * ping.linger_ns(networks[1]))
-    assert replace(plan, tool="iputils").longest_ns == 10 * plan.count * 10**6 + plan.interval_ns
 
 
 def test_a_script_is_for_a_machine_on_which_code_takes_time(tmp_path: Path) -> None:

@@ -164,11 +164,6 @@ def readable(text: str) -> bool:
     )
 
 
-def test_good_words_are_planned(folder: Path) -> None:
-    write(folder)
-    assert readable("\n".join(script.lines(planned())))
-
-
 TOUCH = "x;touch pwned;for name in y"
 
 
