@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
@@ -32,10 +31,6 @@ def number(text: str, measured: claims.Measured = MEASURED) -> float | None:
     return claims.parse(text, "number", PLAN, "here").number(measured, PLAN.judged.constants)
 
 
-def holds(text: str, measured: claims.Measured = MEASURED) -> bool:
-    return claims.parse(text, "truth", PLAN, "here").holds(measured, PLAN.judged.constants)
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -47,48 +42,6 @@ def holds(text: str, measured: claims.Measured = MEASURED) -> bool:
 )
 def test_numbers(text: str, value: float) -> None:
     assert number(text) == pytest.approx(value)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("idle.ping.loss == 0", True),
-        ("contended.ping.p50_ms > idle.ping.p50_ms + 10 * frame_ms", True),
-        ("contended.ping.p50_ms < idle.ping.p50_ms", False),
-    ],
-)
-def test_conditions(text: str, value: bool) -> None:
-    assert holds(text) is value
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1 / (idle.ping.p50_ms - idle.ping.p50_ms)",
-        "idle.ping.max_ms",
-        "idle.ping.max_ms - 1",
-        "0 / (idle.ping.p50_ms - idle.ping.p50_ms)",
-    ],
-)
-def test_what_has_no_value_is_undefined(text: str) -> None:
-    assert number(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1 / (idle.ping.p50_ms - idle.ping.p50_ms) > 1",
-        "1 < 2 or idle.ping.max_ms > 1",
-        "not qjump.ping.loss > 0",
-    ],
-)
-def test_what_is_undefined_does_not_hold(text: str) -> None:
-    assert holds(text) is False
-
-
-def test_a_measure_that_is_no_finite_number_is_undefined() -> None:
-    for value in (math.nan, math.inf):
-        assert holds("not idle.ping.p50_ms > 5", {"idle": {"ping": {"p50_ms": value}}}) is False
 
 
 @pytest.mark.parametrize(
@@ -197,40 +150,6 @@ def judged(
     return claim, gate, verdicts.exit_code((claim, gate), missing, checks)
 
 
-def test_reproduced_for_every_seed() -> None:
-    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4]))
-    assert (claim.verdict, claim.held, claim.checked, code) == (
-        "REPRODUCED",
-        (1, 2, 3),
-        (1, 2, 3),
-        0,
-    )
-    assert claim.shown is not None
-    assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
-
-
-def test_a_predicate_without_a_measure_says_so() -> None:
-    claim, _, code = judged(
-        plan_of("qjump.ping.p50_ms > 1 / qjump.ping.loss"), trials(qjump=[2, 3, 4])
-    )
-    assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
-    assert claim.note == "its predicate has no value: a measure is missing"
-
-
-@pytest.mark.parametrize(
-    "predicate",
-    [
-        "1 / (qjump.ping.p50_ms - 3) > 0",
-        "(qjump.ping.p50_ms - 3) / (qjump.ping.p50_ms - 3) == 1",
-        "not 1 / (qjump.ping.p50_ms - 3) > 0",
-    ],
-)
-def test_invalid_when_one_seed_divides_by_zero(predicate: str) -> None:
-    claim, gate, code = judged(plan_of(predicate), trials(qjump=[2, 3, 4]))
-    assert (claim.verdict, gate.verdict, code) == ("INVALID", "REPRODUCED", 4)
-    assert claim.note == "its predicate divides by zero: nothing is known"
-
-
 @pytest.mark.parametrize(
     ("predicate", "part"),
     [
@@ -248,25 +167,6 @@ def test_a_predicate_that_never_has_a_value_is_refused(predicate: str, part: str
     assert caught.value.exit_code == 2
 
 
-def test_partly_for_some() -> None:
-    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4]))
-    assert (claim.verdict, claim.held, code) == ("PARTLY", (1, 2), 1)
-
-
-def test_not_reproduced_for_none() -> None:
-    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 1"), trials(qjump=[2, 3, 4]))
-    assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
-
-
-def test_invalid_when_a_gate_fails_for_one_seed() -> None:
-    claim, gate, code = judged(
-        plan_of("qjump.ping.p50_ms < 5", gate="qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4])
-    )
-    assert (claim.verdict, gate.verdict, code) == ("INVALID", "INVALID", 4)
-    assert claim.note == "gate: gate"
-    assert claim.shown is not None
-
-
 def test_invalid_when_fidelity_fails_but_not_when_it_is_unknown_or_incomplete() -> None:
     plan, measured = plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4])
     claim, _, code = judged(plan, measured, [Check(name="CPU", status="fail", text="")])
@@ -278,15 +178,38 @@ def test_invalid_when_fidelity_fails_but_not_when_it_is_unknown_or_incomplete() 
         assert judged(plan, measured, [check])[0].verdict == "REPRODUCED"
 
 
+BY_ZERO = "its predicate divides by zero: nothing is known"
+MISSING = "its predicate has no value: a measure is missing"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "gate", "medians", "expected"),
+    [
+        ("qjump.ping.p50_ms < 5", "1 < 2", [2, 3, 4], ("REPRODUCED", (1, 2, 3), "", 0)),
+        ("qjump.ping.p50_ms < 5", "1 < 2", [2, 3], ("REPRODUCED", (1, 2), "2 of 3 seeds", 5)),
+        ("qjump.ping.p50_ms < 4", "1 < 2", [2, 3, 4], ("PARTLY", (1, 2), "", 1)),
+        ("qjump.ping.p50_ms < 1", "1 < 2", [2, 3, 4], ("NOT REPRODUCED", (), "", 1)),
+        ("qjump.ping.loss < 1", "1 < 2", [2, 3, 4], ("NOT REPRODUCED", (), MISSING, 1)),
+        ("not qjump.ping.loss > 1", "1 < 2", [2, 3, 4], ("NOT REPRODUCED", (), MISSING, 1)),
+        ("1 / (qjump.ping.p50_ms - 3) > 0", "1 < 2", [2, 3, 4], ("INVALID", (3,), BY_ZERO, 4)),
+        ("not 1 / (qjump.ping.p50_ms - 3) > 0", "1 < 2", [2, 3, 4], ("INVALID", (1,), BY_ZERO, 4)),
+        ("qjump.ping.p50_ms < 5", "qjump.ping.p50_ms < 4", [2, 3, 4], ("INVALID", (1, 2, 3), "gate: gate", 4)),
+        ("qjump.ping.p50_ms < 5", "2 < 1", [2, 3], ("INVALID", (1, 2), "gate: gate; 2 of 3 seeds", 4)),
+    ],
+)  # fmt: skip
+def test_verdict_follows_seeds_and_gates(
+    predicate: str, gate: str, medians: list[float], expected: tuple[object, ...]
+) -> None:
+    claim, _, code = judged(plan_of(predicate, gate=gate), trials(qjump=medians))
+    assert (claim.verdict, claim.held, claim.note, code) == expected
+    assert claim.checked == tuple(range(1, len(medians) + 1)) and claim.shown is not None
+    assert (claim.shown.minimum, claim.shown.maximum) == (medians[0], medians[-1])
+
+
 def test_not_run_without_the_arm() -> None:
     claim, _, code = judged(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms"), trials(idle=[2, 3, 4]))
-    assert (claim.verdict, claim.checked, claim.shown, claim.note, code) == (
-        "NOT RUN",
-        (),
-        None,
-        "no data of qjump",
-        5,
-    )
+    found = (claim.verdict, claim.checked, claim.shown, claim.note, code)
+    assert found == ("NOT RUN", (), None, "no data of qjump", 5)
 
 
 def test_arms_that_were_not_asked_for_are_no_loss() -> None:
@@ -309,21 +232,3 @@ def test_not_run_when_no_seed_has_both_arms() -> None:
     ]
     claim, _, _ = judged(plan_of("qjump.ping.p50_ms <= idle.ping.p50_ms"), measured)
     assert (claim.verdict, claim.note) == ("NOT RUN", "no seed has all of its arms")
-
-
-def test_a_lost_seed_is_said_and_changes_the_exit_code() -> None:
-    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3]))
-    assert (claim.verdict, claim.note, code) == ("REPRODUCED", "2 of 3 seeds", 5)
-
-
-def test_a_measure_without_a_value_does_not_hold() -> None:
-    claim, _, _ = judged(
-        plan_of("not qjump.ping.p50_ms > 5"),
-        [TrialMeasures("qjump", seed, {"ping": {"loss": 1.0}}, {}) for seed in (1, 2, 3)],
-    )
-    assert (claim.verdict, claim.shown) == ("NOT REPRODUCED", None)
-
-
-def test_invalid_comes_before_lost() -> None:
-    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5", gate="2 < 1"), trials(qjump=[2, 3]))
-    assert (claim.verdict, claim.note, code) == ("INVALID", "gate: gate; 2 of 3 seeds", 4)
