@@ -29,7 +29,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from tests.support import tiny
-from tests.support.processes import execute
+from tests.support.processes import cli
 
 PLAN = resolve.plan("fig3a", "smoke", [])
 FIRST, SECOND, THIRD = PLAN.trials()[:3]
@@ -280,8 +280,7 @@ def test_terminal_has_a_line_for_each_running_trial(columns: int, folder: Path) 
 
 
 def test_ended_trial_shows_its_median(folder: Path) -> None:
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
-    printed = execute(argv, cwd=folder).stdout
+    printed = cli("run", "mine", "--preset", tiny.PRESET, cwd=folder).stdout
     ran = Run.load(folder / "results" / "last")
     for seed in (1, 2, 3, 4):
         rows = ran.table("ping").filter(pc.field("seed") == seed)
@@ -295,8 +294,7 @@ def test_ended_trial_shows_its_median(folder: Path) -> None:
 
 @pytest.mark.parametrize("damaged", ["raw/ping.csv", "trial.json"])
 def test_unreadable_result_is_left_to_the_analysis(damaged: str, folder: Path) -> None:
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
-    subprocess.run(argv, cwd=folder, capture_output=True, check=False)
+    cli("run", "mine", "--preset", tiny.PRESET, cwd=folder)
     found = RunDirectory((folder / "results" / "last").resolve())
     trial = found.manifest.plan.trials()[0]
     assert first_median(found, trial, "us").startswith("ping: median ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -16,15 +15,13 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.results import manifest
 from tests.support import synthetic, tiny
-from tests.support.processes import execute
+from tests.support.processes import cli, execute
 
 PARSER = commands.parser()
 
 
 def called(*words: str, **variables: str) -> tuple[int, str, str]:
-    done = execute(
-        [sys.executable, "-P", "-m", "qjump_mn.run", *words], env={**os.environ, **variables}
-    )
+    done = cli(*words, **variables)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -55,11 +52,7 @@ def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:
 
 
 def test_a_name_for_a_file_may_be_that_of_the_file(tmp_path: Path) -> None:
-    done = execute(
-        [sys.executable, "-P", "-m", "qjump_mn.run", "new", "experiment", "mine.toml"],
-        cwd=tmp_path,
-        check=True,
-    )
+    done = cli("new", "experiment", "mine.toml", cwd=tmp_path)
     assert "qjump-mn run mine --backend simulator\n" in done.stdout
     assert [path.name for path in (tmp_path / "experiments").iterdir()] == ["mine.toml"]
 

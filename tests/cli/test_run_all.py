@@ -24,8 +24,8 @@ from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
 from qjump_mn.results import directory, manifest, outcome, previous_runs
-from tests.model.test_broken_files import command
 from tests.support import synthetic, tiny
+from tests.support.processes import cli
 
 EXIT_CODES = {"alpha": 0, "beta": 1, "gamma": 0}
 
@@ -428,7 +428,7 @@ def test_what_makes_no_sense_with_all_is_refused(
 
 
 def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
-    done = command("all", "--dry-run")
+    done = cli("all", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "qjump-mn: --dry-run cannot be used with run all: name one experiment\n"
 

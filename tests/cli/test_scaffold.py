@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import manifest
 from qjump_mn.steps import script
-from tests.support.processes import execute
+from tests.support.processes import cli
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +36,11 @@ def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
 @pytest.mark.parametrize("kind", ["experiment", "topology"])
 def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path) -> None:
     """In the simulator; it ends with 0, for every claim holds."""
-    printed = qjump_mn("new", kind, "mine")
+    printed = cli("new", kind, "mine").stdout
     words = shlex.split(printed.partition("and run  qjump-mn ")[2])
-    what = qjump_mn(*words).splitlines()[1]
+    done = cli(*words)
+    what = done.stdout.splitlines()[1]
+    assert done.returncode == 0, done.stderr
     assert what.startswith(
         "mine, preset course: 3 arms" if kind == "experiment" else "fig3a (QJump (NSDI'15), "
     )
@@ -49,12 +50,6 @@ def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path
         if kind == "experiment"
         else plan.shown.network.topology == "mine"
     )
-
-
-def qjump_mn(*words: str) -> str:
-    """What the command prints; it ends with 0."""
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-    return execute(argv, check=True).stdout
 
 
 def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:

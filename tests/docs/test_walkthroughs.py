@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.results import directory, outcome
-from tests.support.processes import execute
+from tests.support.processes import cli
 
 DOCS = Path(qjump_mn.__file__).parents[1] / "docs"
 PAGES = ("first-hour.md", "teaching.md", "research.md")
@@ -63,8 +62,7 @@ def called(line: str, folder: Path) -> str:
     """What a command of a page prints; it must end as the page says."""
     words = shlex.split(line, comments=True)
     assert words[0] == "qjump-mn", line
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words[1:]]
-    done = execute(argv, cwd=folder)
+    done = cli(*words[1:], cwd=folder)
     expected = re.search(r"# exit code (\d+)$", line)
     assert done.returncode == (int(expected[1]) if expected else 0), (
         f"{line}\n{done.stdout}{done.stderr}"

@@ -3,10 +3,7 @@ choices."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 import qjump_mn
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, suggestions
-from tests.support.processes import execute
+from tests.support.processes import cli
 
 CHECKOUT = Path(qjump_mn.__file__).parents[1]
 FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()
@@ -29,17 +26,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "400", "PYTHONPATH": str(CHECKOUT)}
-    argv = [sys.executable, "-P", "-c", "from qjump_mn.run import main; main()", *arguments]
-    return execute(argv, env=environment)
-
-
 def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     (folder / "experiments/torn.toml").write_text('title = "a')
     (folder / "experiments/odd.toml").write_text("presets = 3")
     (folder / "schemes/bad.toml").write_text('label = "bad"')
-    done = command("list")
+    done = cli("list", COLUMNS="400")
     assert (done.returncode, done.stderr) == (0, "")
     rows = {line.split()[0].rstrip(","): line for line in done.stdout.splitlines() if line}
     assert {*loading.names("experiments"), *loading.names("schemes")} <= rows.keys()
@@ -124,7 +115,7 @@ def test_a_dry_run_refuses_what_a_run_refuses(
 ) -> None:
     assert before in FIG3A
     (folder / "experiments/mine.toml").write_text(FIG3A.replace(before, after))
-    done = command("run", "mine", "--preset", "smoke", "--dry-run")
+    done = cli("run", "mine", "--preset", "smoke", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
 
@@ -333,7 +324,7 @@ def test_what_makes_no_sense_is_told_before_anything_starts(
     folder: Path, text: str, sentence: str
 ) -> None:
     mine(folder, text)
-    done = command("run", "mine", "--dry-run")
+    done = cli("run", "mine", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
     assert re.search(sentence.replace("(.*", r"\(.*").replace("?", r"\?"), done.stderr), done.stderr
 
@@ -346,7 +337,7 @@ def test_settings_that_make_the_same_run_are_refused(folder: Path) -> None:
         f'backends = ["simulator"]\nduration = "1ms"\n{swept}'
         'sweeps.size = { label = "size", sets = ["link.buffer"], values = ["32kB", "64kB"] }\n',
     )
-    done = command("run", "mine", "-s", "link.buffer=32kB,64kB", "--out", str(folder / "runs"))
+    done = cli("run", "mine", "-s", "link.buffer=32kB,64kB", "--out", str(folder / "runs"))
     assert done.returncode == 2
     assert (
         "-s link.buffer=32kB and -s link.buffer=64kB make the same run: an arm or a sweep of the "
@@ -358,7 +349,7 @@ def test_settings_that_make_the_same_run_are_refused(folder: Path) -> None:
 @pytest.mark.parametrize("setting", ["congestion_control=bbr", "ecn=true"])
 def test_another_tcp_than_the_simulators_is_refused(setting: str, tmp_path: Path) -> None:
     out = tmp_path / "runs"
-    done = command(
+    done = cli(
         "run", "fig3a", "--preset", "10g", "-s", f"schemes.none.{setting}", "--out", str(out)
     )
     name = setting.partition("=")[0]

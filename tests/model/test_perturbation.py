@@ -3,7 +3,6 @@ another."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
-from tests.support.processes import execute
+from tests.support.processes import cli
 
 SEED, PACKETS = "another seed", "full-size packets - 4 B"
 
@@ -177,17 +176,7 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
     sentence = f"{count} perturbed runs are out of range: use 0 to 1000"
     with pytest.raises(UsageError, match=sentence):
         planned(perturb=count)
-    argv = [
-        sys.executable,
-        "-m",
-        "qjump_mn.run",
-        "run",
-        "fig3a",
-        "--perturb",
-        str(count),
-        "--dry-run",
-    ]
-    done = execute(argv)
+    done = cli("run", "fig3a", "--perturb", str(count), "--dry-run")
     assert (done.returncode, done.stderr) == (2, f"qjump-mn: {sentence}\n")
 
 

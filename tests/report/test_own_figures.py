@@ -3,8 +3,6 @@ nothing."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
+from tests.support.processes import cli
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 EXPERIMENT = """
@@ -70,15 +69,9 @@ SWEPT = ["contended_16kB", "contended_32kB", "contended_64kB"]
 
 def called(folder: Path, *arguments: str) -> str:
     """What qjump-mn says, in a folder with the experiment."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert finished.returncode < 2, finished.stdout
-    return finished.stdout
+    done = cli(*arguments, cwd=folder)
+    assert done.returncode < 2, done.stderr
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,8 @@ from qjump_mn.analysis.__main__ import main
 from qjump_mn.errors import MachineError
 from qjump_mn.report import pdf
 from tests.support import synthetic
-from tests.support.processes import execute
+from tests.support.processes import cli
 
-CHECKOUT = Path(pdf.__file__).parents[2]
 needs_browser = pytest.mark.skipif(
     not any(map(shutil.which, pdf.BROWSERS)), reason="no Chromium or Chrome to print with"
 )
@@ -47,9 +44,7 @@ def test_on_paper_all_is_unfolded_and_no_link_leads_into_the_run_directory(run: 
 def test_report_prints_it(run: Path) -> None:
     verdict = main([str(run)])
     before = {path.name for path in run.iterdir()}
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    argv = [sys.executable, "-m", "qjump_mn.run", "report", str(run), "--pdf"]
-    done = execute(argv, env=environment)
+    done = cli("report", run, "--pdf")
     assert done.returncode == verdict, done.stderr
     assert f"report  {run / pdf.NAME}\n" in done.stdout
     assert {path.name for path in run.iterdir()} == before | {pdf.NAME}

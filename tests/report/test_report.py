@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import html.parser
-import os
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +26,8 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import Check, LinkLoad, Spread
 from tests.support import synthetic
-from tests.support.processes import execute
+from tests.support.processes import cli
 
-CHECKOUT = Path(document.__file__).parents[2]
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
@@ -483,11 +480,8 @@ def test_what_is_printed_to_do_it_again_works(text: str, analysed: pipeline.Anal
     # qjump-mn is what the bootstrap installs for this module. The run itself is left to the tests
     # of the guest.
     (_, *run), (_, *report) = commands
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     for arguments, exit_code in (([*run, "--dry-run"], 0), (report, analysed.outcome.exit_code)):
-        argv = [sys.executable, "-m", "qjump_mn.run", *arguments]
-        folder = analysed.run.path.parents[1]
-        done = execute(argv, cwd=folder, env=environment)
+        done = cli(*arguments, cwd=analysed.run.path.parents[1])
         assert done.returncode == exit_code, done.stderr
     assert f"run     {analysed.run.path}" in done.stdout
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,7 @@ from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
 from qjump_mn.results.outcome import Check, Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
-from tests.support.processes import execute
+from tests.support.processes import cli
 
 CHECKOUT = Path(summary.__file__).parents[2]
 REFERENCES = sorted((CHECKOUT / "experiments/reference").glob("*.json"))
@@ -211,9 +209,7 @@ def test_a_run_of_which_nothing_is_done_has_no_table(tmp_path: Path) -> None:
 
 def called(run: Path, *options: str, **variables: str) -> str:
     """What `report` prints into a pipe."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **variables}
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "report", str(run), *options]
-    done = execute(argv, env=environment)
+    done = cli("report", run, *options, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.results import directory, outcome
 from tests.simulator.short import command
-from tests.support.processes import execute
-
-# pytestmark = pytest.mark.guest
+from tests.support.processes import cli, execute
 
 EXPERIMENT = """
 title = "A ping behind a buffer"
@@ -98,14 +94,10 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...
     return ("edge", "--preset", "smoke", "--perturb", "6")
 
 
-def said(argv: list[str]) -> subprocess.CompletedProcess[str]:
-    return execute(argv)
-
-
 def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    done = said(command(tmp_path, *arguments, "-v"))
+    done = execute(command(tmp_path, *arguments, "-v"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout
     assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(
@@ -124,11 +116,11 @@ def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     before = found.manifest.files
     for name in ("contended/perturbed2", "contended/perturbed6"):
         shutil.rmtree(found.trial(name))
-    gone = said([sys.executable, "-m", "qjump_mn.run", "report", "-v", str(found.path)])
+    gone = cli("report", "-v", found.path)
     flat = " ".join(gone.stdout.split())
     assert gone.returncode == 0 and "Missing: 2 of 7 trials" in gone.stdout
     assert "holds in 4 of 4 perturbed runs (2 of 6 changed nothing or cannot be judged)" in flat
-    resumed = said([sys.executable, "-m", "qjump_mn.run", "resume", str(found.path)])
+    resumed = cli("resume", found.path)
     assert "2 of 7 trials are left" in resumed.stdout and resumed.returncode == 0
     assert found.manifest.files == before
     assert outcome.read(found.path).verdicts[0] == whole

@@ -26,7 +26,7 @@ from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
 from tests.support import facts, result_store
-from tests.support.processes import execute
+from tests.support.processes import cli, execute
 
 pytestmark = pytest.mark.guest
 
@@ -89,7 +89,7 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(
         if killed.is_done(name)
     }
     assert 3 <= len(before) < TRIALS
-    resumed = execute([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)])
+    resumed = cli("resume", killed.path)
     assert f"{TRIALS - len(before)} of {TRIALS} trials are left" in resumed.stdout, (
         resumed.stdout + resumed.stderr
     )
@@ -97,13 +97,13 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(
     assert {
         name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before
     } == before
-    again = execute([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)])
+    again = cli("resume", killed.path)
     assert f"0 of {TRIALS} trials are left" in again.stdout
 
 
 def test_a_run_that_goes_on_elsewhere_is_not_resumed(few: RunDirectory) -> None:
     with few.held():
-        done = execute([sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)])
+        done = cli("resume", few.path)
     assert done.returncode == 2
     assert "is being run by another process" in done.stderr
 
