@@ -30,7 +30,7 @@ from qjump_mn.results import contents, outcome, tables
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
-from qjump_mn.results.outcome import ArmSummary, Check
+from qjump_mn.results.outcome import Check
 from tests.support import synthetic
 
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -638,14 +638,8 @@ def of_arms(width: int | None) -> list[str]:
     """The table of a Hadoop experiment's arms, whose names are long and whose columns are many."""
     plan = resolve.plan("hadoop-ect", "smoke", [])
     arms = [
-        ArmSummary(
-            name=arm.name,
-            label=arm.label,
-            scheme=plan.shown.schemes[arm.scheme.name].label,
-            planned=1,
-            done=1,
-            measures={},
-            flows={},
+        synthetic.summary(
+            arm.name, label=arm.label, scheme=plan.shown.schemes[arm.scheme.name].label
         )
         for arm in plan.run.arms
     ]

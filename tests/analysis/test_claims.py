@@ -15,6 +15,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.results.outcome import Check, VerdictRow
+from tests.support import synthetic
 from tests.support.processes import printed
 
 PLAN = resolve.plan("fig3a", "smoke", [])
@@ -125,7 +126,7 @@ def plan_of(
         ),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return replace(plan, judged=replace(plan.judged, claims=made))
+    return synthetic.altered(plan, judged={"claims": made})
 
 
 def trials(**medians: list[float]) -> list[TrialMeasures]:

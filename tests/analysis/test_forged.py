@@ -72,12 +72,6 @@ def edit(run: RunDirectory, name: str, change: Callable[[str], str]) -> None:
     mend(run)
 
 
-def shown(milliseconds: float) -> str:
-    """As iputils prints it."""
-    digits = 3 if milliseconds < 1 else 2 if milliseconds < 10 else 1 if milliseconds < 100 else 0
-    return f"{milliseconds:.{digits}f}"
-
-
 def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
     """Round trips times ``factor``, the summary too; with ``stamps`` replies come so much sooner or
     later."""
@@ -86,7 +80,7 @@ def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
         at_s, rtt_ms = float(match[1]), float(match[3])
         if stamps:
             at_s += rtt_ms * (factor - 1) / 1e3
-        return f"[{at_s:.6f}]{match[2]}time={shown(rtt_ms * factor)} ms"
+        return f"[{at_s:.6f}]{match[2]}time={synthetic.rtt_text(rtt_ms * factor)} ms"
 
     def summary(match: re.Match[str]) -> str:
         return "mdev = " + "/".join(

@@ -312,13 +312,7 @@ def test_marks_have_a_column_where_there_are_any() -> None:
 
 
 def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome:
-    arms = tuple(
-        outcome.ArmSummary(
-            name=name, label=name, scheme="", planned=1, done=1, measures={}, flows={}
-        )
-        for name in found
-    )
-    return synthetic.outcome(arms, links=found)
+    return synthetic.outcome([synthetic.summary(name) for name in found], links=found)
 
 
 def test_no_workload_may_take_the_name_of_the_table(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn.analysis import claims, margins, pipeline, terminal, verdicts
@@ -35,7 +34,7 @@ def plan_of(
         "claim": ClaimSpec(statement="s", source="s", predicate=predicate),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return replace(plan, judged=replace(plan.judged, claims=made))
+    return synthetic.altered(plan, judged={"claims": made})
 
 
 def measured(value: float) -> claims.Measured:

@@ -49,13 +49,8 @@ def simulated_run(folder: Path) -> Manifest:
 
 
 def summary(name: str, **medians: float) -> outcome.ArmSummary:
-    spreads = {
-        measure: outcome.Spread.of({1: value - 1, 2: value, 3: value + 5})
-        for measure, value in medians.items()
-    }
-    return outcome.ArmSummary(
-        name=name, label=name, scheme="s", planned=3, done=3, measures={"ping": spreads}, flows={}
-    )
+    values = {measure: [value - 1, value, value + 5] for measure, value in medians.items()}
+    return synthetic.summary(name, {"ping": values}, scheme="s", planned=3, done=3)
 
 
 def test_an_emulated_run_stands_beside_the_simulators_reference(

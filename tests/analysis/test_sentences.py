@@ -12,7 +12,8 @@ from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import SentenceSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.results.outcome import ArmSummary, Spread
+from qjump_mn.results.outcome import ArmSummary
+from tests.support import synthetic
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +23,7 @@ def plan() -> Plan:
 
 def arm(name: str, *medians: float) -> ArmSummary:
     """An arm whose ping has one median a seed."""
-    spread = Spread.of(dict(enumerate(medians, start=1)))
-    measures = {"ping": {"p50_ms": spread}}
-    return ArmSummary(
-        name=name, label=name, scheme="", planned=1, done=1, measures=measures, flows={}
-    )
+    return synthetic.summary(name, {"ping": {"p50_ms": medians}})
 
 
 def saying(plan: Plan, of: str, text: str) -> Plan:

@@ -38,7 +38,6 @@ from qjump_mn.report.figures import (
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, Spread
 from tests.support import distributions, pictures, synthetic
 from tests.support.processes import execute
 
@@ -446,15 +445,7 @@ def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
     shown = replace(manifest.plan.shown, figure=figure)
     relative = replace(manifest, plan=replace(manifest.plan, shown=shown))
     idle, qjump = (
-        ArmSummary(
-            name=name,
-            label=name,
-            scheme="",
-            planned=1,
-            done=1,
-            flows={},
-            measures={"ping": {"p99_ms": Spread.of({1: value})}},
-        )
+        synthetic.summary(name, {"ping": {"p99_ms": value}})
         for name, value in (("idle", 2.0), ("qjump", 6.0))
     )
     assert bars.draw(run, relative, [qjump]) == []

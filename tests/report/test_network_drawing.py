@@ -314,7 +314,7 @@ def test_a_deep_network_is_drawn_too() -> None:
     hosts = (("s0", "h8"), ("s6", "h10"), *(("s3", f"h{number}") for number in (1, 7, 9, 11, 12)))
     network = replace(arm.network, edges=(*chain, *hosts))
     deep = replace(arm, network=network)
-    drawn = drawn_of(replace(plan, run=replace(plan.run, arms=(deep,))))
+    drawn = drawn_of(synthetic.altered(plan, run={"arms": (deep,)}))
     picture, inside = boxes(drawn)
     assert hosts_told(drawn) == 7
     assert all(box.right <= picture.right and box.bottom <= picture.bottom for box in inside)

@@ -19,6 +19,7 @@ from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
+from tests.support import synthetic
 from tests.support.processes import cli
 
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -215,7 +216,7 @@ def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outco
     manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
     plan = manifest.plan
     arms = tuple(replace(arm, label=arm.label.removeprefix("contended")) for arm in plan.run.arms)
-    plan = replace(plan, run=replace(plan.run, arms=arms))
+    plan = synthetic.altered(plan, run={"arms": arms})
     (drawn,) = sweep.draw(run, replace(manifest, plan=plan), outcome.arms)
     told = drawn.figure.get_axes()[0].get_legend()
     assert told is not None

@@ -220,7 +220,7 @@ def drawn_timeline(tmp_path: Path, offset_us: float, set_us: float) -> list[Figu
     run = synthetic.create(tmp_path, plan)
     write_timeline(run, offset_us, set_us)
     measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"set_mean_ms": 0.45}}
-    arms = summaries(plan, dict.fromkeys(plan.shown.figure.arms, measured))
+    arms = synthetic.summaries(plan, dict.fromkeys(plan.shown.figure.arms, measured))
     return checked(timeline.draw(run, run.manifest, arms))
 
 
@@ -266,28 +266,6 @@ def test_what_leaves_the_axis_of_values_is_told_where_it_does(tmp_path: Path) ->
 # Sweeps and bars.
 
 
-def summaries(
-    plan: Plan, by_arm: Mapping[str, Mapping[str, Mapping[str, float]]]
-) -> list[ArmSummary]:
-    """Arms with these measures of one seed."""
-    labels = {arm.name: arm.label for arm in plan.arms}
-    return [
-        ArmSummary(
-            name=name,
-            label=labels[name],
-            scheme="",
-            planned=1,
-            done=1,
-            flows={},
-            measures={
-                workload: {measure: Spread.of({1: value}) for measure, value in values.items()}
-                for workload, values in measured.items()
-            },
-        )
-        for name, measured in by_arm.items()
-    ]
-
-
 def drawn(tmp_path: Path, plan: Plan, arms: Sequence[ArmSummary], module: Any) -> Figure:
     run = synthetic.create(tmp_path, plan)
     (figure,) = checked(module.draw(run, run.manifest, arms))
@@ -302,7 +280,7 @@ def swept(plan: Plan, series: str, values: Mapping[float, Mapping[str, float]]) 
         at[x].name: {next(one.name for one in at[x].workloads if not one.BACKGROUND): measured}
         for x, measured in values.items()
     }
-    return summaries(plan, arms)
+    return synthetic.summaries(plan, arms)
 
 
 def test_figure_6_is_in_shares_of_a_switch_s_buffer(tmp_path: Path) -> None:
@@ -326,7 +304,7 @@ def test_a_line_is_broken_where_there_is_no_value_and_its_legend_is_whole(tmp_pa
     arms = {
         arm.name: measured if arm.x in (0.08, 0.16) else measured | job for arm in plan.run.arms
     }
-    figure = drawn(tmp_path, plan, summaries(plan, arms), sweep)
+    figure = drawn(tmp_path, plan, synthetic.summaries(plan, arms), sweep)
     (axis,) = panels(figure)
     rounds, offsets, *_ = axis.get_lines()
     assert [x for x, y in rounds.get_xydata() if math.isnan(y)] == [0.08, 0.16]
@@ -393,7 +371,7 @@ def test_figure_7_ends_at_3_and_labels_what_is_above(tmp_path: Path) -> None:
         (*plan.shown.figure.arms, "job_alone", "ptp_alone", "memcached_alone"), rms
     )
     arms["contended"] = {**rms, "ptp": {"offset_rms_ms": 0.106}}
-    figure = drawn(tmp_path, plan, summaries(plan, arms), bars)
+    figure = drawn(tmp_path, plan, synthetic.summaries(plan, arms), bars)
     (axis,) = panels(figure)
     assert ranges([axis], "y") == [(0, 3)] and axis.get_yscale() == "linear"
     (label,) = (text for text in axis.texts if "\N{UPWARDS ARROW}" in text.get_text())
@@ -425,7 +403,7 @@ def drawn_axis_of_figure_11(spread: Spread) -> tuple[tuple[float, float], str]:
 def test_table_1_has_dots_where_numbers_were_published_and_says_where_not(tmp_path: Path) -> None:
     plan = at_paper("table1")
     arms = {name: {"ping": {"p50_ms": 0.09, "p99_ms": 0.13}} for name in plan.shown.figure.arms}
-    figure = drawn(tmp_path, plan, summaries(plan, arms), bars)
+    figure = drawn(tmp_path, plan, synthetic.summaries(plan, arms), bars)
     (axis,) = panels(figure)
     assert sorted({y for _, y in hollow(axis)}) == [0.085, 0.126]
     assert "published" in legend(figure) and axis.get_ylabel() == "round-trip time, us"
@@ -437,7 +415,10 @@ def test_labels_that_would_touch_are_tilted_below_the_last_panel(tmp_path: Path)
     plan = resolve.plan("schemes", "smoke", [])
     measured = {"ping": {"p50_ms": 2.0, "p99_ms": 4.0}, "bulk": {"goodput_mbps": 9.3}}
     figure = drawn(
-        tmp_path, plan, summaries(plan, dict.fromkeys(plan.shown.figure.arms, measured)), bars
+        tmp_path,
+        plan,
+        synthetic.summaries(plan, dict.fromkeys(plan.shown.figure.arms, measured)),
+        bars,
     ).figure
     figure.draw_without_rendering()
     above, last = figure.axes

@@ -182,7 +182,7 @@ def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
     plan, found = run.manifest.plan, pipeline.analyse(run.path).outcome
     other = resolve.plan("fig11", "smoke", []).shown.network
     assert other.hosts != plan.shown.network.hosts
-    elsewhere = replace(plan, shown=replace(plan.shown, network=other))
+    elsewhere = synthetic.altered(plan, shown={"network": other})
     built = asbuilt.summary(run, elsewhere)
     assert built is not None and built == asbuilt.summary(run, plan)
     carried = LinkLoad(
@@ -439,7 +439,7 @@ def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> Non
 
 
 def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
-    return replace(plan, run=replace(plan.run, arms=arms))
+    return synthetic.altered(plan, run={"arms": arms})
 
 
 def test_the_priorities_are_said_to_do_the_work_only_when_they_do(

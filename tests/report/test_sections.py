@@ -19,11 +19,8 @@ from tests.support import synthetic
 
 
 def measured(plan: Plan, arm: str, workload: str, **values: float) -> ArmSummary:
-    label = next(one.label for one in plan.arms if one.name == arm)
-    spreads = {measure: Spread.of({1: value}) for measure, value in values.items()}
-    return ArmSummary(
-        name=arm, label=label, scheme="", planned=1, done=1, measures={workload: spreads}, flows={}
-    )
+    (found,) = synthetic.summaries(plan, {arm: {workload: values}})
+    return found
 
 
 def claim(**entries: Any) -> VerdictRow:

@@ -333,7 +333,7 @@ def test_a_users_own_experiment_without_a_question(
 ) -> None:
     plan = analysed.manifest.plan
     own = {"question": "", "reproduces": f"none: {original.OWN}"}
-    plan = replace(plan, shown=replace(plan.shown, **own))
+    plan = synthetic.altered(plan, shown=own)
     manifest = replace(analysed.manifest, plan=plan, files={})
     outcome = replace(analysed.outcome, drawings=())
     page, text = document.write(type(analysed.run)(tmp_path), manifest, outcome)

@@ -215,7 +215,7 @@ def test_nothing_ends_a_script_and_the_policy_names_ours(run: RunDirectory, tmp_
         replace(arm, label=evil, workloads=tuple(replace(one, label=evil) for one in arm.workloads))
         for arm in manifest.plan.run.arms
     )
-    plan = replace(manifest.plan, run=replace(manifest.plan.run, arms=arms))
+    plan = synthetic.altered(manifest.plan, run={"arms": arms})
     changed = replace(manifest, plan=plan)
     data, _ = pipeline.read_trials(copy, changed)
     rows = data[0].tables["ping"]

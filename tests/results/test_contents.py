@@ -274,7 +274,7 @@ def test_the_clause_on_a_users_own_experiment_is_empty(
     whole: RunDirectory, clock: manifest.Clock
 ) -> None:
     plan = whole.manifest.plan
-    own = replace(plan, shown=replace(plan.shown, experiment="fig3"))
+    own = synthetic.altered(plan, shown={"experiment": "fig3"})
     changed = replace(whole.manifest, plan=own, clock=clock)
     assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 

@@ -464,12 +464,7 @@ def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:
 def blocks(experiment: str, **parts: Any) -> list[tuple[list[str], list[str]]]:
     """Headings and arms of each part of the table of arms."""
     plan = resolve.plan(experiment, "smoke", [], **parts)
-    arms = [
-        outcome.ArmSummary(
-            name=arm.name, label=arm.label, scheme="", planned=1, done=0, measures={}, flows={}
-        )
-        for arm in plan.run.arms
-    ]
+    arms = [synthetic.summary(arm.name, label=arm.label, done=0) for arm in plan.run.arms]
     made = result_tables.blocks(plan, arms)
     assert all(len(cells) == len(block.heads) for block in made for _, cells in block.rows)
     assert sorted(arm.name for block in made for arm, _ in block.rows) == sorted(

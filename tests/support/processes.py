@@ -24,7 +24,7 @@ def execute(argv: Sequence[str | Path], **options: Any) -> subprocess.CompletedP
 
 
 def cli(
-    *words: str | Path, cwd: Path | None = None, **variables: str
+    *words: str | Path, cwd: str | Path | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ``qjump-mn`` with these words and environment variables."""
     argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
