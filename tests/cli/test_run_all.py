@@ -410,8 +410,6 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
     ("options", "sentence"),
     [
         (["-s", "duration=1s"], "-s cannot be used with run all: name one experiment"),
-        (["--arms", "idle"], "--arms cannot be used with run all"),
-        (["--scheme", "ecn"], "--scheme cannot be used with run all"),
         (["--backend", "guest"], "--backend cannot be used with run all"),
         (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot be used with run all"),
         (["--preset", "smok"], "no experiment has a preset 'smok': did you mean 'smoke'?"),

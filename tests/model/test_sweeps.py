@@ -244,10 +244,8 @@ def test_a_preset_names_only_points_that_there_are(
     ("before", "after", "sentence"),
     [
         ('"5ms", "10ms"', '"5ms", "10s"', "values must be numbers with one unit"),
-        ('"5ms", "10ms"', '"5ms", "6.1.0ms"', "values must be numbers with one unit"),
         ('"5ms", "10ms"', '"5ms", "5ms"', "a value is given twice"),
         ('"5ms", "10ms", "20ms"', "", "the sweep has no values: give at least one"),
-        ('"5ms"', '"0ms"', "interval: 0ns is out of range"),
         (
             "workloads.ping.interval",
             "workloads.ping.intervall",
@@ -263,11 +261,6 @@ def test_a_preset_names_only_points_that_there_are(
             "workloads.ping.interval",
             "duration",
             "or make a run for each value, as in -s duration=ONE,OTHER",
-        ),
-        (
-            "workloads.ping.interval",
-            "arms.limited.label",
-            "'arms.limited.label' belongs to the whole run",
         ),
         (
             'arms = ["idle"] }',
@@ -293,7 +286,6 @@ def test_a_preset_names_only_points_that_there_are(
             "claims.some.where: character 1: 'free' is a series: write a measure",
         ),
         ("limited.ping.p50_ms * x", "x", "claims.some.where: the claim names no series"),
-        ("x >= 10", "y >= 100", "claims.some.where: character 1: 'y' is not known"),
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
     ],
 )

@@ -167,14 +167,6 @@ def outcome(run: RunDirectory) -> Outcome:
             'plot = "sweep" draws panels, and [figure] of the experiment has none',
         ),
         (
-            {"plot": "bars", "panels": []},
-            'plot = "bars" draws panels, and [figure] of the experiment has none',
-        ),
-        (
-            {"plot": "variations", "panels": []},
-            'plot = "variations" draws panels, and [figure] of the experiment has none',
-        ),
-        (
             {"plot": "bars", "panels": [PANEL], "arms": ["contended"]},
             'plot = "bars" draws no arms of a sweep, and it shows no others that are done',
         ),

@@ -215,10 +215,6 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
             'like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
             "simulator.queue: threshold must be given",
         ),
-        (
-            'like = "dctcp"\ntransport = { min_rto = "soon" }',
-            "simulator.transport.min_rto: 'soon' is not a duration",
-        ),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
         (
             'like = "dctcp"\ntransport = { congestion = "bic" }',
@@ -227,10 +223,6 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         (
             'like = "tcp"\ntransport = { g_shift = 4 }',
             "simulator.transport.g_shift: 4 is not for it",
-        ),
-        (
-            'like = "dctcp"\ntransport = { initial_window = "none" }',
-            "simulator.transport.initial_window: 'none' is not a whole number",
         ),
         (
             'like = "dctcp"\ntransport = { initial_window = true }',
@@ -246,18 +238,6 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
             "units",
         ),
         (
-            'like = "dctcp"\nqueue = { kind = "codel", limit = 9000, target = 5, interval = "2ms" }',
-            "simulator.queue.target: 5 is not a duration",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = [] }',
-            "simulator.queue.kind: there is no queue []: known are ",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "red", limit = 9000, target = "1ms", mean_packet = "x" }',
-            "simulator.queue.mean_packet: 'x' is not a whole number",
-        ),
-        (
             'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
             "simulator.queue.limit: '1.2.3% of buffer' is not a threshold",
         ),
@@ -265,18 +245,9 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
             'like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
             "only_simulated: the simulator does not use parameters: leave it out",
         ),
-        ('like = "dctcp"\nqueue = { limit = [] }', "queue.limit: [] is not a whole number"),
         (
             'like = "dctcp"\ntransport = { kind = "mac" }',
             "simulator.transport.kind: there is no transport 'mac'",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "red", limit = "buffer", target = "soon" }',
-            "simulator.queue.target: 'soon' is not a duration",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }',
-            "simulator.queue.limit: '9pkts' is not a threshold",
         ),
         (
             'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',

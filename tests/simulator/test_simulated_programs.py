@@ -397,8 +397,7 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
         (
             PING + "reply_level = 3\n",
             "priorities",
-            "arms.one: workloads.ping.reply_level: replies in the simulator have the requests' level: leave "
-            "it out",
+            "replies in the simulator have the requests' level: leave it out",
         ),
         (
             workload("bulk", "iperf", flows=["h1>h2"], congestion_control="bbr") + PING,

@@ -89,11 +89,6 @@ PACKETS = "its limits is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
         ("tc-h3.json", lambda qdiscs: qdiscs.pop(), "h3-eth0: it has 0 qjump qdiscs, not one"),
         (
             "tc-h3.json",
-            lambda qdiscs: qdiscs[1]["options"].update(epoch_ns=5),
-            "its epoch_ns is 5, not 28800000",
-        ),
-        (
-            "tc-h3.json",
             lambda qdiscs: qdiscs[1]["options"]["budgets"].__setitem__(6, 99),
             "level 6 has a budget of 99, not 1550",
         ),
