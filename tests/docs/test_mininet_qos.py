@@ -8,7 +8,6 @@ import importlib
 import os
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -87,16 +86,6 @@ def test_the_wheel_has_the_package_its_licence_and_its_versions(wheel: Path) -> 
         assert archive.read(licence) == (bench.ROOT / "LICENSE").read_bytes()
     assert f"Requires-Python: >=3.{OLDEST}\n" in described
     assert "Requires-Dist" not in described
-
-
-def test_the_readme_has_figure_3as_network_in_twelve_lines() -> None:
-    assert len(bench.lines().splitlines()) == 12
-
-
-def test_what_the_packages_own_settings_say_of_pythons() -> None:
-    project = tomllib.loads((bench.PACKAGE / "pyproject.toml").read_text())
-    assert project["project"]["requires-python"] == f">=3.{OLDEST}"
-    assert project["tool"]["ruff"]["target-version"] == f"py3{OLDEST}"
 
 
 def test_the_harness_has_no_other_commands() -> None:

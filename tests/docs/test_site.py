@@ -116,15 +116,6 @@ def test_the_tutorial_was_run(built: Site) -> None:
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
 
 
-def test_the_contents_are_the_links_of_the_first_page() -> None:
-    configuration: dict[str, Any] = {}
-    exec((DOCS / "conf.py").read_text(), configuration)
-    made = configuration["contents"](
-        "# A\n\n[no](x.md)\n\n## B b\n\n- [c](c.md): c\n- [d](../d.ipynb)\n- [e](e.1)\n"
-    )
-    assert made == "```{toctree}\n:hidden:\n:caption: B b\n\nc </docs/c>\nd </docs/../d>\n```"
-
-
 VALIDATE = """
 import json, sys
 from jsonschema import Draft202012Validator

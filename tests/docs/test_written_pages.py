@@ -86,12 +86,6 @@ def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> N
     assert run_directory.told("own/experiments/mine.toml") == "own/*"
 
 
-def test_a_file_that_no_run_has_is_not_on_the_page() -> None:
-    assert run_directory.told("trials/idle/1/core") is None
-    assert run_directory.told("notes.txt") is None
-    assert run_directory.told("trials/idle/1/data/links.parquet") == "data/links.parquet"
-
-
 def test_every_key_of_a_trial_is_on_the_page(simulated: Run) -> None:
     """Manifest and verdicts are read strictly, so that they have no other."""
     facts = json.loads((simulated.path / "trials/idle/1/trial.json").read_text())

@@ -270,12 +270,6 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
         check(published=["fig3aa"])
 
 
-def test_to_check_a_figure_imports_no_matplotlib() -> None:
-    code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn.model import resolve"
-    code += "; registry.check(resolve.plan('fig3a', 'smoke', []).shown.figure); sys.exit('matplotlib' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
-
-
 LADDER = """
 import matplotlib.figure
 from qjump_mn.report.figures.style import Figure
@@ -305,19 +299,6 @@ def test_the_figure_of_another_distribution_is_drawn(
     assert (run.path / drawn.files["png"]).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(UsageError, match="ladders adds the figure 'rungs', which is no function"):
         registry.find("rungs")
-
-
-def test_a_figure_of_another_distribution_with_a_name_of_ours_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = distributions.make(
-        tmp_path, "ladders", registry.GROUP, {"bars": "ladder_figures:draw"}, {}
-    )
-    monkeypatch.syspath_prepend(str(folder))
-    with pytest.raises(
-        UsageError, match=r"ladders adds 'bars' to qjump_mn\.figures, which qjump-mn has itself"
-    ):
-        registry.names()
 
 
 STYLE = ROOT / "plots" / "style.toml"

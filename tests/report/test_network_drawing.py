@@ -197,13 +197,6 @@ def test_the_papers_network_has_its_flows_with_their_levels() -> None:
     assert drawn.svg.count('class="way"') == 4
 
 
-def test_what_a_tap_looks_at_is_what_is_measured() -> None:
-    plan = resolve.plan("fig3a", "paper", [])
-    arm = drawing.arm_drawn(plan, synthetic.outcome(()))
-    assert plan.shown.figure.workload == "tap"
-    assert roles.measured(arm, "tap") == {"ping"}
-
-
 def test_a_star_of_sixty_and_a_thousand_simulated_hosts_are_told_in_groups() -> None:
     star = drawn_of(resolve.plan("bound", "course", []))
     assert "56 more hosts like h4: h5–h60" in lines(star)

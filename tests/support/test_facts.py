@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from pathlib import Path
 
@@ -68,7 +67,3 @@ def test_what_is_not_so_is_no_fact() -> None:
         with pytest.raises(AssertionError):
             test(image=IMAGE, number=3)
     assert len(sessions) == 2
-
-
-def test_it_has_the_fixtures_of_the_test() -> None:
-    assert list(inspect.signature(shown([])).parameters) == ["image", "number"]

@@ -4,7 +4,6 @@ its end."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -128,29 +127,6 @@ def test_a_skip_that_is_not_allowed_fails_and_is_named(
     assert lines == [f"FAILED {FACTS}::test_skipped[0] - no skip is allowed for: no rope"]
 
 
-def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
-    text = (environment.CHECKOUT / ".ci/skips").read_text()
-    patterns = [line for line in text.splitlines() if line and not line.startswith("#")]
-
-    def is_allowed(reason: str) -> bool:
-        return any(re.fullmatch(pattern, reason) for pattern in patterns)
-
-    assert is_allowed("it takes long: ./bootstrap test --nightly")
-    assert is_allowed("this kernel has no nf_tables") and is_allowed(
-        "the sweep is for `pytest -m slow`"
-    )
-    assert not is_allowed("the toolbox is not built") and not is_allowed("needs root")
-    assert " --allowed-skips=.ci/skips " in (environment.CHECKOUT / ".ci/run").read_text()
-
-
-def test_a_fact_that_is_no_more_is_forgotten(project: Path) -> None:
-    session(project, "-k", "fact")
-    changed = TESTS.replace('"key", lambda: None', '"key", lambda: 1 / 0')
-    (project / FACTS).write_text(changed)
-    assert "1 failed" in session(project, "-k", "a_fact", AGAIN="1")[-1]
-    assert "1 failed" in session(project, "-k", "a_fact")[-1]
-
-
 def test_the_tests_of_a_module_with_one_kernel_go_to_one_worker(project: Path) -> None:
     for name in ("test_one", "test_two"):
         (project / f"tests/{name}.py").write_text(GROUPS)
@@ -170,9 +146,3 @@ def test_the_tests_of_a_module_with_one_kernel_go_to_one_worker(project: Path) -
         == len({tuple(line) for line in lines})
         == 6
     )
-
-
-def test_nothing_is_left_of_a_session(project: Path, tmp_path: Path) -> None:
-    (tmp_path / "temporary").mkdir()
-    session(project, TMPDIR=str(tmp_path / "temporary"))
-    assert not list((tmp_path / "temporary").glob("qjump-mn-*"))
