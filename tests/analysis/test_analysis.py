@@ -497,18 +497,12 @@ def test_a_limiter_that_was_not_read_back_makes_the_run_invalid(tmp_path: Path) 
         ("tc-h8.json", None, "asbuilt/before/tc-h8.json is missing or empty"),
         ("ip-switches.json", "", "asbuilt/before/ip-switches.json is missing or empty"),
         ("tc-h8.json", "[{", "asbuilt/before cannot be compared with the plan: JSONDecodeError: "),
-        (
-            "ip-h8.json",
-            '[{"ifname": []}]',
-            "asbuilt/before cannot be compared with the plan: TypeError: ",
-        ),
-        (
-            "tc-h8.json",
-            "[" * 10**5,
-            "asbuilt/before cannot be compared with the plan: RecursionError: ",
-        ),
+        ("ip-h8.json", '[{"ifname": []}]',
+         "asbuilt/before cannot be compared with the plan: TypeError: "),
+        ("tc-h8.json", "[" * 10**5,
+         "asbuilt/before cannot be compared with the plan: RecursionError: "),
     ],
-)
+)  # fmt: skip
 def test_a_read_back_that_is_missing_or_damaged_fails(
     tmp_path: Path, name: str, content: str | None, sentence: str
 ) -> None:

@@ -48,24 +48,20 @@ def test_numbers(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "idel.ping.p50_ms < 1",
-            "here: character 1: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean "
-            "'idle'?",
-        ),
+        ("idel.ping.p50_ms < 1",
+         "here: character 1: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean "
+         "'idle'?"),
         ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
         ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
-        (
-            "idle.ping.p5_ms < 1",
-            "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?",
-        ),
+        ("idle.ping.p5_ms < 1",
+         "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?"),
         ("contended.bulk.p50_ms < 1", "known are goodput_mbps, offered_mbps, retransmits"),
         ("frame_msx < 1", "'frame_msx' is not known: did you mean 'frame_ms'?"),
         ("idle < 1", "is an arm: write a measure of it, such as idle.ping.sent"),
         ("idle.ping < 1", "is not a measure: write arm.workload.measure, such as idle.ping.sent"),
         ("idle.ping.p50_ms.real < 1", "is not a measure"),
     ],
-)
+)  # fmt: skip
 def test_refused_with_the_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         claims.parse(text, "truth", PLAN, "here")

@@ -259,13 +259,10 @@ def test_a_direction_is_no_failure() -> None:
         (RATIO, {"because": ""}, "explain it in `because`"),
         ({"qjump.ping.p50_ms": 0.003}, {}, r"add to the table \[published\] what is missing"),
         ({**RATIO, "contended.ping.p50_ms": -1.0}, {}, "make no number above 0"),
-        (
-            {**RATIO, "contended": 1.0},
-            {},
-            "published.contended: is not a measure: write arm.workload.measure",
-        ),
+        ({**RATIO, "contended": 1.0}, {},
+         "published.contended: is not a measure: write arm.workload.measure"),
     ],
-)
+)  # fmt: skip
 def test_a_size_that_makes_no_sense_is_refused(
     published: Published, size: dict[str, Any], sentence: str
 ) -> None:

@@ -89,13 +89,11 @@ def test_backend_of_an_extension_is_loaded() -> None:
 @pytest.mark.parametrize(
     ("backends", "sentence"),
     [
-        (
-            '["gest", "host"]',
-            "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?",
-        ),
+        ('["gest", "host"]',
+         "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?"),
         ("[]", "experiment 'mine': backends: name one or more of guest, host, simulator"),
     ],
-)
+)  # fmt: skip
 def test_experiment_with_unknown_backend_is_refused(
     backends: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

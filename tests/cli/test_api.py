@@ -175,19 +175,15 @@ def test_values_of_python_are_settings_as_toml_has_them() -> None:
         ({"replicates": "2"}, "replicates: '2' is not a whole number: write replicates=2"),
         ({"perturb": True}, "perturb: True is not a whole number: write perturb=2"),
         ({"arms": "idle"}, "arms: 'idle' is a string, not a list: write arms=['idle']"),
-        (
-            {"settings": ["duration=2ms"]},
-            "settings: ['duration=2ms'] is not a dict: write {'duration': '20ms'}",
-        ),
-        (
-            {"settings": {"duration": None}},
-            "settings: 'duration' cannot be None: use a string, a number, ",
-        ),
+        ({"settings": ["duration=2ms"]},
+         "settings: ['duration=2ms'] is not a dict: write {'duration': '20ms'}"),
+        ({"settings": {"duration": None}},
+         "settings: 'duration' cannot be None: use a string, a number, "),
         ({"arms": [1]}, "arms: 1 is not a string"),
         ({"backend": 3}, "backend: 3 is not a string"),
         ({"out": None}, "out: None is not a path: write out='results'"),
     ],
-)
+)  # fmt: skip
 def test_what_run_cannot_take_is_one_sentence(asked_for: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
         run("fig3a", preset="10g", **asked_for)

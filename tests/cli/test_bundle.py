@@ -288,23 +288,17 @@ def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDir
     [
         ("experiment", "assignment .*: Expected '='"),
         ("preset = 'smoke'", "missing required field `experiment`"),
-        (
-            "experiment = 'fig3a'\nfre = ['seed']",
-            r"unknown field `fre`: did you mean 'free'.*assigned.toml, line 2",
-        ),
+        ("experiment = 'fig3a'\nfre = ['seed']",
+         r"unknown field `fre`: did you mean 'free'.*assigned.toml, line 2"),
         ("experiment = 'fig3a'\nsettings = 'x'", "assignment .*: settings: "),
         ("experiment = 'fig3a'\npreset = 'smoek'", "did you mean 'smoke'"),
         ("experiment = 'fig3a'\npreset = '10g'\nbackend = 'guest'", "is not for the guest"),
-        (
-            "experiment = 'fig3a'\npreset = 'smoke'\nschemes = ['ecn']\narms = ['idle']",
-            "--arms leaves out the arm that --scheme ecn adds",
-        ),
-        (
-            "experiment = 'fig3a'\npreset = 'smoke'\nfree = ['sed']",
-            "free: experiment 'fig3a' has no setting 'sed'",
-        ),
+        ("experiment = 'fig3a'\npreset = 'smoke'\nschemes = ['ecn']\narms = ['idle']",
+         "--arms leaves out the arm that --scheme ecn adds"),
+        ("experiment = 'fig3a'\npreset = 'smoke'\nfree = ['sed']",
+         "free: experiment 'fig3a' has no setting 'sed'"),
     ],
-)
+)  # fmt: skip
 def test_an_assignment_that_makes_no_plan_is_refused(
     judged: RunDirectory, tmp_path: Path, text: str, told: str
 ) -> None:

@@ -75,13 +75,11 @@ def test_a_misspelt_command_is_no_experiment() -> None:
         (("--arms", ","), "--arms: ',' has no name"),
         (("--arms", ""), "--arms: '' has no name: write one or more"),
         (("--scheme", " "), "--scheme: ' ' has no name"),
-        (
-            ("--scheme", "ecn", "--arms", "idle"),
-            "--arms leaves out the arm that --scheme ecn adds: add it",
-        ),
+        (("--scheme", "ecn", "--arms", "idle"),
+         "--arms leaves out the arm that --scheme ecn adds: add it"),
         (("--out", ""), "--out: the name of the folder is empty"),
     ],
-)
+)  # fmt: skip
 def test_what_would_pass_for_something_else_is_refused(
     words: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,10 +222,8 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (
-            ["link.rate=10Mbit,20Mbit", "seed=1"],
-            [("link.rate=10Mbit", "seed=1"), ("link.rate=20Mbit", "seed=1")],
-        ),
+        (["link.rate=10Mbit,20Mbit", "seed=1"],
+         [("link.rate=10Mbit", "seed=1"), ("link.rate=20Mbit", "seed=1")]),
         (
             ["warmup=1s, 2s", "replicates=1,2"],
             [
@@ -239,7 +237,7 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
         (["figure.arms=idle,contended"], [("figure.arms=idle,contended",)]),
         (["nosuch=1,2"], [("nosuch=1,2",)]),
     ],
-)
+)  # fmt: skip
 def test_which_settings_have_several_values(
     settings: list[str], expected: list[tuple[str, ...]]
 ) -> None:
@@ -373,14 +371,11 @@ def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: 
     [
         ("one.ping.p50_ms <", "one.pign.p50_ms <", "'one.pign.p50_ms' names no workload"),
         ('plot = "latency_cdf"', 'plot = "latency"', "there is no figure 'latency'"),
-        (
-            "replicates = 2",
-            'replicates = 900\nduration = "3600s"',
-            "experiment 'beta': it would take about",
-        ),
+        ("replicates = 2", 'replicates = 900\nduration = "3600s"',
+         "experiment 'beta': it would take about"),
         ('title = "', "title = ", "beta.toml is not valid TOML"),
     ],
-)
+)  # fmt: skip
 def test_nothing_starts_where_one_plan_makes_no_sense(
     before: str, after: str, sentence: str, folder: Path
 ) -> None:

@@ -79,26 +79,17 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "sentence"),
     [
-        (
-            "experiments",
-            "mine",
-            r"^there is no template for 'experiments': did you mean 'experiment'\?",
-        ),
+        ("experiments", "mine",
+         r"^there is no template for 'experiments': did you mean 'experiment'\?"),
         ("experiment", "a b", "new experiment: 'a b' is not a valid name: start with"),
-        (
-            "experiment",
-            "fig3a",
-            r"experiment 'fig3a' exists already, .*/experiments/fig3a\.toml: use",
-        ),
+        ("experiment", "fig3a",
+         r"experiment 'fig3a' exists already, .*/experiments/fig3a\.toml: use"),
         ("experiment", "fig1a", "'fig1a' is another name of 'fig5': use a different one"),
-        (
-            "experiment",
-            "all",
-            "no experiment can be called 'all', because it stands for all of them",
-        ),
+        ("experiment", "all",
+         "no experiment can be called 'all', because it stands for all of them"),
         ("scheme", "qjump", "scheme 'qjump' exists already"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_begun_is_refused(kind: str, name: str, sentence: str, here: Path) -> None:
     with pytest.raises(UsageError, match=sentence):
         scaffold.write(kind, name)

@@ -128,16 +128,13 @@ def test_a_run_that_nobody_touched_is_identical(run: RunDirectory, backend: Repe
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        (
-            "raw/ping.txt",
-            "a line\nidle/1: 0.5 ms\nthe end\n",
-            "line 2 is 'idle/1: 1.5 ms', and 'idle/1: 0.5 ms' in the run",
-        ),
+        ("raw/ping.txt", "a line\nidle/1: 0.5 ms\nthe end\n",
+         "line 2 is 'idle/1: 1.5 ms', and 'idle/1: 0.5 ms' in the run"),
         ("raw/ping.txt", "a line\n", "line 2 is 'idle/1: 1.5 ms', and missing in the run"),
         ("raw/more.txt", "more", "the repetition has no such file"),
         ("asbuilt/tc.json", None, "the run has no such file"),
     ],
-)
+)  # fmt: skip
 def test_what_differs_is_named(
     run: RunDirectory, name: str, content: str | None, told: str
 ) -> None:

@@ -170,13 +170,11 @@ def test_the_files_that_are_delivered_fit_the_schemas(python: Path) -> None:
         ({"durration": "10s"}, "durration"),
         ({"presets": {"course": {"arms": {"idle": {"sceme": "qjump"}}}}}, "sceme"),
         ({"workloads": {"ping": {"program": "ping", "flows": "h8>h10"}}}, "workloads.ping"),
-        (
-            {"workloads": {"ping": {"program": "ping", "flows": ["h8>h10"], "cuont": 3}}},
-            "workloads.ping",
-        ),
+        ({"workloads": {"ping": {"program": "ping", "flows": ["h8>h10"], "cuont": 3}}},
+         "workloads.ping"),
         ({"arms": {"idle": {}}}, "workloads"),
     ],
-)
+)  # fmt: skip
 def test_a_schema_finds_what_is_wrong(change: dict[str, Any], place: str, python: Path) -> None:
     slim = tomllib.loads(SLIM)
     right, (sentence, *_) = errors(

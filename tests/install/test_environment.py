@@ -159,19 +159,13 @@ def small(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("file", "is_cut", "sentence"),
     [
-        (
-            "_utils.py",
-            False,
-            "_utils.py is missing: remove that folder and run  {checkout}/bootstrap",
-        ),
+        ("_utils.py", False,
+         "_utils.py is missing: remove that folder and run  {checkout}/bootstrap"),
         ("structs.py", True, "structs.py has other content: remove that folder and run  "),
-        (
-            "_core*.so",
-            True,
-            ".so has other content: remove that folder and run  {checkout}/bootstrap",
-        ),
+        ("_core*.so", True,
+         ".so has other content: remove that folder and run  {checkout}/bootstrap"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_environment_is_one_sentence(
     bare: str, small: Path, words: tuple[str, ...], file: str, is_cut: bool, sentence: str
 ) -> None:

@@ -46,19 +46,15 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
         ("schemes = 3", "schemes: must be a table (got a whole number)"),
         ("link = 3", "link: must be a table (got a whole number)"),
         ("[presets]\nsmoke = 3", "presets.smoke: must be a table (got a whole number)"),
-        (
-            "[presets.smoke]\nwithout = 3",
-            "presets.smoke.without: must be a list (got a whole number)",
-        ),
-        (
-            "[presets.smoke]\nwithout = [3]",
-            "presets.smoke.without[0]: must be a text (got a whole number)",
-        ),
+        ("[presets.smoke]\nwithout = 3",
+         "presets.smoke.without: must be a list (got a whole number)"),
+        ("[presets.smoke]\nwithout = [3]",
+         "presets.smoke.without[0]: must be a text (got a whole number)"),
         ("[schemes.x]\nbase = 3", "schemes.x.base: must be a text (got a whole number)"),
         (f"duration = {'1' * 5000}", "is not valid TOML: "),
         (f"duration = {'[' * 3000}", "is not valid TOML: "),
     ],
-)
+)  # fmt: skip
 def test_what_is_of_another_kind_is_told(text: str, sentence: str, folder: Path) -> None:
     (folder / "experiments/odd.toml").write_text(text)
     for ask in (loading.summary, lambda name: loading.experiment(name, "smoke", [])):
@@ -89,24 +85,15 @@ def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (
-            'predicate = "qjump.ping.loss',
-            'predicate = "qjump.pign.loss',
-            "character 1: 'qjump.pign.loss' names no workload",
-        ),
-        (
-            'plot = "latency_cdf"',
-            'plot = "latency"',
-            "there is no figure 'latency': did you mean 'latency_cdf'?",
-        ),
-        (
-            'title = "',
-            'backends = ["guest", "vm"]\ntitle = "',
-            "experiment 'mine': backends: there is no backend 'vm': known are guest, host, "
-            "simulator",
-        ),
+        ('predicate = "qjump.ping.loss', 'predicate = "qjump.pign.loss',
+         "character 1: 'qjump.pign.loss' names no workload"),
+        ('plot = "latency_cdf"', 'plot = "latency"',
+         "there is no figure 'latency': did you mean 'latency_cdf'?"),
+        ('title = "', 'backends = ["guest", "vm"]\ntitle = "',
+         "experiment 'mine': backends: there is no backend 'vm': known are guest, host, "
+         "simulator"),
     ],
-)
+)  # fmt: skip
 def test_a_dry_run_refuses_what_a_run_refuses(
     before: str, after: str, sentence: str, folder: Path
 ) -> None:
@@ -126,33 +113,25 @@ PROGRAMS = (
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        (
-            "workloads.ping.program=xyz",
-            "experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are "
-            f"{PROGRAMS}",
-        ),
+        ("workloads.ping.program=xyz",
+         "experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are "
+         f"{PROGRAMS}"),
         ("workloads.ping.program=netperf", f"there is no program 'netperf': known are {PROGRAMS}"),
-        (
-            "schemes.none.look.colour=purplish",
-            "scheme 'none': look.colour: 'purplish' is not a colour: write it as in '#AA3377'",
-        ),
+        ("schemes.none.look.colour=purplish",
+         "scheme 'none': look.colour: 'purplish' is not a colour: write it as in '#AA3377'"),
         ("schemes.none.look.marker=oo", "look.marker: 'oo' is not a marker: use one of o v ^"),
         ("qjump.course.factors.6=nan", "factors.6: nan is not a finite number"),
         ("qjump.limiter.factors.6=1e308", "factors.6: a factor of 1e+308 is out of range"),
         ("replicates=1000000", "replicates must be 1 to 1000 (got 1000000)"),
         ("compare=contendet", "compare: there is no arm 'contendet': did you mean 'contended'?"),
         ("workloads.bulk.udp_rate=0bit", "workloads.bulk.udp_rate: a rate of 0 sends nothing"),
-        (
-            "arms.idle.workloads=ping,ping",
-            "arms.idle: workload 'ping' is named twice: name each once",
-        ),
-        (
-            'schemes.none.switch_port=["qdisc add dev {dev} parent {parent} pfifo limit {packets"]',
-            "switch_port: 'qdisc add dev {dev} parent {parent} pfifo limit {packets' has a brace "
-            "without",
-        ),
+        ("arms.idle.workloads=ping,ping",
+         "arms.idle: workload 'ping' is named twice: name each once"),
+        ('schemes.none.switch_port=["qdisc add dev {dev} parent {parent} pfifo limit {packets"]',
+         "switch_port: 'qdisc add dev {dev} parent {parent} pfifo limit {packets' has a brace "
+         "without"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_word_is_told_with_the_choices(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError) as refusal:
         resolve.plan("fig3a", "smoke", [setting])
@@ -162,33 +141,18 @@ def test_a_wrong_word_is_told_with_the_choices(setting: str, sentence: str) -> N
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (
-            'program = "ping"',
-            'program = "netperf"',
-            "workloads.ping.program: there is no program 'netperf': known are barrier, ",
-        ),
-        (
-            'program = "ping"\n',
-            "",
-            "workloads.ping: Object missing required field `program`: known are barrier, command, ",
-        ),
-        (
-            'program = "ping"\n',
-            'program = "ping"\nintervall = "1ms"\n',
-            "unknown field `intervall`: did you mean 'interval'?",
-        ),
-        (
-            "[arms.idle]\n",
-            "[arms.idle]\nzzz = 1\n",
-            "arms.idle: Object contains unknown field `zzz`: known are label, workloads",
-        ),
-        (
-            "[figure]\n",
-            "[figure]\npanels = [{ zzz = 1 }]\n",
-            "figure.panels[0]: Object contains unknown field `zzz`: known are ",
-        ),
+        ('program = "ping"', 'program = "netperf"',
+         "workloads.ping.program: there is no program 'netperf': known are barrier, "),
+        ('program = "ping"\n', "",
+         "workloads.ping: Object missing required field `program`: known are barrier, command, "),
+        ('program = "ping"\n', 'program = "ping"\nintervall = "1ms"\n',
+         "unknown field `intervall`: did you mean 'interval'?"),
+        ("[arms.idle]\n", "[arms.idle]\nzzz = 1\n",
+         "arms.idle: Object contains unknown field `zzz`: known are label, workloads"),
+        ("[figure]\n", "[figure]\npanels = [{ zzz = 1 }]\n",
+         "figure.panels[0]: Object contains unknown field `zzz`: known are "),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_word_of_a_file_is_told_with_the_choices(
     before: str, after: str, sentence: str, folder: Path
 ) -> None:
@@ -304,19 +268,15 @@ def test_a_file_without_the_usual_preset_is_run_with_its_first(folder: Path) -> 
     [
         (f"beside.x = 1\n{MINE}", "experiment 'mine': beside: "),
         (f"preset.smoke = 1\n{MINE}", "unknown field `preset`: did you mean 'presets'?"),
-        (
-            f'backends = ["simulator"]\n{MINE}',
-            "its workloads need a duration, because they do not end by themselves: write duration "
-            "= '10s'",
-        ),
-        (
-            f'sweeps.size = {{ label = "size", sets = [], values = ["32kB", "64kB"] }}\n{MINE}'
-            'arms.two = { workloads = ["ping"], scheme = "none", sweep = "size" }',
-            "sweeps.size: `sets` is empty: name a setting",
-        ),
+        (f'backends = ["simulator"]\n{MINE}',
+         "its workloads need a duration, because they do not end by themselves: write duration "
+         "= '10s'"),
+        (f'sweeps.size = {{ label = "size", sets = [], values = ["32kB", "64kB"] }}\n{MINE}'
+         'arms.two = { workloads = ["ping"], scheme = "none", sweep = "size" }',
+         "sweeps.size: `sets` is empty: name a setting"),
         (f"{MINE}published.x = nan", "published.x: nan is not a finite number (.*mine.toml, line"),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_told_before_anything_starts(
     folder: Path, text: str, sentence: str
 ) -> None:

@@ -114,19 +114,13 @@ ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max
         ("1 <\n idel", "here: character 6: 'idel' is not known"),
         ("  è < idel", "here: character 3: 'è' is not known"),
         ("rate < é + rate * idel", "here: character 8: 'é' is not known"),
-        (
-            "(1).real < 1",
-            "here: character 1: '(1).real' is not a name: write words with dots between them",
-        ),
-        (
-            "idle.ping.p50_ms",
-            "here: character 1: 'idle.ping.p50_ms' is a number, but must be a condition",
-        ),
+        ("(1).real < 1",
+         "here: character 1: '(1).real' is not a name: write words with dots between them"),
+        ("idle.ping.p50_ms",
+         "here: character 1: 'idle.ping.p50_ms' is a number, but must be a condition"),
         ("1 <", f"here: character 4: '1 <' is not an expression (invalid syntax): {ALLOWED}"),
-        (
-            "1 < < 2",
-            f"here: character 5: '1 < < 2' is not an expression (invalid syntax): {ALLOWED}",
-        ),
+        ("1 < < 2",
+         f"here: character 5: '1 < < 2' is not an expression (invalid syntax): {ALLOWED}"),
         ("", "here: character 1: '' is not an expression"),
         ("(1 < 2", "is not an expression ('(' was never closed)"),
         ("1 < 2; 1", f"here: character 6: ';' is not allowed in an expression: {ALLOWED}"),
@@ -172,7 +166,7 @@ ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max
         ("-" * 990 + "1 < 2", "nested too deeply"),
         ("not " * 240 + "1 < 2", "nested too deeply"),
     ],
-)
+)  # fmt: skip
 def test_refused_with_the_place(text: str, message: str) -> None:
     if not message:
         checked(text, "truth")

@@ -167,14 +167,12 @@ def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:
     ("setting", "sentence"),
     [
         ("workloads.search.load=1.5", "workloads.search.load: 1.5 is out of range"),
-        (
-            "workloads.search.sizes=cache",
-            "workloads.search.sizes: there is no distribution 'cache'",
-        ),
+        ("workloads.search.sizes=cache",
+         "workloads.search.sizes: there is no distribution 'cache'"),
         ("workloads.search.count=0", "workloads.search.count: 0 is out of range"),
         ("sweeps.load.values=[0.1, 0.1]", "a value is given twice"),
     ],
-)
+)  # fmt: skip
 def test_flows_that_cannot_be_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         resolve.plan("fig9", "smoke", [setting])

@@ -68,14 +68,10 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (
-            {"fat_tree": FatTreeSpec(ports=5)},
-            "fat_tree.ports must be an even number from 2 to 32 (got 5)",
-        ),
-        (
-            {"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS},
-            "fat_tree excludes switches, fabric and cables",
-        ),
+        ({"fat_tree": FatTreeSpec(ports=5)},
+         "fat_tree.ports must be an even number from 2 to 32 (got 5)"),
+        ({"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS},
+         "fat_tree excludes switches, fabric and cables"),
         ({"switches": HOSTS, "cables": [("s1", "m")]}, "nothing joins h2 to s1"),
         ({"switches": HOSTS, "cables": [("s1", "h2")]}, "cables: s1 and h2 are not two switches"),
         ({"switches": HOSTS, "cables": [("s1", "s1")]}, "cables: s1 and s1 are not two switches"),
@@ -88,7 +84,7 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
             "failures: there is no cable between s1 and s2",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as raised:
         network(**changes)

@@ -118,20 +118,14 @@ def test_a_trial_survives_json() -> None:
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
         ("qjump.course.factors.7=0.01", "less than the smallest frame costs (84 bytes)"),
         ("qjump.course.factors.8=1", "'8' is not a level"),
-        (
-            "schemes.qjump.limiter=hold",
-            "'hold' is not possible: known are 2015, delay, drop, edt, tbf",
-        ),
-        (
-            "arms.limiter_drop.scheme=qjump-2015",
-            "arms.limiter_drop: frames without a level would have level 0, of which the limiter "
-            "lets nothing pass",
-        ),
+        ("schemes.qjump.limiter=hold",
+         "'hold' is not possible: known are 2015, delay, drop, edt, tbf"),
+        ("arms.limiter_drop.scheme=qjump-2015",
+         "arms.limiter_drop: frames without a level would have level 0, of which the limiter "
+         "lets nothing pass"),
         ("arms.limiter_drop.scheme=qjmp", "no scheme 'qjmp': did you mean 'qjump'"),
-        (
-            "arms.qjump.scheme=none",
-            "arms.qjump: qjump = 'course' needs a scheme that limits, and 'none' does not",
-        ),
+        ("arms.qjump.scheme=none",
+         "arms.qjump: qjump = 'course' needs a scheme that limits, and 'none' does not"),
         ("schemes.window.window=1kB", "a window of 1kB is smaller than the kernel's minimum"),
         ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
         ("figure.arms=idel", "no arm 'idel': did you mean 'idle'"),
@@ -143,7 +137,7 @@ def test_a_trial_survives_json() -> None:
         ("topology=paper13", "no topology 'paper13': did you mean 'paper12'"),
         ("topology=single", "no host"),
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_cannot_be_is_refused_in_one_sentence(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError) as refusal:
         fig3a(setting)

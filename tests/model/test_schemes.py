@@ -184,70 +184,34 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
     ("before", "after", "sentence"),
     [
         ('label = "mine"', "", "scheme 'mine': Object missing required field `label`"),
-        (
-            '"o"',
-            '"o", dashes = "wavy"',
-            "scheme 'mine': look.dashes: 'wavy' is not possible: known are ",
-        ),
-        (
-            "share * buffer",
-            "shard",
-            "'shard' is not known: known are rate, buffer, frame, mtu, share",
-        ),
-        (
-            "share * buffer",
-            "rate * dev",
-            "character 8: 'dev' cannot be part of an expression: write {dev}",
-        ),
-        (
-            "share * buffer",
-            "buffer / (share - 0.5)",
-            "{buffer / (share - 0.5)}: it divides by zero",
-        ),
-        (
-            "qdisc add dev {dev}",
-            "tc qdisc add dev {dev}",
-            "is not a line for tc: write it without 'tc'",
-        ),
+        ('"o"', '"o", dashes = "wavy"',
+         "scheme 'mine': look.dashes: 'wavy' is not possible: known are "),
+        ("share * buffer", "shard",
+         "'shard' is not known: known are rate, buffer, frame, mtu, share"),
+        ("share * buffer", "rate * dev",
+         "character 8: 'dev' cannot be part of an expression: write {dev}"),
+        ("share * buffer", "buffer / (share - 0.5)",
+         "{buffer / (share - 0.5)}: it divides by zero"),
+        ("qdisc add dev {dev}", "tc qdisc add dev {dev}",
+         "is not a line for tc: write it without 'tc'"),
         ("share = 0.5", "frame = 0.5", "parameters.frame: this name is taken by the link"),
-        (
-            "parameters",
-            'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
-            "unknown field `trunk_port`",
-        ),
-        (
-            "parameters",
-            'limiter = "drop"\nparameters',
-            "a limiter without levels limits nothing but level 0",
-        ),
-        (
-            "parameters",
-            'congestion_control = "cubic; reboot"\nparameters',
-            "is not a kernel's name of a congestion control",
-        ),
-        (
-            "parameters",
-            'link = { model = "tbf" }\nparameters',
-            "have no place for queues at switch ports: use model wire",
-        ),
-        (
-            "parameters",
-            'link = { xoff = "100kB", xon = "10kB" }\nparameters',
-            "ports of s0 may send",
-        ),
-        (
-            "parameters",
-            'link = { xoff = "10kB", xon = "20kB" }\nparameters',
-            "xoff = 10000B and xon = 20000B do not fit",
-        ),
+        ("parameters", 'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
+         "unknown field `trunk_port`"),
+        ("parameters", 'limiter = "drop"\nparameters',
+         "a limiter without levels limits nothing but level 0"),
+        ("parameters", 'congestion_control = "cubic; reboot"\nparameters',
+         "is not a kernel's name of a congestion control"),
+        ("parameters", 'link = { model = "tbf" }\nparameters',
+         "have no place for queues at switch ports: use model wire"),
+        ("parameters", 'link = { xoff = "100kB", xon = "10kB" }\nparameters',
+         "ports of s0 may send"),
+        ("parameters", 'link = { xoff = "10kB", xon = "20kB" }\nparameters',
+         "xoff = 10000B and xon = 20000B do not fit"),
         ("parameters", "link = { pfc = true }\nparameters", "pfc = true needs thresholds"),
-        (
-            "parameters",
-            'link = { xoff = "15220B", xon = "7610B", pfc = true }\nparameters',
-            "pfc pauses levels of the links' own queues",
-        ),
+        ("parameters", 'link = { xoff = "15220B", xon = "7610B", pfc = true }\nparameters',
+         "pfc pauses levels of the links' own queues"),
     ],
-)
+)  # fmt: skip
 def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(
     before: str, after: str, sentence: str, mine: Path
 ) -> None:

@@ -211,16 +211,13 @@ def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (
-            '"workloads.*.interval"',
-            '"workloads.*.intervall"',
-            r"points.5 ms/10 us has no setting 'workloads.\*.intervall'",
-        ),
+        ('"workloads.*.interval"', '"workloads.*.intervall"',
+         r"points.5 ms/10 us has no setting 'workloads.\*.intervall'"),
         ('"5ms"\n', "[5]\n", r"sweeps.pace: points"),
         ("5 ms/10 us", "5ms", "'5ms' is a number and others are not"),
         ("5 ms/10 us", "5 ms, 10 us", "the name .5 ms, 10 us. has a comma"),
     ],
-)
+)  # fmt: skip
 def test_points_that_cannot_be_are_told(
     before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,28 +243,17 @@ def test_a_preset_names_only_points_that_there_are(
         ('"5ms", "10ms"', '"5ms", "10s"', "values must be numbers with one unit"),
         ('"5ms", "10ms"', '"5ms", "5ms"', "a value is given twice"),
         ('"5ms", "10ms", "20ms"', "", "the sweep has no values: give at least one"),
-        (
-            "workloads.ping.interval",
-            "workloads.ping.intervall",
-            "has no setting 'workloads.ping.intervall'",
-        ),
+        ("workloads.ping.interval", "workloads.ping.intervall",
+         "has no setting 'workloads.ping.intervall'"),
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
-        (
-            "workloads.ping.interval",
-            "warmup",
-            "'warmup' belongs to the whole run, not to an arm: sweep a setting of",
-        ),
-        (
-            "workloads.ping.interval",
-            "duration",
-            "or make a run for each value, as in -s duration=ONE,OTHER",
-        ),
-        (
-            'arms = ["idle"] }',
-            'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
-            'relative_to = { pong = "idle" } }] }',
-            "figure.panels: relative_to: there is no workload 'pong': did you mean 'ping'",
-        ),
+        ("workloads.ping.interval", "warmup",
+         "'warmup' belongs to the whole run, not to an arm: sweep a setting of"),
+        ("workloads.ping.interval", "duration",
+         "or make a run for each value, as in -s duration=ONE,OTHER"),
+        ('arms = ["idle"] }',
+         'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
+         'relative_to = { pong = "idle" } }] }',
+         "figure.panels: relative_to: there is no workload 'pong': did you mean 'ping'"),
         (
             'arms = ["idle"] }',
             'arms = ["idle"], panels = [{ measures = ["ping.p50_ms"], label = "x", arms = ["free"] }] }',
@@ -275,20 +261,14 @@ def test_a_preset_names_only_points_that_there_are(
             "name one of idle",
         ),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
-        (
-            "x >= 10",
-            "x >= idle.ping.p50_ms",
-            "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea",
-        ),
-        (
-            "x >= 10",
-            "free > 1",
-            "claims.some.where: character 1: 'free' is a series: write a measure",
-        ),
+        ("x >= 10", "x >= idle.ping.p50_ms",
+         "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),
+        ("x >= 10", "free > 1",
+         "claims.some.where: character 1: 'free' is a series: write a measure"),
         ("limited.ping.p50_ms * x", "x", "claims.some.where: the claim names no series"),
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_told(
     before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,17 +121,13 @@ def test_pause_thresholds_need_room_for_every_link() -> None:
     ("setting", "sentence"),
     [
         ("link.trunk_rate=1bit", "link.trunk_rate = 1bit is out of range: use 100kbit to 400Gbit"),
-        (
-            "link.trunk_buffer=1000B",
-            "link.trunk_buffer = 1000B is less than a full-size frame: use at least 1522B",
-        ),
+        ("link.trunk_buffer=1000B",
+         "link.trunk_buffer = 1000B is less than a full-size frame: use at least 1522B"),
         ("link.trunk_delay=2s", "link.trunk_delay = 2s is out of range: use at most 1s"),
-        (
-            "schemes.none.link.rate=1bit",
-            "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range",
-        ),
+        ("schemes.none.link.rate=1bit",
+         "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range"),
     ],
-)
+)  # fmt: skip
 def test_impossible_links_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence) as refused:
         fig3a(setting)

@@ -162,24 +162,16 @@ def outcome(run: RunDirectory) -> Outcome:
 @pytest.mark.parametrize(
     ("entries", "reason"),
     [
-        (
-            {"plot": "sweep", "panels": []},
-            'plot = "sweep" draws panels, and [figure] of the experiment has none',
-        ),
-        (
-            {"plot": "bars", "panels": [PANEL], "arms": ["contended"]},
-            'plot = "bars" draws no arms of a sweep, and it shows no others that are done',
-        ),
-        (
-            {"plot": "timeline", "arms": ["contended"]},
-            'plot = "timeline" draws no arms of a sweep, and it shows no others that are done',
-        ),
-        (
-            {"plot": "sweep", "panels": [PANEL], "arms": ["idle"]},
-            "no trial that is done has what its panels show, or what that is relative to",
-        ),
+        ({"plot": "sweep", "panels": []},
+         'plot = "sweep" draws panels, and [figure] of the experiment has none'),
+        ({"plot": "bars", "panels": [PANEL], "arms": ["contended"]},
+         'plot = "bars" draws no arms of a sweep, and it shows no others that are done'),
+        ({"plot": "timeline", "arms": ["contended"]},
+         'plot = "timeline" draws no arms of a sweep, and it shows no others that are done'),
+        ({"plot": "sweep", "panels": [PANEL], "arms": ["idle"]},
+         "no trial that is done has what its panels show, or what that is relative to"),
     ],
-)
+)  # fmt: skip
 def test_why_there_is_no_figure_is_said(
     run: RunDirectory, outcome: Outcome, entries: dict[str, Any], reason: str
 ) -> None:

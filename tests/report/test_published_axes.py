@@ -144,18 +144,12 @@ def test_an_axis_that_would_hide_most_of_a_curve_is_longer_and_says_so(tmp_path:
 @pytest.mark.parametrize(
     ("name", "dots", "words"),
     [
-        (
-            "fig3b",
-            [(0.779, 0.99), (1.196, 0.99)],
-            "memcached + MapReduce, QJump: the job's effects are less.",
-        ),
-        (
-            "fig3c",
-            [(0.5, 0.99), (1.1, 0.99), (1.5, 0.99)],
-            "QJump: nearly as without interference.",
-        ),
+        ("fig3b", [(0.779, 0.99), (1.196, 0.99)],
+         "memcached + MapReduce, QJump: the job's effects are less."),
+        ("fig3c", [(0.5, 0.99), (1.1, 0.99), (1.5, 0.99)],
+         "QJump: nearly as without interference."),
     ],
-)
+)  # fmt: skip
 def test_figures_3b_and_3c_have_a_tail_from_90_to_100_percent(
     name: str, dots: list[tuple[float, float]], words: str, tmp_path: Path
 ) -> None:
@@ -468,19 +462,13 @@ def test_published_figures_are_about_what_the_experiment_has(name: str, preset: 
         ("[0.1, 400]", "[0.1, 5], [3, 400]", "x.parts: the second part begins within the first"),
         ("[0.1, 400]", "[1, 2], [3, 4], [5, 6]", "x.parts: an axis is broken once at most"),
         ('"x / 10"', '"y / 10"', "x.of: character 1: 'y' is not known: x is the sweep's value"),
-        (
-            "[0, 14000]",
-            "[0, 1]\nbands = [{label = 'a'}]",
-            "bands: 'a' lies on one axis: give it x or y",
-        ),
-        (
-            "[0, 14000]",
-            "[0, 1]\nbands = [{label = 'a', x = [2, 1]}]",
-            "bands: 'a': put the lesser end first",
-        ),
+        ("[0, 14000]", "[0, 1]\nbands = [{label = 'a'}]",
+         "bands: 'a' lies on one axis: give it x or y"),
+        ("[0, 14000]", "[0, 1]\nbands = [{label = 'a', x = [2, 1]}]",
+         "bands: 'a': put the lesser end first"),
         ('rate = "10Gbit"', "rate = 10", "rate: 10 is not a rate"),
     ],
-)
+)  # fmt: skip
 def test_a_published_figure_that_does_not_fit_is_one_sentence(
     before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,15 +90,12 @@ def test_published_times_are_told_at_both_rates() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        (
-            "links",
-            [],
-            "This experiment reproduces no published result: the models under the reproductions.",
-        ),
+        ("links", [],
+         "This experiment reproduces no published result: the models under the reproductions."),
         ("fig9", [], "Not published as numbers or curves that this run could be put beside"),
         ("fig10", ["link.rate=1Gbit"], "were published for links of another rate"),
     ],
-)
+)  # fmt: skip
 def test_what_was_not_published_is_said(name: str, settings: list[str], said: str) -> None:
     plan = resolve.plan(name, "paper" if settings else loading.usual_preset(name), settings)
     found = original.original(plan, synthetic.outcome(()))

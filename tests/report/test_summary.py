@@ -89,16 +89,14 @@ def printed(analysed: pipeline.Analysed, *, is_terminal: bool = True) -> list[st
         ({"not_reproduced": 1}, "the claim is not reproduced"),
         ({"direction_only": 1}, "the claim is reproduced in direction only"),
         ({"reproduced": 7, "direction_only": 1}, "7 of 8 claims reproduced, 1 in direction only"),
-        (
-            {"reproduced": 2, "partly": 1, "not_reproduced": 3, "not_run": 4},
-            "2 of 10 claims reproduced, 1 for some seeds only, 3 not reproduced, 4 not judged",
-        ),
+        ({"reproduced": 2, "partly": 1, "not_reproduced": 3, "not_run": 4},
+         "2 of 10 claims reproduced, 1 for some seeds only, 3 not reproduced, 4 not judged"),
         ({"partly": 1, "not_run": 1}, "1 of 2 claims reproduced for some seeds only, 1 not judged"),
         ({"invalid": 9}, "all 9 claims invalid"),
         ({"not_run": 4}, "no claim was judged"),
         ({}, "no claim was judged"),
     ],
-)
+)  # fmt: skip
 def test_claims_are_counted_by_verdict(counts: dict[str, int], expected: str) -> None:
     assert summary.claims(synthetic.outcome((), verdicts=rows(**counts))) == expected
 
@@ -108,18 +106,12 @@ def test_claims_are_counted_by_verdict(counts: dict[str, int], expected: str) ->
     [
         ((PASSED,), (), "the run may be believed"),
         ((INCOMPLETE, PASSED), (), "the run is incomplete: 8 of 9 trials done"),
-        (
-            (INCOMPLETE, FAILED, Check(name="CPU", status="fail", text="busy")),
-            (),
-            "the run may NOT be believed: wire: 48 of 200 latencies are too short; CPU: busy",
-        ),
-        (
-            (PASSED,),
-            (row("INVALID", gate=True),),
-            f"the run may NOT be believed: gate order does not hold: {row('INVALID').statement}",
-        ),
+        ((INCOMPLETE, FAILED, Check(name="CPU", status="fail", text="busy")), (),
+         "the run may NOT be believed: wire: 48 of 200 latencies are too short; CPU: busy"),
+        ((PASSED,), (row("INVALID", gate=True),),
+         f"the run may NOT be believed: gate order does not hold: {row('INVALID').statement}"),
     ],
-)
+)  # fmt: skip
 def test_belief_names_what_speaks_against_it(
     checks: tuple[Check, ...], verdicts: tuple[VerdictRow, ...], expected: str
 ) -> None:

@@ -121,18 +121,12 @@ def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> No
         (("--engine", "dask"), 2, "go together"),
         (("--scheduler", "tcp://127.0.0.1:1"), 2, "go together"),
         (("--engine", "ray"), 2, "there is no engine 'ray'"),
-        (
-            ("--engine", "dask", "--scheduler", "nonsense://x"),
-            2,
-            "'nonsense://x' is not the address of a Dask scheduler",
-        ),
-        (
-            ("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"),
-            3,
-            "no Dask scheduler answers at tcp://127.0.0.1:1",
-        ),
+        (("--engine", "dask", "--scheduler", "nonsense://x"), 2,
+         "'nonsense://x' is not the address of a Dask scheduler"),
+        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), 3,
+         "no Dask scheduler answers at tcp://127.0.0.1:1"),
     ],
-)
+)  # fmt: skip
 def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path
 ) -> None:

@@ -203,62 +203,36 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
     ("settings", "sentence"),
     [
         ('like = "tahoe"', "simulator.like: there is no scheme tahoe"),
-        (
-            'like = "dctcp"\nqueue = { kind = "cake" }',
-            "simulator.queue.kind: there is no queue 'cake'",
-        ),
-        (
-            'like = "dctcp"\nqueue = { treshold = 3 }',
-            "simulator.queue.treshold: there is no such setting",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
-            "simulator.queue: threshold must be given",
-        ),
+        ('like = "dctcp"\nqueue = { kind = "cake" }',
+         "simulator.queue.kind: there is no queue 'cake'"),
+        ('like = "dctcp"\nqueue = { treshold = 3 }',
+         "simulator.queue.treshold: there is no such setting"),
+        ('like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
+         "simulator.queue: threshold must be given"),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
-        (
-            'like = "dctcp"\ntransport = { congestion = "bic" }',
-            "simulator.transport.congestion: there is no 'bic'",
-        ),
-        (
-            'like = "tcp"\ntransport = { g_shift = 4 }',
-            "simulator.transport.g_shift: 4 is not for it",
-        ),
-        (
-            'like = "dctcp"\ntransport = { initial_window = true }',
-            "simulator.transport.initial_window: True is not a whole number",
-        ),
-        (
-            'like = "dctcp"\ntransport = { sack = "no" }',
-            "simulator.transport.sack: 'no' is not true or false",
-        ),
-        (
-            'like = "dctcp"\ntransport = { min_rto = 200 }',
-            "simulator.transport.min_rto: 200 is not a duration: write a number and one of the "
-            "units",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
-            "simulator.queue.limit: '1.2.3% of buffer' is not a threshold",
-        ),
-        (
-            'like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
-            "only_simulated: the simulator does not use parameters: leave it out",
-        ),
-        (
-            'like = "dctcp"\ntransport = { kind = "mac" }',
-            "simulator.transport.kind: there is no transport 'mac'",
-        ),
-        (
-            'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
-            "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon",
-        ),
-        (
-            'like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
-            "the simulator pauses links, not levels",
-        ),
+        ('like = "dctcp"\ntransport = { congestion = "bic" }',
+         "simulator.transport.congestion: there is no 'bic'"),
+        ('like = "tcp"\ntransport = { g_shift = 4 }',
+         "simulator.transport.g_shift: 4 is not for it"),
+        ('like = "dctcp"\ntransport = { initial_window = true }',
+         "simulator.transport.initial_window: True is not a whole number"),
+        ('like = "dctcp"\ntransport = { sack = "no" }',
+         "simulator.transport.sack: 'no' is not true or false"),
+        ('like = "dctcp"\ntransport = { min_rto = 200 }',
+         "simulator.transport.min_rto: 200 is not a duration: write a number and one of the "
+         "units"),
+        ('like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
+         "simulator.queue.limit: '1.2.3% of buffer' is not a threshold"),
+        ('like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
+         "only_simulated: the simulator does not use parameters: leave it out"),
+        ('like = "dctcp"\ntransport = { kind = "mac" }',
+         "simulator.transport.kind: there is no transport 'mac'"),
+        ('like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
+         "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon"),
+        ('like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
+         "the simulator pauses links, not levels"),
     ],
-)
+)  # fmt: skip
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
     settings: str, sentence: str, tmp_path: Path
 ) -> None:
@@ -464,17 +438,13 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ("fig9", "--backend", "guest"),
-            "experiment 'fig9' is not for the guest: use --backend simulator",
-        ),
+        (("fig9", "--backend", "guest"),
+         "experiment 'fig9' is not for the guest: use --backend simulator"),
         (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
-        (
-            ("fig9", "-s", "workloads.search.arrivals='even'"),
-            "workloads.search.arrivals: there are no arrivals 'even': use 'poisson' or 'published'",
-        ),
+        (("fig9", "-s", "workloads.search.arrivals='even'"),
+         "workloads.search.arrivals: there are no arrivals 'even': use 'poisson' or 'published'"),
     ],
-)
+)  # fmt: skip
 def test_a_backend_that_does_not_fit_is_refused(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:

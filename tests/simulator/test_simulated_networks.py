@@ -70,10 +70,8 @@ def told(folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (
-            'queue = { kind = "wfq", limit = 150000, weights = [1, 1, 1, 1, 1, 2, 4, 8] }',
-            {"kind": "Wfq", "limit": 150_000, "weights": [8, 4, 2, 1, 1, 1, 1, 1]},
-        ),
+        ('queue = { kind = "wfq", limit = 150000, weights = [1, 1, 1, 1, 1, 2, 4, 8] }',
+         {"kind": "Wfq", "limit": 150_000, "weights": [8, 4, 2, 1, 1, 1, 1, 1]}),
         (
             'queue = { kind = "level-red", limit = 150000, min = 5000, max = 50000, max_p = 0.01 }',
             {
@@ -125,7 +123,7 @@ def told(folder: Path) -> Any:
         ),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
-)
+)  # fmt: skip
 def test_a_scheme_file_has_the_queues_of_today(
     settings: str, expected: dict[str, Any], laboratory: Laboratory
 ) -> None:
@@ -157,24 +155,16 @@ def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory) -> None
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (
-            'queue = { kind = "wfq", limit = 150000, weights = [1, 2] }',
-            "simulator.queue.weights: [1, 2] are not 8 numbers: write one for each level",
-        ),
-        (
-            'queue = { kind = "time-aware", limit = 150000, entries = ["20us 8"] }',
-            "simulator.queue.entries[0]: '20us 8' is not a time and levels, such as '80us 0-6'",
-        ),
-        (
-            'queue = { kind = "time-aware", limit = 150000, entries = ["20us 0-6"] }',
-            "scheme.queue: the gate of level 0 never opens",
-        ),
-        (
-            'pause = { kind = "pfq", xoff = 1 }',
-            "simulator.pause.kind: there is no 'pfq': known are pause, pfc",
-        ),
+        ('queue = { kind = "wfq", limit = 150000, weights = [1, 2] }',
+         "simulator.queue.weights: [1, 2] are not 8 numbers: write one for each level"),
+        ('queue = { kind = "time-aware", limit = 150000, entries = ["20us 8"] }',
+         "simulator.queue.entries[0]: '20us 8' is not a time and levels, such as '80us 0-6'"),
+        ('queue = { kind = "time-aware", limit = 150000, entries = ["20us 0-6"] }',
+         "scheme.queue: the gate of level 0 never opens"),
+        ('pause = { kind = "pfq", xoff = 1 }',
+         "simulator.pause.kind: there is no 'pfq': known are pause, pfc"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused(settings: str, sentence: str, laboratory: Laboratory) -> None:
     scheme(laboratory.folder, settings)
     assert sentence in laboratory.refusal(PING, scheme="mine")

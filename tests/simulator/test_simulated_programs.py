@@ -389,29 +389,18 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     ("workloads", "scheme", "sentence"),
     [
-        (
-            workload("job", "shuffle", master="h1", workers=["h2", "h3"], shuffle="1kB"),
-            "priorities",
-            "arms.one: the simulator does not know the program of workloads.job: use another backend",
-        ),
-        (
-            PING + "reply_level = 3\n",
-            "priorities",
-            "replies in the simulator have the requests' level: leave it out",
-        ),
+        (workload("job", "shuffle", master="h1", workers=["h2", "h3"], shuffle="1kB"), "priorities",
+         "arms.one: the simulator does not know the program of workloads.job: use another backend"),
+        (PING + "reply_level = 3\n", "priorities",
+         "replies in the simulator have the requests' level: leave it out"),
         (
             workload("bulk", "iperf", flows=["h1>h2"], congestion_control="bbr") + PING,
             "priorities",
             "arms.one: workloads.bulk.congestion_control: in the simulator the scheme sets it for all hosts: "
             "leave it out",
         ),
-        (
-            "".join(
-                workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")
-            ),
-            "priorities",
-            "arms.one: the simulator needs a single workload of program flows (got 2)",
-        ),
+        ("".join(workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")),
+         "priorities", "arms.one: the simulator needs a single workload of program flows (got 2)"),
         (
             workload("job", "mapreduce", maps=1, map_size="1MB", reducers=1),
             "window",
@@ -425,7 +414,7 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
             "table [simulator], such as  like = 'linux', or use --backend guest",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_the_simulator_has_not_is_refused(
     workloads: str, scheme: str, sentence: str, laboratory: Laboratory
 ) -> None:

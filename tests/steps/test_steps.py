@@ -419,17 +419,13 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        (
-            "link.model=xyz",
-            r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$",
-        ),
+        ("link.model=xyz",
+         r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$"),
         ("link.model=cabel", "there is no link model 'cabel': did you mean 'cable'"),
-        (
-            "link.orphan=false",
-            "orphan = false is for links of model wire: cable releases no packet early",
-        ),
+        ("link.orphan=false",
+         "orphan = false is for links of model wire: cable releases no packet early"),
     ],
-)
+)  # fmt: skip
 def test_unsupported_settings_of_an_extensions_link_model_are_refused(
     setting: str, sentence: str
 ) -> None:

@@ -108,14 +108,12 @@ def test_a_lock_says_its_architecture_where_it_is_another() -> None:
     ("processor", "sentence"),
     [
         ("x86_64", "^$"),
-        (
-            "aarch64",
-            "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set "
-            "QJUMP",
-        ),
+        ("aarch64",
+         "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set "
+         "QJUMP"),
         ("riscv64", "^the machine runs on x86_64 and aarch64 hosts; this one is riscv64$"),
     ],
-)
+)  # fmt: skip
 def test_where_nothing_is_built_it_is_said_what_to_do(
     processor: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
