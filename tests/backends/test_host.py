@@ -44,13 +44,7 @@ def test_only_mininet_is_imported_from_system_packages() -> None:
 def test_every_program_of_a_plan_is_checked(fig3a: Plan) -> None:
     programs = [*host_needs._programs(fig3a)]
     assert {
-        "ovs-vsctl",
-        "mnexec",
-        "ethtool",
-        "iperf3",
-        "ping",
-        "qjau",
-        "/usr/lib/qjump-mn/libpatience.so",
+        *"ovs-vsctl mnexec ethtool iperf3 ping qjau /usr/lib/qjump-mn/libpatience.so".split()
     } <= {*programs}
     assert not {name for name in programs if "=" in name or name.startswith("-")}
 

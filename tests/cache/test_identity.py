@@ -99,20 +99,7 @@ def test_prose_in_every_source_moves_no_identity(
         if text is not None and text != path.read_text():
             path.write_text(text)
             kinds.add(path.suffix or path.name)
-    assert kinds >= {
-        ".py",
-        ".c",
-        ".h",
-        ".rs",
-        ".sh",
-        ".patch",
-        ".toml",
-        ".mk",
-        ".8",
-        "Makefile",
-        "Kbuild",
-        "config",
-    }
+    assert kinds >= {*".py .c .h .rs .sh .patch .toml .mk .8 Makefile Kbuild config".split()}
     assert identities(copy) == before
 
 

@@ -431,12 +431,8 @@ def test_a_bundle_that_was_packed_anew_is_told(
     assert raised.value.exit_code == (2 if "SHA256SUMS" in told else 1)
 
 
-LITTER = (
-    "__MACOSX/._manifest.json",
-    ".DS_Store",
-    "trials/.DS_Store",
-    "Thumbs.db",
-    "fig/desktop.ini",
+LITTER = tuple(
+    "__MACOSX/._manifest.json .DS_Store trials/.DS_Store Thumbs.db fig/desktop.ini".split()
 )
 
 

@@ -72,17 +72,7 @@ def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
 def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
     """Also those that no plan has."""
     other = shutil.copytree(usual, tmp_path / "other")
-    words = (
-        "qjump-mn",
-        "run",
-        "fig3a",
-        "--preset",
-        "smoke",
-        "--replicates",
-        "3",
-        "--arms",
-        "idle,contended",
-    )
+    words = tuple("qjump-mn run fig3a --preset smoke --replicates 3 --arms idle,contended".split())
     typed(other, *words, "--backend", "guest", "-s", "link.rate=10Mbit", "--out", "elsewhere")
     assert "\nB has --backend guest, A no --backend\nB has the plan of A\n\narm" in shown(
         usual, other

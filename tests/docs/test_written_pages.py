@@ -63,9 +63,7 @@ def test_the_page_of_the_simulators_api_is_its_sources() -> None:
         line.strip("# `").partition("(")[0] for line in text.splitlines() if line.startswith("### ")
     ]
     assert len(told) == len(set(told)) and set(told) >= simulator_api.exported() | {
-        "Ping",
-        "MapReduce",
-        "fan_in",
+        *"Ping MapReduce fan_in".split()
     }
     assert "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in text
 

@@ -553,17 +553,8 @@ def test_the_lock_names_no_host_and_fits_this_python() -> None:
     lock = environment.LOCK.read_text()
     assert "://" not in lock
     assert "--index" not in lock
-    for requirement in (
-        "msgspec",
-        "typer",
-        "rich",
-        "numpy",
-        "pyarrow",
-        "matplotlib",
-        "jinja2",
-        "pytest",
-        "mypy",
-        "ruff",
-    ):
+    for (
+        requirement
+    ) in "msgspec typer rich numpy pyarrow matplotlib jinja2 pytest mypy ruff".split():
         assert f"\n{requirement}==" in lock
     assert sys.version_info >= environment.OLDEST

@@ -248,17 +248,10 @@ def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "__init__",
-        "install/environment",
-        "process/interrupts",
-        "process/processes",
-        "run",
-        "process/variables",
-        "install/launcher",
-        "analysis/__init__",
-        "analysis/__main__",
-    ],
+    (
+        "__init__ install/environment process/interrupts process/processes run "
+        "process/variables install/launcher analysis/__init__ analysis/__main__"
+    ).split(),
 )
 def test_an_old_python_can_read_what_comes_before_the_sentence(name: str) -> None:
     source = (environment.CHECKOUT / "qjump_mn" / f"{name}.py").read_text()
@@ -353,11 +346,10 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("qjump_mn-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
-        "experiments/fig3a.toml",
-        "topologies/paper12.toml",
-        "kmod-patches/sch_qjump.c",
-        "native/app-util/libqjau.c",
-        "toolbox/locks/toolbox.lock",
+        *(
+            "experiments/fig3a.toml topologies/paper12.toml kmod-patches/sch_qjump.c "
+            "native/app-util/libqjau.c toolbox/locks/toolbox.lock"
+        ).split()
     }
     wanted |= {
         "native/barrier/Cargo.lock",

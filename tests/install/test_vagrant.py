@@ -13,12 +13,10 @@ import pytest
 from qjump_mn.install import environment
 from tests.support.processes import execute
 
-LEFT = (
-    "results/last/x",
-    "qjump_mn/__pycache__/x.pyc",
-    ".mypy_cache/x",
-    "simulator/target/x",
-    "native/a.o",
+LEFT = tuple(
+    (
+        "results/last/x qjump_mn/__pycache__/x.pyc .mypy_cache/x simulator/target/x native/a.o"
+    ).split()
 )
 """What runs and tools leave in a checkout."""
 

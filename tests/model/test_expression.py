@@ -276,24 +276,7 @@ def test_conditions_are_those_of_python(text: str) -> None:
     assert result is in_python(text)
 
 
-WORDS = [
-    "and",
-    "or",
-    "not",
-    "if",
-    "else",
-    "in",
-    "is",
-    "abs",
-    "min",
-    "max",
-    "rate",
-    "idle.ping.p50_ms",
-    "lambda",
-    "None",
-    "await",
-    "1",
-]
+WORDS = "and or not if else in is abs min max rate idle.ping.p50_ms lambda None await 1".split()
 TEXTS = st.one_of(
     st.text(max_size=60),
     st.text("_.+-*/(),<>=!1eéx \n", max_size=60),

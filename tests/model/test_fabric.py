@@ -100,10 +100,7 @@ def test_regions_part_at_10_kb_and_10_mb() -> None:
     trial = plan.trials()[0]
     found = flows.values(table, trial.arm.workloads[0], trial, None)  # type: ignore[arg-type]
     assert {name for name in found if name.endswith("mean")} == {
-        "short_mean",
-        "medium_mean",
-        "long_mean",
-        "all_mean",
+        *"short_mean medium_mean long_mean all_mean".split()
     }
     assert {value for name, value in found.items() if name.endswith(("mean", "p99"))} == {1.0}
 

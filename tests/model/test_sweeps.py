@@ -65,15 +65,9 @@ def test_a_series_has_an_arm_for_each_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = sweep(tmp_path, monkeypatch)
-    assert [arm.name for arm in plan.arms] == [
-        "idle",
-        "limited_5ms",
-        "limited_10ms",
-        "limited_20ms",
-        "free_5ms",
-        "free_10ms",
-        "free_20ms",
-    ]
+    assert [
+        arm.name for arm in plan.arms
+    ] == "idle limited_5ms limited_10ms limited_20ms free_5ms free_10ms free_20ms".split()
     assert [(arm.series, arm.x) for arm in plan.arms][:3] == [
         ("", None),
         ("limited", 5.0),
@@ -93,19 +87,15 @@ def test_a_series_has_an_arm_for_each_value(
 def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch, only=("idle", "free"))
     assert [arm.name for arm in plan.run.arms] == ["idle", "free_5ms", "free_10ms", "free_20ms"]
-    assert [arm.name for arm in plan.judged.not_run] == [
-        "limited_5ms",
-        "limited_10ms",
-        "limited_20ms",
-    ]
+    assert [
+        arm.name for arm in plan.judged.not_run
+    ] == "limited_5ms limited_10ms limited_20ms".split()
 
 
 def test_a_preset_may_have_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms] == [
-        "idle",
-        "limited_10ms",
-        "free_10ms",
-    ]
+    assert [
+        arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms
+    ] == "idle limited_10ms free_10ms".split()
 
 
 def measured(**medians: float) -> claims.Measured:
@@ -117,13 +107,8 @@ def test_a_claim_about_a_series_is_about_each_of_its_arms(
 ) -> None:
     plan = sweep(tmp_path, monkeypatch)
     each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
-    assert each.arms == (
-        "limited_5ms",
-        "free_5ms",
-        "limited_10ms",
-        "free_10ms",
-        "limited_20ms",
-        "free_20ms",
+    assert each.arms == tuple(
+        "limited_5ms free_5ms limited_10ms free_10ms limited_20ms free_20ms".split()
     )
     assert some.arms == ("limited_10ms", "idle", "limited_20ms")
     good = measured(

@@ -37,12 +37,7 @@ def test_every_link_has_its_own_rate_and_delay() -> None:
     assert network.slowest_bps == 10**7
     found = {device: link.rate_bps for device, link in network.by_device().items()}
     assert {device for device, rate in found.items() if rate == 4 * 10**7} == {
-        "s0-eth1",
-        "s0-eth2",
-        "s0-eth3",
-        "s1-eth1",
-        "s2-eth1",
-        "s3-eth1",
+        *"s0-eth1 s0-eth2 s0-eth3 s1-eth1 s2-eth1 s3-eth1".split()
     }
     assert network.skeleton() == fig3a().shown.network.skeleton()
 

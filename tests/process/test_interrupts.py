@@ -31,15 +31,7 @@ Answer = TypeVar("Answer")
 CHECKOUT = Path(__file__).resolve().parents[2]
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 GUEST = ("fig3a", "--preset", "smoke", "--arms", "idle")
-SIMULATOR = (
-    "fig9",
-    "--preset",
-    "smoke",
-    "-s",
-    "workloads.mining.count=200",
-    "--arms",
-    "mining_pfabric",
-)
+SIMULATOR = tuple("fig9 --preset smoke -s workloads.mining.count=200 --arms mining_pfabric".split())
 
 
 class Started:

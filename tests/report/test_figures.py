@@ -385,13 +385,13 @@ def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
         (name,) = panel.texts
         return name.get_horizontalalignment()
 
-    assert [side(), side(0.1), side(-0.1), side(0.1, -0.1), side(0.4)] == [
-        "left",
-        "right",
-        "left",
-        "left",
-        "left",
-    ]
+    assert [
+        side(),
+        side(0.1),
+        side(-0.1),
+        side(0.1, -0.1),
+        side(0.4),
+    ] == "left right left left left".split()
 
 
 def test_every_experiment_has_a_figure_and_published_values() -> None:
@@ -436,13 +436,9 @@ def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
 
 
 def test_a_bar_above_a_thousand_has_no_exponent() -> None:
-    assert [bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == [
-        "0.123",
-        "99.9",
-        "999",
-        "1000",
-        "1190",
-    ]
+    assert [
+        bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)
+    ] == "0.123 99.9 999 1000 1190".split()
 
 
 def test_what_is_drawn_around_a_median_is_its_interval_from_three_seeds_on() -> None:

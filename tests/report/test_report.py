@@ -305,17 +305,7 @@ def test_report_md_shows_a_strangers_words_as_words(
 ) -> None:
     """No HTML but ours, and no link or picture that leads out of the run directory."""
     run = RunDirectory(shutil.copytree(analysed.run.path, tmp_path / "run"))
-    named = {
-        "title",
-        "question",
-        "reproduces",
-        "label",
-        "about",
-        "statement",
-        "source",
-        "predicate",
-        "note",
-    }
+    named = {*"title question reproduces label about statement source predicate note".split()}
 
     def fields(value: Any, field: str = "") -> Any:
         """Every text of these names, wherever it stands, is evil."""

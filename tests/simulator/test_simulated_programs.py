@@ -176,12 +176,11 @@ def test_an_idle_ping_is_the_closed_form_to_the_picosecond(laboratory: Laborator
     assert laboratory.run(PING, seed=2).facts.window_s != found.facts.window_s
 
 
-TRUNK = (
-    "topology=trunk",
-    "link.rate=10Gbit",
-    "link.buffer=1522kB",
-    "link.trunk_rate=40Gbit",
-    "link.trunk_delay=1us",
+TRUNK = tuple(
+    (
+        "topology=trunk link.rate=10Gbit link.buffer=1522kB link.trunk_rate=40Gbit "
+        "link.trunk_delay=1us"
+    ).split()
 )
 
 

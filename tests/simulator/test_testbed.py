@@ -72,15 +72,7 @@ def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
     held = verdicts(found)
     assert {
         held[name]
-        for name in (
-            "contended",
-            "pause_memcached",
-            "ecn",
-            "dctcp",
-            "qjump_best",
-            "qjump_published",
-            "contended_published",
-        )
+        for name in "contended pause_memcached ecn dctcp qjump_best qjump_published contended_published".split()
     } == {"REPRODUCED"}
     measured = {arm.name: arm.measures for arm in outcome.read(found.path).arms}
     # 128 connections that think for 460 us: what the paper's clients got alone, within 3 %.
