@@ -69,9 +69,7 @@ def test_percentiles_are_by_nearest_rank() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300), st.floats(0, 100))
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
-    values: list[float], percent: float
-) -> None:
+def test_percentile_is_the_least_sufficient_value(values: list[float], percent: float) -> None:
     ascending = sorted(values)
     found = statistics.percentile(ascending, percent)
     assert found in values
@@ -221,7 +219,7 @@ def test_verbose_shows_everything_in_80_columns(complete: pipeline.Analysed) -> 
     assert "\x1b" not in text
 
 
-def test_the_command_on_no_run_directory(
+def test_command_without_a_run_directory_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main([str(tmp_path)]) == 2
@@ -536,9 +534,7 @@ def test_a_seed_with_the_output_of_another_is_a_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("clock", "status"), [("virtual", "pass"), ("real", "fail")])
-def test_arms_of_one_seed_may_be_alike_on_the_virtual_clock_only(
-    tmp_path: Path, clock: Clock, status: str
-) -> None:
+def test_equal_arms_are_copies_on_a_real_clock(tmp_path: Path, clock: Clock, status: str) -> None:
     """There an arm whose difference has no effect leaves the same."""
     run = synthetic.make(tmp_path, only=["contended", "qjump"], clock=clock)
     copy_output(run, "contended/1", "qjump/1")

@@ -149,7 +149,7 @@ def test_what_really_ran_passes(run: RunDirectory) -> None:
 
 @pytest.mark.parametrize("stamps", [False, True])
 @pytest.mark.parametrize(("arm", "count"), [("idle", "400"), ("qjump", r"\d+")])
-def test_halved_round_trips_are_found(
+def test_wire_check_finds_halved_rtts(
     arm: str, count: str, stamps: bool, run: RunDirectory
 ) -> None:
     edit(run, f"{arm}/1/raw/{PING}", scaled_pings(0.5, stamps=stamps))

@@ -315,9 +315,7 @@ def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome
     return synthetic.outcome([synthetic.summary(name) for name in found], links=found)
 
 
-def test_no_workload_may_take_the_name_of_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workload_cannot_be_named_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "experiments").mkdir()
     text = (ROOT / "experiments/fig3a.toml").read_text()
     lines = (

@@ -174,9 +174,7 @@ def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analy
     assert '"broken_by": "buffer - 2 %"' in (perturbed.run.path / "verdicts.json").read_text()
 
 
-def test_all_else_is_of_the_replicates_alone(
-    perturbed: pipeline.Analysed, plain: pipeline.Analysed
-) -> None:
+def test_all_else_is_of_replicates(perturbed: pipeline.Analysed, plain: pipeline.Analysed) -> None:
     ours, theirs = perturbed.outcome, plain.outcome
     for name in ("results_sha256", "arms", "missing", "exit_code", "links", "beside", "sentences"):
         assert getattr(ours, name) == getattr(theirs, name), name

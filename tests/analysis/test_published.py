@@ -263,7 +263,7 @@ def test_a_direction_is_no_failure() -> None:
          "published.contended: is not a measure: write arm.workload.measure"),
     ],
 )  # fmt: skip
-def test_a_size_that_makes_no_sense_is_refused(
+def test_impossible_size_is_refused(
     published: Published, size: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence):

@@ -173,9 +173,7 @@ def test_every_expression_is_of_its_plan(name: str) -> None:
                 claims.parse(text, "number", plan, row.what)
 
 
-def test_what_makes_no_sense_is_refused_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_row_is_refused_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     text = Path(loading.__file__).parents[2].joinpath("experiments/fig3a.toml").read_text()
     (tmp_path / "experiments").mkdir()

@@ -57,7 +57,7 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
     ("values", "knee"),
     [((100, 500, 949, 951, 1000), 4.0), ((100, 200, 300, 400, 500), 5.0), ((7, 7, 7, 7, 7), 1.0)],
 )
-def test_the_least_value_that_is_enough_is_marked(
+def test_least_sufficient_value_is_marked(
     plan: Plan, values: tuple[float, ...], knee: float
 ) -> None:
     points = tuple((x, Spread.of({1: value})) for x, value in enumerate(values, start=1))

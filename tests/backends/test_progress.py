@@ -47,9 +47,7 @@ def text() -> io.StringIO:
     return io.StringIO()
 
 
-def test_without_terminal_lines_are_occasional(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_few_without_terminal(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -64,9 +62,7 @@ def test_without_terminal_lines_are_occasional(
     )
 
 
-def test_remaining_time_follows_actual_durations(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_left_follows_durations(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:

@@ -89,9 +89,7 @@ def before(checkout: Path) -> dict[str, str]:
     return identities(checkout)
 
 
-def test_prose_in_every_source_moves_no_identity(
-    checkout: Path, before: dict[str, str], tmp_path: Path
-) -> None:
+def test_prose_moves_no_identity(checkout: Path, before: dict[str, str], tmp_path: Path) -> None:
     copy = shutil.copytree(checkout, tmp_path / "checkout")
     kinds = set()
     for path in sorted(copy.rglob("*")):
@@ -131,7 +129,7 @@ def test_another_token_moves_its_own_identity(
     assert {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)} == moved
 
 
-def test_guest_has_programs_and_virtual_machine_has_modules(
+def test_modules_are_for_the_virtual_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = Tree(tmp_path)

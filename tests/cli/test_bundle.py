@@ -86,9 +86,7 @@ def checked(
     return made.code, text.getvalue()
 
 
-def test_a_bundle_is_the_same_file_whenever_it_is_written(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_bundle_is_always_the_same_file(run: RunDirectory, tmp_path: Path) -> None:
     one, other = (writing.write(run.path, tmp_path / name) for name in ("one.zip", "other.zip"))
     assert one.read_bytes() == other.read_bytes()
     there = unpacked(one, tmp_path / "there")
@@ -141,9 +139,7 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
     ]
 
 
-def test_a_run_that_was_changed_or_not_judged_is_not_bundled(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_changed_or_unjudged_run_is_not_bundled(run: RunDirectory, tmp_path: Path) -> None:
     (run.path / outcome.NAME).rename(tmp_path / outcome.NAME)
     with pytest.raises(UsageError, match=r"has no verdicts.json: run  qjump-mn report"):
         writing.write(run.path, tmp_path / "one.zip")
@@ -156,9 +152,7 @@ def test_a_run_that_was_changed_or_not_judged_is_not_bundled(
     assert not (tmp_path / "one.zip").exists()
 
 
-def test_a_run_without_some_of_its_trials_is_not_all_well(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_run_that_lacks_trials_is_not_well(run: RunDirectory, tmp_path: Path) -> None:
     """Neither one from which they were taken, nor one that never ran them."""
     (run.trial("idle/1") / contents.MARK).unlink()
     with pytest.raises(
@@ -183,9 +177,7 @@ def test_what_is_handed_in_is_judged_again(run: RunDirectory, tmp_path: Path) ->
     assert (code, text.splitlines()[-1]) == (0, "nothing found; not proved: use --rerun")
 
 
-def test_other_raw_files_with_a_mended_manifest_give_other_verdicts(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_forged_raw_files_give_other_verdicts(run: RunDirectory, tmp_path: Path) -> None:
     for file in run.raw("contended/1").glob("ping*"):
         file.write_bytes((run.raw("idle/1") / file.name).read_bytes())
     run.finish("contended/1", TrialRecord(status="done", exit_code=0))
@@ -232,9 +224,7 @@ def with_predicate(told: Manifest, predicate: str) -> Manifest:
     return replace(told, plan=plan, judged_sha256=identity.sha256(judged))
 
 
-def test_a_predicate_that_always_holds_differs_from_the_experiment(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_weakened_predicate_differs_from_the_experiment(run: RunDirectory, tmp_path: Path) -> None:
     always = "contended.ping.p50_ms > 0"
     manifest.write(run.path, with_predicate(run.manifest, always))
     pipeline.analyse(run.path)
@@ -357,9 +347,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: int) -> None:
         unpacked(path, tmp_path / "there")
 
 
-def test_more_than_a_bundle_may_have_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_a_bundle_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = evil(tmp_path / "bomb.zip", *((f"trials/{index}", bytes(10**6)) for index in range(5)))
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(archive, "MAX_BYTES", 4 << 20)
@@ -385,9 +373,7 @@ def test_a_damaged_file_is_one_sentence_of_the_analysis(run: RunDirectory) -> No
     assert done.returncode in (4, 5) and "Traceback" not in done.stderr, done.stderr
 
 
-def test_what_is_read_whole_has_a_limit_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_in_a_bundle_has_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_READ_BYTES", 1 << 20)
     path = evil(tmp_path / "long.zip", ("report.html", bytes(2 << 20)))
     with pytest.raises(
@@ -438,9 +424,7 @@ LITTER = tuple(
 
 @pytest.mark.parametrize("packing", archive.COMPRESSIONS)
 @pytest.mark.parametrize("top", ["", "fig3a-run (1)/", "Übung 3/"])
-def test_repacked_bundle_is_the_same_bundle(
-    bundle: Path, tmp_path: Path, top: str, packing: int
-) -> None:
+def test_repacked_bundle_is_the_same(bundle: Path, tmp_path: Path, top: str, packing: int) -> None:
     original = unpacked(bundle, tmp_path / "original")
     folders = ("", "trials/", "trials/idle/", "empty/") if top else ("trials/", "trials/idle/1/")
     with zipfile.ZipFile(tmp_path / "again.zip", "w", packing) as made:

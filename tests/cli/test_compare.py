@@ -81,9 +81,7 @@ def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
     assert "\nB has --seed 2, A --seed 1\nB has the plan of A\n\narm" in shown(usual, other)
 
 
-def test_a_plan_that_was_not_typed_is_compared_by_its_own_names(
-    usual: Path, small: Path, tmp_path: Path
-) -> None:
+def test_untyped_plan_is_compared_by_its_names(usual: Path, small: Path, tmp_path: Path) -> None:
     """As where the experiment's file has changed since."""
     other = shutil.copytree(small, tmp_path / "other")
     typed(other, *manifest.read(usual).argv)
@@ -150,7 +148,7 @@ def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("ending", compare_figure.ENDINGS)
-def test_latencies_lie_over_each_other(
+def test_latencies_are_drawn_together(
     ending: str, usual: Path, small: Path, tmp_path: Path
 ) -> None:
     compare_figure.write(compare.read([usual, small]), tmp_path / f"both{ending}")

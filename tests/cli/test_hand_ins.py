@@ -92,9 +92,7 @@ def test_plan_of_days_is_judged_and_not_run_again(judged: RunDirectory, tmp_path
     assert (done.code, done.is_proved) == (4, False), done
 
 
-def test_backtracking_pattern_meets_the_time_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_backtracking_meets_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "experiments").mkdir()
     assert COMMAND.count(NUMBER) == 1
     (tmp_path / "experiments/command.toml").write_text(COMMAND.replace(NUMBER, BACKTRACKING))
@@ -177,7 +175,7 @@ if "qjump_mn.cli.bundle.judge" in sys.orig_argv or "qjump_mn.analysis" in sys.or
 
 @pytest.mark.root
 @pytest.mark.parametrize("sudo", [{}, {"SUDO_UID": "12345", "SUDO_GID": "12346"}])
-def test_judge_has_none_of_roots_rights(
+def test_judge_lacks_roots_rights(
     good: Path, open_folder: Path, tmp_path: Path, sudo: dict[str, str]
 ) -> None:
     probe = open_folder / f"probe{len(sudo)}"
@@ -266,7 +264,7 @@ def small_disk(open_folder: Path) -> Iterator[Path]:
     folder.rmdir()
 
 
-def test_full_disk_is_not_the_students_fault(
+def test_full_disk_is_not_a_students_fault(
     tmp_path: Path, open_folder: Path, small_disk: Path
 ) -> None:
     folder = open_folder / "large"
@@ -285,9 +283,7 @@ def test_full_disk_is_not_the_students_fault(
 
 
 @pytest.mark.root
-def test_report_of_somebodys_run_is_made_as_its_owner(
-    judged: RunDirectory, open_folder: Path
-) -> None:
+def test_report_is_made_as_the_runs_owner(judged: RunDirectory, open_folder: Path) -> None:
     run = RunDirectory(shutil.copytree(judged.path, open_folder / "run"))
     directory.hand_over(run.path, Caller(12345, 12346))
     (run.path / "report.md").unlink()
@@ -314,7 +310,7 @@ def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: P
     assert (told["score"], told["tests"][0]["status"]) == (0, "failed")
 
 
-def test_judge_that_is_killed_is_one_line(
+def test_killed_judge_is_one_line(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By whatever: this module ends it as the kernel would for want of memory."""

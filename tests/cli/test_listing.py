@@ -75,7 +75,7 @@ def test_a_file_has_all() -> None:
     assert len(longest) > 80 and any(row.endswith(longest) for row in rows)
 
 
-def test_a_broken_file_is_told_below_the_others(
+def test_broken_file_is_listed_below_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "experiments").mkdir()

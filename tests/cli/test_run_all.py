@@ -238,9 +238,7 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
         (["nosuch=1,2"], [("nosuch=1,2",)]),
     ],
 )  # fmt: skip
-def test_which_settings_have_several_values(
-    settings: list[str], expected: list[tuple[str, ...]]
-) -> None:
+def test_settings_with_several_values(settings: list[str], expected: list[tuple[str, ...]]) -> None:
     assert sweep.combinations("fig3a", "smoke", settings) == expected
 
 
@@ -305,9 +303,7 @@ def test_other_claims_are_told(folder: Path) -> None:
     assert text.count("found, judged by older claims") == 1
 
 
-def test_an_error_of_one_does_not_stop_the_others(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_error_of_one_stops_no_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Made.broken["alpha"] = MachineError("the disk is full: make room")
     code, text = called(folder)
     assert (code, rows(text)["alpha"], rows(text)["beta"]) == (3, ["run", "3"], ["run", "1"])
@@ -318,9 +314,7 @@ def test_an_error_of_one_does_not_stop_the_others(
     assert (code, rows(text)["alpha"], rows(text)["beta"]) == (1, ["resumed", "0"], ["found", "1"])
 
 
-def test_an_analysis_that_a_signal_ended_is_lost(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_analysis_ended_by_a_signal_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "Judge", judging.Judge)
     monkeypatch.setattr(judging, "wrap_module", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
     code, text = called(folder)
@@ -341,9 +335,7 @@ def test_an_interrupt_stops_all(folder: Path) -> None:
     assert [path.name.partition("-")[0] for path in folder.glob("out/*-*")] == ["alpha"]
 
 
-def test_without_a_preset_each_has_its_usual_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_has_its_usual_preset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in EXIT_CODES:
         path = folder / f"experiments/{name}.toml"
         usual = "tiny" if name == "beta" else "course"
@@ -376,9 +368,7 @@ def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: 
         ('title = "', "title = ", "beta.toml is not valid TOML"),
     ],
 )  # fmt: skip
-def test_nothing_starts_where_one_plan_makes_no_sense(
-    before: str, after: str, sentence: str, folder: Path
-) -> None:
+def test_one_bad_plan_stops_all(before: str, after: str, sentence: str, folder: Path) -> None:
     path = folder / "experiments/beta.toml"
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after))
@@ -411,7 +401,7 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
         (["--engine", "dask"], "--engine dask and --scheduler go together"),
     ],
 )
-def test_what_makes_no_sense_with_all_is_refused(
+def test_options_unfit_for_all_are_refused(
     options: list[str], sentence: str, tmp_path: Path
 ) -> None:
     with pytest.raises(QJumpError, match=sentence.replace("?", r"\?")) as refusal:
@@ -426,9 +416,7 @@ def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
     assert done.stderr == "qjump-mn: --dry-run cannot be used with run all: name one experiment\n"
 
 
-def test_runs_of_an_experiment_are_not_those_of_another_name(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_another_name_are_not_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor those that another version has made."""
     tiny.write(folder, "alpha-beta", backend="guest")
     monkeypatch.setitem(EXIT_CODES, "alpha-beta", 0)

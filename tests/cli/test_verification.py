@@ -135,7 +135,7 @@ def test_a_run_that_nobody_touched_is_identical(run: RunDirectory, backend: Repe
         ("asbuilt/tc.json", None, "the run has no such file"),
     ],
 )  # fmt: skip
-def test_what_differs_is_named(
+def test_differences_are_named(
     run: RunDirectory, name: str, content: str | None, told: str
 ) -> None:
     file = run.trial("idle/1") / name
@@ -195,9 +195,7 @@ def test_a_trial_that_is_lost_proves_nothing(run: RunDirectory, backend: Repeati
     )
 
 
-def test_what_cannot_be_run_again_is_refused(
-    run: RunDirectory, tmp_path: Path, backend: Repeating
-) -> None:
+def test_unrepeatable_run_is_refused(run: RunDirectory, tmp_path: Path, backend: Repeating) -> None:
     with pytest.raises(UsageError, match=r"the run has no arm 'idel': did you mean 'idle'\?"):
         said(run, arms=("idel",))
     for trial in run.manifest.plan.trials():
@@ -287,9 +285,7 @@ def test_verify_never_uses_the_host_backend(run: RunDirectory, backend: Repeatin
     assert backend.ran == []
 
 
-def test_clock_that_contradicts_the_backend_is_refused(
-    run: RunDirectory, backend: Repeating
-) -> None:
+def test_clock_unlike_the_backends_is_refused(run: RunDirectory, backend: Repeating) -> None:
     (run.trial("idle/2") / "DONE").unlink()
     claiming(run, backend="guest", clock="real")
     with pytest.raises(

@@ -254,9 +254,7 @@ def test_the_tests_want_shellcheck_too(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("offered", [True, False], ids=["Debian", "Ubuntu"])
-def test_a_browser_comes_with_what_the_tests_need_where_apt_has_one(
-    machine: Machine, offered: bool
-) -> None:
+def test_tests_get_a_browser_where_apt_has_one(machine: Machine, offered: bool) -> None:
     """Ubuntu's is a snap: the tests of pages skip there, and nothing is missing."""
     machine.lack("shellcheck")
     machine.play("apt-cache", f"exit {0 if offered else 100}")
@@ -504,9 +502,7 @@ def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> N
 
 
 @pytest.mark.slow
-def test_the_environment_is_made_once_by_two_and_again_after_an_interruption(
-    machine: Machine,
-) -> None:
+def test_environment_is_made_once_and_again_after_interrupts(machine: Machine) -> None:
     (machine.checkout / "requirements.lock").write_text(checkouts.small_lock())
     machine.cache = machine.folder / "empty cache"
     online = {

@@ -47,9 +47,7 @@ def call(
     return execute(argv, cwd=checkout, env={**kept, **variables}, timeout=60)
 
 
-def test_a_bare_python_goes_on_in_the_environment(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_bare_python_enters_the_environment(bare: str, checkout: Path, tmp_path: Path) -> None:
     done = call(
         bare, checkout, checkouts.warm_cache(tmp_path / "cache"), "fig3a", "--out", "two words"
     )
@@ -82,25 +80,19 @@ def test_the_analysis_goes_on_in_the_environment_too(
     assert done.stderr.count("\n") == 1
 
 
-def test_what_the_caller_has_on_pythonpath_stays_outside(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_callers_pythonpath_stays_outside(bare: str, checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise SystemExit('the wrong one')")
     done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), PYTHONPATH=str(tmp_path))
     assert str(tmp_path) not in checkouts.said(done.stdout)["path"]
 
 
-def test_finding_it_imports_nothing_but_the_standard_library(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_finding_it_imports_standard_library_only(checkout: Path, tmp_path: Path) -> None:
     done = call(sys.executable, checkout, checkouts.warm_cache(tmp_path / "cache"))
     loaded = {name.partition(".")[0] for name in checkouts.said(done.stdout)["modules"]}
     assert loaded.isdisjoint(environment.PACKAGES)
 
 
-def test_without_an_environment_a_bare_python_says_what_to_run(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_bare_python_says_what_to_run(bare: str, checkout: Path, tmp_path: Path) -> None:
     done = call(bare, checkout, tmp_path / "cache", "fig3a")
     assert done.returncode == 3
     assert (
@@ -109,24 +101,18 @@ def test_without_an_environment_a_bare_python_says_what_to_run(
     )
 
 
-def test_without_an_environment_a_python_with_all_packages_stays(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_python_with_all_packages_needs_no_environment(checkout: Path, tmp_path: Path) -> None:
     done = call(sys.executable, checkout, tmp_path / "cache")
     assert Path(str(checkouts.said(done.stdout)["prefix"])).samefile(sys.prefix)
 
 
-def test_an_environment_whose_python_is_gone_is_none(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_environment_without_python_is_none(bare: str, checkout: Path, tmp_path: Path) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
     python.symlink_to(tmp_path / "uninstalled")
     assert call(bare, checkout, tmp_path / "cache").returncode == 3
 
 
-def test_an_environment_that_does_not_work_is_entered_once(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_broken_environment_is_entered_once(bare: str, checkout: Path, tmp_path: Path) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
     python.write_text(
         f'#!/bin/sh\nexec {bare} "$@"\n'
@@ -222,7 +208,7 @@ def _broken_environment(cache: Path) -> Path:
     return folder
 
 
-def test_an_old_python_is_one_sentence(
+def test_old_python_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 13, "final", 0))
@@ -271,9 +257,7 @@ def test_root_leaves_nothing_of_its_own_in_a_users_checkout(bare: str, tmp_path:
     }  # so that the user can remove what lies in them
 
 
-def test_the_manual_page_is_where_man_looks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "share/man/man1/qjump-mn.1"
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)
@@ -291,7 +275,7 @@ def test_the_manual_page_is_where_man_looks(
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "dangling", "folder"])
-def test_a_command_that_is_not_ours_stays(
+def test_another_command_stays(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launcher, theirs = tmp_path / "qjump-mn", tmp_path / "theirs"

@@ -114,9 +114,7 @@ def test_python_without_any_pip_is_one_sentence(bare: Path) -> None:
         installation._pip_of(str(bare))
 
 
-def test_killed_installation_leaves_no_environment(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_pip_leaves_no_environment(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process dies in the middle of pip; the next one makes the environment anew."""
     code = (
         "import os\nfrom pathlib import Path\nfrom qjump_mn.install import environment, "

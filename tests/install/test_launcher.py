@@ -59,9 +59,7 @@ def test_it_starts_whatever_python_is_told(installed: Installed, name: str) -> N
 
 
 @pytest.mark.parametrize("below", ["", "docs/deeper"])
-def test_it_starts_the_checkout_that_one_stands_in(
-    installed: Installed, tmp_path: Path, below: str
-) -> None:
+def test_it_starts_the_checkout_around_it(installed: Installed, tmp_path: Path, below: str) -> None:
     other = checkouts.copy(tmp_path / "other")
     (other / below).mkdir(parents=True, exist_ok=True)
     assert installed.started(other / below) == str(other)
@@ -193,9 +191,7 @@ def test_launcher_distrusts_a_code_folder_that_everybody_may_add_to(tmp_path: Pa
     assert launcher.distrust(str(checkout)) == ""
 
 
-def test_the_last_checkout_has_the_launcher(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = tmp_path / "bin/qjump-mn"
     for name in ("one", "two", "two"):
         if not (tmp_path / name).exists():

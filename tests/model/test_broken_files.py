@@ -94,9 +94,7 @@ def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
          "simulator"),
     ],
 )  # fmt: skip
-def test_a_dry_run_refuses_what_a_run_refuses(
-    before: str, after: str, sentence: str, folder: Path
-) -> None:
+def test_dry_run_refuses_as_a_run(before: str, after: str, sentence: str, folder: Path) -> None:
     assert before in FIG3A
     (folder / "experiments/mine.toml").write_text(FIG3A.replace(before, after))
     done = cli("run", "mine", "--preset", "smoke", "--dry-run")
@@ -200,9 +198,7 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path) -> None:
         ('workloads.ping.intervall = "1ms"', "did you mean 'interval'"),
     ],
 )
-def test_what_is_wrong_in_a_preset_is_told_with_its_line_there(
-    text: str, told: str, folder: Path
-) -> None:
+def test_error_in_a_preset_is_told_with_its_line(text: str, told: str, folder: Path) -> None:
     file = folder / "experiments/mine.toml"
     file.write_text(
         'duration = "1s"\n[workloads.ping]\nprogram = "ping"\nflows = ["h8>h10"]\ninterval = "1ms"\n'
@@ -277,9 +273,7 @@ def test_a_file_without_the_usual_preset_is_run_with_its_first(folder: Path) -> 
         (f"{MINE}published.x = nan", "published.x: nan is not a finite number (.*mine.toml, line"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_told_before_anything_starts(
-    folder: Path, text: str, sentence: str
-) -> None:
+def test_nonsense_is_told_before_anything_starts(folder: Path, text: str, sentence: str) -> None:
     mine(folder, text)
     done = cli("run", "mine", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")

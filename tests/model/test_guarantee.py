@@ -64,9 +64,7 @@ NONE = {
 
 
 @pytest.mark.parametrize("arm", NONE)
-def test_where_more_is_let_through_than_the_link_carries_there_is_no_bound_and_why(
-    arm: str,
-) -> None:
+def test_overloaded_link_has_no_bound_but_a_reason(arm: str) -> None:
     found = guarantee.of_arm(trial(arm).arm)
     assert (MEETING, 7) not in found.waits_ns
     assert found.unknown[MEETING, 7].text == NONE[arm]
@@ -134,9 +132,7 @@ def test_a_bound_that_is_not_known_is_a_remark_of_the_plan() -> None:
     assert not any("rolling_" in remark for remark in remarks), "these have one"
 
 
-def test_a_network_with_several_ways_has_neither_bounds_nor_remarks_of_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_network_with_several_ways_has_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(Path(__file__).parents[2] / "examples"))
     made = plan("fig3a", "smoke", ["topology=two-ways"])
     assert any(arm.qjump and arm.qjump.mode == "delay" for arm in made.run.arms)

@@ -234,9 +234,7 @@ def test_settings_reach_the_plan() -> None:
     assert arm.qjump.epoch_ns == 2_880_000
 
 
-def test_a_users_own_experiment_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_users_own_experiment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "experiments").mkdir()
     ours = next(
         folder / "fig3a.toml"
@@ -260,7 +258,7 @@ def test_a_users_own_experiment_comes_first(
         ({"s1": ["h1"]}, "a network needs at least two hosts"),
     ],
 )
-def test_a_topology_that_is_no_tree_is_refused(
+def test_topology_that_is_not_a_tree_is_refused(
     switches: dict[str, list[str]], sentence: str
 ) -> None:
     spec = replace(loading.topology("single"), switches=switches)
@@ -281,7 +279,7 @@ def test_a_quantity_survives_its_own_text(kind: type[units.Quantity], value: int
         (units.Rate, "0.0001kbit", "'0.0001kbit' is not a whole number of bit/s"),
     ],
 )
-def test_quantity_is_a_whole_number_of_base_units(
+def test_quantity_is_whole_in_its_base_unit(
     kind: type[units.Quantity], text: str, sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence):

@@ -61,9 +61,7 @@ def sweep(
     return resolve.plan("sweep", preset, [], only=only)
 
 
-def test_a_series_has_an_arm_for_each_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch)
     assert [
         arm.name for arm in plan.arms
@@ -102,9 +100,7 @@ def measured(**medians: float) -> claims.Measured:
     return {arm: {"ping": {"p50_ms": value}} for arm, value in medians.items()}
 
 
-def test_a_claim_about_a_series_is_about_each_of_its_arms(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_claim_of_a_series_is_of_each_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch)
     each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
     assert each.arms == tuple(
@@ -164,9 +160,7 @@ def named(points: str = POINTS) -> str:
     return plain.replace('values = ["10ms"]', 'values = ["5 ms/10 us"]') + points
 
 
-def test_values_with_names_stand_for_settings_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_values_have_their_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch, text=named())
     series = [arm for arm in plan.arms if arm.series == "limited"]
     assert [(arm.name, arm.label, arm.x) for arm in series] == [
@@ -210,9 +204,7 @@ def test_points_that_cannot_be_are_told(
         sweep(tmp_path, monkeypatch, text=named(POINTS.replace(before, after, 1)))
 
 
-def test_a_preset_names_only_points_that_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preset_with_unknown_points_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="there is no point '5 ms/10 us'"):
         sweep(
             tmp_path,

@@ -178,7 +178,7 @@ def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_before_there_is_a_run_directory(
+def test_before_a_run_directory_exists(
     start: Callable[..., Started], number: signal.Signals
 ) -> None:
     begun = start("explain", "fig3a")

@@ -209,9 +209,7 @@ def test_fast_links_are_told_in_their_units(manifest: Manifest) -> None:
     assert "epoch 15 us; in full-size frames (1.23 us): " in text
 
 
-def test_the_same_data_make_the_same_bytes_in_another_process(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_same_data_make_the_same_bytes_elsewhere(run: RunDirectory, tmp_path: Path) -> None:
     """Whatever the time, the user's matplotlibrc, the locale and Python's hash seed."""
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 7\nsvg.hashsalt: other\n")
     code = f"""
@@ -416,7 +414,7 @@ def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
     assert done.stdout.strip() == published.read("fig3a").title
 
 
-def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
+def test_bars_relative_to_a_missing_arm_are_no_figure(
     run: RunDirectory, manifest: Manifest
 ) -> None:
     panel = PanelSpec(measures=["ping.p99_ms"], label="times idle", relative_to={"ping": "idle"})

@@ -207,9 +207,7 @@ def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outco
     assert [text.get_text() for text in told.get_texts()] == ["contended"]
 
 
-def test_a_dollar_in_a_label_is_a_dollar(
-    run: RunDirectory, tmp_path: Path, outcome: Outcome
-) -> None:
+def test_dollar_in_a_label_stays(run: RunDirectory, tmp_path: Path, outcome: Outcome) -> None:
     label = "5 $ a packet: $x^"
     manifest = shown(run, plot="sweep", panels=[replace(PANEL, label=label)], arms=["contended"])
     (figure,) = sweep.draw(run, manifest, outcome.arms)

@@ -70,7 +70,7 @@ def test_without_a_browser_that_is_said_before_anything_is_done(
     assert not (run / "report.html").exists()
 
 
-def test_a_browser_that_prints_nothing_is_quoted(
+def test_failing_browser_is_quoted(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "chromium").write_text(

@@ -112,7 +112,7 @@ def test_every_link_leads_somewhere(page: str, text: str, analysed: pipeline.Ana
             assert is_there, link
 
 
-def test_every_arm_verdict_and_check_is_in_both(
+def test_both_have_arms_verdicts_and_checks(
     page: str, text: str, analysed: pipeline.Analysed
 ) -> None:
     plan, outcome = analysed.manifest.plan, analysed.outcome
@@ -145,9 +145,7 @@ def test_every_arm_verdict_and_check_is_in_both(
             assert part in content
 
 
-def test_parameters_equations_and_the_way_back(
-    page: str, text: str, analysed: pipeline.Analysed
-) -> None:
+def test_parameters_and_the_way_back(page: str, text: str, analysed: pipeline.Analysed) -> None:
     manifest = analysed.manifest
     for content in (Reader(page).text, " ".join(text.split())):
         for part in (
@@ -234,9 +232,7 @@ def test_a_run_without_any_read_back_or_data(tmp_path: Path) -> None:
         assert content.count("NOT RUN") >= 8
 
 
-def test_damaged_read_back_does_not_stop_the_report(
-    tmp_path: Path, analysed: pipeline.Analysed
-) -> None:
+def test_report_survives_a_damaged_read_back(tmp_path: Path, analysed: pipeline.Analysed) -> None:
     run = type(analysed.run)(tmp_path / "run")
     shutil.copytree(analysed.run.path, run.path)
     for folder in run.path.glob("trials/*/*/asbuilt/before"):
@@ -249,9 +245,7 @@ def test_damaged_read_back_does_not_stop_the_report(
     document.write(run, analysed.manifest, analysed.outcome)
 
 
-def test_nothing_that_a_program_said_becomes_markup(
-    tmp_path: Path, analysed: pipeline.Analysed
-) -> None:
+def test_programs_words_never_become_markup(tmp_path: Path, analysed: pipeline.Analysed) -> None:
     run = type(analysed.run)(tmp_path / "run")
     shutil.copytree(analysed.run.path, run.path)
     evil = '<script>alert("x")</script> a|b'
@@ -339,7 +333,7 @@ def test_report_md_shows_a_strangers_words_as_words(
 
 
 @pytest.mark.parametrize("verdict", list(formatting.MEANINGS))
-def test_every_verdict_is_explained(
+def test_verdict_is_explained(
     verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed
 ) -> None:
     rows = tuple(replace(row, verdict=verdict) for row in analysed.outcome.verdicts)
@@ -432,9 +426,7 @@ def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
     return synthetic.altered(plan, run={"arms": arms})
 
 
-def test_the_priorities_are_said_to_do_the_work_only_when_they_do(
-    analysed: pipeline.Analysed,
-) -> None:
+def test_priorities_are_credited_only_when_due(analysed: pipeline.Analysed) -> None:
     plan = analysed.manifest.plan
     assert "may send 129.2 Mb/s a host, more than the link's 10 Mb/s" in priorities(plan, analysed)
     unlimited = {
@@ -483,9 +475,7 @@ def test_the_clock_is_told(tmp_path: Path) -> None:
         assert "On the virtual clock code takes no time" in (run.path / name).read_text()
 
 
-def test_captions_are_short_and_their_details_folded(
-    page: str, analysed: pipeline.Analysed
-) -> None:
+def test_captions_are_short_with_folded_details(page: str, analysed: pipeline.Analysed) -> None:
     for drawing in analysed.outcome.drawings:
         lead = original.lead(analysed.manifest, drawing)
         assert len(lead.split()) <= 40 and lead in Reader(page).text

@@ -221,7 +221,7 @@ def test_verbose_is_an_option_and_a_variable(analysed: pipeline.Analysed) -> Non
     assert called(analysed.run.path, QJUMP_MN_REPORT_VERBOSE="1") == long
 
 
-def test_without_colours_the_text_is_the_same(
+def test_no_color_keeps_the_text(
     analysed: pipeline.Analysed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = with_outcome(analysed, verdicts=rows(partly=1, invalid=1), exit_code=4)
@@ -320,9 +320,7 @@ def test_the_box_is_the_first_thing_below_the_title(analysed: pipeline.Analysed)
     ]
 
 
-def test_a_users_own_experiment_without_a_question(
-    analysed: pipeline.Analysed, tmp_path: Path
-) -> None:
+def test_own_experiment_without_a_question(analysed: pipeline.Analysed, tmp_path: Path) -> None:
     plan = analysed.manifest.plan
     own = {"question": "", "reproduces": f"none: {original.OWN}"}
     plan = synthetic.altered(plan, shown=own)

@@ -82,9 +82,7 @@ def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("change", ["file and manifest", "DONE"])
-def test_done_has_the_digest_of_the_files_and_of_the_manifest(
-    run: RunDirectory, change: str
-) -> None:
+def test_done_has_the_digest_of_files_and_manifest(run: RunDirectory, change: str) -> None:
     name = add(run)
     before = results(run)
     if change == "DONE":
@@ -192,9 +190,7 @@ def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: P
     assert f"in 9 of 9 trials, {names} and 6 more: same plan, same machine" in text
 
 
-def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(
-    whole: RunDirectory, tmp_path: Path
-) -> None:
+def test_fewer_arms_compare_the_common_trials(whole: RunDirectory, tmp_path: Path) -> None:
     path = refer(tmp_path / "reference.json", whole)
     few = synthetic.make(tmp_path / "few", only=["idle", "qjump"])
     digest = f"results sha256 {results(few).sha256}"
@@ -232,9 +228,7 @@ def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: P
     assert clause(whole, None) == "there is no reference run of preset smoke"
 
 
-def test_a_run_that_is_not_valid_is_never_called_identical(
-    whole: RunDirectory, tmp_path: Path
-) -> None:
+def test_invalid_run_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
     path, digest = (
         refer(tmp_path / "reference.json", whole),
         f"results sha256 {results(whole).sha256}",
@@ -256,9 +250,7 @@ def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_pa
         sentence(whole, path)
 
 
-def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_incomplete_or_real_clock_run_is_not_compared(run: RunDirectory, tmp_path: Path) -> None:
     add(run)
     assert sentence(run, None) == "not compared: 8 of 9 trials are missing"
     assert clause(run, None) == "", "the rest of the summary says that it is incomplete"
@@ -270,16 +262,14 @@ def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_the_clause_on_a_users_own_experiment_is_empty(
-    whole: RunDirectory, clock: manifest.Clock
-) -> None:
+def test_clause_on_an_own_experiment_is_empty(whole: RunDirectory, clock: manifest.Clock) -> None:
     plan = whole.manifest.plan
     own = synthetic.altered(plan, shown={"experiment": "fig3"})
     changed = replace(whole.manifest, plan=own, clock=clock)
     assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 
 
-def test_reference_is_found_in_the_users_folder(
+def test_reference_is_found_in_a_users_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert reference.find("fig3a", "no-such-preset") is None

@@ -42,9 +42,7 @@ def test_a_reference_run_is_of_the_plan_as_it_is(name: str) -> None:
 
 
 @pytest.mark.nightly
-def test_the_others_are_renewed_when_one_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_are_renewed_if_one_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiments = tmp_path / "own/experiments"
     experiments.mkdir(parents=True)
     original = (FOLDER.parent / "fig11.toml").read_text()

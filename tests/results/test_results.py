@@ -148,9 +148,7 @@ def test_preparing_again_leaves_nothing_of_the_first_attempt(run: RunDirectory) 
     assert not list(run.trial(name).iterdir())
 
 
-def test_trials_that_finish_in_another_order_have_the_same_digest(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_digest_is_independent_of_the_trials_order(run: RunDirectory, tmp_path: Path) -> None:
     add(run, "idle")
     add(run, "qjump")
     other = synthetic.create(tmp_path / "other", PLAN)
@@ -220,9 +218,7 @@ while True:
         assert run.manifest == before
 
 
-def test_failing_to_write_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     manifest.write_atomically(path, b"old")
 
@@ -290,9 +286,7 @@ def test_a_log_line_is_written_whole(run: RunDirectory, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
-def test_under_sudo_everything_belongs_to_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_belongs_to_sudos_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_UID", "12345")
     monkeypatch.setenv("SUDO_GID", "12346")
     outside = tmp_path / "outside"
@@ -413,9 +407,7 @@ def test_outcome_is_read_back(tmp_path: Path) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 1000), st.floats(-1e6, 1e6), min_size=1, max_size=40))
-def test_spread_is_ordered_and_has_an_interval_from_three_seeds_on(
-    by_seed: dict[int, float],
-) -> None:
+def test_spread_has_an_interval_from_three_seeds_on(by_seed: dict[int, float]) -> None:
     spread = Spread.of(by_seed)
     assert spread.seeds == tuple(sorted(by_seed))
     assert spread.minimum <= spread.median <= spread.maximum

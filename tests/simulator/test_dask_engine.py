@@ -137,9 +137,7 @@ def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_without_workers_is_told_in_a_sentence(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_scheduler_without_workers_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
     done = execute(
         command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address)
     )

@@ -94,9 +94,7 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...
     return ("edge", "--preset", "smoke", "--perturb", "6")
 
 
-def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
-    arguments: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_claim_that_a_buffer_decides_is_told_so(arguments: tuple[str, ...], tmp_path: Path) -> None:
     done = execute(command(tmp_path, *arguments, "-v"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout

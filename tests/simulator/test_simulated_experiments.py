@@ -56,23 +56,19 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return run(tmp_path_factory.mktemp("few"), *FEW)
 
 
-def test_one_worker_or_two_give_the_same_bytes(
-    few: RunDirectory, package: Path, tmp_path: Path
-) -> None:
+def test_workers_do_not_change_bytes(few: RunDirectory, package: Path, tmp_path: Path) -> None:
     def run_alone() -> None:
         alone = run(tmp_path, *FEW, cpus=ONE_CPU)
         assert alone.manifest.files == few.manifest.files
 
     assert len(few.manifest.trials) == TRIALS
-    source = inspect.getsource(test_one_worker_or_two_give_the_same_bytes)
+    source = inspect.getsource(test_workers_do_not_change_bytes)
     key = cache.hash_of(package.parent.name, *result_store.simulator_code(), source, *FEW)
     facts.established("trials by one worker or two", key, run_alone)
 
 
 @pytest.mark.fresh
-def test_what_was_killed_goes_on_and_nothing_is_run_twice(
-    few: RunDirectory, tmp_path: Path
-) -> None:
+def test_killed_run_resumes_without_repeating(few: RunDirectory, tmp_path: Path) -> None:
     process = subprocess.Popen(
         command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -334,7 +330,7 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         ("edt", 1000, {}),
     ],
 )
-def test_limiters_are_those_of_the_emulation(
+def test_limiter_is_the_emulations(
     mode: str, limit: int, told: dict[str, object], tmp_path: Path
 ) -> None:
     own = tmp_path / "schemes"
@@ -445,7 +441,7 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
          "workloads.search.arrivals: there are no arrivals 'even': use 'poisson' or 'published'"),
     ],
 )  # fmt: skip
-def test_a_backend_that_does_not_fit_is_refused(
+def test_unfit_backend_is_refused(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     done = execute(command(tmp_path, *arguments))

@@ -96,7 +96,7 @@ def papers(
     ("experiment", "drawing"),
     [("table1", {"h1"}), ("fig3b", {"h3"}), ("fig3c", set()), ("fig5", {"h3", "h6", "h9"})],
 )
-def test_both_backends_are_told_the_same_of_hosts(
+def test_both_backends_have_the_same_hosts(
     experiment: str, drawing: set[str], package: Path
 ) -> None:
     emulated, simulated = (

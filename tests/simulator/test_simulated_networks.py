@@ -171,9 +171,7 @@ def test_what_cannot_be_is_refused(settings: str, sentence: str, laboratory: Lab
 
 
 @pytest.mark.parametrize(("other", "links"), [("h2", 2), ("h4", 4), ("h16", 6)])
-def test_a_ping_in_a_fat_tree_is_the_closed_form(
-    other: str, links: int, laboratory: Laboratory
-) -> None:
+def test_fat_tree_ping_is_the_closed_form(other: str, links: int, laboratory: Laboratory) -> None:
     topology(laboratory.folder, FAT_TREE)
     ping = workload("ping", "ping", flows=[f"h1>{other}"], interval="10us")
     found = laboratory.run(ping, settings=("topology=mine",))

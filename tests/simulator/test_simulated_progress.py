@@ -19,9 +19,7 @@ pytestmark = pytest.mark.guest
 LINE = re.compile(r"simulates, ([0-9]+) %, ([0-9]+\.[0-9]{3}) ms simulated, ([0-9]+) s left")
 
 
-def test_a_long_trial_says_how_far_it_has_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_trial_reports_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial of several seconds on any machine, run now: its share and its simulated time grow,
     and it stays one stage."""
     trees.toolbox()

@@ -72,9 +72,7 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     assert not any("marked" in track.what for track in tracks), "nothing is marked"
 
 
-def test_levels_that_waited_at_a_port_are_kept_and_drawn(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_waiting_levels_are_kept_and_drawn(tmp_path: Path, environment: dict[str, str]) -> None:
     simulated("levels_144_hosts", tmp_path, environment)
     found = series.read(tmp_path)
     assert found is not None
@@ -93,9 +91,7 @@ def test_levels_that_waited_at_a_port_are_kept_and_drawn(
     assert [track.label for track in of_first] == ["level 7", "level 0"]
 
 
-def test_a_network_of_many_ports_is_not_sampled(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_network_of_many_ports_is_not_sampled(tmp_path: Path, environment: dict[str, str]) -> None:
     simulated("flat_10000_hosts", tmp_path, environment)
     assert series.read(tmp_path) is None
 

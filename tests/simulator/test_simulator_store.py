@@ -96,9 +96,7 @@ def test_what_is_refused_is_refused_again(session: Path, backend: SimulatorBacke
     assert logged(session) == ["run", "taken"]
 
 
-def test_what_was_ended_is_not_kept(
-    session: Path, backend: SimulatorBackend, tmp_path: Path
-) -> None:
+def test_ended_trial_is_not_kept(session: Path, backend: SimulatorBackend, tmp_path: Path) -> None:
     (trial,) = short().trials()
     backend.check(short(), print)
     backend.stop()
@@ -106,9 +104,7 @@ def test_what_was_ended_is_not_kept(
     assert len(list((session / "kept").iterdir())) == 1
 
 
-def test_what_decides_a_result_is_in_its_key(
-    session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_has_what_decides_a_result(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(out: Path | None) -> Said:
         return Said(0, "")
 
@@ -126,9 +122,7 @@ def test_what_decides_a_result_is_in_its_key(
     assert logged(session)[6:] == ["taken"]
 
 
-def test_with_programs_of_other_packages_nothing_is_kept(
-    session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_kept_with_extensions(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extensions, "every", lambda group: ["a program"])
     result_store.simulated(Path("simulator"), b"input", lambda out: Said(0, ""))
     assert not list((session / "kept").iterdir())

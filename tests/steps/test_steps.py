@@ -426,8 +426,6 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
          "orphan = false is for links of model wire: cable releases no packet early"),
     ],
 )  # fmt: skip
-def test_unsupported_settings_of_an_extensions_link_model_are_refused(
-    setting: str, sentence: str
-) -> None:
+def test_unsupported_link_model_settings_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         plan("fig3a", "smoke", ["link.model=cable", setting])

@@ -37,9 +37,7 @@ def shown(sessions: list[str]) -> facts.Test:
 
 
 @pytest.mark.usefixtures("session")
-def test_a_fact_of_the_guest_is_shown_for_each_image_and_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_fact_is_shown_for_each_image_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[str] = []
     test = shown(sessions)
     other = replace(IMAGE, identity="6")

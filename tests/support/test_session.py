@@ -86,7 +86,7 @@ def counts_of(lines: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("workers", [(), environment.WORKERS])
-def test_a_fact_is_found_out_once_and_a_mistake_again_and_again(
+def test_fact_is_found_once_and_a_mistake_each_time(
     project: Path, workers: tuple[str, ...]
 ) -> None:
     run, taken = (
@@ -113,9 +113,7 @@ def test_what_is_skipped_is_counted_by_its_reason(project: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [(), environment.WORKERS])
-def test_a_skip_that_is_not_allowed_fails_and_is_named(
-    project: Path, workers: tuple[str, ...]
-) -> None:
+def test_forbidden_skip_fails_and_is_named(project: Path, workers: tuple[str, ...]) -> None:
     options = ("--allowed-skips=allowed", "-k", "skipped", *workers)
     codes, lines = [], list[str]()
     for allowed in ("# A comment.\nno l.*\nno rop\n", "no l.*\nno rope\n"):
