@@ -352,12 +352,6 @@ def test_short_trial_is_shown_with_enough_digits() -> None:
     assert lines[-1] == "measures, 0.125 of 0.25 s"
 
 
-def test_other_lines_pass_unchanged() -> None:
-    trial, lines = stages(FIRST)
-    trial.line("waits for a core: pid 12 has it")
-    assert lines == ["waits for a core: pid 12 has it"]
-
-
 def test_on_the_host_the_clock_is_the_hosts() -> None:
     trial, lines = stages(FIRST)
     with ticking(trial):
@@ -376,25 +370,3 @@ def test_closed_pipe_does_not_end_the_run(folder: Path) -> None:
     said = running.stderr.read()
     assert (running.wait(120), said) == (0, "")
     assert (folder / "results" / "last" / "report.html").is_file()
-
-
-@pytest.mark.parametrize("columns", [80, 40])
-def test_waiting_line_is_cut_to_the_width(columns: int) -> None:
-    shown = board(Console(file=io.StringIO(), width=columns), 34.0)
-    shown.stage(FIRST, "waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead")
-    first, last = (str(one) for one in shown._lines().renderables)
-    if columns == 80:
-        assert (
-            first
-            == f"{FIRST.name}: waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead"
-        )
-    assert len(first) < columns and (columns == 80 or first.endswith("…"))
-    assert last == "0 of 3 trials done, the others wait"
-    shown.stage(FIRST, "starts")
-    assert str(shown._lines().renderables[-1]).endswith(" left")
-
-
-def test_no_share_is_shown_for_less_than_a_second() -> None:
-    shown = board(Console(file=io.StringIO(), width=80), 0.2)
-    shown.stage(FIRST, "simulates")
-    assert str(shown._lines().renderables[0]) == f"{FIRST.name}: simulates"

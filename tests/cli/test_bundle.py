@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
@@ -25,7 +24,7 @@ from qjump_mn.analysis import pipeline, published_comparison
 from qjump_mn.cli.bundle import archive, assignment, checking, judge, writing
 from qjump_mn.cli.bundle.archive import BundleError
 from qjump_mn.cli.commands import options_of
-from qjump_mn.errors import UsageError, last_words, no_room
+from qjump_mn.errors import UsageError
 from qjump_mn.install import provenance
 from qjump_mn.model import identity
 from qjump_mn.programs import registry, user_programs
@@ -437,13 +436,6 @@ def test_repacked_bundle_is_the_same(bundle: Path, tmp_path: Path, top: str, pac
     assert unpacked(tmp_path / "again.zip", tmp_path / "again") == original
 
 
-@pytest.mark.skipif(shutil.which("zip") is None, reason="zip is not installed")
-def test_bundle_packed_again_by_zip_is_read(bundle: Path, tmp_path: Path) -> None:
-    original = unpacked(bundle, tmp_path / "original")
-    subprocess.run(["zip", "-q", "-r", "again.zip", "original"], cwd=tmp_path, check=True)
-    assert unpacked(tmp_path / "again.zip", tmp_path / "again") == original
-
-
 @pytest.mark.parametrize(
     "name", ["../.DS_Store", "/Thumbs.db", "__MACOSX/../../out", "/", "a\n/.DS_Store"]
 )
@@ -617,13 +609,3 @@ def test_a_trial_whose_files_are_others_is_run_again(judged: RunDirectory, tmp_p
     run.unmark("contended/1")
     assert not run.is_done("contended/1") and run.is_done("idle/1")
     assert contents.damaged(run.path, run.manifest) == {}
-
-
-def test_a_full_disk_is_a_sentence_and_exit_code_3() -> None:
-    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/somewhere/report.html")
-    assert no_room(OSError(errno.EACCES, "no")) is None and no_room(ValueError()) is None
-    sentence, code = last_words(error)
-    assert code == 3
-    assert sentence.startswith(
-        "a disk is full, at /somewhere/report.html: make room; finished trials are kept"
-    )

@@ -92,12 +92,6 @@ def test_untyped_plan_is_compared_by_its_names(usual: Path, small: Path, tmp_pat
     assert "\nB has arms.*.network.link.buffer_bytes 76100, A 152200\n" in text
 
 
-def test_a_run_with_itself(usual: Path) -> None:
-    text = shown(usual, usual, usual)
-    assert "\nB has the plan of A\nC has the plan of A\n" in text
-    assert text.count("(1, 1 to 1)") >= 4
-
-
 def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
     paths = [shutil.copytree(usual, tmp_path / name) for name in ("a", "b", "c")]
     for path, machine in zip(

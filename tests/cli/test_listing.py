@@ -45,12 +45,6 @@ def test_what_an_experiment_shows_is_wrapped_below_its_heading() -> None:
     )
 
 
-def test_a_narrow_terminal_leaves_room_for_words() -> None:
-    lines = shown(40, "experiments")
-    rows = lines[: lines.index("")]
-    assert max(map(len, rows)) == rows[0].index("what it shows") + listing.MIN_WIDTH
-
-
 def test_one_of_the_tables_is_shown() -> None:
     schemes = shown(200, "schemes")
     assert [row.split()[0] for row in schemes] == ["scheme", *loading.names("schemes")]
@@ -60,12 +54,6 @@ def test_one_of_the_tables_is_shown() -> None:
         UsageError, match=r"^there is no list of 'scheme': did you mean 'schemes'\? \(all: "
     ):
         shown(what="scheme")
-
-
-def test_a_wide_terminal_shows_all() -> None:
-    assert any(
-        row.endswith("Ping across busy switches, with and without QJump") for row in shown(200)
-    )
 
 
 def test_a_file_has_all() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn.install import environment, launcher
+from qjump_mn.install import environment
 from qjump_mn.toolbox.machines import LockedFile, MachineLock
 from tests.support import checkouts
 from tests.support.processes import execute
@@ -137,12 +137,6 @@ def test_with_everything_there_it_only_starts_the_command(machine: Machine, tmp_
         "link.rate=100Mbit",
     ]
     assert str(checkouts.said(output)["cwd"]) == str(tmp_path)
-
-
-@pytest.mark.parametrize("name", launcher.BREAKS_PYTHON)
-def test_it_starts_whatever_python_is_told(machine: Machine, name: str) -> None:
-    code, output, messages = machine.run("list", cwd=Path("/"), program=None, **{name: "2"})
-    assert (code, messages) == (0, "") and checkouts.said(output)["argv"] == ["list"]
 
 
 @pytest.mark.parametrize("called", ["link", "relative"])
@@ -347,27 +341,11 @@ def test_a_run_that_needs_the_machine_has_root_build_it(machine: Machine) -> Non
     assert calls.read_text().endswith("/bootstrap machine build --newest\n")
 
 
-def test_without_root_but_with_everything_it_runs(machine: Machine) -> None:
-    machine.play("id", "echo 1000")
-    assert machine.run("fig3a")[0] == 0
-
-
 def test_alone_it_builds_the_machine_before_doctor(machine: Machine) -> None:
     machine.play("uname", "echo x86_64")
     _, output, messages = machine.run()
     assert json.loads(messages)["argv"] == ["machine", "build"]
     assert json.loads(output)["argv"] == ["doctor"]
-
-
-def test_packages_that_take_long_are_told_of(machine: Machine) -> None:
-    machine.lack("mmdebstrap")
-    script = machine.checkout / "bootstrap"
-    script.write_text(script.read_text().replace("tick_s=20", "tick_s=0.2"))
-    apt = machine.programs / "apt-get"
-    apt.rename(machine.programs / "slow-apt-get")
-    machine.play("apt-get", '[ "$1" = update ] || sleep 1; exec slow-apt-get "$@"')
-    code, _, messages = machine.run("fig3a")
-    assert code == 0 and 2 <= messages.count("bootstrap: still installing mmdebstrap\n") <= 6
 
 
 def test_another_distribution_is_told_what_to_install(machine: Machine) -> None:
@@ -485,20 +463,6 @@ def test_a_colon_in_the_path_is_refused(tmp_path: Path) -> None:
     done = execute([checkout / "bootstrap", "list"])
     assert done.returncode == 3
     assert "has a colon in its path" in done.stderr
-
-
-def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> None:
-    (machine.checkout / "pyproject.toml").write_text(
-        "[tool.pytest.ini_options]\ntestpaths = ['tests']\n"
-    )
-    (machine.checkout / "tests").mkdir()
-    (machine.checkout / "tests" / "test_stub.py").write_text(
-        "def test_passes(): pass\ndef test_fails(): assert False\n"
-    )
-    code, output, _ = machine.run("test", "-q", "-k", "passes")
-    assert (code, output.splitlines()[-1].split(" in ")[0]) == (0, "1 passed")
-    assert machine.run("test", "-q")[0] == 1
-    assert not list(machine.checkout.glob(".pytest_cache")) or os.geteuid() != 0
 
 
 @pytest.mark.slow

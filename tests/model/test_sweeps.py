@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,22 +48,26 @@ where = "x >= 10"
 """
 
 
-def sweep(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    preset: str = "course",
-    text: str = EXPERIMENT,
-    only: tuple[str, ...] = (),
-) -> Plan:
+Sweep = Callable[..., Plan]
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+    """The plan of an experiment with this text, by a preset, of some arms ``only``."""
     (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/sweep.toml").write_text(text)
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    return resolve.plan("sweep", preset, [], only=only)
+
+    def resolved(
+        preset: str = "course", *, text: str = EXPERIMENT, only: Sequence[str] = ()
+    ) -> Plan:
+        (tmp_path / "experiments/sweep.toml").write_text(text)
+        return resolve.plan("sweep", preset, [], only=only)
+
+    return resolved
 
 
-def test_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch)
+def test_series_has_an_arm_for_each_value(sweep: Sweep) -> None:
+    plan = sweep()
     assert [
         arm.name for arm in plan.arms
     ] == "idle limited_5ms limited_10ms limited_20ms free_5ms free_10ms free_20ms".split()
@@ -82,26 +87,24 @@ def test_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.Mo
     assert plan.shown.axes == {"pace": "interval, ms"}
 
 
-def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch, only=("idle", "free"))
+def test_a_series_may_be_asked_for_whole(sweep: Sweep) -> None:
+    plan = sweep(only=("idle", "free"))
     assert [arm.name for arm in plan.run.arms] == ["idle", "free_5ms", "free_10ms", "free_20ms"]
     assert [
         arm.name for arm in plan.judged.not_run
     ] == "limited_5ms limited_10ms limited_20ms".split()
 
 
-def test_a_preset_may_have_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [
-        arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms
-    ] == "idle limited_10ms free_10ms".split()
+def test_a_preset_may_have_other_values(sweep: Sweep) -> None:
+    assert [arm.name for arm in sweep("few").arms] == "idle limited_10ms free_10ms".split()
 
 
 def measured(**medians: float) -> claims.Measured:
     return {arm: {"ping": {"p50_ms": value}} for arm, value in medians.items()}
 
 
-def test_claim_of_a_series_is_of_each_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch)
+def test_claim_of_a_series_is_of_each_arm(sweep: Sweep) -> None:
+    plan = sweep()
     each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
     assert each.arms == tuple(
         "limited_5ms free_5ms limited_10ms free_10ms limited_20ms free_20ms".split()
@@ -131,11 +134,9 @@ claims.shown = { statement = "s", source = "", predicate = "1 < 2", shows = "lim
 
 
 @pytest.mark.parametrize("name", ["ping", "p50_ms", "hosts"])
-def test_only_what_stands_in_the_place_of_an_arm_is_a_series(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_stands_in_the_place_of_an_arm_is_a_series(name: str, sweep: Sweep) -> None:
     text = EXPERIMENT.replace("[claims.each]", OTHER.replace("NAME", name), 1)
-    plan = sweep(tmp_path, monkeypatch, text=text)
+    plan = sweep(text=text)
     arms = {claim: claims.Claim.of(plan, claim).arms for claim in plan.judged.claims}
     assert arms["none"] == ("idle",), "workloads, measures and constants are no series"
     assert arms["other"] == (f"{name}_1us", f"{name}_2us")
@@ -160,8 +161,8 @@ def named(points: str = POINTS) -> str:
     return plain.replace('values = ["10ms"]', 'values = ["5 ms/10 us"]') + points
 
 
-def test_named_values_have_their_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch, text=named())
+def test_named_values_have_their_settings(sweep: Sweep) -> None:
+    plan = sweep(text=named())
     series = [arm for arm in plan.arms if arm.series == "limited"]
     assert [(arm.name, arm.label, arm.x) for arm in series] == [
         ("limited_as_it_is", "limited, as it is", 1.0),
@@ -178,8 +179,8 @@ def test_named_values_have_their_settings(tmp_path: Path, monkeypatch: pytest.Mo
     ]
 
 
-def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch, preset="few", text=named())
+def test_a_preset_may_choose_among_them(sweep: Sweep) -> None:
+    plan = sweep("few", text=named())
     assert [(arm.name, arm.x) for arm in plan.arms] == [
         ("idle", None),
         ("limited_5_ms_10_us", 2.0),
@@ -198,20 +199,15 @@ def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )  # fmt: skip
 def test_points_that_cannot_be_are_told(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: str, after: str, sentence: str, sweep: Sweep
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
-        sweep(tmp_path, monkeypatch, text=named(POINTS.replace(before, after, 1)))
+        sweep(text=named(POINTS.replace(before, after, 1)))
 
 
-def test_preset_with_unknown_points_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preset_with_unknown_points_fails(sweep: Sweep) -> None:
     with pytest.raises(UsageError, match="there is no point '5 ms/10 us'"):
-        sweep(
-            tmp_path,
-            monkeypatch,
-            preset="few",
-            text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")),
-        )
+        sweep("few", text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")))
 
 
 @pytest.mark.parametrize(
@@ -246,17 +242,15 @@ def test_preset_with_unknown_points_fails(tmp_path: Path, monkeypatch: pytest.Mo
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_told(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_is_told(before: str, after: str, sentence: str, sweep: Sweep) -> None:
     with pytest.raises(UsageError, match=sentence):
-        claims.check(sweep(tmp_path, monkeypatch, text=EXPERIMENT.replace(before, after, 1)))
+        claims.check(sweep(text=EXPERIMENT.replace(before, after, 1)))
 
 
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("how", ["file", "preset", "setting"])
 def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named(
-    how: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, own: bool, sweep: Sweep, tmp_path: Path
 ) -> None:
     text = EXPERIMENT.replace("link = {}", 'link = { delay = "3us" }' if own else "")
     if how == "file":
@@ -270,7 +264,7 @@ def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named
         text = text.replace(
             "presets.few =", 'presets.fast = { about = "x", topology = "fast" }\npresets.few =', 1
         )
-    sweep(tmp_path, monkeypatch, text=text)
+    sweep(text=text)
     settings = ["topology=fast"] if how == "setting" else []
     link = resolve.plan(
         "sweep", "fast" if how == "preset" else "course", settings
@@ -292,7 +286,7 @@ topology = "paper12"
 
 
 def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, tmp_path: Path
 ) -> None:
     plain = (
         named("")
@@ -302,7 +296,7 @@ def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
     (tmp_path / "topologies").mkdir()
     single = Path("topologies/single.toml").read_text()
     (tmp_path / "topologies/small.toml").write_text(single)
-    plan = sweep(tmp_path, monkeypatch, text=plain + SIZES)
+    plan = sweep(text=plain + SIZES)
     limited = [arm for arm in plan.arms if arm.series == "limited"]
     assert [(arm.name, arm.x, arm.network.topology) for arm in limited] == [
         ("limited_4_hosts", 4.0, "small"),

@@ -291,10 +291,6 @@ def test_the_first_published_number_is_the_answer_of_many_arms() -> None:
     )
 
 
-def test_nothing_measured_is_no_answer() -> None:
-    assert summary.answer(resolve.plan("fig3a", "smoke", []), synthetic.outcome(())) == ""
-
-
 # The report
 
 

@@ -19,7 +19,7 @@ from qjump_mn.programs.memcached.measures import means
 from qjump_mn.report.figures import timeline
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
-from tests.support import pictures, synthetic
+from tests.support import synthetic
 
 BEGAN_NS, BEGAN_UTC_NS = 10**11, 1767225700 * 10**9
 SETS_PER_S = 40
@@ -138,15 +138,6 @@ def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:
     plan = resolve.plan("fig5", "smoke", [])
     made = synthetic.create(tmp_path, plan)
     assert timeline.draw(made, made.manifest, measures.summarise(plan, [])) == []
-
-
-def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
-    manifest = run.manifest
-    data, _ = pipeline.read_trials(run, manifest)
-    for drawn in timeline.draw(
-        run, manifest, measures.summarise(manifest.plan, [measures.measure(one) for one in data])
-    ):
-        pictures.assert_texts_inside(drawn)
 
 
 def test_a_bin_without_a_value_is_a_gap() -> None:

@@ -271,20 +271,6 @@ def test_log_lines_of_several_threads_are_whole(run: RunDirectory) -> None:
     assert {msgspec.json.decode(line)["event"] for line in lines} == {"tick"}
 
 
-def test_a_log_line_is_written_whole(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one call of the system, for other processes write to the same file."""
-    written, really = list[bytes](), os.write
-
-    def write(file: int, content: bytes) -> int:
-        written.append(bytes(content))
-        return really(file, content)
-
-    monkeypatch.setattr(os, "write", write)
-    run.log("tick", text="x" * 5000)
-    (line,) = written
-    assert line.endswith(b"\n") and msgspec.json.decode(line)["event"] == "tick"
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
 def test_all_belongs_to_sudos_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_UID", "12345")

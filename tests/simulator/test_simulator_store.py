@@ -11,10 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import extensions
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import Said, SimulatorBackend
-from qjump_mn.errors import UsageError
 from qjump_mn.install import environment
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
@@ -89,21 +87,6 @@ def test_a_trial_and_the_check_of_its_plan_are_taken_whole(
     )
 
 
-def test_what_is_refused_is_refused_again(session: Path, backend: SimulatorBackend) -> None:
-    for _ in range(2):
-        with pytest.raises(UsageError, match="the initial window of 0 packets"):
-            backend.check(short("schemes.dctcp.simulator.transport.initial_window=0"), print)
-    assert logged(session) == ["run", "taken"]
-
-
-def test_ended_trial_is_not_kept(session: Path, backend: SimulatorBackend, tmp_path: Path) -> None:
-    (trial,) = short().trials()
-    backend.check(short(), print)
-    backend.stop()
-    assert backend.run(trial, tmp_path, print).exit_code == 5
-    assert len(list((session / "kept").iterdir())) == 1
-
-
 def test_key_has_what_decides_a_result(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(out: Path | None) -> Said:
         return Said(0, "")
@@ -120,12 +103,6 @@ def test_key_has_what_decides_a_result(session: Path, monkeypatch: pytest.Monkey
     assert logged(session) == ["run"] * 6
     simulated(Path("simulator"), b"input", work)
     assert logged(session)[6:] == ["taken"]
-
-
-def test_nothing_is_kept_with_extensions(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extensions, "every", lambda group: ["a program"])
-    result_store.simulated(Path("simulator"), b"input", lambda out: Said(0, ""))
-    assert not list((session / "kept").iterdir())
 
 
 def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Path) -> None:

@@ -244,10 +244,6 @@ def test_arm64_parts_count_there_only(reference: Path, monkeypatch: pytest.Monke
     assert machines.differences(lock) == ["the lock arm64"]
 
 
-def test_locked_simulator_is_the_one_that_the_lock_was_made_with(reference: Path) -> None:
-    assert machines.locked_simulator() == machines.simulator_identity() != ""
-
-
 def test_an_address_is_a_place_too(reference: Path) -> None:
     assert machines.taken(f"file://{reference}") == machines.found()
 
