@@ -419,12 +419,9 @@ def test_a_changed_plan_fails(tmp_path: Path) -> None:
     assert checked(run)["files"].status == "pass"
 
 
-@pytest.mark.usefixtures("no_pdf")
-def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("no_pdf", "own")
+def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(tmp_path: Path) -> None:
     """Nor does such a run become a reference, or is it called identical to itself."""
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     (folder := tmp_path / "experiments" / "reference").mkdir(parents=True)
     run = small(tmp_path)
     assert [command.main([str(run.path), *to]) for to in (("--reference", str(folder)), ())] == [

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import qjump_mn
 from qjump_mn import session
 from qjump_mn.backends import registry
 from qjump_mn.cli import explain
 from qjump_mn.errors import UsageError
 from tests.support import distributions
-
-FIG3A = Path(qjump_mn.__file__).parents[1] / "experiments" / "fig3a.toml"
+from tests.support.user_files import FIG3A, Write
 
 CLOUD = """
 class Cloud:
@@ -95,13 +93,9 @@ def test_backend_of_an_extension_is_loaded() -> None:
     ],
 )  # fmt: skip
 def test_experiment_with_unknown_backend_is_refused(
-    backends: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backends: str, sentence: str, own: Write
 ) -> None:
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "mine.toml").write_text(
-        f"backends = {backends}\n{FIG3A.read_text()}"
-    )
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    own("experiments/mine.toml", f"backends = {backends}\n{FIG3A}")
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("mine", backend="host"))
     with pytest.raises(UsageError, match=re.escape(sentence)):

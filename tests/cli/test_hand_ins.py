@@ -31,6 +31,7 @@ from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller, RunDirectory
 from tests.support import synthetic
 from tests.support.processes import execute
+from tests.support.user_files import Write
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = (CHECKOUT / "examples/experiments/command.toml").read_text()
@@ -92,11 +93,11 @@ def test_plan_of_days_is_judged_and_not_run_again(judged: RunDirectory, tmp_path
     assert (done.code, done.is_proved) == (4, False), done
 
 
-def test_backtracking_meets_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "experiments").mkdir()
+def test_backtracking_meets_the_time_limit(
+    tmp_path: Path, own: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert COMMAND.count(NUMBER) == 1
-    (tmp_path / "experiments/command.toml").write_text(COMMAND.replace(NUMBER, BACKTRACKING))
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    own("experiments/command.toml", COMMAND.replace(NUMBER, BACKTRACKING))
     run = synthetic.create(tmp_path / "runs", resolve.plan("command", "course", []))
     for trial in run.manifest.plan.trials():
         synthetic.write_trial(run, trial)

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import qjump_mn
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, suggestions
 from tests.support.processes import cli
-
-CHECKOUT = Path(qjump_mn.__file__).parents[1]
-FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()
+from tests.support.user_files import FIG3A
 
 
 @pytest.fixture

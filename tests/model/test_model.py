@@ -3,8 +3,6 @@ be."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -20,6 +18,7 @@ from qjump_mn.model.wiring import resolve_network
 from qjump_mn.programs import registry
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping.program import PingPlan
+from tests.support.user_files import FIG3A, Write
 
 
 def fig3a(*settings: str, preset: str = "course") -> Plan:
@@ -174,19 +173,14 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
         plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])
 
 
-def test_a_preset_leaves_out_what_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preset_leaves_out_what_it_names(own: Write) -> None:
     scaled = fig3a(preset="10g")
     assert [
         arm.name for arm in scaled.arms
     ] == "idle contended qjump priority_only window_only qjump_drop".split()
     assert "limiter_drops" not in scaled.judged.claims and scaled.shown.backends == ("simulator",)
-    text = (Path(loading.__file__).parents[2] / "experiments" / "fig3a.toml").read_text()
-    (tmp_path / "experiments").mkdir()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     for wrong in ("arms.prob", "arm.probe", "title.text"):
-        (tmp_path / "experiments" / "fig3a.toml").write_text(
-            text.replace('"workloads.probe"', f'"{wrong}"')
-        )
+        own("experiments/fig3a.toml", FIG3A.replace('"workloads.probe"', f'"{wrong}"'))
         with pytest.raises(
             UsageError,
             match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$",
@@ -234,17 +228,8 @@ def test_settings_reach_the_plan() -> None:
     assert arm.qjump.epoch_ns == 2_880_000
 
 
-def test_users_own_experiment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "experiments").mkdir()
-    ours = next(
-        folder / "fig3a.toml"
-        for folder in loading.folders("experiments")
-        if (folder / "fig3a.toml").exists()
-    )
-    (tmp_path / "experiments" / "fig3a.toml").write_text(
-        ours.read_text().replace('title = "', 'title = "My own: ', 1)
-    )
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+def test_users_own_experiment_comes_first(own: Write) -> None:
+    own("experiments/fig3a.toml", FIG3A.replace('title = "', 'title = "My own: ', 1))
     assert fig3a().shown.title.startswith("My own: ")
 
 

@@ -16,6 +16,7 @@ from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.steps import script
 from qjump_mn.steps.treatment import limiter, treatment
+from tests.support.user_files import Write
 
 MINE = """
 label = "mine"
@@ -35,13 +36,9 @@ def arm(resolved: Plan, name: str) -> ArmPlan:
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder with a scheme "mine"."""
-    (tmp_path / "schemes").mkdir()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    path = tmp_path / "schemes" / "mine.toml"
-    path.write_text(MINE)
-    return path
+def mine(own: Write) -> Path:
+    """A user's scheme "mine"."""
+    return own("schemes/mine.toml", MINE)
 
 
 @pytest.mark.parametrize("name", loading.names("schemes"))

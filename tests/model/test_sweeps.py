@@ -14,6 +14,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import panels
+from tests.support.user_files import Write
 
 EXPERIMENT = """
 title = "A sweep"
@@ -52,15 +53,13 @@ Sweep = Callable[..., Plan]
 
 
 @pytest.fixture
-def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+def sweep(own: Write) -> Sweep:
     """The plan of an experiment with this text, by a preset, of some arms ``only``."""
-    (tmp_path / "experiments").mkdir()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
 
     def resolved(
         preset: str = "course", *, text: str = EXPERIMENT, only: Sequence[str] = ()
     ) -> Plan:
-        (tmp_path / "experiments/sweep.toml").write_text(text)
+        own("experiments/sweep.toml", text)
         return resolve.plan("sweep", preset, [], only=only)
 
     return resolved

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.figure
@@ -39,7 +40,7 @@ from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from tests.support import distributions, pictures, synthetic
-from tests.support.processes import execute
+from tests.support.user_files import Write
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 
@@ -302,20 +303,20 @@ def test_the_figure_of_another_distribution_is_drawn(
 STYLE = ROOT / "plots" / "style.toml"
 
 
-def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> None:
-    (tmp_path / "plots").mkdir()
-    text = (
-        STYLE.read_text()
-        .replace('"axes.grid" = true', '"axes.grid" = false')
-        .replace("dpi = 200", "dpi = 50")
-    )
-    (tmp_path / "plots" / "style.toml").write_text(text)
-    code = "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
-    for path, printed in (("", "200.0 True"), (str(tmp_path), "50.0 False")):
-        environment = {**os.environ, "QJUMP_MN_PATH": path}
-        argv = [sys.executable, "-c", code]
-        done = execute(argv, check=True, cwd=ROOT, env=environment, timeout=60)
-        assert done.stdout.strip() == printed
+@pytest.fixture(autouse=True)
+def fresh_style() -> Iterator[None]:
+    """The style is read once a process."""
+    style.sheet.cache_clear()
+    yield
+    style.sheet.cache_clear()
+
+
+def test_the_users_style_is_taken_instead(own: Write) -> None:
+    assert (style.sheet().dpi, style.sheet().rc["axes.grid"]) == (200, True)
+    text = STYLE.read_text().replace("dpi = 200", "dpi = 50")
+    own("plots/style.toml", text.replace('"axes.grid" = true', '"axes.grid" = false'))
+    style.sheet.cache_clear()
+    assert (style.sheet().dpi, style.sheet().rc["axes.grid"]) == (50, False)
 
 
 @pytest.mark.parametrize(
@@ -328,18 +329,12 @@ def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> 
     ],
 )
 def test_a_style_that_does_not_fit_is_one_sentence(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: str, after: str, sentence: str, own: Write
 ) -> None:
-    (tmp_path / "plots").mkdir()
     assert before in STYLE.read_text()
-    (tmp_path / "plots" / "style.toml").write_text(STYLE.read_text().replace(before, after))
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    style.sheet.cache_clear()
-    try:
-        with pytest.raises(UsageError, match=sentence):
-            style.sheet()
-    finally:
-        style.sheet.cache_clear()
+    own("plots/style.toml", STYLE.read_text().replace(before, after))
+    with pytest.raises(UsageError, match=sentence):
+        style.sheet()
 
 
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
@@ -398,20 +393,6 @@ def test_every_experiment_has_a_figure_and_published_values() -> None:
         registry.find(figure["plot"])
         for name in figure.get("published", []):
             published.read(name)
-
-
-def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
-    """As in the wheel: plots inside qjump_mn, and no checkout around it."""
-    (tmp_path / "qjump_mn").mkdir()
-    for entry in (ROOT / "qjump_mn").iterdir():
-        if entry.name != "__pycache__":
-            (tmp_path / "qjump_mn" / entry.name).symlink_to(entry)
-    (tmp_path / "qjump_mn" / "plots").symlink_to(ROOT / "plots")
-    (tmp_path / "elsewhere").mkdir()
-    code = "from qjump_mn.report.figures import published, style; style.sheet(); print(published.read('fig3a').title)"
-    argv, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = execute(argv, check=True, cwd=tmp_path / "elsewhere", env=environment)
-    assert done.stdout.strip() == published.read("fig3a").title
 
 
 def test_bars_relative_to_a_missing_arm_are_no_figure(

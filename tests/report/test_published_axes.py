@@ -35,6 +35,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Spread
 from tests.support import pictures, synthetic
+from tests.support.user_files import Write
 
 BEGAN_NS, BEGAN_UTC_NS = 10**11, 1767225700 * 10**9
 AT_PUBLISHED_RATE = [
@@ -470,13 +471,11 @@ def test_published_figures_are_about_what_the_experiment_has(name: str, preset: 
     ],
 )  # fmt: skip
 def test_a_published_figure_that_does_not_fit_is_one_sentence(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: str, after: str, sentence: str, own: Write
 ) -> None:
     text = (loading.folders("plots/published")[-1] / "fig6.toml").read_text()
     assert before in text
-    (tmp_path / "plots/published").mkdir(parents=True)
-    (tmp_path / "plots/published/fig6.toml").write_text(text.replace(before, after))
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    own("plots/published/fig6.toml", text.replace(before, after))
     with pytest.raises(UsageError, match=f"^published figure 'fig6': .*{sentence}"):
         published.read("fig6")
 

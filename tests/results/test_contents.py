@@ -18,6 +18,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from tests.support import synthetic
 from tests.support.synthetic import DONE, add, discrepancies, results
+from tests.support.user_files import Write
 
 PLAN = resolve.plan("fig3a", "smoke", [])
 
@@ -269,12 +270,7 @@ def test_clause_on_an_own_experiment_is_empty(whole: RunDirectory, clock: manife
     assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 
 
-def test_reference_is_found_in_a_users_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reference_is_found_in_a_users_folder(own: Write) -> None:
     assert reference.find("fig3a", "no-such-preset") is None
-    path = tmp_path / "experiments" / "reference" / "fig3a-mine.json"
-    path.parent.mkdir(parents=True)
-    path.touch()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    path = own("experiments/reference/fig3a-mine.json", "")
     assert reference.find("fig3a", "mine") == path

@@ -12,6 +12,7 @@ import pytest
 from qjump_mn.results import directory, outcome
 from tests.simulator.short import command
 from tests.support.processes import cli, execute
+from tests.support.user_files import Write
 
 EXPERIMENT = """
 title = "A ping behind a buffer"
@@ -86,11 +87,9 @@ WHATS = [
 
 
 @pytest.fixture
-def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    for name, text in (("experiments/edge.toml", EXPERIMENT), ("topologies/four.toml", TOPOLOGY)):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(text)
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+def arguments(own: Write) -> tuple[str, ...]:
+    own("experiments/edge.toml", EXPERIMENT)
+    own("topologies/four.toml", TOPOLOGY)
     return ("edge", "--preset", "smoke", "--perturb", "6")
 
 

@@ -9,20 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from qjump_mn.guest import Image
-from tests.support import facts, result_store
+from tests.support import facts
 from tests.support.result_store import VARIABLE
 
 IMAGE = Image(Path(), Path(), {"kernel": "2", "initrd": "3"}, [], "4", [], "5", "7.3")
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session with an empty store, which does nothing again, and its other folder."""
-    (tmp_path / "stored/kept").mkdir(parents=True)
-    (tmp_path / "fresh").mkdir()
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "stored"))
-    monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)
-    return tmp_path / "stored"
 
 
 def shown(sessions: list[str]) -> facts.Test:
