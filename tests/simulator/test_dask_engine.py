@@ -16,12 +16,10 @@ from typing import Any
 import pytest
 
 from qjump_mn.results import contents, directory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import TRIALS, command, figure_9
 from tests.support.processes import execute
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 FEW = figure_9(mining=40)
 
@@ -75,8 +73,6 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    trees.toolbox()
-    simulator.package(print)
     folder = tmp_path / "cluster"
     folder.mkdir()
     made = Cluster(folder)
@@ -130,7 +126,6 @@ def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> No
 def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path
 ) -> None:
-    trees.toolbox()
     done = execute(command(tmp_path / "out", *FEW, *arguments))
     assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
     assert sentence in done.stderr

@@ -22,22 +22,16 @@ from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.model import resolve
 from qjump_mn.results import counters, directory, outcome
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
 from tests.support import facts, result_store
 from tests.support.processes import cli, execute
+from tests.support.user_files import Write
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 FEW = figure_9(mining=20)
+MINE = 'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\n'
 ONE_CPU = {min(os.sched_getaffinity(0))}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 def run(out: Path, *arguments: str, cpus: set[int] | None = None) -> RunDirectory:
@@ -230,31 +224,22 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
-    settings: str, sentence: str, tmp_path: Path
+    settings: str, sentence: str, tmp_path: Path, own: Write
 ) -> None:
-    own = tmp_path / "schemes"
-    own.mkdir()
-    (own / "mine.toml").write_text(
-        f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{settings}\n'
-    )
-    environment = {**os.environ, "QJUMP_MN_PATH": str(tmp_path)}
-    done = execute(command(tmp_path / "out", *FEW[:3], "--scheme", "mine"), env=environment)
+    own("schemes/mine.toml", f"{MINE}only_simulated = true\n[simulator]\n{settings}\n")
+    done = execute(command(tmp_path / "out", *FEW[:3], "--scheme", "mine"))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
-    own = tmp_path / "schemes"
-    own.mkdir()
-    (own / "mine.toml").write_text(
-        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nonly_simulated = true\n'
-        '[simulator]\nlike = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }\n'
-    )
+def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path, own: Write) -> None:
+    settings = 'like = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }'
+    own("schemes/mine.toml", f"{MINE}only_simulated = true\n[simulator]\n{settings}\n")
     argv = command(
         tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine"
     )
-    execute(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)})
+    execute(argv)
     done = directory.existing(tmp_path / "out" / "last")
     assert len(done.manifest.trials) == 6
     told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
@@ -331,18 +316,14 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
     ],
 )
 def test_limiter_is_the_emulations(
-    mode: str, limit: int, told: dict[str, object], tmp_path: Path
+    mode: str, limit: int, told: dict[str, object], tmp_path: Path, own: Write
 ) -> None:
-    own = tmp_path / "schemes"
-    own.mkdir()
-    (own / "mine.toml").write_text(
-        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nlevels = true\n'
-        f'limiter = "{mode}"\n[simulator]\nlike = "qjump-paper"\n'
-    )
+    simulated = '[simulator]\nlike = "qjump-paper"\n'
+    own("schemes/mine.toml", f'{MINE}levels = true\nlimiter = "{mode}"\n{simulated}')
     epochs = ("-s", "qjump.paper.epochs=rolling") if mode in ("delay", "edt") else ()
     asked = (*epochs, "-s", f"qjump.paper.limit_packets={limit}")
     argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
-    done = execute(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)})
+    done = execute(argv)
     if mode in ("tbf", "edt"):
         assert (
             done.returncode,

@@ -20,8 +20,6 @@ from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.results import tables
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 
 pytestmark = pytest.mark.guest
 
@@ -37,12 +35,6 @@ cables = {below: (cable.delay, cable.rate) for _, below, cable in getattr(made, 
 print(json.dumps([{host: by.points for host, by in made.jitter}, cables]))
 """
 POINT = re.compile(r"([0-9.]+):([0-9]+)ns")
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 def python(package: Path, arguments: list[str], text: msgspec.Struct) -> bytes:

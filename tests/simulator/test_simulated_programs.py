@@ -21,8 +21,6 @@ from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import tables
 from qjump_mn.results.tables import TrialFacts, TrialTables
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 
 pytestmark = pytest.mark.guest
 
@@ -41,12 +39,6 @@ claims = {}
 ACK_US = 94 * 8e-4
 FRAME_US = 1542 * 8e-4
 """An ACK, which goes before the answer, and a full-size frame, with preamble and gap at 10 Gb/s."""
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 class Laboratory:

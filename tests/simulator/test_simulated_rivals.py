@@ -9,20 +9,16 @@ import pytest
 
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command
 from tests.support.processes import execute
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 RIVALS = ("swift", "bbr", "dcqcn", "dcqcn_pfc", "homa", "aequitas")
 
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    trees.toolbox()
-    simulator.package(print)
     out = tmp_path_factory.mktemp("rivals")
     done = execute(command(out, "rivals", "--preset", "smoke"))
     assert done.returncode == 0, done.stdout + done.stderr

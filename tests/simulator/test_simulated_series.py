@@ -17,8 +17,6 @@ from qjump_mn.model import resolve
 from qjump_mn.programs.flows.program import LEVELS_PACKETS
 from qjump_mn.report.timelines import sampled
 from qjump_mn.results import counters, directory, formatting, series
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command, figure_9
 from tests.support.processes import execute
 
@@ -27,12 +25,8 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def environment() -> dict[str, str]:
-    trees.toolbox()
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(simulator.package(print)), str(CHECKOUT)]),
-    }
+def environment(package: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(CHECKOUT)])}
 
 
 def simulated(arm: str, out: Path, environment: dict[str, str]) -> None:

@@ -16,8 +16,6 @@ from qjump_mn.backends.simulator import Said, SimulatorBackend
 from qjump_mn.install import environment
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.support import result_store
 from tests.support.processes import execute
 
@@ -33,12 +31,6 @@ for plan in Path(sys.argv.pop()).glob("*.json"):
 files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
 print(json.dumps(files))
 """
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 @pytest.fixture

@@ -14,20 +14,15 @@ from typing import Any
 import matplotlib
 import pytest
 
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
-
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
 
 
 def test_its_cells_run_and_show_what_its_text_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    trees.toolbox()
-    simulator.package(print)
     monkeypatch.setattr(sys, "path", list(sys.path))
     cells = [
         cell

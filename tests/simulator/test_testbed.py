@@ -10,24 +10,16 @@ import pytest
 
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command
 from tests.support.processes import execute
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 SHORT = {
     "fig3a": ("-s", "duration=1s", "-s", "workloads.ping.interval=500us"),
     "fig7": ("-s", "duration=30ms", "-s", "workloads.job.map_size=16MB", "--replicates", "1"),
     "fig11": ("-s", "duration=3ms", "-s", 'sweeps.epoch.values=["10us", "21us", "25us"]'),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def package() -> None:
-    trees.toolbox()
-    simulator.package(print)
 
 
 def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
