@@ -4,7 +4,6 @@ ways."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
@@ -30,6 +28,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
 from tests.cli.test_verification import Repeating
 from tests.support import synthetic
+from tests.support.screen import Screen
 
 REAL = Path(__file__).parents[1] / "golden/forged/fig3a-smoke.tar.xz"
 ARMS = ["idle", "contended", "qjump"]
@@ -138,9 +137,8 @@ class Honest(Repeating):
 
 
 def verified(run: RunDirectory) -> tuple[int, str]:
-    text = io.StringIO()
-    code = verification.verify(run.path, Console(file=text, width=400))
-    return code, text.getvalue()
+    out = Screen(400)
+    return verification.verify(run.path, out), out.text
 
 
 def test_what_really_ran_passes(run: RunDirectory) -> None:

@@ -3,13 +3,11 @@ say."""
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from qjump_mn.analysis import __main__ as analysis
 from qjump_mn.analysis import claims, pipeline, published_comparison
@@ -20,6 +18,7 @@ from qjump_mn.results import formatting, outcome, reference, result_tables
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Comparison
 from tests.support import synthetic
+from tests.support.screen import Screen
 from tests.support.user_files import FIG3A, Write
 
 HEADS = (
@@ -176,7 +175,7 @@ def test_bad_row_is_refused_with_its_place(tmp_path: Path, own: Write) -> None:
         UsageError,
         match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
     ):
-        explain.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
+        explain.explain("fig3a", "smoke", [], Screen())
     assert (
         published_comparison.compare(simulated_run(tmp_path), ()) is None
     )  # of a run that there is already

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from qjump_mn import session
 from qjump_mn.backends import registry
 from qjump_mn.cli import explain
 from qjump_mn.errors import UsageError
 from tests.support import distributions
+from tests.support.screen import Screen
 from tests.support.user_files import FIG3A, Write
 
 CLOUD = """
@@ -46,7 +45,7 @@ def request_of(experiment: str, *, backend: str = "") -> session.Request:
 
 
 def show(request: session.Request) -> None:
-    session.print_script(request, Console(file=io.StringIO()))
+    session.print_script(request, Screen())
 
 
 def test_our_backends_have_their_registered_names() -> None:
@@ -99,4 +98,4 @@ def test_experiment_with_unknown_backend_is_refused(
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("mine", backend="host"))
     with pytest.raises(UsageError, match=re.escape(sentence)):
-        explain.explain("mine", "smoke", [], Console(file=io.StringIO()))
+        explain.explain("mine", "smoke", [], Screen())

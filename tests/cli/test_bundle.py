@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
@@ -18,7 +17,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from qjump_mn.analysis import pipeline, published_comparison
 from qjump_mn.cli.bundle import archive, assignment, checking, judge, writing
@@ -33,6 +31,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from tests.support import synthetic
 from tests.support.processes import execute
+from tests.support.screen import Screen
 
 FILES: dict[str, Path | bytes] = {
     "manifest.json": b'{"schema": 3}\n' * 20,
@@ -78,11 +77,11 @@ def unpacked(path: Path, folder: Path) -> dict[str, bytes]:
 def checked(
     path: Path, assigned: Path | None = None, rerun: checking.Rerun = checking.NO_RERUN
 ) -> tuple[int, str]:
-    text = io.StringIO()
-    made = checking.check(path, Console(file=text, width=400), assigned=assigned, rerun=rerun)
+    out = Screen(400)
+    made = checking.check(path, out, assigned=assigned, rerun=rerun)
     if made.error:
         raise made.error
-    return made.code, text.getvalue()
+    return made.code, out.text
 
 
 def test_bundle_is_always_the_same_file(run: RunDirectory, tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli import compare, compare_figure
@@ -17,6 +15,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.results import directory, manifest
 from qjump_mn.session import Request
 from tests.support import synthetic
+from tests.support.screen import Screen
 
 
 def made(folder: Path, settings: tuple[str, ...] = (), replicates: int = 1) -> Path:
@@ -48,10 +47,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(*paths: Path) -> str:
-    text = io.StringIO()
-    out = Console(file=text, width=120, highlight=False, soft_wrap=True)
+    out = Screen(120)
     compare.show(compare.read(paths), out)
-    return text.getvalue()
+    return out.text
 
 
 def row(text: str, arm: str, measure: str) -> str:

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
 from qjump_mn import guest
 from qjump_mn.cli import doctor
@@ -18,14 +16,14 @@ from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import outer
 from qjump_mn.process import die_with_parent
 from qjump_mn.toolbox import machines, processors
+from tests.support.screen import Screen
 
 _boot = doctor._boot
 
 
 def said(*, as_json: bool = False) -> tuple[int, str]:
-    text = io.StringIO()
-    out = Console(file=text, width=300, highlight=False, soft_wrap=True)
-    return doctor.report(out, as_json=as_json), text.getvalue()
+    out = Screen(300)
+    return doctor.report(out, as_json=as_json), out.text
 
 
 @pytest.fixture(autouse=True)
@@ -45,15 +43,15 @@ def test_what_is_well_is_told_with_the_backend() -> None:
 
 def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guest may take a quarter of a minute: what was found before is there by then."""
-    text = io.StringIO()
+    out = Screen(300)
     before: list[str] = []
 
     def boot(progress: object, deadline: object) -> tuple[State, str]:
-        before.append(text.getvalue())
+        before.append(out.text)
         return State.OK, ""
 
     monkeypatch.setattr(doctor, "_boot", boot)
-    doctor.report(Console(file=text, width=300, highlight=False, soft_wrap=True))
+    doctor.report(out)
     assert "ok       processors: " in before[0] and before[0].endswith(
         "         starting a guest, which takes 15 s at most\n"
     )

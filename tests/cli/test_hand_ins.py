@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import io
 import json
 import os
 import re
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import archive, checking, hand_ins, writing
@@ -31,6 +29,7 @@ from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller, RunDirectory
 from tests.support import synthetic
 from tests.support.processes import execute
+from tests.support.screen import Screen
 from tests.support.user_files import Write
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -73,7 +72,7 @@ def forged(judged: RunDirectory, folder: Path, change: Callable[[dict[str, Any]]
 
 
 def checked(path: Path) -> checking.Checked:
-    return checking.check(path, Console(file=io.StringIO()))
+    return checking.check(path, Screen())
 
 
 def test_plan_of_two_million_seeds_is_refused(judged: RunDirectory, tmp_path: Path) -> None:
@@ -89,7 +88,7 @@ def test_plan_of_two_million_seeds_is_refused(judged: RunDirectory, tmp_path: Pa
 
 def test_plan_of_days_is_judged_and_not_run_again(judged: RunDirectory, tmp_path: Path) -> None:
     path = forged(judged, tmp_path, lambda run: run.update(duration_ns=10 * 86400 * 10**9))
-    done = checking.check(path, Console(file=io.StringIO()), rerun=checking.Rerun())
+    done = checking.check(path, Screen(), rerun=checking.Rerun())
     assert (done.code, done.is_proved) == (4, False), done
 
 
@@ -294,7 +293,7 @@ def test_report_is_made_as_the_runs_owner(judged: RunDirectory, open_folder: Pat
 
 
 def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: Path) -> None:
-    out = Console(file=io.StringIO())
+    out = Screen()
     assert hand_ins.check(good, out, rerun=checking.NO_RERUN, table=tmp_path / "results.json") == 0
     told = json.loads((tmp_path / "results.json").read_text())
     assert told["output"] == "nothing found"
@@ -324,10 +323,9 @@ def test_killed_judge_is_one_line(
     (tmp_path / "class").mkdir()
     for name in ("a", "b"):
         shutil.copy(good, tmp_path / f"class/{name}.zip")
-    text = io.StringIO()
-    out = Console(file=text, width=80)
+    out = Screen()
     assert hand_ins.check(tmp_path / "class", out, rerun=checking.NO_RERUN) == 1
-    assert [line.split() for line in text.getvalue().splitlines()[-2:]] == [
+    assert [line.split() for line in out.text.splitlines()[-2:]] == [
         ["a.zip", "lost", "its", "judge", "ended", "with", "SIGKILL,", "without", "findings"],
         ["b.zip", "nothing", "found"],
     ]
@@ -349,8 +347,5 @@ def test_what_no_class_can_be_checked_with_is_refused(
         (tmp_path / "class/a.zip").write_text(content)
     with pytest.raises(UsageError, match=sentence):
         hand_ins.check(
-            tmp_path / "class",
-            Console(file=io.StringIO()),
-            rerun=checking.NO_RERUN,
-            table=tmp_path / table,
+            tmp_path / "class", Screen(), rerun=checking.NO_RERUN, table=tmp_path / table
         )

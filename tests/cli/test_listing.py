@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from qjump_mn.cli import listing
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
+from tests.support.screen import Screen
 
 
 def shown(width: int = 80, what: str = "", *, terminal: bool = True) -> list[str]:
-    text = io.StringIO()
-    out = Console(
-        file=text,
-        width=width,
-        highlight=False,
-        soft_wrap=True,
-        force_terminal=terminal,
-        color_system=None,
-    )
+    out = Screen(width, force_terminal=terminal, color_system=None)
     listing.show(out, what)
-    return text.getvalue().splitlines()
+    return out.text.splitlines()
 
 
 def test_what_an_experiment_shows_is_wrapped_below_its_heading() -> None:

@@ -3,7 +3,6 @@ ends."""
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Self
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from qjump_mn import session
 from qjump_mn.analysis import judging
@@ -26,6 +24,7 @@ from qjump_mn.process import interrupts
 from qjump_mn.results import directory, manifest, outcome, previous_runs
 from tests.support import synthetic, tiny
 from tests.support.processes import cli
+from tests.support.screen import Screen
 
 EXIT_CODES = {"alpha": 0, "beta": 1, "gamma": 0}
 
@@ -121,11 +120,9 @@ def called(
     folder: Path, *, seed: int = 1, preset: str = tiny.PRESET, verbose: bool = False
 ) -> tuple[int, str]:
     """The exit code and what is printed."""
-    text = io.StringIO()
+    out = Screen()
     request = session.Request("all", preset, seed=seed, out=folder / "out", verbose=verbose)
-    return run_all.run(
-        request, Console(file=text, width=80, soft_wrap=True, highlight=False)
-    ), text.getvalue()
+    return run_all.run(request, out), out.text
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -169,11 +166,10 @@ def test_estimate_is_what_the_last_run_took(folder: Path) -> None:
 
 def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
     def swept() -> tuple[int, str]:
-        text = io.StringIO()
+        out = Screen()
         request = session.Request("alpha", tiny.PRESET, out=folder / "out")
         settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
-        out = Console(file=text, width=80, soft_wrap=True, highlight=False)
-        return run_all.sweep(request, settings, out), text.getvalue()
+        return run_all.sweep(request, settings, out), out.text
 
     code, text = swept()
     assert code == 0 and "runs with these settings: 2 to run\n" in text
@@ -194,12 +190,10 @@ def test_runs_of_another_backend_are_not_found_again(folder: Path) -> None:
     settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
 
     def swept(backend: str) -> str:
-        text = io.StringIO()
+        out = Screen()
         request = session.Request("alpha", tiny.PRESET, backend=backend, out=folder / "out")
-        run_all.sweep(
-            request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False)
-        )
-        return text.getvalue()
+        run_all.sweep(request, settings, out)
+        return out.text
 
     assert "2 to run\n" in swept("")
     assert "2 to run\n" in swept("simulator")
@@ -215,7 +209,7 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
     before = run.manifest
     manifest.write(run.path, replace(before, trials={}, files={}))
     with run.held(), pytest.raises(UsageError, match="is being run by another process"):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert all(run.is_done(name) for name in before.trials)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from typing import Self
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from qjump_mn import cache, session
 from qjump_mn.backends import estimate, registry
@@ -28,6 +26,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.toolbox import machines
 from tests.support import synthetic
+from tests.support.screen import Screen
 
 
 class Repeating:
@@ -91,9 +90,8 @@ def done(folder: Path, plan: Plan) -> RunDirectory:
 
 
 def said(run: RunDirectory, *, arms: tuple[str, ...] = (), sample: int = 0) -> tuple[int, str]:
-    text = io.StringIO()
-    code = verify(run.path, Console(file=text, width=400), arms=arms, sample=sample)
-    return code, text.getvalue()
+    out = Screen(400)
+    return verify(run.path, out, arms=arms, sample=sample), out.text
 
 
 def test_a_file_of_ones_own_that_has_changed_since_is_named(
@@ -205,7 +203,7 @@ def test_unrepeatable_run_is_refused(run: RunDirectory, tmp_path: Path, backend:
     with pytest.raises(UsageError, match="no two runs on the real clock are alike"):
         said(synthetic.make(tmp_path / "real", clock="real", only=["idle"]))
     with pytest.raises(UsageError, match="there is no run directory"):
-        verify(tmp_path / "none", Console(file=io.StringIO()))
+        verify(tmp_path / "none", Screen())
     assert backend.ran == []
 
 
@@ -223,7 +221,7 @@ def test_run_of_days_is_not_verified(
 def sampled(run: RunDirectory) -> int | None:
     """What ``check`` does where nobody has said whether to run trials again."""
     findings = Findings(code=0, is_done=True)
-    return checking._rerun(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
+    return checking._rerun(run.path, findings, checking.Rerun(), Screen())
 
 
 def test_check_repeats_a_trial_of_the_shortest_arm(
@@ -291,7 +289,7 @@ def test_clock_unlike_the_backends_is_refused(run: RunDirectory, backend: Repeat
     with pytest.raises(
         UsageError, match="its manifest says clock real, and the backend guest has the virt"
     ):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert backend.ran == []
 
 
@@ -303,7 +301,7 @@ def on_host(run: RunDirectory, backend: Repeating) -> RunDirectory:
 
 
 def test_own_run_on_the_host_is_resumed(run: RunDirectory, backend: Repeating) -> None:
-    session.resume(on_host(run, backend).path, Console(file=io.StringIO()))
+    session.resume(on_host(run, backend).path, Screen())
     assert backend.ran == ["idle/2"]
 
 
@@ -324,7 +322,7 @@ def test_strangers_run_on_the_host_is_not_resumed(
     with pytest.raises(
         UsageError, match=f"only your own run can be resumed with the backend host, .*{reason}"
     ):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert backend.ran == []
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from qjump_mn import session
 from qjump_mn.backends import emulated, estimate
@@ -17,6 +15,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.ping import program as ping
 from qjump_mn.steps.compile import LATENESS_EVERY_S, trial_steps
+from tests.support.screen import Screen
 
 GIGABIT = ("link.rate=1Gbit", "warmup=100ms", "duration=200ms", "workloads.ping.interval=1ms")
 
@@ -116,7 +115,7 @@ def test_a_run_of_more_than_a_day_is_refused_with_one_that_is_not(tmp_path: Path
     with pytest.raises(
         UsageError, match=r"it would take about \d+ hours: use a warmup and a duration of at most"
     ) as told:
-        session.run(request, Console(file=io.StringIO()))
+        session.run(request, Screen())
     shorter_s = float(str(told.value).split("at most ")[1].split(" s ")[0])
     plan = fig3a("link.rate=10Gbit", "warmup=0s", f"duration={shorter_s:.4f}s")
     assert estimate.run(plan, GuestBackend()).seconds <= 1.05 * session.MAX_RUN_S
@@ -145,4 +144,4 @@ def test_a_script_is_for_a_machine_on_which_code_takes_time(tmp_path: Path) -> N
         UsageError,
         match=r"^--dry-run writes a script for a machine on which code takes time: .*2 ms",
     ):
-        session.print_script(request, Console(file=io.StringIO()))
+        session.print_script(request, Screen())

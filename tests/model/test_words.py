@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from qjump_mn import session
 from qjump_mn.backends import emulated
@@ -23,6 +21,7 @@ from qjump_mn.model import loading, resolve, words
 from qjump_mn.model.plan import Plan
 from qjump_mn.steps import script
 from tests.support.processes import execute
+from tests.support.screen import Screen
 
 EXPERIMENT = """title = {title}
 topology = {topology}
@@ -357,9 +356,9 @@ def test_a_file_nested_too_deeply_is_named_and_the_others_listed(folder: Path) -
     write(folder)
     (folder / "experiments/deep.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
     (folder / "experiments/lists.toml").write_text(f"a = {'[' * 400}{']' * 400}\n")
-    out = Console(file=io.StringIO(), width=1000)
+    out = Screen(1000)
     listing.show(out)
-    text = out.file.getvalue()  # type: ignore[attr-defined]
+    text = out.text
     assert re.search(
         r"^deep is broken: experiment 'deep': .*nested too deeply.*/deep\.toml, line 1\)$",
         text,
