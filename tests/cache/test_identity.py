@@ -9,16 +9,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.install import environment
-from qjump_mn.toolbox import Tree, build, image, overlay
-from qjump_mn.toolbox.cpio import Node
-from tests.guest import vm
-from tests.guest.vm import modules
 from tests.support.processes import execute
 
 NOT_COPIED = shutil.ignore_patterns(
@@ -127,24 +122,3 @@ def test_another_token_moves_its_own_identity(
     finally:
         path.write_text(text)
     assert {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)} == moved
-
-
-def test_modules_are_for_the_virtual_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = Tree(tmp_path)
-    contents = {"tc_plugins": "plugin", "native_programs": "program"}
-    for function, name in contents.items():
-        monkeypatch.setattr(build, function, with_file(name))
-    monkeypatch.setattr(modules, "ours", with_file("module"))
-    monkeypatch.setattr(image, "_compile", lambda *_: None)
-    agent = "opt/qjump-mn/executor/agent.py"
-    guest = set(overlay.nodes(tree))
-    assert (
-        guest > {"init", "plugin", "program", "usr/sbin/modprobe", agent} and "module" not in guest
-    )
-    assert set(vm.nodes(tree, tree)) == {"init", "plugin", "module", agent}
-
-
-def with_file(name: str) -> Callable[..., dict[str, Node]]:
-    return lambda *_: {name: Node.file(b"")}

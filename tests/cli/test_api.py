@@ -117,11 +117,6 @@ print(len(run("fig3a", preset="10g", settings={{"duration": "2ms"}}, arms=["idle
     assert int(done.stdout.splitlines()[-1]) > 1, done.stderr
 
 
-def test_the_package_has_nothing_else_of_that_kind() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'Runs'"):
-        qjump_mn.__getattr__("Runs")
-
-
 class Asked(Exception):
     """What would have been run."""
 

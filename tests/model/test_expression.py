@@ -178,14 +178,6 @@ def test_refused_with_the_place(text: str, message: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
-def test_a_number_must_be_one() -> None:
-    with pytest.raises(
-        UsageError,
-        match="here: character 1: '1 < 2' is a condition, but must be a number: write one",
-    ):
-        checked("1 < 2", "number")
-
-
 def test_python_s_advice_is_not_printed() -> None:
     code = "from qjump_mn.model import expression; print(expression.parse('1or 2', 'here').names)"
     folder = Path(qjump_mn.__file__).parents[1]

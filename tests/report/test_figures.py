@@ -414,12 +414,6 @@ def test_bars_relative_to_a_missing_arm_are_no_figure(
     assert [bar.get_height() for bar in axis.patches if isinstance(bar, Rectangle)] == [3.0]
 
 
-def test_a_bar_above_a_thousand_has_no_exponent() -> None:
-    assert [
-        bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)
-    ] == "0.123 99.9 999 1000 1190".split()
-
-
 def test_what_is_drawn_around_a_median_is_its_interval_from_three_seeds_on() -> None:
     interval = "the 95 % bootstrap interval of the median over 6 seeds"
     assert [notes.spans("band spans", range(many)) for many in (0, 1, 2, 6)] == [
@@ -428,7 +422,3 @@ def test_what_is_drawn_around_a_median_is_its_interval_from_three_seeds_on() -> 
     assert notes.spans("band spans", range(3)) == (
         " The band spans the replicates: the 95 % bootstrap interval of the median over 3 seeds."
     )
-
-
-def test_every_panel_has_a_letter_of_its_own() -> None:
-    assert [style.letter(index) for index in (0, 7, 25, 26, 99)] == ["a", "h", "z", "27", "100"]

@@ -257,21 +257,6 @@ def test_hosts_that_differ_are_not_called_alike() -> None:
     assert "55 more hosts like h4" in lines(drawn)
 
 
-@pytest.mark.parametrize(
-    ("hosts", "told"),
-    [
-        (["h1"], "h1"),
-        (["h1", "h2"], "h1, h2"),
-        (["h1", "h2", "h3", "h5"], "h1–h3, h5"),
-        (["a", "b", "c"], "a, b, c"),
-        (["h1", "h3", "h5", "h7", "h9"], "5 hosts"),
-        ([roles.ALL], "all hosts"),
-    ],
-)
-def test_hosts_in_words(hosts: list[str], told: str) -> None:
-    assert roles.hosts(hosts) == told
-
-
 def test_many_flows_are_told_from_whom_to_whom() -> None:
     arm = drawing.arm_drawn(resolve.plan("fig3b", "paper", []), synthetic.outcome(()))
     one, job = arm.workloads

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.figure
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,20 +19,11 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.report.figures import (
-    axes,
-    bars,
-    behind,
-    latency_cdf,
-    published,
-    style,
-    sweep,
-    timeline,
-)
+from qjump_mn.report.figures import bars, behind, latency_cdf, published, style, sweep, timeline
 from qjump_mn.report.figures.style import Figure
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
-from qjump_mn.results.outcome import ArmSummary, Spread
+from qjump_mn.results.outcome import ArmSummary
 from tests.support import pictures, synthetic
 from tests.support.user_files import Write
 
@@ -372,27 +362,6 @@ def test_figure_7_ends_at_3_and_labels_what_is_above(tmp_path: Path) -> None:
     (label,) = (text for text in axis.texts if "\N{UPWARDS ARROW}" in text.get_text())
     assert label.get_text() == "\N{UPWARDS ARROW} 5.3" and label.xy[1] == 3
     assert "Not published as numbers (QJump (NSDI'15), Figure 7): all of it." in figure.caption
-
-
-def test_of_several_seeds_the_one_beyond_the_axis_is_told() -> None:
-    spread = Spread.of({1: 2.0, 2: 2.5, 3: 4.0})
-    axis = matplotlib.figure.Figure().add_subplot()
-    bars._bar(axis, 0, spread, {"width": 1}, 1, 3.0, ())
-    (label,) = axis.texts
-    assert label.get_text() == "\N{UPWARDS ARROW} 2.5 (to 4)"
-    assert drawn_axis_of_figure_11(Spread.of({1: 0.01, 2: 0.02, 3: 1.3})) == (
-        (0, 0.03),
-        "\N{UPWARDS ARROW}\n1300",
-    )
-
-
-def drawn_axis_of_figure_11(spread: Spread) -> tuple[tuple[float, float], str]:
-    """The axis of values, and what is written at the only point."""
-    found = behind.of(at_paper("fig11"))
-    assert found is not None
-    axis = matplotlib.figure.Figure().add_subplot()
-    axes.as_published(axis, "time", [("max", [(1.0, spread)])], found, 0, times=True)
-    return axis.get_ylim(), axis.texts[-1].get_text()
 
 
 def test_table_1_has_dots_where_numbers_were_published_and_says_where_not(tmp_path: Path) -> None:
