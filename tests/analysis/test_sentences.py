@@ -8,7 +8,7 @@ import pytest
 
 from qjump_mn.analysis import sentences
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import resolve
 from qjump_mn.model.experiment import SentenceSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
@@ -72,9 +72,3 @@ def test_a_sentence_that_makes_no_sense_is_refused_before_anything_runs(
         sentences.check(saying(plan, of, text))
     assert str(refused.value).startswith("experiment 'fig3a': figure.sentences, sentence 1")
     assert reason in str(refused.value)
-
-
-@pytest.mark.parametrize("experiment", loading.names("experiments"))
-def test_the_sentences_of_every_experiment_and_preset_make_sense(experiment: str) -> None:
-    for preset in loading.presets(experiment):
-        sentences.check(resolve.plan(experiment, preset, []))

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,17 +24,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.report import drawing
-from qjump_mn.report.figures import (
-    bars,
-    behind,
-    curves,
-    latency_cdf,
-    marks,
-    notes,
-    published,
-    registry,
-    style,
-)
+from qjump_mn.report.figures import bars, behind, curves, latency_cdf, marks, notes, registry, style
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -385,14 +374,6 @@ def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
         side(0.1, -0.1),
         side(0.4),
     ] == "left right left left left".split()
-
-
-def test_every_experiment_has_a_figure_and_published_values() -> None:
-    for path in (ROOT / "experiments").glob("*.toml"):
-        figure = tomllib.loads(path.read_text())["figure"]
-        registry.find(figure["plot"])
-        for name in figure.get("published", []):
-            published.read(name)
 
 
 def test_bars_relative_to_a_missing_arm_are_no_figure(
