@@ -153,10 +153,7 @@ def test_values_of_python_are_settings_as_toml_has_them() -> None:
         run("fig3a", preset="10g", settings=settings, arms=["idle"], perturb=1)
     plan, request = raised.value.args
     assert request.settings == (
-        "tcp.tail_loss_probe=true",
-        "duration=20ms",
-        "replicates=2",
-        "qjump.paper.factors.6=2.5",
+        *"tcp.tail_loss_probe=true duration=20ms replicates=2 qjump.paper.factors.6=2.5".split(),
         'backends=["simulator"]',
     )
     assert len(plan.run.perturbations) == 1 and plan.shown.backends == ("simulator",)

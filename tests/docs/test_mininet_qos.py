@@ -49,12 +49,7 @@ def test_every_python_installs_the_wheel_and_passes_its_tests(
     inside = [str(tmp_path / "env/bin/python"), "-I"]
     pip = [
         *inside,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "--quiet",
-        "install",
-        "--no-index",
+        *"-m pip --disable-pip-version-check --quiet install --no-index".split(),
         str(wheel),
     ]
     subprocess.run(pip, check=True, capture_output=True)
@@ -95,10 +90,7 @@ def test_the_harness_has_no_other_commands() -> None:
         == (bench.PACKAGE / "src/mininet_qos/commands.py").resolve()
     )
     words = (
-        "numtxqueues",
-        "egress-qos-map",
-        "type=linux-htb",
-        "vlan_prio",
+        *"numtxqueues egress-qos-map type=linux-htb vlan_prio".split(),
         "action mirred",
         "tso off",
     )

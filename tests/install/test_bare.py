@@ -49,18 +49,7 @@ class Bare:
         settings = [f"{name}={value}" for name, value in (values | variables).items()]
         return execute(
             [
-                *(
-                    "unshare",
-                    "--mount",
-                    "--pid",
-                    "--fork",
-                    "--kill-child",
-                    "sh",
-                    "-e",
-                    "-c",
-                    ENTER,
-                    "sh",
-                ),
+                *(*"unshare --mount --pid --fork --kill-child sh -e -c".split(), ENTER, "sh"),
                 *("env", "-i", *settings, "/srv/qjump-mn/bootstrap", *words),
             ],
             env={**os.environ, "root": str(self.root)},
@@ -108,18 +97,7 @@ def test_an_ordinary_user_without_sudo_is_told_what_is_missing(bare: Bare) -> No
     script = "exec setpriv --reuid 12345 --regid 12345 --clear-groups /srv/qjump-mn/bootstrap fig3a --out /tmp/out"
     (bare.root / "srv/as-user").write_text(f"#!/bin/sh\n{script}\n")
     (bare.root / "srv/as-user").chmod(0o755)
-    inside = [
-        "unshare",
-        "--mount",
-        "sh",
-        "-e",
-        "-c",
-        ENTER,
-        "sh",
-        "env",
-        "-i",
-        "PATH=/usr/bin:/bin",
-    ]
+    inside = [*"unshare --mount sh -e -c".split(), ENTER, *"sh env -i PATH=/usr/bin:/bin".split()]
     values = ["HOME=/tmp/home"]
     done = execute([*inside, *values, "/srv/as-user"], env={**os.environ, "root": str(bare.root)})
     assert done.returncode == 3, done.stdout + done.stderr

@@ -318,11 +318,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     built = [
         *pip,
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
+        *"wheel --quiet --no-deps --no-build-isolation --wheel-dir".split(),
         str(tmp_path),
         str(environment.CHECKOUT),
     ]

@@ -56,11 +56,7 @@ class Cluster:
         return self._start(
             "distributed.cli.dask_worker",
             self.address,
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--no-dashboard",
-            "--name",
+            *"--nthreads 1 --no-nanny --no-dashboard --name".split(),
             name,
         )
 

@@ -255,12 +255,7 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
     arms = "droptail,dctcp_ack,ecn_ece_deep"
     found = run(
         tmp_path,
-        "hadoop",
-        "--preset",
-        "smoke",
-        "-s",
-        "workloads.job.map_size=159kB",
-        "-s",
+        *"hadoop --preset smoke -s workloads.job.map_size=159kB -s".split(),
         variant,
         "--arms",
         arms,
@@ -355,10 +350,7 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         "hadoop-sensitivity",
         "-s",
         values,
-        "-s",
-        "workloads.job.map_size=159kB",
-        "--arms",
-        "droptail,dctcp_ack",
+        *"-s workloads.job.map_size=159kB --arms droptail,dctcp_ack".split(),
     )
 
     def told(arm: str, point: str) -> dict[str, Any]:

@@ -47,11 +47,7 @@ def test_the_python_package_passes_its_tests(tree: Tree) -> None:
     }
     argv = [
         sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
+        *"-m pytest -q -p no:cacheprovider".split(),
         str(SOURCE / "python" / "tests"),
     ]
     done = execute(argv, env=environment)

@@ -147,11 +147,7 @@ class Chroot:
         said."""
         argv = [
             f"python{self.system.python}",
-            "-m",
-            "pip",
-            "download",
-            "--require-hashes",
-            "--no-deps",
+            *"-m pip download --require-hashes --no-deps".split(),
         ]
         argv += ["--only-binary=:all:", "-r", lock, "-d", folder]
         return self._run(*argv, network=True, **variables)

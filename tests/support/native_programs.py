@@ -289,15 +289,7 @@ def check_manual(program: Program, columns: str, *roles: str) -> None:
 
 
 def _has_sanitizers() -> bool:
-    argv = [
-        shutil.which("cc") or "cc",
-        "-fsanitize=address,undefined",
-        "-x",
-        "c",
-        "-",
-        "-o",
-        "/dev/null",
-    ]
+    argv = [shutil.which("cc") or "cc", *"-fsanitize=address,undefined -x c - -o /dev/null".split()]
     return execute(argv, input="int main(void) { return 0; }").returncode == 0
 
 

@@ -94,12 +94,7 @@ class Host:
             host_program("nsenter"),
             "--target",
             str(self.pid),
-            "--mount",
-            "--net",
-            "--pid",
-            "--ipc",
-            "--root",
-            "--wd",
+            *"--mount --net --pid --ipc --root --wd".split(),
         ]
         shell = ["sh", "-c", 'cd "$1" && eval "$2"', "sh", folder, command]
         with subprocess.Popen(
