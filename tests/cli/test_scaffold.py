@@ -107,28 +107,15 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(here: Path) -> None:
 def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:
     (here / "experiments").mkdir()
     (here / "experiments/mine.toml").write_text(
-        """
-        [workloads.ping]
-        program = "ping"
-        flows = ["h8>h10"]
-        [arms.idle]
-        workloads = ["ping"]
-        """
+        'workloads.ping = { program = "ping", flows = ["h8>h10"] }\narms.idle.workloads = ["ping"]\n'
     )
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
     assert loading.presets("mine") == {"course": "as the file has it"}
-    assert (
-        plan.shown.title,
-        plan.shown.network.topology,
-        plan.run.warmup_ns,
-        plan.run.duration_ns,
-    ) == ("mine", "paper12", 2 * 10**9, 10 * 10**9)
-    assert (plan.shown.figure.plot, plan.shown.figure.workload, plan.shown.figure.arms) == (
-        "latency_cdf",
-        "ping",
-        ["idle"],
-    )
+    assert (plan.shown.title, plan.shown.network.topology) == ("mine", "paper12")
+    assert (plan.run.warmup_ns, plan.run.duration_ns) == (2 * 10**9, 10 * 10**9)
+    figure = plan.shown.figure
+    assert (figure.plot, figure.workload, figure.arms) == ("latency_cdf", "ping", ["idle"])
     (arm,) = plan.arms
     assert (arm.label, arm.workloads[0].label, arm.workloads[0].level) == ("idle", "ping", 0)
     assert plan.run.seeds == (1,) and not plan.judged.claims

@@ -21,6 +21,7 @@ from qjump_mn.report.network import use as uses
 from qjump_mn.report.network.drawing import Drawn
 from qjump_mn.results.outcome import Check, LinkLoad
 from tests.support import synthetic
+from tests.support.user_files import Write
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAIR = """
@@ -33,6 +34,18 @@ model = "wire"
 rate = "10Gbit"
 buffer = "152.2kB"
 delay = "0ns"
+"""
+
+
+PINGING = """
+title = "A ping"
+question = "How long?"
+topology = "pair"
+duration = "1s"
+link = {}
+workloads.ping = { program = "ping", label = "ping", flows = ["client>server"] }
+arms.one = { label = "one", workloads = ["ping"] }
+figure = { plot = "latency_cdf", workload = "ping", arms = ["one"] }
 """
 
 
@@ -144,31 +157,9 @@ def test_every_host_of_every_experiment_is_told_and_nothing_is_cut(name: str) ->
     assert drawn_of(plan) == drawn
 
 
-def test_two_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "topologies").mkdir()
-    (tmp_path / "topologies/pair.toml").write_text(PAIR)
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/mine.toml").write_text(
-        """
-title = "A ping"
-question = "How long?"
-topology = "pair"
-duration = "1s"
-link = {}
-[workloads.ping]
-program = "ping"
-label = "ping"
-flows = ["client>server"]
-[arms.one]
-label = "one"
-workloads = ["ping"]
-[figure]
-plot = "latency_cdf"
-workload = "ping"
-arms = ["one"]
-"""
-    )
-    monkeypatch.chdir(tmp_path)
+def test_two_hosts(own: Write) -> None:
+    own("topologies/pair.toml", PAIR)
+    own("experiments/mine.toml", PINGING)
     drawn = drawn_of(resolve.plan("mine", loading.usual_preset("mine"), []))
     assert sorted(names(drawn)) == ["client", "s1", "server"]
     assert lines(drawn).splitlines() == ["ping → server", "ping ← client"]

@@ -31,34 +31,17 @@ warmup = "50ms"
 duration = "200ms"
 schemes.none.simulator.like = "linux"
 link.rate = "10Mbit"
-
-[workloads.ping]
-program = "ping"
-flows = ["h8>h10"]
-
-[workloads.rare]
-program = "memcached"
-rate = 0.1
-flows = ["h8>h10"]
-
-[workloads.bulk]
-program = "iperf"
-flows = ["h7>h10"]
+workloads.ping = { program = "ping", flows = ["h8>h10"] }
+workloads.rare = { program = "memcached", rate = 0.1, flows = ["h8>h10"] }
+workloads.bulk = { program = "iperf", flows = ["h7>h10"] }
+arms.idle = { workloads = ["ping"] }
+arms.silent = { workloads = ["rare"] }
+arms.contended = { workloads = ["ping", "bulk"], sweep = "buffer" }
 
 [sweeps.buffer]
 sets = ["link.buffer"]
 values = ["16kB", "32kB", "64kB"]
 label = "buffer of a port, kB"
-
-[arms.idle]
-workloads = ["ping"]
-
-[arms.silent]
-workloads = ["rare"]
-
-[arms.contended]
-workloads = ["ping", "bulk"]
-sweep = "buffer"
 
 [claims.delayed]
 statement = "Bulk traffic makes the ping later"

@@ -23,31 +23,12 @@ backends = ["simulator"]
 warmup = "200ms"
 duration = "500ms"
 replicates = 1
-
-[workloads.ping]
-program = "ping"
-label = "ping h4 to h3"
-flows = ["h4>h3"]
-level = 0
-interval = "1ms"
-
-[workloads.bulk]
-program = "iperf"
-label = "iperf3"
-flows = ["h1>h3", "h2>h3"]
-level = 0
-
-[schemes.none.simulator]
-like = "linux"
-
-[arms.contended]
-label = "ping + iperf3"
-workloads = ["ping", "bulk"]
-
-[figure]
-plot = "latency_cdf"
-workload = "ping"
-arms = ["contended"]
+workloads.ping = { program = "ping", flows = ["h4>h3"], level = 0, interval = "1ms" }
+workloads.bulk = { program = "iperf", label = "iperf3", flows = ["h1>h3", "h2>h3"], level = 0 }
+schemes.none.simulator.like = "linux"
+arms.contended = { label = "ping + iperf3", workloads = ["ping", "bulk"] }
+figure = { plot = "latency_cdf", workload = "ping", arms = ["contended"] }
+presets.smoke.about = "it"
 
 # The buffer is full at times, and then a ping waits for all of it: 6.12 ms.
 [claims.whole]
@@ -59,9 +40,6 @@ predicate = "contended.ping.max_ms >= 6.1"
 statement = "Once at least a ping waits for the buffer that there is"
 source = "arithmetic"
 predicate = "contended.ping.max_ms >= 0.99 * buffer_ms"
-
-[presets.smoke]
-about = "it"
 """
 TOPOLOGY = """
 description = "Two senders, a ping and a receiver on one switch"

@@ -265,31 +265,20 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"]
         for name in names
     }
-    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["bytes"]) == (
-        "DropTail",
-        300_000,
-    )
+    queue = told["droptail"]["queue"]
+    assert (queue["kind"], queue["bytes"]) == ("DropTail", 300_000)
     red, deep = told["dctcp_ack_100us"]["queue"], told["ecn_ece_deep_500us"]["queue"]
     # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as
     # many of 1500.
-    assert (red["limit"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (
-        300_000,
-        150_000_000,
-        450_000_000,
-        "ack+syn",
-    )
-    assert (deep["limit"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (
-        3_000_000,
-        250_000_000,
-        750_000_000,
-        "ece-bit",
-    )
+    for queue, expected in (
+        (red, (300_000, 150_000_000, 450_000_000, "ack+syn")),
+        (deep, (3_000_000, 250_000_000, 750_000_000, "ece-bit")),
+    ):
+        least, most = queue["min"]["ps"], queue["max"]["ps"]
+        assert (queue["limit"], least, most, queue["protection"]) == expected
     assert [told[name]["congestion"]["kind"] for name in told] == ["Reno", "Dctcp", "Ecn"]
-    assert (red["gentle"], red["mark_p"], told["dctcp_ack_100us"]["transport"]["ect_again"]) == (
-        False,
-        None,
-        True,
-    )
+    ect_again = told["dctcp_ack_100us"]["transport"]["ect_again"]
+    assert (red["gentle"], red["mark_p"], ect_again) == (False, None, True)
     for name in ("droptail", "dctcp_ack_100us"):
         arm = outcome.read(found.path).arm(name)
         assert arm is not None
@@ -365,15 +354,11 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         chosen = told(arm, points[0])
         delays = [told(arm, point)["network"]["link"]["delay_ns"] for point in points[:2]]
         assert delays == [5_000, 20_000]
-        assert (
-            chosen["transport"]["delayed_ack"],
-            told(arm, points[2])["transport"]["delayed_ack"],
-        ) == (40 * 10**9, None)
+        delayed = [told(arm, points[n])["transport"]["delayed_ack"] for n in (0, 2)]
+        assert delayed == [40 * 10**9, None]
         assert "host_queue" not in chosen and told(arm, points[5])["host_queue"]["packets"] == 2000
-        assert (
-            chosen["workloads"][0]["map_mean_ns"],
-            told(arm, points[6])["workloads"][0]["map_mean_ns"],
-        ) == (0, 10**9)
+        computing = [told(arm, points[n])["workloads"][0]["map_mean_ns"] for n in (0, 6)]
+        assert computing == [0, 10**9]
     assert [
         told("dctcp_ack", point)["congestion"].get("shift") for point in (points[0], points[3])
     ] == [4, 2]
