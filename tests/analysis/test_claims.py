@@ -188,8 +188,10 @@ MISSING = "its predicate has no value: a measure is missing"
         ("not qjump.ping.loss > 1", "1 < 2", [2, 3, 4], ("NOT REPRODUCED", (), MISSING, 1)),
         ("1 / (qjump.ping.p50_ms - 3) > 0", "1 < 2", [2, 3, 4], ("INVALID", (3,), BY_ZERO, 4)),
         ("not 1 / (qjump.ping.p50_ms - 3) > 0", "1 < 2", [2, 3, 4], ("INVALID", (1,), BY_ZERO, 4)),
-        ("qjump.ping.p50_ms < 5", "qjump.ping.p50_ms < 4", [2, 3, 4], ("INVALID", (1, 2, 3), "gate: gate", 4)),
-        ("qjump.ping.p50_ms < 5", "2 < 1", [2, 3], ("INVALID", (1, 2), "gate: gate; 2 of 3 seeds", 4)),
+        ("qjump.ping.p50_ms < 5", "qjump.ping.p50_ms < 4", [2, 3, 4],
+         ("INVALID", (1, 2, 3), "gate: gate", 4)),
+        ("qjump.ping.p50_ms < 5", "2 < 1", [2, 3],
+         ("INVALID", (1, 2), "gate: gate; 2 of 3 seeds", 4)),
     ],
 )  # fmt: skip
 def test_verdict_follows_seeds_and_gates(

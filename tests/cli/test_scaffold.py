@@ -106,9 +106,8 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(here: Path) -> None:
 
 def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:
     (here / "experiments").mkdir()
-    (here / "experiments/mine.toml").write_text(
-        'workloads.ping = { program = "ping", flows = ["h8>h10"] }\narms.idle.workloads = ["ping"]\n'
-    )
+    ping = 'workloads.ping = { program = "ping", flows = ["h8>h10"] }'
+    (here / "experiments/mine.toml").write_text(f'{ping}\narms.idle.workloads = ["ping"]\n')
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
     assert loading.presets("mine") == {"course": "as the file has it"}

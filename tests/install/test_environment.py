@@ -351,7 +351,15 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
         [*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)],
         check=True,
     )
-    script = "from qjump_mn.install import environment; environment.ensure(); from qjump_mn.model import loading; from qjump_mn.report.figures import published, style; style.sheet(); published.read('fig3a'); print(loading.names('experiments'), loading.__file__)"
+    script = """
+from qjump_mn.install import environment
+environment.ensure()
+from qjump_mn.model import loading
+from qjump_mn.report.figures import published, style
+style.sheet()
+published.read("fig3a")
+print(loading.names("experiments"), loading.__file__)
+"""
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
     done = execute([sys.executable, "-P", "-c", script], cwd="/", env=variables, check=True)
     assert "'fig3a'" in done.stdout

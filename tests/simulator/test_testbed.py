@@ -62,10 +62,8 @@ def test_figure_3a_holds_with_the_papers_numbers(tmp_path: Path) -> None:
 def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
     found, _ = run(tmp_path, "fig7")
     held = verdicts(found)
-    assert {
-        held[name]
-        for name in "contended pause_memcached ecn dctcp qjump_best qjump_published contended_published".split()
-    } == {"REPRODUCED"}
+    names = "contended pause_memcached ecn dctcp qjump_best qjump_published contended_published"
+    assert {held[name] for name in names.split()} == {"REPRODUCED"}
     measured = {arm.name: arm.measures for arm in outcome.read(found.path).arms}
     # 128 connections that think for 460 us: what the paper's clients got alone, within 3 %.
     assert measured["memcached_alone"]["memcached"]["requests_per_s"].median == pytest.approx(
