@@ -95,7 +95,7 @@ def rtt_text(milliseconds: float) -> str:
     return f"{milliseconds:.{digits}f}"
 
 
-def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, payload: int) -> str:
+def ping_text(values_ms: Floats, address: str, interval_s: float, payload: int) -> str:
     """What ``ping -D -n`` of iputils 20240905 prints."""
     lines = [f"PING {address} ({address}) {payload}({payload + 28}) bytes of data."]
     for index, value in enumerate(values_ms):
@@ -163,36 +163,24 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
             if isinstance(workload, PingPlan):
                 text = ping_text(
                     rtts_ms(trial, workload),
-                    flow[0],
                     address,
                     workload.interval_ns / 1e9,
                     workload.payload_bytes,
                 )
                 (raw / ping.output_name(workload, flow)).write_text(text)
             elif isinstance(workload, IperfPlan):
-                full = (
-                    theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.link.rate_bps)
-                    / 1e6
-                )
-                rate = (
-                    full
-                    * 0.996
-                    * (0.36, 0.31, 0.33)[index]
-                    / (1 if len(workload.flows) == 3 else 0.36)
-                )
+                link = trial.network.link.rate_bps
+                full = theory.tcp_goodput_bps(trial.network.mtu_bytes, link) / 1e6
+                rate = full * 0.996 * (0.36, 0.31, 0.33)[index]
+                rate /= 1 if len(workload.flows) == 3 else 0.36
                 rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
                 seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
+                seed = trial.seed * 100 + index
                 for end in ("client", "server"):
-                    report = iperf_report(
-                        rate,
-                        seconds,
-                        workload.streams,
-                        sender=end == "client",
-                        seed=trial.seed * 100 + index,
-                    )
-                    (raw / iperf.output_name(workload, flow, end)).write_text(
-                        json.dumps(report, indent=1) + "\n"
-                    )
+                    sender = end == "client"
+                    report = iperf_report(rate, seconds, workload.streams, sender=sender, seed=seed)
+                    text = json.dumps(report, indent=1) + "\n"
+                    (raw / iperf.output_name(workload, flow, end)).write_text(text)
     write_asbuilt(run.asbuilt(trial.name) / "before", trial)
     write_waits(run.asbuilt(trial.name) / "ended", trial)
     window = [trial.warmup_ns / 1e9, (trial.warmup_ns + trial.duration_ns) / 1e9]
@@ -359,6 +347,7 @@ def create(
     clock: Clock = "virtual",
     now: datetime.datetime = NOW,
     options: Sequence[str] = (),
+    needs_bytes: int = 0,
 ) -> RunDirectory:
     """A run directory with its manifest and no trial yet; ``options`` are those of its command line
     that made the plan, beside the preset."""
@@ -380,7 +369,7 @@ def create(
         machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "kernel", "initrd")}
         | {"locked_image": (b"image".hex() * 32)[:64]},
         now=now,
-        needs_bytes=0,
+        needs_bytes=needs_bytes,
     )
 
 
