@@ -219,7 +219,5 @@ def test_packets_of_a_simulated_trial_come_from_its_programs() -> None:
     )
     poisson = trial("fig9", "smoke", resolve.plan("fig9", "smoke", []).arms[0].name)
     flows = poisson.arm.workloads[0]
-    assert (
-        isinstance(flows, FlowsPlan)
-        and flows.packets(poisson) == flows.count * MEAN_PACKETS["search"]
-    )
+    assert isinstance(flows, FlowsPlan)
+    assert flows.packets(poisson) == flows.count * MEAN_PACKETS["search"]

@@ -59,9 +59,8 @@ def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
         [(link.rate_bps, link.buffer_bytes, link.delay_ns)]
         for link in (one.shown.network.link for one in plans)
     ]
-    assert (
-        links[0] == links[1] and plans[0].shown.network.switches == plans[1].shown.network.switches
-    )
+    assert links[0] == links[1]
+    assert plans[0].shown.network.switches == plans[1].shown.network.switches
     file = here / "topologies/mine.toml"
     file.write_text(re.sub("^# trunk_", "trunk_", file.read_text(), flags=re.MULTILINE))
     changed = resolve.plan("fig3a", "10g", ["topology=mine"])

@@ -293,9 +293,8 @@ def test_an_ordinary_user_calls_sudo_for_packages_only(machine: Machine) -> None
     assert messages.startswith("bootstrap: installing mmdebstrap needs root: calls sudo\n")
     (call,) = calls.read_text().splitlines()
     assert call.startswith("env ") and call.endswith(f" {machine.checkout}/bootstrap --prepare")
-    assert (
-        f"QJUMP_MN_CACHE={machine.cache}" in call and "QJUMP_MN_MIRROR=https://mirror/a b" in call
-    )
+    assert f"QJUMP_MN_CACHE={machine.cache}" in call
+    assert "QJUMP_MN_MIRROR=https://mirror/a b" in call
     assert [line.split()[0] for line in machine.apt_calls()] == ["update", "install"]
     assert checkouts.said(output)["argv"] == ["fig3a", "-s", "a b"]
 
@@ -513,8 +512,7 @@ def test_the_lock_names_no_host_and_fits_this_python() -> None:
     lock = environment.LOCK.read_text()
     assert "://" not in lock
     assert "--index" not in lock
-    for (
-        requirement
-    ) in "msgspec typer rich numpy pyarrow matplotlib jinja2 pytest mypy ruff".split():
+    named = "msgspec typer rich numpy pyarrow matplotlib jinja2 pytest mypy ruff"
+    for requirement in named.split():
         assert f"\n{requirement}==" in lock
     assert sys.version_info >= environment.OLDEST

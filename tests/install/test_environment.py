@@ -226,10 +226,8 @@ def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[
     argv = [checkouts.installed_python(minor), "-m", *words]
     done = execute(argv, cwd=environment.CHECKOUT)
     assert (done.returncode, done.stdout) == (3, "")
-    assert (
-        done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.")
-        and done.stderr.count("\n") == 1
-    )
+    assert done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

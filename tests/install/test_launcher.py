@@ -91,10 +91,8 @@ def test_a_python_that_is_gone_is_one_sentence(installed: Installed, tmp_path: P
     line = next(line for line in text.splitlines() if line.startswith("python="))
     installed.command.write_text(text.replace(line, f"python={tmp_path}/uninstalled"))
     done = installed.start("/")
-    assert (
-        done.returncode == 3
-        and "uninstalled is gone: run the bootstrap of a checkout again" in done.stderr
-    )
+    assert done.returncode == 3
+    assert "uninstalled is gone: run the bootstrap of a checkout again" in done.stderr
 
 
 @pytest.mark.root

@@ -253,10 +253,8 @@ def test_frames_without_a_bound_are_not_passed(arm: str, tmp_path: Path) -> None
 
 def test_a_reading_that_is_missing_is_told(tmp_path: Path) -> None:
     (check,) = bound(tmp_path, trial("rolling_12"), "[]")
-    assert (
-        check.status == "fail"
-        and "asbuilt/ended/tc-switches.json does not mention s1-eth1" in check.text
-    )
+    assert check.status == "fail"
+    assert "asbuilt/ended/tc-switches.json does not mention s1-eth1" in check.text
 
 
 def test_where_nothing_was_sent_there_is_nothing_to_check(tmp_path: Path) -> None:

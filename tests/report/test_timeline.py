@@ -106,10 +106,8 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
     assert [axis._left_title.get_text()[3:] for axis in detail.axes] == [
         labels[name] for name in ("idle", "qjump")
     ]
-    assert (
-        len({axis.get_ylim() for axis in main.axes}) == 1
-        and main.axes[0].get_ylim()[1] > 100 > 3 > detail.axes[0].get_ylim()[1]
-    )
+    assert len({axis.get_ylim() for axis in main.axes}) == 1
+    assert main.axes[0].get_ylim()[1] > 100 > 3 > detail.axes[0].get_ylim()[1]
     ptp, memcached = main.axes[1].lines[:2]
     assert (ptp.get_label(), memcached.get_label()) == (
         "PTP offset",
@@ -127,11 +125,9 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
         labels[name] for name in ("idle", "contended", "qjump")
     ]
     for figure in figures:
-        assert (
-            "drawn: seed 1" in figure.caption
-            and "2 replicates" in figure.caption
-            and "virtual clock" in figure.caption
-        )
+        assert "drawn: seed 1" in figure.caption
+        assert "2 replicates" in figure.caption
+        assert "virtual clock" in figure.caption
 
 
 def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:

@@ -409,10 +409,8 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
         assert " parent 5:1 handle 6: qjump epoch " in lines[host][1]
     # A model without priorities of its own is given them where no limiter has any.
     unlimited = replace(arm, qjump=None)
-    assert (
-        unlimited.uses_levels
-        and "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]
-    )
+    assert unlimited.uses_levels
+    assert "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]
 
 
 @pytest.mark.usefixtures("cable")

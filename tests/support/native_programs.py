@@ -208,9 +208,9 @@ class Log:
         """Read a log. Fails if it is not whole or not in the form that the manual pages
         describe."""
         first, second, *middle, last = text.removesuffix("\n").split("\n")
-        assert (
-            text.endswith("\n") and re.match(r"# \w+ 1 ", first) and second.startswith("# columns ")
-        )
+        assert text.endswith("\n")
+        assert re.match(r"# \w+ 1 ", first)
+        assert second.startswith("# columns ")
         assert re.match(r"# end rows=\d+ early=[01]( |$)", last)
         columns = second.split()[2:]
         rows = [dict(zip(columns, map(int, line.split(" ")), strict=True)) for line in middle]
