@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -50,18 +51,10 @@ class Laboratory:
     def _process(
         self, trial: msgspec.Struct, *arguments: str
     ) -> subprocess.CompletedProcess[bytes]:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self.package), str(Path(__file__).parents[2])]),
-        }
+        path = os.pathsep.join([str(self.package), str(Path(__file__).parents[2])])
         argv = [sys.executable, "-m", "qjump_mn.simulation", *arguments]
-        return subprocess.run(
-            argv,
-            input=msgspec.json.encode(trial),
-            env=environment,
-            capture_output=True,
-            check=False,
-        )
+        plan, environment = msgspec.json.encode(trial), {**os.environ, "PYTHONPATH": path}
+        return subprocess.run(argv, input=plan, env=environment, capture_output=True, check=False)
 
     def plan(
         self,
@@ -86,29 +79,17 @@ class Laboratory:
         )
         return resolve.plan("made", "course", list(settings), seed=seed)
 
-    def run(
-        self,
-        workloads: str,
-        *,
-        scheme: str = "priorities",
-        seed: int = 1,
-        settings: tuple[str, ...] = (),
-    ) -> TrialTables:
-        (trial,) = self.plan(workloads, scheme=scheme, seed=seed, settings=settings).trials()
+    def run(self, workloads: str, **asked: Any) -> TrialTables:
+        (trial,) = self.plan(workloads, **asked).trials()
         out = self.folder / "out"
         done = self._process(trial, str(out))
         assert done.returncode == 0, done.stderr
         facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
-        found = {
-            workload.name: tables.table(workload, trial, out / "raw")
-            for workload in trial.arm.workloads
-        }
+        found = {one.name: tables.table(one, trial, out / "raw") for one in trial.arm.workloads}
         return TrialTables(trial, facts, found, None)
 
-    def refusal(
-        self, workloads: str, *, scheme: str = "priorities", settings: tuple[str, ...] = ()
-    ) -> str:
-        done = self._process(self.plan(workloads, scheme=scheme, settings=settings))
+    def refusal(self, workloads: str, **asked: Any) -> str:
+        done = self._process(self.plan(workloads, **asked))
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
         return done.stderr.decode().strip()
 
@@ -120,22 +101,12 @@ def laboratory(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def workload(name: str, program: str, **settings: object) -> str:
+    settings = {"program": program, "label": name, "level": 7, **settings}
     lines = [
-        f"[workloads.{name}]",
-        f'program = "{program}"',
-        f'label = "{name}"',
-        "level = 7" if "level" not in settings else "",
+        f"{key} = {value if isinstance(value, int | float | list) else repr(value)}"
+        for key, value in settings.items()
     ]
-    return "\n".join(
-        [
-            *lines,
-            *(
-                f"{key} = {value if isinstance(value, int | float | list) else repr(value)}"
-                for key, value in settings.items()
-            ),
-            "",
-        ]
-    )
+    return "\n".join([f"[workloads.{name}]", *lines, ""])
 
 
 PING = workload("ping", "ping", flows=["h1>h11"], interval="10us")

@@ -148,9 +148,8 @@ def started(system: Tree, fill: Callable[[Path], None]) -> Iterator[Host]:
 
 def _fill(scratch: Path) -> None:
     """What the host has beside its tree."""
-    for (
-        name
-    ) in "root work upper/srv upper/etc/libvirt upper/dev/pts upper/dev/shm upper/dev/net".split():
+    made = "root work upper/srv upper/etc/libvirt upper/dev/pts upper/dev/shm upper/dev/net"
+    for name in made.split():
         (scratch / name).mkdir(parents=True)
     upper = scratch / "upper"
     for name, (major, minor) in {**_DEVICES, "net/tun": (10, 200)}.items():
