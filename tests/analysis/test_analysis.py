@@ -32,6 +32,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.results.outcome import Check
 from tests.support import synthetic
+from tests.support.screen import ending
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -177,23 +178,8 @@ def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -
     assert contents.discrepancies(complete.run.path, complete.manifest) == []
 
 
-def printed(
-    analysed: pipeline.Analysed, width: int = 80, *, is_terminal: bool = True, verbose: bool = False
-) -> str:
-    console = Console(
-        width=width,
-        highlight=False,
-        markup=False,
-        force_terminal=is_terminal,
-        record=True,
-        file=io.StringIO(),
-    )
-    terminal.show(console, analysed, verbose=verbose)
-    return console.export_text()
-
-
 def test_verbose_shows_everything_in_80_columns(complete: pipeline.Analysed) -> None:
-    text = printed(complete, verbose=True)
+    text = ending(complete, verbose=True)
     lines = text.splitlines()
     flat = " ".join(text.split())
     paths = [
@@ -565,7 +551,7 @@ def test_a_lost_trial_is_named_and_its_claims_are_not_run(tmp_path: Path) -> Non
     assert verdicts["order"] == verdicts["throughput"] == "NOT RUN"
     assert verdicts["limiter_drops"] == verdicts["contended"] == "REPRODUCED"
     assert analysed.outcome.exit_code == 5
-    text = printed(analysed, verbose=True)
+    text = ending(analysed, verbose=True)
     assert "Missing: 1 of 9 trials" in text
     assert "qjump/1: lost: the guest died: Kernel panic" in text
     assert "Fidelity incomplete: complete: 8 of 9 trials done" in text
@@ -579,7 +565,7 @@ def test_an_interrupted_run_and_one_without_any_trial(tmp_path: Path) -> None:
     assert {row.verdict for row in analysed.outcome.verdicts} == {"NOT RUN"}
     assert analysed.outcome.drawings == ()
     assert analysed.outcome.exit_code == 5
-    printed(analysed)
+    ending(analysed)
     trial = plan.trials()[0]
     synthetic.write_trial(run, trial)
     run.finish(trial.name, TrialRecord(status="done", exit_code=0))
@@ -645,7 +631,7 @@ def test_the_names_of_arms_stand_beside_each_part_of_their_numbers(width: int) -
 
 
 def test_a_file_has_all_columns_whatever_the_terminal(complete: pipeline.Analysed) -> None:
-    text = printed(complete, 40, is_terminal=False)
+    text = ending(complete, 40, is_terminal=False)
     (head,) = (line for line in text.splitlines() if line.startswith("arm "))
     assert head.split()[:2] == ["arm", "scheme"] and head.split()[-1] == "n"
     assert "…" not in text

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from qjump_mn.analysis import claims, margins, pipeline, terminal, verdicts
+from qjump_mn.analysis import claims, margins, pipeline, verdicts
 from qjump_mn.analysis.margins import PerturbedRun
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.model import resolve
@@ -22,6 +20,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Perturbed, VerdictRow
 from tests.support import synthetic
+from tests.support.screen import ending
 
 ARMS = ["idle", "contended", "qjump"]
 
@@ -152,9 +151,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 
 
 def flat(analysed: pipeline.Analysed) -> str:
-    console = Console(width=100, highlight=False, record=True, file=io.StringIO())
-    terminal.show(console, analysed, verbose=True)
-    return " ".join(console.export_text().split())
+    return " ".join(ending(analysed, 100, is_terminal=False, verbose=True).split())
 
 
 def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analysed) -> None:

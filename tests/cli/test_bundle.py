@@ -263,8 +263,7 @@ def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory)
 
 def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDirectory) -> None:
     told = judged.manifest
-    shown = replace(told.plan.shown, experiment="mine")
-    elsewhere = replace(told, plan=replace(told.plan, shown=shown))
+    elsewhere = replace(told, plan=synthetic.altered(told.plan, shown={"experiment": "mine"}))
     assert assignment.compared_here(elsewhere) == (
         "not compared: this checkout has no experiment mine",
         [],

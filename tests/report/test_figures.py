@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from tests.support import distributions, pictures, synthetic
+from tests.support.processes import execute
 from tests.support.user_files import Write
 
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -219,13 +219,8 @@ drawing.draw(run, run.manifest, [])
             "SOURCE_DATE_EPOCH": "1",
         },
     ):
-        subprocess.run(
-            [sys.executable, "-c", code],
-            check=True,
-            cwd=ROOT,
-            env={**os.environ, **extra},
-            timeout=120,
-        )
+        env = {**os.environ, **extra}
+        execute([sys.executable, "-c", code], check=True, cwd=ROOT, env=env, timeout=120)
         contents.append({path.name: path.read_bytes() for path in sorted(run.figures.iterdir())})
     assert contents[0].keys() == {
         f"{name}.{ending}"
@@ -277,11 +272,8 @@ def test_the_figure_of_another_distribution_is_drawn(
         tmp_path, "ladders", registry.GROUP, points, {"ladder_figures": LADDER}
     )
     monkeypatch.syspath_prepend(str(folder))
-    plan = run.manifest.plan
-    figure = replace(plan.shown.figure, plot="ladder")
-    registry.check(figure)
-    shown = replace(plan.shown, figure=figure)
-    other = replace(run.manifest, plan=replace(plan, shown=shown))
+    other = synthetic.redrawn(run.manifest, plot="ladder")
+    registry.check(other.plan.shown.figure)
     (drawn,) = drawing.draw(run, other, [])
     assert (drawn.title, drawn.caption) == ("A ladder", "0 rungs.")
     assert (run.path / drawn.files["png"]).read_bytes().startswith(b"\x89PNG")
@@ -328,13 +320,8 @@ def test_a_style_that_does_not_fit_is_one_sentence(
 
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
     arms = tuple(replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
-    figure = replace(
-        manifest.plan.shown.figure,
-        arms=tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms),
-    )
-    run = replace(manifest.plan.run, arms=arms)
-    shown = replace(manifest.plan.shown, figure=figure)
-    plan = replace(manifest.plan, run=run, shown=shown)
+    names = tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms)
+    plan = synthetic.altered(synthetic.redrawn(manifest, arms=names).plan, run={"arms": arms})
     panel = matplotlib.figure.Figure().subplots()
     panel.set_xlim(0, 1000)
     found = behind.of(plan)
@@ -380,11 +367,9 @@ def test_bars_relative_to_a_missing_arm_are_no_figure(
     run: RunDirectory, manifest: Manifest
 ) -> None:
     panel = PanelSpec(measures=["ping.p99_ms"], label="times idle", relative_to={"ping": "idle"})
-    figure = replace(
-        manifest.plan.shown.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
+    relative = synthetic.redrawn(
+        manifest, plot="bars", arms=["qjump"], panels=[panel], published=[]
     )
-    shown = replace(manifest.plan.shown, figure=figure)
-    relative = replace(manifest, plan=replace(manifest.plan, shown=shown))
     idle, qjump = (
         synthetic.summary(name, {"ping": {"p99_ms": value}})
         for name, value in (("idle", 2.0), ("qjump", 6.0))

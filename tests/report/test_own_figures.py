@@ -68,11 +68,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 def shown(run: RunDirectory, **entries: Any) -> Manifest:
-    """The run's manifest, as if its experiment had these entries of ``[figure]``."""
-    plan = run.manifest.plan
-    figure = replace(plan.shown.figure, **entries)
-    seen = replace(plan.shown, figure=figure)
-    return replace(run.manifest, plan=replace(plan, shown=seen))
+    return synthetic.redrawn(run.manifest, **entries)
 
 
 def legend(figure: style.Figure) -> list[str]:

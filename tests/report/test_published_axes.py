@@ -450,8 +450,7 @@ def test_a_published_figure_that_does_not_fit_is_one_sentence(
 def test_how_a_figure_is_drawn_is_no_part_of_what_is_run() -> None:
     plan = at_paper("fig11")
     figure = replace(plan.shown.figure, published=[])
-    shown = replace(plan.shown, figure=figure)
-    assert replace(plan, shown=shown).hash == plan.hash
+    assert synthetic.altered(plan, shown={"figure": figure}).hash == plan.hash
 
 
 def test_an_axis_is_longer_only_for_a_line_that_it_would_hide() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from bench import readme
 from qjump_mn.analysis import pipeline, terminal
@@ -20,6 +18,7 @@ from qjump_mn.results import reference, summary
 from qjump_mn.results.outcome import Check, Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
 from tests.support.processes import cli
+from tests.support.screen import Screen, ending
 
 CHECKOUT = Path(summary.__file__).parents[2]
 REFERENCES = sorted((CHECKOUT / "experiments/reference").glob("*.json"))
@@ -68,16 +67,7 @@ def with_outcome(analysed: pipeline.Analysed, **entries: object) -> pipeline.Ana
 
 
 def printed(analysed: pipeline.Analysed, *, is_terminal: bool = True) -> list[str]:
-    console = Console(
-        width=80,
-        highlight=False,
-        markup=False,
-        force_terminal=is_terminal,
-        file=io.StringIO(),
-        record=True,
-    )
-    terminal.show(console, analysed)
-    return console.export_text().splitlines()
+    return ending(analysed, is_terminal=is_terminal).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -228,10 +218,9 @@ def test_no_color_keeps_the_text(
     written = {}
     for variable in ("", "1"):
         monkeypatch.setenv("NO_COLOR", variable)
-        file = io.StringIO()
-        console = Console(width=80, force_terminal=True, color_system="standard", file=file)
-        terminal.show(console, failed)
-        written[variable] = file.getvalue()
+        screen = Screen(soft_wrap=False, force_terminal=True, color_system="standard")
+        terminal.show(screen, failed)
+        written[variable] = screen.text
     colours = re.compile(r"\x1b\[(?:\d+;)*[34]\d(?:;\d+)*m")
     assert colours.search(written[""]) and not colours.search(written["1"])
     plain = {re.sub(r"\x1b\[[\d;]*m", "", text) for text in written.values()}

@@ -28,7 +28,7 @@ from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import contents, directory
 from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Clock, Git, TrialRecord
+from qjump_mn.results.manifest import Clock, Git, Manifest, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
 from qjump_mn.steps import asbuilt
 from qjump_mn.steps.treatment import transport
@@ -444,6 +444,12 @@ def altered(plan: Plan, **parts: Mapping[str, Any]) -> Plan:
     return replace(
         plan, **{part: replace(getattr(plan, part), **entries) for part, entries in parts.items()}
     )
+
+
+def redrawn(manifest: Manifest, **entries: Any) -> Manifest:
+    """A manifest whose experiment has these entries of ``[figure]``."""
+    figure = replace(manifest.plan.shown.figure, **entries)
+    return replace(manifest, plan=altered(manifest.plan, shown={"figure": figure}))
 
 
 def outcome(arms: Sequence[ArmSummary], **entries: Any) -> Outcome:
