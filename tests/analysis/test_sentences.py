@@ -6,9 +6,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import sentences
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.experiment import SentenceSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry

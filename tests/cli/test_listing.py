@@ -8,7 +8,7 @@ import pytest
 
 from qjump_mn.cli import listing
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
+from qjump_mn.resolve import loading
 from tests.support.screen import Screen
 
 

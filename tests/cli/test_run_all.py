@@ -18,9 +18,9 @@ from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.cli import run_all
 from qjump_mn.cli.commands import app
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
-from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
+from qjump_mn.resolve import loading, sweep
 from qjump_mn.results import directory, manifest, outcome, previous_runs
 from tests.support import synthetic, tiny
 from tests.support.processes import cli

@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 from msgspec.structs import replace
 
-from qjump_mn import cache, session
+from qjump_mn import cache, resolve, session
 from qjump_mn.backends import estimate, registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.cli import verification
@@ -19,7 +19,6 @@ from qjump_mn.cli.bundle import checking
 from qjump_mn.cli.bundle.judge import Findings
 from qjump_mn.cli.verification import difference, verify
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import manifest
 from qjump_mn.results.directory import RunDirectory

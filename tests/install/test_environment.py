@@ -352,7 +352,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     script = """
 from qjump_mn.install import environment
 environment.ensure()
-from qjump_mn.model import loading
+from qjump_mn.resolve import loading
 from qjump_mn.report.figures import published, style
 style.sheet()
 published.read("fig3a")

@@ -18,12 +18,13 @@ from matplotlib.patches import Rectangle
 from msgspec.structs import replace
 
 import qjump_mn
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.report import drawing
 from qjump_mn.report.figures import bars, behind, curves, latency_cdf, marks, notes, registry, style
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest

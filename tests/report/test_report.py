@@ -14,8 +14,8 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.report import asbuilt, document, links, original

@@ -9,13 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from bench import readme
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline, terminal
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import Check
 from qjump_mn.report import document, original
 from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
-from qjump_mn.results.outcome import Check, Outcome, Spread, Verdict, VerdictRow
+from qjump_mn.results.outcome import Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
 from tests.support.processes import cli
 from tests.support.screen import Screen, ending

@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.results import contents, manifest, reference
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord

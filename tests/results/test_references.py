@@ -9,9 +9,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from qjump_mn import resolve
 from qjump_mn.cli import references
 from qjump_mn.errors import LostError
-from qjump_mn.model import loading, resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import reference
 
 FOLDER = references.ours()

@@ -26,8 +26,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import qjump_mn
+from qjump_mn import resolve
 from qjump_mn.errors import LostError, MachineError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.process.files import write_atomically
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import (
     bootstrap,
@@ -208,14 +209,14 @@ while True:
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    manifest.write_atomically(path, b"old")
+    write_atomically(path, b"old")
 
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        manifest.write_atomically(path, b"new")
+        write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import Said, SimulatorBackend
 from qjump_mn.install import environment
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 from tests.support import result_store
 from tests.support.processes import execute
 
