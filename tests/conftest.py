@@ -26,6 +26,7 @@ from qjump_mn.toolbox import machines
 from tests.support import result_store
 from tests.support.facts import afresh
 from tests.support.result_store import GUEST, SIMULATOR, VARIABLE
+from tests.support.user_files import Write
 
 result_store.install(guest)
 result_store.install(simulator)
@@ -97,11 +98,26 @@ def _store_in_processes() -> Iterator[None]:
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session with an empty store, which does nothing again."""
+    """A session with an empty store, which does nothing again, and its other folder."""
     (tmp_path / "session/kept").mkdir(parents=True)
+    (tmp_path / "fresh").mkdir()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
     monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)
     return tmp_path / "session"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes files into a user's own folder, which is ``tmp_path``."""
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ ways."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from qjump_mn import resolve
 from qjump_mn.analysis import fidelity, pipeline
@@ -30,6 +28,7 @@ from qjump_mn.results import contents
 from qjump_mn.results.directory import RunDirectory
 from tests.cli.test_verification import Repeating
 from tests.support import synthetic
+from tests.support.screen import Screen
 
 REAL = Path(__file__).parents[1] / "golden/forged/fig3a-smoke.tar.xz"
 ARMS = ["idle", "contended", "qjump"]
@@ -72,12 +71,6 @@ def edit(run: RunDirectory, name: str, change: Callable[[str], str]) -> None:
     mend(run)
 
 
-def shown(milliseconds: float) -> str:
-    """As iputils prints it."""
-    digits = 3 if milliseconds < 1 else 2 if milliseconds < 10 else 1 if milliseconds < 100 else 0
-    return f"{milliseconds:.{digits}f}"
-
-
 def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
     """Round trips times ``factor``, the summary too; with ``stamps`` replies come so much sooner or
     later."""
@@ -86,7 +79,7 @@ def scaled_pings(factor: float, *, stamps: bool) -> Callable[[str], str]:
         at_s, rtt_ms = float(match[1]), float(match[3])
         if stamps:
             at_s += rtt_ms * (factor - 1) / 1e3
-        return f"[{at_s:.6f}]{match[2]}time={shown(rtt_ms * factor)} ms"
+        return f"[{at_s:.6f}]{match[2]}time={synthetic.rtt_text(rtt_ms * factor)} ms"
 
     def summary(match: re.Match[str]) -> str:
         return "mdev = " + "/".join(
@@ -144,9 +137,8 @@ class Honest(Repeating):
 
 
 def verified(run: RunDirectory) -> tuple[int, str]:
-    text = io.StringIO()
-    code = verification.verify(run.path, Console(file=text, width=400))
-    return code, text.getvalue()
+    out = Screen(400)
+    return verification.verify(run.path, out), out.text
 
 
 def test_what_really_ran_passes(run: RunDirectory) -> None:
@@ -155,7 +147,7 @@ def test_what_really_ran_passes(run: RunDirectory) -> None:
 
 @pytest.mark.parametrize("stamps", [False, True])
 @pytest.mark.parametrize(("arm", "count"), [("idle", "400"), ("qjump", r"\d+")])
-def test_halved_round_trips_are_found(
+def test_wire_check_finds_halved_rtts(
     arm: str, count: str, stamps: bool, run: RunDirectory
 ) -> None:
     edit(run, f"{arm}/1/raw/{PING}", scaled_pings(0.5, stamps=stamps))

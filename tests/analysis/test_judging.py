@@ -18,6 +18,7 @@ from qjump_mn.analysis.judging import Judge, _ended, _written, judging
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.results import outcome
 from tests.support import synthetic
+from tests.support.processes import execute
 
 TOO_LITTLE_BYTES = 120 << 20
 """Enough for the command itself; in the analysis OpenBLAS, which NumPy loads, ends the process with
@@ -68,11 +69,8 @@ def test_an_analysis_that_dies_is_lost_and_no_verdict(tmp_path: Path) -> None:
     """Not even if an earlier one left verdicts with the exit status that it died with."""
     run = synthetic.make(tmp_path, only=["idle"])
     outcome.write(run.path, synthetic.outcome([], exit_code=1))
-    done = subprocess.run(
+    done = execute(
         [sys.executable, "-P", "-m", "qjump_mn.run", "report", str(run.path)],
-        capture_output=True,
-        text=True,
-        check=False,
         preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_AS, (TOO_LITTLE_BYTES, TOO_LITTLE_BYTES)
         ),

@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
-import qjump_mn
 from qjump_mn import resolve, theory
 from qjump_mn.analysis import link_loads, pipeline
 from qjump_mn.errors import LostError, UsageError
@@ -25,8 +25,8 @@ from qjump_mn.report import links as shown
 from qjump_mn.results import links, outcome
 from qjump_mn.results.outcome import LinkLoad
 from tests.support import synthetic
+from tests.support.user_files import FIG3A, Write
 
-ROOT = Path(qjump_mn.__file__).parents[1]
 GOLDEN = Path(__file__).parents[1] / "golden" / "programs" / "links"
 PLAN = resolve.plan("fig3a", "smoke", [])
 TRIAL = next(trial for trial in PLAN.trials() if trial.arm.name == "qjump_drop")
@@ -81,26 +81,9 @@ def test_how_much_waits_at_a_limiter_is_not_known() -> None:
 
 def test_models_that_count_the_packets_alone_get_their_framing() -> None:
     # s0's port towards s3 in the arm tbf of the experiment links, and the time between the readings.
-    began = {
-        "kind": "tbf",
-        "dev": "s0-eth3",
-        "root": True,
-        "bytes": 3655999,
-        "packets": 2444,
-        "drops": 10,
-        "backlog": 131718,
-        "qlen": 87,
-    }
-    ended = {
-        "kind": "tbf",
-        "dev": "s0-eth3",
-        "root": True,
-        "bytes": 13602815,
-        "packets": 9388,
-        "drops": 27,
-        "backlog": 142316,
-        "qlen": 94,
-    }
+    port = {"kind": "tbf", "dev": "s0-eth3", "root": True}
+    began = port | {"bytes": 3655999, "packets": 2444, "drops": 10, "backlog": 131718, "qlen": 87}
+    ended = port | {"bytes": 13602815, "packets": 9388, "drops": 27, "backlog": 142316, "qlen": 94}
     model = registry.of("tbf")
     first, last = (
         model.counts([{"kind": "pfifo", "dev": "s0-eth3"}, reading])[None]
@@ -205,9 +188,7 @@ def tables_of(
 ) -> TrialTables:
     trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
     columns = dict(zip(links.SCHEMA.names, zip(*rows, strict=True), strict=True))
-    return TrialTables(
-        msgspec.structs.replace(trial, seed=seed), FACTS, {}, pa.table(columns, schema=links.SCHEMA)
-    )
+    return TrialTables(replace(trial, seed=seed), FACTS, {}, pa.table(columns, schema=links.SCHEMA))
 
 
 def test_seeds_have_the_median_share_and_the_greatest_rest() -> None:
@@ -266,35 +247,12 @@ def test_models_without_levels_show_all_together() -> None:
 
 def test_a_queue_in_the_place_of_the_levels_tells_what_it_dropped_and_marked() -> None:
     """RED below a wire, as tc showed it in a run of fig7."""
-    level = {
-        "level": 7,
-        "packets": 3,
-        "bytes": 270,
-        "drops": 0,
-        "qlen": 0,
-        "backlog": 0,
-        "max_backlog": 0,
-    }
-    levels = [level, {**level, "level": 0, "bytes": 3545000}]
-    wire = {
-        "kind": "wire",
-        "dev": "s1-eth1",
-        "root": True,
-        "bytes": 3445254,
-        "packets": 5010,
-        "drops": 441,
-        "levels": levels,
-    }
-    red = {
-        "kind": "red",
-        "dev": "s1-eth1",
-        "parent": "5:1",
-        "bytes": 3446768,
-        "packets": 5011,
-        "drops": 441,
-        "marked": 377,
-        "early": 441,
-    }
+    level = {"packets": 3, "bytes": 270, "drops": 0, "qlen": 0, "backlog": 0, "max_backlog": 0}
+    levels = [{**level, "level": 7}, {**level, "level": 0, "bytes": 3545000}]
+    wire = {"kind": "wire", "dev": "s1-eth1", "root": True, "bytes": 3445254, "packets": 5010}
+    wire |= {"drops": 441, "levels": levels}
+    red = {"kind": "red", "dev": "s1-eth1", "parent": "5:1", "bytes": 3446768, "packets": 5011}
+    red |= {"drops": 441, "marked": 377, "early": 441}
     assert registry.of("wire").counts([wire, red]) == {None: Count(6, 3545270, 441, 377, None)}
 
 
@@ -311,33 +269,12 @@ def test_marks_have_a_column_where_there_are_any() -> None:
 
 
 def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome:
-    arms = tuple(
-        outcome.ArmSummary(
-            name=name, label=name, scheme="", planned=1, done=1, measures={}, flows={}
-        )
-        for name in found
-    )
-    return synthetic.outcome(arms, links=found)
+    return synthetic.outcome([synthetic.summary(name) for name in found], links=found)
 
 
-def test_no_workload_may_take_the_name_of_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "experiments").mkdir()
-    text = (ROOT / "experiments/fig3a.toml").read_text()
-    lines = (
-        'program = "ping"',
-        'label = "p"',
-        'flows = ["h1>h2"]',
-        "level = 0",
-        'interval = "10ms"',
-    )
-    workload = "\n".join(["[workloads.links]", *lines, "\n"])
-    (tmp_path / "experiments/mine.toml").write_text(
-        text.replace("[presets", f"{workload}[presets", 1)
-    )
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    with pytest.raises(
-        UsageError, match=r"workloads\.links: this name is taken by a trial's table"
-    ):
+def test_workload_cannot_be_named_links(own: Write) -> None:
+    workload = 'workloads.links = { program = "ping", flows = ["h1>h2"], interval = "10ms" }\n'
+    own("experiments/mine.toml", workload + FIG3A)
+    sentence = r"workloads\.links: this name is taken by a trial's table"
+    with pytest.raises(UsageError, match=sentence):
         resolve.plan("mine", "smoke", [])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
-from rich.console import Console
 
 from qjump_mn import resolve
-from qjump_mn.analysis import claims, margins, pipeline, terminal, verdicts
+from qjump_mn.analysis import claims, margins, pipeline, verdicts
 from qjump_mn.analysis.margins import PerturbedRun
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.model.experiment import ClaimSpec
@@ -23,6 +20,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Perturbed, VerdictRow
 from tests.support import synthetic
+from tests.support.screen import ending
 
 ARMS = ["idle", "contended", "qjump"]
 
@@ -35,7 +33,7 @@ def plan_of(
         "claim": ClaimSpec(statement="s", source="s", predicate=predicate),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
+    return synthetic.altered(plan, judged={"claims": made})
 
 
 def measured(value: float) -> claims.Measured:
@@ -153,9 +151,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 
 
 def flat(analysed: pipeline.Analysed) -> str:
-    console = Console(width=100, highlight=False, record=True, file=io.StringIO())
-    terminal.show(console, analysed, verbose=True)
-    return " ".join(console.export_text().split())
+    return " ".join(ending(analysed, 100, is_terminal=False, verbose=True).split())
 
 
 def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analysed) -> None:
@@ -175,9 +171,7 @@ def test_it_is_said_on_the_terminal_and_in_the_reports(perturbed: pipeline.Analy
     assert '"broken_by": "buffer - 2 %"' in (perturbed.run.path / "verdicts.json").read_text()
 
 
-def test_all_else_is_of_the_replicates_alone(
-    perturbed: pipeline.Analysed, plain: pipeline.Analysed
-) -> None:
+def test_all_else_is_of_replicates(perturbed: pipeline.Analysed, plain: pipeline.Analysed) -> None:
     ours, theirs = perturbed.outcome, plain.outcome
     for name in ("results_sha256", "arms", "missing", "exit_code", "links", "beside", "sentences"):
         assert getattr(ours, name) == getattr(theirs, name), name

@@ -3,13 +3,11 @@ say."""
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
-from rich.console import Console
+from msgspec.structs import replace
 
 from qjump_mn import resolve
 from qjump_mn.analysis import __main__ as analysis
@@ -21,6 +19,8 @@ from qjump_mn.results import formatting, outcome, reference, result_tables
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Comparison
 from tests.support import synthetic
+from tests.support.screen import Screen
+from tests.support.user_files import FIG3A, Write
 
 HEADS = (
     "theory, 10Mbit",
@@ -46,23 +46,16 @@ def compared(comparison: Comparison | None) -> dict[str, tuple[float | None, ...
 def simulated_run(folder: Path) -> Manifest:
     """A manifest of a simulated run; whoever made its trials."""
     plan = resolve.plan("fig3a", "10g", [])
-    return msgspec.structs.replace(synthetic.create(folder, plan).manifest, backend="simulator")
+    return replace(synthetic.create(folder, plan).manifest, backend="simulator")
 
 
 def summary(name: str, **medians: float) -> outcome.ArmSummary:
-    spreads = {
-        measure: outcome.Spread.of({1: value - 1, 2: value, 3: value + 5})
-        for measure, value in medians.items()
-    }
-    return outcome.ArmSummary(
-        name=name, label=name, scheme="s", planned=3, done=3, measures={"ping": spreads}, flows={}
-    )
+    values = {measure: [value - 1, value, value + 5] for measure, value in medians.items()}
+    return synthetic.summary(name, {"ping": values}, scheme="s", planned=3, done=3)
 
 
-def test_an_emulated_run_stands_beside_the_simulators_reference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+@pytest.mark.usefixtures("own")
+def test_an_emulated_run_stands_beside_the_simulators_reference(tmp_path: Path) -> None:
     entered(
         tmp_path,
         "10g",
@@ -91,10 +84,8 @@ def test_an_emulated_run_stands_beside_the_simulators_reference(
     assert found["median without QJump over that with it"] == (None, None, None, 800.0, 300)
 
 
-def test_a_simulated_run_stands_beside_the_emulations_reference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+@pytest.mark.usefixtures("own")
+def test_a_simulated_run_stands_beside_the_emulations_reference(tmp_path: Path) -> None:
     entered(tmp_path, "course", {"idle": {"ping": {"p50_ms": 0.778}}})
     found = compared(
         published_comparison.compare(
@@ -132,10 +123,10 @@ def test_cells_have_their_unit_and_frames() -> None:
     ]
 
 
+@pytest.mark.usefixtures("own")
 def test_a_run_becomes_a_reference_with_its_medians(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     run = synthetic.make(tmp_path / "runs", settings=["duration=4s"], replicates=3)
     (folder := tmp_path / "experiments" / "reference").mkdir(parents=True)
     analysis.main([str(run.path), "--reference", str(folder)])
@@ -179,25 +170,16 @@ def test_every_expression_is_of_its_plan(name: str) -> None:
                 claims.parse(text, "number", plan, row.what)
 
 
-def test_what_makes_no_sense_is_refused_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    text = Path(loading.__file__).parents[2].joinpath("experiments/fig3a.toml").read_text()
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "fig3a.toml").write_text(
-        text.replace('published = "900us"', 'published = "900 bananas"')
-    )
+def test_bad_row_is_refused_with_its_place(tmp_path: Path, own: Write) -> None:
+    own("experiments/fig3a.toml", FIG3A.replace('published = "900us"', 'published = "900 bananas"'))
     with pytest.raises(
         UsageError,
         match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
     ):
-        explain.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
+        explain.explain("fig3a", "smoke", [], Screen())
     assert (
         published_comparison.compare(simulated_run(tmp_path), ()) is None
     )  # of a run that there is already
-    (tmp_path / "experiments" / "fig3a.toml").write_text(
-        text.replace("[[beside.rows]]", "[[beside.columns]]")
-    )
+    own("experiments/fig3a.toml", FIG3A.replace("[[beside.rows]]", "[[beside.columns]]"))
     with pytest.raises(UsageError, match=r"^experiment 'fig3a': beside: "):
         published_comparison.spec("fig3a")

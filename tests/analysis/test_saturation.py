@@ -26,38 +26,24 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
     (workload,) = trial.arm.workloads
     assert isinstance(workload, MemcachedPlan)
     late_us = trial.duration_ns / 1e3
-    rows = {
-        "op": ["GET"] * 4,
-        "due_ns": [10**9] * 4,
-        "latency_us": [1e3, late_us, late_us + 1, None],
-    }
-    found = memcached.values(
-        pa.table(rows),
-        workload,
-        trial,
-        TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0),
-    )
-    assert found["requests_per_s"] == 2 / (trial.duration_ns / 1e9)
-    assert found["loss"] == 0.25
-    nothing = {
-        "op": pa.array([], pa.string()),
-        "due_ns": pa.array([], pa.int64()),
-        "latency_us": pa.array([], pa.float64()),
-    }
-    empty = memcached.values(
-        pa.table(nothing),
-        workload,
-        trial,
-        TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0),
-    )
-    assert empty["requests_per_s"] == 0
+    facts = TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0)
+    schema = {"op": pa.string(), "due_ns": pa.int64(), "latency_us": pa.float64()}
+
+    def found(*latencies_us: float | None) -> dict[str, float]:
+        rows = [{"op": "GET", "due_ns": 10**9, "latency_us": each} for each in latencies_us]
+        table = pa.Table.from_pylist(rows, schema=pa.schema(schema))
+        return memcached.values(table, workload, trial, facts)
+
+    some = found(1e3, late_us, late_us + 1, None)
+    assert some["requests_per_s"] == 2 / (trial.duration_ns / 1e9) and some["loss"] == 0.25
+    assert found()["requests_per_s"] == 0
 
 
 @pytest.mark.parametrize(
     ("values", "knee"),
     [((100, 500, 949, 951, 1000), 4.0), ((100, 200, 300, 400, 500), 5.0), ((7, 7, 7, 7, 7), 1.0)],
 )
-def test_the_least_value_that_is_enough_is_marked(
+def test_least_sufficient_value_is_marked(
     plan: Plan, values: tuple[float, ...], knee: float
 ) -> None:
     points = tuple((x, Spread.of({1: value})) for x, value in enumerate(values, start=1))

@@ -12,8 +12,8 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.experiment import SentenceSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.resolve import loading
-from qjump_mn.results.outcome import ArmSummary, Spread
+from qjump_mn.results.outcome import ArmSummary
+from tests.support import synthetic
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +23,7 @@ def plan() -> Plan:
 
 def arm(name: str, *medians: float) -> ArmSummary:
     """An arm whose ping has one median a seed."""
-    spread = Spread.of(dict(enumerate(medians, start=1)))
-    measures = {"ping": {"p50_ms": spread}}
-    return ArmSummary(
-        name=name, label=name, scheme="", planned=1, done=1, measures=measures, flows={}
-    )
+    return synthetic.summary(name, {"ping": {"p50_ms": medians}})
 
 
 def saying(plan: Plan, of: str, text: str) -> Plan:
@@ -76,9 +72,3 @@ def test_a_sentence_that_makes_no_sense_is_refused_before_anything_runs(
         sentences.check(saying(plan, of, text))
     assert str(refused.value).startswith("experiment 'fig3a': figure.sentences, sentence 1")
     assert reason in str(refused.value)
-
-
-@pytest.mark.parametrize("experiment", loading.names("experiments"))
-def test_the_sentences_of_every_experiment_and_preset_make_sense(experiment: str) -> None:
-    for preset in loading.presets(experiment):
-        sentences.check(resolve.plan(experiment, preset, []))

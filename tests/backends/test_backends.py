@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-import qjump_mn
 from qjump_mn import session
 from qjump_mn.backends import registry
 from qjump_mn.cli import explain
 from qjump_mn.errors import UsageError
 from tests.support import distributions
-
-FIG3A = Path(qjump_mn.__file__).parents[1] / "experiments" / "fig3a.toml"
+from tests.support.screen import Screen
+from tests.support.user_files import FIG3A, Write
 
 CLOUD = """
 class Cloud:
@@ -48,7 +45,7 @@ def request_of(experiment: str, *, backend: str = "") -> session.Request:
 
 
 def show(request: session.Request) -> None:
-    session.print_script(request, Console(file=io.StringIO()))
+    session.print_script(request, Screen())
 
 
 def test_our_backends_have_their_registered_names() -> None:
@@ -89,22 +86,16 @@ def test_backend_of_an_extension_is_loaded() -> None:
 @pytest.mark.parametrize(
     ("backends", "sentence"),
     [
-        (
-            '["gest", "host"]',
-            "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?",
-        ),
+        ('["gest", "host"]',
+         "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?"),
         ("[]", "experiment 'mine': backends: name one or more of guest, host, simulator"),
     ],
-)
+)  # fmt: skip
 def test_experiment_with_unknown_backend_is_refused(
-    backends: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backends: str, sentence: str, own: Write
 ) -> None:
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "mine.toml").write_text(
-        f"backends = {backends}\n{FIG3A.read_text()}"
-    )
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    own("experiments/mine.toml", f"backends = {backends}\n{FIG3A}")
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("mine", backend="host"))
     with pytest.raises(UsageError, match=re.escape(sentence)):
-        explain.explain("mine", "smoke", [], Console(file=io.StringIO()))
+        explain.explain("mine", "smoke", [], Screen())

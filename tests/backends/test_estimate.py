@@ -106,8 +106,7 @@ def test_other_settings_scale_what_an_arm_took(fig3a_ran: Mapping[str, float]) -
 
 
 @pytest.mark.parametrize(
-    ("experiment", "preset", "arm"),
-    [("fig3a", "smoke", "qjump"), ("fig3a", "paper", "qjump")],
+    ("experiment", "preset", "arm"), [("fig3a", "smoke", "qjump"), ("fig3a", "paper", "qjump")]
 )
 def test_arm_that_never_ran_takes_the_median_factor(
     fig3a_ran: Mapping[str, float], experiment: str, preset: str, arm: str
@@ -220,7 +219,5 @@ def test_packets_of_a_simulated_trial_come_from_its_programs() -> None:
     )
     poisson = trial("fig9", "smoke", resolve.plan("fig9", "smoke", []).arms[0].name)
     flows = poisson.arm.workloads[0]
-    assert (
-        isinstance(flows, FlowsPlan)
-        and flows.packets(poisson) == flows.count * MEAN_PACKETS["search"]
-    )
+    assert isinstance(flows, FlowsPlan)
+    assert flows.packets(poisson) == flows.count * MEAN_PACKETS["search"]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.backends import host_claim, host_leftovers, host_needs
 from qjump_mn.backends.host_claim import Claim
@@ -23,6 +24,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.resolve import plan
 from qjump_mn.toolbox import build
 from tests.guest import trees
+from tests.support.processes import execute
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a network to claim")
 
@@ -42,13 +44,7 @@ def test_only_mininet_is_imported_from_system_packages() -> None:
 def test_every_program_of_a_plan_is_checked(fig3a: Plan) -> None:
     programs = [*host_needs._programs(fig3a)]
     assert {
-        "ovs-vsctl",
-        "mnexec",
-        "ethtool",
-        "iperf3",
-        "ping",
-        "qjau",
-        "/usr/lib/qjump-mn/libpatience.so",
+        *"ovs-vsctl mnexec ethtool iperf3 ping qjau /usr/lib/qjump-mn/libpatience.so".split()
     } <= {*programs}
     assert not {name for name in programs if "=" in name or name.startswith("-")}
 
@@ -138,9 +134,7 @@ def test_second_process_is_refused_with_the_holders_name(tmp_path: Path) -> None
         "with Claim(print, Path(sys.argv[1])): pass"
     )
     with Claim(print, tmp_path):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
-        )
+        done = execute([sys.executable, "-c", code, str(tmp_path)])
         said: list[str] = []
         host_claim.clean(said.append, tmp_path)
         assert (tmp_path / host_claim.JOURNAL).exists()
@@ -193,7 +187,7 @@ def test_only_lasting_settings_are_restored_after_reboot(tmp_path: Path) -> None
             "a process of another boot had the same mark, and is somebody else's"
         )
         assert kept.read_text() == "back"
-        now = msgspec.structs.replace(journal, boot=host_leftovers.boot())
+        now = replace(journal, boot=host_leftovers.boot())
         (tmp_path / host_claim.JOURNAL).write_bytes(msgspec.json.encode(now))
         said: list[str] = []
         host_claim.clean(said.append, tmp_path)

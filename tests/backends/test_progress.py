@@ -29,6 +29,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from tests.support import tiny
+from tests.support.processes import cli
 
 PLAN = resolve.plan("fig3a", "smoke", [])
 FIRST, SECOND, THIRD = PLAN.trials()[:3]
@@ -46,9 +47,7 @@ def text() -> io.StringIO:
     return io.StringIO()
 
 
-def test_without_terminal_lines_are_occasional(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_few_without_terminal(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -63,9 +62,7 @@ def test_without_terminal_lines_are_occasional(
     )
 
 
-def test_remaining_time_follows_actual_durations(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_left_follows_durations(text: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("qjump_mn.backends.progress.time.monotonic", lambda: now[0])
     with board(Console(file=text, soft_wrap=True)) as shown:
@@ -279,8 +276,7 @@ def test_terminal_has_a_line_for_each_running_trial(columns: int, folder: Path) 
 
 
 def test_ended_trial_shows_its_median(folder: Path) -> None:
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
-    printed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False).stdout
+    printed = cli("run", "mine", "--preset", tiny.PRESET, cwd=folder).stdout
     ran = Run.load(folder / "results" / "last")
     for seed in (1, 2, 3, 4):
         rows = ran.table("ping").filter(pc.field("seed") == seed)
@@ -294,8 +290,7 @@ def test_ended_trial_shows_its_median(folder: Path) -> None:
 
 @pytest.mark.parametrize("damaged", ["raw/ping.csv", "trial.json"])
 def test_unreadable_result_is_left_to_the_analysis(damaged: str, folder: Path) -> None:
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
-    subprocess.run(argv, cwd=folder, capture_output=True, check=False)
+    cli("run", "mine", "--preset", tiny.PRESET, cwd=folder)
     found = RunDirectory((folder / "results" / "last").resolve())
     trial = found.manifest.plan.trials()[0]
     assert first_median(found, trial, "us").startswith("ping: median ")
@@ -357,12 +352,6 @@ def test_short_trial_is_shown_with_enough_digits() -> None:
     assert lines[-1] == "measures, 0.125 of 0.25 s"
 
 
-def test_other_lines_pass_unchanged() -> None:
-    trial, lines = stages(FIRST)
-    trial.line("waits for a core: pid 12 has it")
-    assert lines == ["waits for a core: pid 12 has it"]
-
-
 def test_on_the_host_the_clock_is_the_hosts() -> None:
     trial, lines = stages(FIRST)
     with ticking(trial):
@@ -381,25 +370,3 @@ def test_closed_pipe_does_not_end_the_run(folder: Path) -> None:
     said = running.stderr.read()
     assert (running.wait(120), said) == (0, "")
     assert (folder / "results" / "last" / "report.html").is_file()
-
-
-@pytest.mark.parametrize("columns", [80, 40])
-def test_waiting_line_is_cut_to_the_width(columns: int) -> None:
-    shown = board(Console(file=io.StringIO(), width=columns), 34.0)
-    shown.stage(FIRST, "waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead")
-    first, last = (str(one) for one in shown._lines().renderables)
-    if columns == 80:
-        assert (
-            first
-            == f"{FIRST.name}: waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead"
-        )
-    assert len(first) < columns and (columns == 80 or first.endswith("…"))
-    assert last == "0 of 3 trials done, the others wait"
-    shown.stage(FIRST, "starts")
-    assert str(shown._lines().renderables[-1]).endswith(" left")
-
-
-def test_no_share_is_shown_for_less_than_a_second() -> None:
-    shown = board(Console(file=io.StringIO(), width=80), 0.2)
-    shown.stage(FIRST, "simulates")
-    assert str(shown._lines().renderables[0]) == f"{FIRST.name}: simulates"

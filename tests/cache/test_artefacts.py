@@ -4,7 +4,6 @@ sentence why they cannot be built."""
 from __future__ import annotations
 
 import gc
-import io
 import os
 import pwd
 import signal
@@ -17,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from qjump_mn import cache
 from qjump_mn.cache import holds
 from qjump_mn.cli import doctor
 from qjump_mn.errors import MachineError
 from tests.guest import strangers
+from tests.support.screen import Screen
 
 
 @pytest.fixture(autouse=True)
@@ -212,13 +211,9 @@ def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyP
         really(path)
 
     monkeypatch.setattr(cache, "remove", remove)
-    text = io.StringIO()
-    doctor.clean(Console(file=text, width=400), everything=True)
-    assert (
-        f"{theirs} belongs to another user" in text.getvalue()
-        and theirs.exists()
-        and not ours.exists()
-    )
+    out = Screen(400)
+    doctor.clean(out, everything=True)
+    assert f"{theirs} belongs to another user" in out.text and theirs.exists() and not ours.exists()
 
 
 HOLD = """
@@ -233,18 +228,15 @@ sys.stdin.read()
 
 def test_clean_leaves_what_a_run_uses() -> None:
     artefact, other = (unused("image", name) for name in ("0" * 32, "1" * 32))
-    text = io.StringIO()
+    out = Screen(400)
     argv = [sys.executable, "-c", HOLD, artefact.name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout and run.stdout.readline() == "held\n"
-        doctor.clean(Console(file=text, width=400), everything=True)
-        assert (
-            f"{artefact} stays: a run uses it; remove it when the run has ended\n"
-            in text.getvalue()
-        )
+        doctor.clean(out, everything=True)
+        assert f"{artefact} stays: a run uses it; remove it when the run has ended\n" in out.text
         assert artefact.is_dir() and not other.exists()
         run.kill()
-    doctor.clean(Console(file=text, width=400), everything=True)
+    doctor.clean(out, everything=True)
     assert not artefact.exists()
 
 

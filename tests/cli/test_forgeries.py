@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
@@ -232,7 +232,7 @@ def mend(root: Path) -> None:
     files = contents.hashes(root)
     manifest.write(
         root,
-        msgspec.structs.replace(
+        replace(
             told,
             files=files,
             plan_sha256=told.plan.hash,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import io
 import json
 import os
 import re
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
@@ -31,6 +29,9 @@ from qjump_mn.process.caller import Caller
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 from tests.support import synthetic
+from tests.support.processes import execute
+from tests.support.screen import Screen
+from tests.support.user_files import Write
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = (CHECKOUT / "examples/experiments/command.toml").read_text()
@@ -72,7 +73,7 @@ def forged(judged: RunDirectory, folder: Path, change: Callable[[dict[str, Any]]
 
 
 def checked(path: Path) -> checking.Checked:
-    return checking.check(path, Console(file=io.StringIO()))
+    return checking.check(path, Screen())
 
 
 def test_plan_of_two_million_seeds_is_refused(judged: RunDirectory, tmp_path: Path) -> None:
@@ -88,17 +89,15 @@ def test_plan_of_two_million_seeds_is_refused(judged: RunDirectory, tmp_path: Pa
 
 def test_plan_of_days_is_judged_and_not_run_again(judged: RunDirectory, tmp_path: Path) -> None:
     path = forged(judged, tmp_path, lambda run: run.update(duration_ns=10 * 86400 * 10**9))
-    done = checking.check(path, Console(file=io.StringIO()), rerun=checking.Rerun())
+    done = checking.check(path, Screen(), rerun=checking.Rerun())
     assert (done.code, done.is_proved) == (4, False), done
 
 
-def test_backtracking_pattern_meets_the_time_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_backtracking_meets_the_time_limit(
+    tmp_path: Path, own: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "experiments").mkdir()
     assert COMMAND.count(NUMBER) == 1
-    (tmp_path / "experiments/command.toml").write_text(COMMAND.replace(NUMBER, BACKTRACKING))
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    own("experiments/command.toml", COMMAND.replace(NUMBER, BACKTRACKING))
     run = synthetic.create(tmp_path / "runs", resolve.plan("command", "course", []))
     for trial in run.manifest.plan.trials():
         synthetic.write_trial(run, trial)
@@ -152,13 +151,10 @@ def command(
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SUDO_")
     }
-    return subprocess.run(
+    return execute(
         [sys.executable, "-P", "-m", "qjump_mn.run", *map(str, words)],
         env={**environment, "PYTHONPATH": str(open_folder / "checkout"), **variables},
         cwd=open_folder,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -182,7 +178,7 @@ if "qjump_mn.cli.bundle.judge" in sys.orig_argv or "qjump_mn.analysis" in sys.or
 
 @pytest.mark.root
 @pytest.mark.parametrize("sudo", [{}, {"SUDO_UID": "12345", "SUDO_GID": "12346"}])
-def test_judge_has_none_of_roots_rights(
+def test_judge_lacks_roots_rights(
     good: Path, open_folder: Path, tmp_path: Path, sudo: dict[str, str]
 ) -> None:
     probe = open_folder / f"probe{len(sudo)}"
@@ -286,7 +282,7 @@ def small_disk(open_folder: Path) -> Iterator[Path]:
     folder.rmdir()
 
 
-def test_full_disk_is_not_the_students_fault(
+def test_full_disk_is_not_a_students_fault(
     tmp_path: Path, open_folder: Path, small_disk: Path
 ) -> None:
     folder = open_folder / "large"
@@ -305,9 +301,7 @@ def test_full_disk_is_not_the_students_fault(
 
 
 @pytest.mark.root
-def test_report_of_somebodys_run_is_made_as_its_owner(
-    judged: RunDirectory, open_folder: Path
-) -> None:
+def test_report_is_made_as_the_runs_owner(judged: RunDirectory, open_folder: Path) -> None:
     run = RunDirectory(shutil.copytree(judged.path, open_folder / "run"))
     directory.hand_over(run.path, Caller(12345, 12346))
     (run.path / "report.md").unlink()
@@ -317,7 +311,7 @@ def test_report_of_somebodys_run_is_made_as_its_owner(
 
 
 def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: Path) -> None:
-    out = Console(file=io.StringIO())
+    out = Screen()
     assert hand_ins.check(good, out, rerun=checking.NO_RERUN, table=tmp_path / "results.json") == 0
     told = json.loads((tmp_path / "results.json").read_text())
     assert told["output"] == "nothing found"
@@ -334,7 +328,7 @@ def test_results_of_one_bundle_are_in_gradescopes_format(good: Path, tmp_path: P
     assert (told["score"], told["tests"][0]["status"]) == (0, "failed")
 
 
-def test_judge_that_is_killed_is_one_line(
+def test_killed_judge_is_one_line(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By whatever: this module ends it as the kernel would for want of memory."""
@@ -347,10 +341,9 @@ def test_judge_that_is_killed_is_one_line(
     (tmp_path / "class").mkdir()
     for name in ("a", "b"):
         shutil.copy(good, tmp_path / f"class/{name}.zip")
-    text = io.StringIO()
-    out = Console(file=text, width=80)
+    out = Screen()
     assert hand_ins.check(tmp_path / "class", out, rerun=checking.NO_RERUN) == 1
-    assert [line.split() for line in text.getvalue().splitlines()[-2:]] == [
+    assert [line.split() for line in out.text.splitlines()[-2:]] == [
         ["a.zip", "lost", "its", "judge", "ended", "with", "SIGKILL,", "without", "findings"],
         ["b.zip", "nothing", "found"],
     ]
@@ -372,8 +365,5 @@ def test_what_no_class_can_be_checked_with_is_refused(
         (tmp_path / "class/a.zip").write_text(content)
     with pytest.raises(UsageError, match=sentence):
         hand_ins.check(
-            tmp_path / "class",
-            Console(file=io.StringIO()),
-            rerun=checking.NO_RERUN,
-            table=tmp_path / table,
+            tmp_path / "class", Screen(), rerun=checking.NO_RERUN, table=tmp_path / table
         )

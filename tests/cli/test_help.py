@@ -87,11 +87,6 @@ def test_an_example_names_what_there_is(words: tuple[str, ...], example: Example
         assert context.params["kind"] in kinds("")
 
 
-def test_an_example_of_a_wrong_option_is_noticed() -> None:
-    with pytest.raises(Exception, match="No such option: --scheem"):
-        parsed("qjump-mn run fig3a --scheem ecn")
-
-
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "qjump-mn")
 def test_help_is_plain_and_fits_a_terminal(words: tuple[str, ...]) -> None:
     code, text, _ = called(*words, "--help", COLUMNS="80")

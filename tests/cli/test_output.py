@@ -6,8 +6,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from qjump_mn.console import Output, Table
 from qjump_mn.process.variables import settle
 from tests.backends.test_progress import Terminal
+from tests.support.processes import cli
 
 RUN = ("run", "fig3a", "--preset", "10g", "-s", "duration=2ms", "--arms", "idle,contended")
 
@@ -72,10 +71,7 @@ def test_a_terminal_has_styles_without_the_variable(folder: Path) -> None:
 @pytest.mark.usefixtures("of_run")
 def test_lines_of_tables_end_with_their_last_character(folder: Path) -> None:
     for words in (("list",), ("compare", "out/last", "out/last"), ("report", "out/last")):
-        argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-        printed = subprocess.run(
-            argv, cwd=folder, capture_output=True, text=True, check=False
-        ).stdout
+        printed = cli(*words, cwd=folder).stdout
         table = [line for line in printed.splitlines() if "  " in line]
         assert len(table) > 5 and not [line for line in table if line.endswith(" ")]
 
@@ -96,21 +92,15 @@ WIDTHS = ("", "0", "-1", "1", "x", "1e5", "999999999999")
 
 @pytest.mark.parametrize("words", [("explain", "fig3a"), ("run", "--help")], ids=" ".join)
 def test_a_width_that_makes_no_sense_is_80(words: tuple[str, ...]) -> None:
-    def printed(variables: dict[str, str]) -> tuple[int, str, str]:
-        argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
-        kept = {
-            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
-        }
-        done = subprocess.run(
-            argv, env={**kept, **variables}, capture_output=True, text=True, check=False
-        )
+    def printed(**variables: str) -> tuple[int, str, str]:
+        done = cli(*words, **variables)
         # How long a run takes depends on what else the machine does.
         return done.returncode, re.sub(r"about \d+ \w+", "", done.stdout), done.stderr
 
-    expected = printed({"COLUMNS": "80", "LINES": "24"})
-    assert expected[0] == 0 and printed({"COLUMNS": "60"}) != expected
+    expected = printed(COLUMNS="80", LINES="24")
+    assert expected[0] == 0 and printed(COLUMNS="60") != expected
     for columns, lines in (("0", "0"), ("1", "x")):
-        assert printed({"COLUMNS": columns, "LINES": lines}) == expected
+        assert printed(COLUMNS=columns, LINES=lines) == expected
 
 
 @pytest.mark.parametrize("value", WIDTHS)

@@ -3,15 +3,13 @@ ends."""
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from pathlib import Path
 from typing import Self
 
-import msgspec
 import pytest
-from rich.console import Console
+from msgspec.structs import replace
 
 from qjump_mn import session
 from qjump_mn.analysis import judging
@@ -24,8 +22,9 @@ from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
 from qjump_mn.resolve import loading, sweep
 from qjump_mn.results import directory, manifest, outcome, previous_runs
-from tests.resolve.test_broken_files import command
 from tests.support import synthetic, tiny
+from tests.support.processes import cli
+from tests.support.screen import Screen
 
 EXIT_CODES = {"alpha": 0, "beta": 1, "gamma": 0}
 
@@ -118,18 +117,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def called(
-    folder: Path,
-    *,
-    seed: int = 1,
-    preset: str = tiny.PRESET,
-    verbose: bool = False,
+    folder: Path, *, seed: int = 1, preset: str = tiny.PRESET, verbose: bool = False
 ) -> tuple[int, str]:
     """The exit code and what is printed."""
-    text = io.StringIO()
+    out = Screen()
     request = session.Request("all", preset, seed=seed, out=folder / "out", verbose=verbose)
-    return run_all.run(
-        request, Console(file=text, width=80, soft_wrap=True, highlight=False)
-    ), text.getvalue()
+    return run_all.run(request, out), out.text
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -173,11 +166,10 @@ def test_estimate_is_what_the_last_run_took(folder: Path) -> None:
 
 def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
     def swept() -> tuple[int, str]:
-        text = io.StringIO()
+        out = Screen()
         request = session.Request("alpha", tiny.PRESET, out=folder / "out")
         settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
-        out = Console(file=text, width=80, soft_wrap=True, highlight=False)
-        return run_all.sweep(request, settings, out), text.getvalue()
+        return run_all.sweep(request, settings, out), out.text
 
     code, text = swept()
     assert code == 0 and "runs with these settings: 2 to run\n" in text
@@ -198,12 +190,10 @@ def test_runs_of_another_backend_are_not_found_again(folder: Path) -> None:
     settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
 
     def swept(backend: str) -> str:
-        text = io.StringIO()
+        out = Screen()
         request = session.Request("alpha", tiny.PRESET, backend=backend, out=folder / "out")
-        run_all.sweep(
-            request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False)
-        )
-        return text.getvalue()
+        run_all.sweep(request, settings, out)
+        return out.text
 
     assert "2 to run\n" in swept("")
     assert "2 to run\n" in swept("simulator")
@@ -217,19 +207,17 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
     run = directory.existing(only(folder, "alpha"))
     # As between the end of a trial, which another process runs, and what this one has read before.
     before = run.manifest
-    manifest.write(run.path, msgspec.structs.replace(before, trials={}, files={}))
+    manifest.write(run.path, replace(before, trials={}, files={}))
     with run.held(), pytest.raises(UsageError, match="is being run by another process"):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert all(run.is_done(name) for name in before.trials)
 
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (
-            ["link.rate=10Mbit,20Mbit", "seed=1"],
-            [("link.rate=10Mbit", "seed=1"), ("link.rate=20Mbit", "seed=1")],
-        ),
+        (["link.rate=10Mbit,20Mbit", "seed=1"],
+         [("link.rate=10Mbit", "seed=1"), ("link.rate=20Mbit", "seed=1")]),
         (
             ["warmup=1s, 2s", "replicates=1,2"],
             [
@@ -243,10 +231,8 @@ def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
         (["figure.arms=idle,contended"], [("figure.arms=idle,contended",)]),
         (["nosuch=1,2"], [("nosuch=1,2",)]),
     ],
-)
-def test_which_settings_have_several_values(
-    settings: list[str], expected: list[tuple[str, ...]]
-) -> None:
+)  # fmt: skip
+def test_settings_with_several_values(settings: list[str], expected: list[tuple[str, ...]]) -> None:
     assert sweep.combinations("fig3a", "smoke", settings) == expected
 
 
@@ -311,9 +297,7 @@ def test_other_claims_are_told(folder: Path) -> None:
     assert text.count("found, judged by older claims") == 1
 
 
-def test_an_error_of_one_does_not_stop_the_others(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_error_of_one_stops_no_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Made.broken["alpha"] = MachineError("the disk is full: make room")
     code, text = called(folder)
     assert (code, rows(text)["alpha"], rows(text)["beta"]) == (3, ["run", "3"], ["run", "1"])
@@ -324,9 +308,7 @@ def test_an_error_of_one_does_not_stop_the_others(
     assert (code, rows(text)["alpha"], rows(text)["beta"]) == (1, ["resumed", "0"], ["found", "1"])
 
 
-def test_an_analysis_that_a_signal_ended_is_lost(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_analysis_ended_by_a_signal_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "Judge", judging.Judge)
     monkeypatch.setattr(judging, "wrap_module", lambda *_: (["sh", "-c", "kill -9 $$"], {}))
     code, text = called(folder)
@@ -347,9 +329,7 @@ def test_an_interrupt_stops_all(folder: Path) -> None:
     assert [path.name.partition("-")[0] for path in folder.glob("out/*-*")] == ["alpha"]
 
 
-def test_without_a_preset_each_has_its_usual_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_has_its_usual_preset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in EXIT_CODES:
         path = folder / f"experiments/{name}.toml"
         usual = "tiny" if name == "beta" else "course"
@@ -377,17 +357,12 @@ def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: 
     [
         ("one.ping.p50_ms <", "one.pign.p50_ms <", "'one.pign.p50_ms' names no workload"),
         ('plot = "latency_cdf"', 'plot = "latency"', "there is no figure 'latency'"),
-        (
-            "replicates = 2",
-            'replicates = 900\nduration = "3600s"',
-            "experiment 'beta': it would take about",
-        ),
+        ("replicates = 2", 'replicates = 900\nduration = "3600s"',
+         "experiment 'beta': it would take about"),
         ('title = "', "title = ", "beta.toml is not valid TOML"),
     ],
-)
-def test_nothing_starts_where_one_plan_makes_no_sense(
-    before: str, after: str, sentence: str, folder: Path
-) -> None:
+)  # fmt: skip
+def test_one_bad_plan_stops_all(before: str, after: str, sentence: str, folder: Path) -> None:
     path = folder / "experiments/beta.toml"
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after))
@@ -414,15 +389,13 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
     ("options", "sentence"),
     [
         (["-s", "duration=1s"], "-s cannot be used with run all: name one experiment"),
-        (["--arms", "idle"], "--arms cannot be used with run all"),
-        (["--scheme", "ecn"], "--scheme cannot be used with run all"),
         (["--backend", "guest"], "--backend cannot be used with run all"),
         (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot be used with run all"),
         (["--preset", "smok"], "no experiment has a preset 'smok': did you mean 'smoke'?"),
         (["--engine", "dask"], "--engine dask and --scheduler go together"),
     ],
 )
-def test_what_makes_no_sense_with_all_is_refused(
+def test_options_unfit_for_all_are_refused(
     options: list[str], sentence: str, tmp_path: Path
 ) -> None:
     with pytest.raises(QJumpError, match=sentence.replace("?", r"\?")) as refusal:
@@ -432,14 +405,12 @@ def test_what_makes_no_sense_with_all_is_refused(
 
 
 def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
-    done = command("all", "--dry-run")
+    done = cli("all", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "qjump-mn: --dry-run cannot be used with run all: name one experiment\n"
 
 
-def test_runs_of_an_experiment_are_not_those_of_another_name(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_another_name_are_not_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor those that another version has made."""
     tiny.write(folder, "alpha-beta", backend="guest")
     monkeypatch.setitem(EXIT_CODES, "alpha-beta", 0)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-import msgspec
 import pytest
-from rich.console import Console
+from msgspec.structs import replace
 
 from qjump_mn import cache, resolve, session
 from qjump_mn.backends import estimate, registry
@@ -27,6 +25,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.toolbox import machines
 from tests.support import synthetic
+from tests.support.screen import Screen
 
 
 class Repeating:
@@ -90,9 +89,8 @@ def done(folder: Path, plan: Plan) -> RunDirectory:
 
 
 def said(run: RunDirectory, *, arms: tuple[str, ...] = (), sample: int = 0) -> tuple[int, str]:
-    text = io.StringIO()
-    code = verify(run.path, Console(file=text, width=400), arms=arms, sample=sample)
-    return code, text.getvalue()
+    out = Screen(400)
+    return verify(run.path, out, arms=arms, sample=sample), out.text
 
 
 def test_a_file_of_ones_own_that_has_changed_since_is_named(
@@ -127,17 +125,14 @@ def test_a_run_that_nobody_touched_is_identical(run: RunDirectory, backend: Repe
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        (
-            "raw/ping.txt",
-            "a line\nidle/1: 0.5 ms\nthe end\n",
-            "line 2 is 'idle/1: 1.5 ms', and 'idle/1: 0.5 ms' in the run",
-        ),
+        ("raw/ping.txt", "a line\nidle/1: 0.5 ms\nthe end\n",
+         "line 2 is 'idle/1: 1.5 ms', and 'idle/1: 0.5 ms' in the run"),
         ("raw/ping.txt", "a line\n", "line 2 is 'idle/1: 1.5 ms', and missing in the run"),
         ("raw/more.txt", "more", "the repetition has no such file"),
         ("asbuilt/tc.json", None, "the run has no such file"),
     ],
-)
-def test_what_differs_is_named(
+)  # fmt: skip
+def test_differences_are_named(
     run: RunDirectory, name: str, content: str | None, told: str
 ) -> None:
     file = run.trial("idle/1") / name
@@ -197,9 +192,7 @@ def test_a_trial_that_is_lost_proves_nothing(run: RunDirectory, backend: Repeati
     )
 
 
-def test_what_cannot_be_run_again_is_refused(
-    run: RunDirectory, tmp_path: Path, backend: Repeating
-) -> None:
+def test_unrepeatable_run_is_refused(run: RunDirectory, tmp_path: Path, backend: Repeating) -> None:
     with pytest.raises(UsageError, match=r"the run has no arm 'idel': did you mean 'idle'\?"):
         said(run, arms=("idel",))
     for trial in run.manifest.plan.trials():
@@ -209,7 +202,7 @@ def test_what_cannot_be_run_again_is_refused(
     with pytest.raises(UsageError, match="no two runs on the real clock are alike"):
         said(synthetic.make(tmp_path / "real", clock="real", only=["idle"]))
     with pytest.raises(UsageError, match="there is no run directory"):
-        verify(tmp_path / "none", Console(file=io.StringIO()))
+        verify(tmp_path / "none", Screen())
     assert backend.ran == []
 
 
@@ -227,7 +220,7 @@ def test_run_of_days_is_not_verified(
 def sampled(run: RunDirectory) -> int | None:
     """What ``check`` does where nobody has said whether to run trials again."""
     findings = Findings(code=0, is_done=True)
-    return checking._rerun(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
+    return checking._rerun(run.path, findings, checking.Rerun(), Screen())
 
 
 def test_check_repeats_a_trial_of_the_shortest_arm(
@@ -275,7 +268,7 @@ def test_check_repeats_nothing_that_takes_long_or_must_be_built(
 
 def claiming(run: RunDirectory, *, backend: str, clock: Clock) -> RunDirectory:
     """The run with a manifest that names this backend and clock, as anybody can write it."""
-    edited = msgspec.structs.replace(run.manifest, backend=backend, clock=clock)
+    edited = replace(run.manifest, backend=backend, clock=clock)
     manifest.write(run.path, edited)
     return run
 
@@ -289,15 +282,13 @@ def test_verify_never_uses_the_host_backend(run: RunDirectory, backend: Repeatin
     assert backend.ran == []
 
 
-def test_clock_that_contradicts_the_backend_is_refused(
-    run: RunDirectory, backend: Repeating
-) -> None:
+def test_clock_unlike_the_backends_is_refused(run: RunDirectory, backend: Repeating) -> None:
     (run.trial("idle/2") / "DONE").unlink()
     claiming(run, backend="guest", clock="real")
     with pytest.raises(
         UsageError, match="its manifest says clock real, and the backend guest has the virt"
     ):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert backend.ran == []
 
 
@@ -309,7 +300,7 @@ def on_host(run: RunDirectory, backend: Repeating) -> RunDirectory:
 
 
 def test_own_run_on_the_host_is_resumed(run: RunDirectory, backend: Repeating) -> None:
-    session.resume(on_host(run, backend).path, Console(file=io.StringIO()))
+    session.resume(on_host(run, backend).path, Screen())
     assert backend.ran == ["idle/2"]
 
 
@@ -330,7 +321,7 @@ def test_strangers_run_on_the_host_is_not_resumed(
     with pytest.raises(
         UsageError, match=f"only your own run can be resumed with the backend host, .*{reason}"
     ):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert backend.ran == []
 
 

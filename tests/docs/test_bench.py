@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from bench import (
@@ -26,16 +22,13 @@ from bench import (
     figure_data,
     figures,
     first_run,
-    growth,
     manual,
     marks,
-    permutation,
     qdisc,
     readme,
     reference,
     schemes,
     simulator,
-    torture,
 )
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
@@ -46,8 +39,8 @@ from qjump_mn.programs import registry
 from qjump_mn.resolve import loading
 from qjump_mn.results import outcome
 from qjump_mn.results.manifest import write
-from qjump_mn.toolbox import simulator as built
 from tests.support import synthetic
+from tests.support.processes import execute
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -61,50 +54,6 @@ def test_only_what_lies_between_the_marks_changes(tmp_path: Path) -> None:
     assert path.read_text() == DOCUMENT.replace("old\n\nlines", "new")
     marks.write(path, "cost", marks.read(path, "cost"))
     assert path.read_text() == DOCUMENT.replace("old\n\nlines", "new")
-
-
-@pytest.mark.parametrize("which", ["begin", "end"])
-def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path) -> None:
-    path = tmp_path / "document.md"
-    for damaged in (
-        DOCUMENT.replace(f"<!-- bench/cost {which} -->\n", ""),
-        DOCUMENT + f"<!-- bench/cost {which} -->\n",
-    ):
-        path.write_text(damaged)
-        with pytest.raises(
-            SystemExit,
-            match="needs <!-- bench/cost begin --> and <!-- bench/cost end -->, once each",
-        ):
-            marks.write(path, "cost", "new")
-        assert path.read_text() == damaged
-
-
-@pytest.mark.parametrize(
-    ("document", "name"),
-    [
-        ("machine.md", "anywhere"),
-        ("figures.md", "figures"),
-        ("vagrant.md", "vagrant"),
-        ("qdisc.md", "qdisc"),
-        ("qdisc-cost.md", "qdisc"),
-        ("simulator-speed.md", "simulator"),
-        ("simulator-speed.md", "fat-tree"),
-        ("simulator-speed.md", "cores"),
-        ("simulator-speed.md", "growth"),
-        ("simulator-speed.md", "permutation"),
-        ("simulator-ns3.md", "ns3"),
-        ("../kmod-patches/debug-kernels.md", "debug-suite"),
-        ("../kmod-patches/debug-kernels.md", "torture"),
-    ],
-)
-def test_every_document_has_the_marks_of_its_benchmark(
-    document: str, name: str, tmp_path: Path
-) -> None:
-    path = tmp_path / Path(document).name
-    path.write_text((DOCS / document).read_text())
-    assert marks.read(path, name)
-    marks.write(path, name, marks.read(path, name))
-    assert path.read_text() == (DOCS / document).read_text()
 
 
 def test_what_a_packet_costs_is_what_was_measured() -> None:
@@ -198,64 +147,6 @@ def test_a_window_lasts_as_long_as_its_busiest_core() -> None:
     assert cores.busiest(hops, window, np.array([1, 0, 2])) == 2 + 1 + 2, "whichever core has them"
 
 
-@pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator's package."""
-    monkeypatch.syspath_prepend(str(built.package()))
-
-
-@pytest.mark.usefixtures("simulated")
-def test_growth_is_of_what_the_longer_run_has_more() -> None:
-    fabric = cores.fabric_of(2, 4, 2)
-    (_, before), (_, after) = (growth.timed("dctcp", fabric, 12, stop) for stop in (4, 12))
-    assert 0 < before < after / 2, "packet-hops by 4 and 12 ms"
-
-    early, late = growth.Run(), growth.Run()
-    for slow, fast in ((1.0, 9.0), (1.5, 1.5)):
-        early.took(slow, 1000)
-        late.took(fast, 3000)
-    assert growth.cost(early, late) == 0.5e9 / 2000, "the least of each, not of the difference"
-    rows = [growth.row("DCTCP", [40.0, 44.4, 60.0])]
-    assert growth.table(rows).endswith("| DCTCP | 40 ns | 44 ns | 60 ns | 1.50 |")
-
-
-def test_reads_of_memory_go_through_all_places_once() -> None:
-    following = growth.ring(1000)
-    places = [0]
-    while following[places[-1]] != 0:
-        places.append(following[places[-1]])
-    assert sorted(places) == list(range(1000))
-    steps = [after - before for before, after in itertools.pairwise(places)]
-    assert len(set(steps)) > 500, "no step foretells the next"
-    assert growth.reading(following) > 0
-
-
-@pytest.mark.usefixtures("simulated")
-@pytest.mark.parametrize("name", permutation.SCHEMES)
-def test_all_hosts_of_a_permutation_send_and_get(name: str) -> None:
-    run = permutation.measured(4, name)
-    assert run.hosts == 16
-    assert 0.16 < run.last < 1, "2 MB at 100 Gb/s, and not at 20"
-    packets = permutation.SIZE // permutation.PACKET
-    assert run.hops >= run.hosts * packets * 2 * 2, "every packet and its ACK cross two links"
-    assert permutation.row(name, run).startswith(f"| {permutation.SCHEMES[name]} | 16 | ")
-
-
-def test_racks_side_by_side_share_a_core() -> None:
-    fabric: Any = SimpleNamespace(racks=5, hosts_per_rack=10, spines=3)
-    assert cores.shared(fabric, 2).tolist() == [0, 0, 0, 1, 1, 0, 1, 0]
-    ends = (("host", 0), ("host", 9), ("host", 10), ("switch", 4), ("switch", 5))
-    assert [cores.node(fabric, end) for end in ends] == [0, 0, 1, 4, 5]
-
-
-def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit, match=r"^3$"):
-        simulator.needed("no-such-program", "it is not installed")
-    assert capsys.readouterr().err == "it is not installed\n"
-
-
 @pytest.mark.parametrize("path", sorted(figures.PICTURES.glob("*.csv")), ids=lambda path: path.stem)
 def test_a_section_says_what_its_data_say(path: Path) -> None:
     """Arms, verdicts and values of docs/figures.md, told and judged anew from what lies beside
@@ -344,23 +235,6 @@ def test_a_scheme_whose_job_got_nothing_done_has_no_number() -> None:
     assert (ecn.cells[1:3], cake.cells[1:3]) == (("job stalled",) * 2, (1.5, 1.5))
 
 
-def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
-    made = synthetic.make(tmp_path, only=["idle", "contended"])
-    pipeline.analyse(made.path)
-    before = schemes.renewed({}, ["fig3a/smoke"])
-    found = schemes.renewed(before, [str(made.path)])
-    name = f"{made.manifest.plan.shown.experiment}/{made.manifest.plan.shown.preset}"
-    assert set(found[name]) >= {"idle", "contended"} and set(before["fig3a/smoke"]) >= {
-        "idle",
-        "qjump",
-    }
-    assert (
-        found[name]["contended"].values["ping"]["p99_ms"]
-        > found[name]["idle"].values["ping"]["p99_ms"]
-    )
-    assert found[name]["contended"].scheme == "none"
-
-
 def test_the_readme_shows_the_reference_run() -> None:
     assert marks.read(DOCS.parent / "README.md", "readme") == readme.numbers()
     assert marks.read(DOCS / "cli.md", "readme") == readme.run_table()
@@ -408,17 +282,14 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
         table.splitlines()[-1],
     )
     assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
-    assert (
-        "an old title" not in text
-        and "`qjump-mn run fig3a --preset smoke --arms idle,contended`, exit code " in text
-    )
+    assert "an old title" not in text
+    assert "`qjump-mn run fig3a --preset smoke --arms idle,contended`, exit code " in text
     assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert pictures and all(f"](figures/{name})" in text for name in pictures)
     told = capsys.readouterr().err
-    assert (
-        f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
-    )
+    assert f"fig3b: no complete run in {runs}, its section stays\n" in told
+    assert "fig3a: " not in told
     assert figures.complete(runs, "fig3a") == run.path
 
 
@@ -428,13 +299,9 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     assert anew.judged_today(run.path, tmp_path) == run.path
     manifest = run.manifest
     first, *others = manifest.plan.judged.claims
-    judged = msgspec.structs.replace(
-        manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]}
-    )
-    older = msgspec.structs.replace(
-        manifest,
-        plan=msgspec.structs.replace(manifest.plan, judged=judged),
-        judged_sha256=identity.sha256(judged),
+    judged = replace(manifest.plan.judged, claims={first: manifest.plan.judged.claims[first]})
+    older = replace(
+        manifest, plan=replace(manifest.plan, judged=judged), judged_sha256=identity.sha256(judged)
     )
     write(run.path, older)
     pipeline.analyse(run.path)
@@ -443,7 +310,7 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     assert [row.claim for row in outcome.read(copy).verdicts] == [first, *others]
     assert outcome.read(copy).verdicts == before.verdicts
     assert [row.claim for row in outcome.read(run.path).verdicts] == [first]
-    write(run.path, msgspec.structs.replace(older, argv=(*older.argv, "--replicates", "2")))
+    write(run.path, replace(older, argv=(*older.argv, "--replicates", "2")))
     assert anew.judged_today(run.path, tmp_path) == run.path, "that would be another run"
 
 
@@ -489,90 +356,4 @@ def test_the_manual_page_is_sound() -> None:
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")
     argv = ["groff", "-mdoc", "-Tutf8", "-ww", "-z", str(manual.PAGE)]
-    assert subprocess.run(argv, capture_output=True, text=True, check=True).stderr == ""
-
-
-@pytest.mark.parametrize("options", [["--preset", "paper"], ["--out", "x"]])
-def test_runs_that_are_there_have_their_own_presets(
-    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["figures.py", "--from", "results", *options])
-    with pytest.raises(SystemExit, match=r"^2$"):
-        figures.main()
-    assert "--from runs nothing: leave out --preset and --out" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("run fig3a --preset smoke --out /tmp/x", ""),
-        ("fig3a -p smoke --out=x --replicates 2 --perturb 3", " --replicates 2 --perturb 3"),
-        (
-            "run --engine dask --scheduler tcp://10.0.0.1:8786 -s duration=2s fig3a",
-            " -s duration=2s",
-        ),
-    ],
-)
-def test_the_page_tells_the_command_of_the_run(words: str, told: str, tmp_path: Path) -> None:
-    manifest = synthetic.make(tmp_path, only=["idle"]).manifest
-    changed = msgspec.structs.replace(manifest, argv=("qjump-mn", *words.split()))
-    assert figures.command(changed) == f"qjump-mn run fig3a --preset smoke{told}"
-
-
-def _tortured(folder: Path, release: str, passed: int, log: list[str]) -> None:
-    folder.mkdir()
-    values = {
-        "passed": passed,
-        "operations": {"move": 6, "change": 1200},
-        "pauses": [7, 5],
-        "stuck": [],
-        "kcsan": {"setup_watchpoints": 82_911} if release.endswith("races") else {},
-    }
-    (folder / "smp_torture.json").write_text(json.dumps(values))
-    (folder / "results.json").write_text(json.dumps({"release": release, "log": log}))
-
-
-def _checked(folder: Path, checks: list[str], log: list[str], health: dict[str, object]) -> Path:
-    folder.mkdir()
-    results = {"release": "6.12-debug", "log": log, "checks": {check: {} for check in checks}}
-    (folder / "results.json").write_text(json.dumps(results))
-    (folder / "kernel_health.json").write_text(json.dumps(health))
-    return folder
-
-
-def test_the_debug_kernel_is_told_with_all_that_it_said(tmp_path: Path) -> None:
-    broken = _checked(tmp_path / "a", ["kernel_health"], ["BUG: KASAN"], {"removed": False})
-    health: dict[str, object] = {"before": "", "removed": True}
-    whole = _checked(
-        tmp_path / "b", [torture.ALWAYS, "wire_gso", "kernel_health"], ["a?", "b!", "a?"], health
-    )
-    assert torture.said([broken], "as it was") == "as it was"
-    assert torture.said([broken, whole], "as it was").splitlines() == [
-        "```",
-        "kernel        6.12-debug, 2 checks",
-        "log           a?    (2 times)",
-        "              b!",
-        'kernel_health {"before": "", "removed": true}',
-        "```",
-    ]
-
-
-def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path: Path) -> None:
-    usual = [
-        "sch_qjump: loading out-of-tree module taints kernel.",
-        "hrtimer: interrupt took 12 ns",
-    ]
-    _tortured(tmp_path / "a", "6.12", 20_000, usual)
-    _tortured(
-        tmp_path / "b", "6.12", 1_000_000, [*usual, "BUG: KASAN: use-after-free in wire_tick"]
-    )
-    race = ["=====", "BUG: KCSAN: data-race in vfs_read / vfs_write", "read to 0x1", "====="]
-    _tortured(tmp_path / "c", "6.12-races", 30_000, [*usual, *race])
-    before = f"{torture.HEAD}\n| 6.1 | as it was |\n| 6.12 | as it was |"
-    guests = (path.parent for path in tmp_path.rglob("smp_torture.json"))
-    assert torture.table(guests, before).splitlines()[2:] == [
-        "| 6.1 | as it was |",
-        "| 6.12 | 1,000,000 | 1,206: 1,200 change, 6 move | 7 | nothing | not clean: 1 line |",
-        "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 1 race of the "
-        "kernel's own; 82,911 accesses watched |",
-    ]
+    assert execute(argv, check=True).stderr == ""

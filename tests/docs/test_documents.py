@@ -15,16 +15,7 @@ PINGS = ("idle", "p50_ms"), ("qjump", "max_ms"), ("contended", "p50_ms")
 ROOT = Path(qjump_mn.__file__).parents[1]
 DOCUMENTS = sorted(
     path
-    for folder in (
-        "",
-        "docs",
-        "contrib",
-        "examples",
-        "kmod-patches",
-        "mininet-qos",
-        "native",
-        "simulator",
-    )
+    for folder in ("", *"docs contrib examples kmod-patches mininet-qos native simulator".split())
     for path in (ROOT / folder).glob("*.md" if folder in ("", "docs") else "**/*.md")
     if "target" not in path.parts
 )

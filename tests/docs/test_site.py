@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from bench import schema, site
 from qjump_mn.errors import MachineError
 from tests.docs.test_documents import DOCUMENTS
+from tests.support.processes import execute
 
 ROOT = site.ROOT
 DOCS = ROOT / "docs"
@@ -116,15 +116,6 @@ def test_the_tutorial_was_run(built: Site) -> None:
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
 
 
-def test_the_contents_are_the_links_of_the_first_page() -> None:
-    configuration: dict[str, Any] = {}
-    exec((DOCS / "conf.py").read_text(), configuration)
-    made = configuration["contents"](
-        "# A\n\n[no](x.md)\n\n## B b\n\n- [c](c.md): c\n- [d](../d.ipynb)\n- [e](e.1)\n"
-    )
-    assert made == "```{toctree}\n:hidden:\n:caption: B b\n\nc </docs/c>\nd </docs/../d>\n```"
-
-
 VALIDATE = """
 import json, sys
 from jsonschema import Draft202012Validator
@@ -153,9 +144,7 @@ workloads = ["ping"]
 def errors(python: Path, files: list[tuple[str, dict[str, Any]]]) -> list[list[str]]:
     """What the schemas have against the content of each file of a kind."""
     asked = json.dumps([schema.schemas(), files])
-    done = subprocess.run(
-        [python, "-c", VALIDATE], input=asked, capture_output=True, text=True, check=True
-    )
+    done = execute([python, "-c", VALIDATE], input=asked, check=True)
     found: list[list[str]] = json.loads(done.stdout)
     return found
 
@@ -181,13 +170,11 @@ def test_the_files_that_are_delivered_fit_the_schemas(python: Path) -> None:
         ({"durration": "10s"}, "durration"),
         ({"presets": {"course": {"arms": {"idle": {"sceme": "qjump"}}}}}, "sceme"),
         ({"workloads": {"ping": {"program": "ping", "flows": "h8>h10"}}}, "workloads.ping"),
-        (
-            {"workloads": {"ping": {"program": "ping", "flows": ["h8>h10"], "cuont": 3}}},
-            "workloads.ping",
-        ),
+        ({"workloads": {"ping": {"program": "ping", "flows": ["h8>h10"], "cuont": 3}}},
+         "workloads.ping"),
         ({"arms": {"idle": {}}}, "workloads"),
     ],
-)
+)  # fmt: skip
 def test_a_schema_finds_what_is_wrong(change: dict[str, Any], place: str, python: Path) -> None:
     slim = tomllib.loads(SLIM)
     right, (sentence, *_) = errors(

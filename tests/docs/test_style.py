@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import execute
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -16,9 +17,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
     "argv", [("ruff", "check", "--quiet", "."), ("mypy",)], ids=lambda argv: argv[0]
 )
 def test_python(argv: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *argv], cwd=CHECKOUT, capture_output=True, text=True, check=False
-    )
+    done = execute([sys.executable, "-m", *argv], cwd=CHECKOUT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -32,5 +31,5 @@ def test_shell() -> None:
         *CHECKOUT.glob("qjump_mn/**/*.sh"),
         *CHECKOUT.glob("kmod-patches/**/*.sh"),
     ]
-    done = subprocess.run([shellcheck, *scripts], capture_output=True, text=True, check=False)
+    done = execute([shellcheck, *scripts])
     assert done.returncode == 0, done.stdout + done.stderr

@@ -63,9 +63,7 @@ def test_the_page_of_the_simulators_api_is_its_sources() -> None:
     assert marks.read(simulator_api.PAGE, "simulator_api") == text
     told = re.findall(r"^- `(\w+)`: \S", text, re.MULTILINE)
     assert len(told) == len(set(told)) and set(told) >= simulator_api.exported() | {
-        "Ping",
-        "MapReduce",
-        "fan_in",
+        *"Ping MapReduce fan_in".split()
     }
     assert "\n- `Series`: Samples of a network, " in text
     whole = simulator_api.in_full(simulator_api.PAGE.read_text())
@@ -89,12 +87,6 @@ def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> N
     # Neither is asked for a PDF, and neither is of a user's own files: tests/cli/test_bundle.py has such a run.
     assert seen > set(run_directory.OF_RUN) - {"report.pdf", "own/*"}
     assert run_directory.entry("own/experiments/mine.toml") == "own/*"
-
-
-def test_a_file_that_no_run_has_is_not_on_the_page() -> None:
-    assert run_directory.entry("trials/idle/1/core") is None
-    assert run_directory.entry("notes.txt") is None
-    assert run_directory.entry("trials/idle/1/data/links.parquet") == "data/links.parquet"
 
 
 def test_every_key_of_a_trial_is_on_the_page(simulated: Run) -> None:

@@ -6,7 +6,6 @@ import ast
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn import guest, resolve, toolbox
@@ -28,6 +28,7 @@ from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 from qjump_mn.toolbox import Tree, build, overlay
 from qjump_mn.toolbox.cpio import Node
+from tests.support.processes import execute
 
 PACKAGE = Path(qjump_mn.__file__).parent
 EXECUTOR = PACKAGE / "executor"
@@ -95,10 +96,7 @@ def fingerprint_of_copy(folder: Path, tree: Tree, *, executor: bool) -> dict[str
         "print(PACKAGE, json.dumps(fingerprint(Tree(Path(sys.argv[1])))), sep='\\n')"
     )
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{PACKAGE.parent}"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(tree.root)],
-        env=environment, cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = execute([sys.executable, "-P", "-c", code, str(tree.root)], env=environment, cwd=folder)
     assert done.returncode == 0, done.stderr
     package, hashes = done.stdout.splitlines()
     assert package == str(folder / "qjump_mn")
@@ -127,7 +125,7 @@ def renamed(value: Any) -> Any:
         name: other(getattr(value, name)) if name in shown else renamed(getattr(value, name))
         for name in value.__struct_fields__
     }
-    return msgspec.structs.replace(value, **changes)
+    return replace(value, **changes)
 
 
 def other(value: str | bool | float | None) -> str | bool | float:

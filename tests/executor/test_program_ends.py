@@ -51,9 +51,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         (STAYS, False, "sh on h2 ended with status 1: no peer"),
     ],
 )
-def test_killed_program_or_server_is_the_cause(
-    stage: Stage, other: str, itself: bool, sentence: str
-) -> None:
+def test_killed_program_is_the_cause(stage: Stage, other: str, itself: bool, sentence: str) -> None:
     stage.start("h1", other, itself=itself)
     client = stage.start("h2", FAILS)
     with pytest.raises(LostError) as caught:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.toolbox import checkout, mirrors
+from tests.support.processes import execute
 
 pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(1800)]
 SUITE = "bookworm"
@@ -46,26 +47,12 @@ class Bare:
             **{name: os.environ[name] for name in ("PIP_INDEX_URL",) if name in os.environ},
         }
         settings = [f"{name}={value}" for name, value in (values | variables).items()]
-        return subprocess.run(
+        return execute(
             [
-                *(
-                    "unshare",
-                    "--mount",
-                    "--pid",
-                    "--fork",
-                    "--kill-child",
-                    "sh",
-                    "-e",
-                    "-c",
-                    ENTER,
-                    "sh",
-                ),
+                *(*"unshare --mount --pid --fork --kill-child sh -e -c".split(), ENTER, "sh"),
                 *("env", "-i", *settings, "/srv/qjump-mn/bootstrap", *words),
             ],
             env={**os.environ, "root": str(self.root)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
         )
 
 
@@ -74,7 +61,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
     root = tmp_path_factory.mktemp("bare") / "root"
     lines = [line for line in mirrors.lines(SUITE) if f"{SUITE} main" in line]
     argv = ["mmdebstrap", "--quiet", "--variant=apt", SUITE, str(root), *lines]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = execute(argv)
     if done.returncode:
         pytest.skip(f"Debian 12 cannot be had: {done.stderr.strip().splitlines()[-1]}")
     for name in filter(None, map(os.environ.get, CERTIFICATES)):
@@ -92,9 +79,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
 
 
 def test_there_is_no_sudo_and_the_first_command_works(bare: Bare) -> None:
-    assert (
-        not (bare.root / "usr/bin/sudo").exists() and not (bare.root / "usr/bin/python3").exists()
-    )
+    assert not (bare.root / "usr/bin/sudo").exists()
+    assert not (bare.root / "usr/bin/python3").exists()
     done = bare.bootstrap("list")
     assert done.returncode == 0, done.stdout + done.stderr
     first, *others = done.stderr.splitlines()
@@ -110,26 +96,9 @@ def test_an_ordinary_user_without_sudo_is_told_what_is_missing(bare: Bare) -> No
     script = "exec setpriv --reuid 12345 --regid 12345 --clear-groups /srv/qjump-mn/bootstrap fig3a --out /tmp/out"
     (bare.root / "srv/as-user").write_text(f"#!/bin/sh\n{script}\n")
     (bare.root / "srv/as-user").chmod(0o755)
-    inside = [
-        "unshare",
-        "--mount",
-        "sh",
-        "-e",
-        "-c",
-        ENTER,
-        "sh",
-        "env",
-        "-i",
-        "PATH=/usr/bin:/bin",
-    ]
+    inside = [*"unshare --mount sh -e -c".split(), ENTER, *"sh env -i PATH=/usr/bin:/bin".split()]
     values = ["HOME=/tmp/home"]
-    done = subprocess.run(
-        [*inside, *values, "/srv/as-user"],
-        env={**os.environ, "root": str(bare.root)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = execute([*inside, *values, "/srv/as-user"], env={**os.environ, "root": str(bare.root)})
     assert done.returncode == 3, done.stdout + done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith(

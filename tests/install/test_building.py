@@ -59,9 +59,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return calls
 
 
-def test_root_builds_the_toolbox_if_bootstrap_found_sudo(
-    user: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_builds_the_toolbox_by_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trees = iter([None, "root's tree"])
     monkeypatch.setattr(toolbox, "found", lambda: next(trees))
     monkeypatch.setenv(make_tree.SUDO, "1")

@@ -61,9 +61,7 @@ def _base(buildah: Buildah, root: Path) -> None:
     buildah("rm", container)
 
 
-def test_the_image_of_the_containerfile_has_the_reference_results(
-    machine: Path, tmp_path: Path
-) -> None:
+def test_containerfiles_image_has_the_reference_results(machine: Path, tmp_path: Path) -> None:
     buildah, context = Buildah(tmp_path), tmp_path / "context"
     context.mkdir()
     checkout.copy(context)

@@ -20,6 +20,7 @@ from qjump_mn.cache import sums
 from qjump_mn.errors import MachineError
 from qjump_mn.install import environment
 from tests.support import checkouts
+from tests.support.processes import execute
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 UNKNOWN_USER = 12345
@@ -43,20 +44,10 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache)}
     argv = [python, "-m", "qjump_mn.run", *arguments]
-    return subprocess.run(
-        argv,
-        cwd=checkout,
-        env={**kept, **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return execute(argv, cwd=checkout, env={**kept, **variables}, timeout=60)
 
 
-def test_a_bare_python_goes_on_in_the_environment(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_bare_python_enters_the_environment(bare: str, checkout: Path, tmp_path: Path) -> None:
     done = call(
         bare, checkout, checkouts.warm_cache(tmp_path / "cache"), "fig3a", "--out", "two words"
     )
@@ -84,32 +75,24 @@ def test_the_analysis_goes_on_in_the_environment_too(
         **variables,
     }
     argv = [bare if is_bare else sys.executable, "-m", "qjump_mn.analysis", str(tmp_path)]
-    done = subprocess.run(
-        argv, cwd=environment.CHECKOUT, env=kept, capture_output=True, text=True, check=False
-    )
+    done = execute(argv, cwd=environment.CHECKOUT, env=kept)
     assert (done.returncode, done.stderr.partition(" is no run")[0]) == (2, f"qjump-mn: {tmp_path}")
     assert done.stderr.count("\n") == 1
 
 
-def test_what_the_caller_has_on_pythonpath_stays_outside(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_callers_pythonpath_stays_outside(bare: str, checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise SystemExit('the wrong one')")
     done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), PYTHONPATH=str(tmp_path))
     assert str(tmp_path) not in checkouts.said(done.stdout)["path"]
 
 
-def test_finding_it_imports_nothing_but_the_standard_library(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_finding_it_imports_standard_library_only(checkout: Path, tmp_path: Path) -> None:
     done = call(sys.executable, checkout, checkouts.warm_cache(tmp_path / "cache"))
     loaded = {name.partition(".")[0] for name in checkouts.said(done.stdout)["modules"]}
     assert loaded.isdisjoint(environment.PACKAGES)
 
 
-def test_without_an_environment_a_bare_python_says_what_to_run(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_bare_python_says_what_to_run(bare: str, checkout: Path, tmp_path: Path) -> None:
     done = call(bare, checkout, tmp_path / "cache", "fig3a")
     assert done.returncode == 3
     assert (
@@ -118,24 +101,18 @@ def test_without_an_environment_a_bare_python_says_what_to_run(
     )
 
 
-def test_without_an_environment_a_python_with_all_packages_stays(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_python_with_all_packages_needs_no_environment(checkout: Path, tmp_path: Path) -> None:
     done = call(sys.executable, checkout, tmp_path / "cache")
     assert Path(str(checkouts.said(done.stdout)["prefix"])).samefile(sys.prefix)
 
 
-def test_an_environment_whose_python_is_gone_is_none(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_environment_without_python_is_none(bare: str, checkout: Path, tmp_path: Path) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
     python.symlink_to(tmp_path / "uninstalled")
     assert call(bare, checkout, tmp_path / "cache").returncode == 3
 
 
-def test_an_environment_that_does_not_work_is_entered_once(
-    bare: str, checkout: Path, tmp_path: Path
-) -> None:
+def test_broken_environment_is_entered_once(bare: str, checkout: Path, tmp_path: Path) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
     python.write_text(
         f'#!/bin/sh\nexec {bare} "$@"\n'
@@ -168,19 +145,13 @@ def small(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("file", "is_cut", "sentence"),
     [
-        (
-            "_utils.py",
-            False,
-            "_utils.py is missing: remove that folder and run  {checkout}/bootstrap",
-        ),
+        ("_utils.py", False,
+         "_utils.py is missing: remove that folder and run  {checkout}/bootstrap"),
         ("structs.py", True, "structs.py has other content: remove that folder and run  "),
-        (
-            "_core*.so",
-            True,
-            ".so has other content: remove that folder and run  {checkout}/bootstrap",
-        ),
+        ("_core*.so", True,
+         ".so has other content: remove that folder and run  {checkout}/bootstrap"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_environment_is_one_sentence(
     bare: str, small: Path, words: tuple[str, ...], file: str, is_cut: bool, sentence: str
 ) -> None:
@@ -192,13 +163,7 @@ def test_a_damaged_environment_is_one_sentence(
     for cached in path.parent.glob("__pycache__/*"):
         cached.unlink()
     variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(small.parents[1])}
-    done = subprocess.run(
-        [bare, "-m", *words],
-        cwd=environment.CHECKOUT,
-        env=variables,
-        capture_output=True,
-        text=True,
-    )
+    done = execute([bare, "-m", *words], cwd=environment.CHECKOUT, env=variables)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1), done.stderr
     said = sentence.format(checkout=environment.CHECKOUT)
     assert f"environment {small} is damaged, " in done.stderr and said in done.stderr
@@ -207,7 +172,7 @@ def test_a_damaged_environment_is_one_sentence(
 def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path) -> None:
     code = "from qjump_mn.install import environment\nwith environment.intact(): import qjump_mn.nosuch"
     python = [str(small / "bin/python"), "-c", code]
-    done = subprocess.run(python, cwd=environment.CHECKOUT, capture_output=True, text=True)
+    done = execute(python, cwd=environment.CHECKOUT)
     assert done.returncode == 1 and "No module named 'qjump_mn.nosuch'" in done.stderr
 
 
@@ -222,15 +187,13 @@ def test_a_user_without_a_home_is_asked_for_a_cache() -> None:
         for path in (Path(folder), checkout, *checkout.rglob("*")):
             os.chown(path, UNKNOWN_USER, UNKNOWN_USER)
         for home in ({}, {"HOME": ""}, {"HOME": "here", "XDG_CACHE_HOME": "here"}):
-            done = subprocess.run(
+            done = execute(
                 [os.path.realpath(sys.executable), "-c", code],
                 cwd=checkout,
                 env=home,
                 user=UNKNOWN_USER,
                 group=UNKNOWN_USER,
                 extra_groups=[],
-                capture_output=True,
-                text=True,
             )
             assert (
                 "/nonexistent/.cache/qjump-mn (permission denied); set QJUMP_MN_CACHE to"
@@ -245,7 +208,7 @@ def _broken_environment(cache: Path) -> Path:
     return folder
 
 
-def test_an_old_python_is_one_sentence(
+def test_old_python_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 13, "final", 0))
@@ -261,29 +224,18 @@ def test_an_old_python_is_one_sentence(
 )
 def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[str, ...]) -> None:
     argv = [checkouts.installed_python(minor), "-m", *words]
-    done = subprocess.run(
-        argv, cwd=environment.CHECKOUT, capture_output=True, text=True, check=False
-    )
+    done = execute(argv, cwd=environment.CHECKOUT)
     assert (done.returncode, done.stdout) == (3, "")
-    assert (
-        done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.")
-        and done.stderr.count("\n") == 1
-    )
+    assert done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "__init__",
-        "install/environment",
-        "process/interrupts",
-        "process/processes",
-        "run",
-        "process/variables",
-        "install/launcher",
-        "analysis/__init__",
-        "analysis/__main__",
-    ],
+    (
+        "__init__ install/environment process/interrupts process/processes run "
+        "process/variables install/launcher analysis/__init__ analysis/__main__"
+    ).split(),
 )
 def test_an_old_python_can_read_what_comes_before_the_sentence(name: str) -> None:
     source = (environment.CHECKOUT / "qjump_mn" / f"{name}.py").read_text()
@@ -303,9 +255,7 @@ def test_root_leaves_nothing_of_its_own_in_a_users_checkout(bare: str, tmp_path:
     }  # so that the user can remove what lies in them
 
 
-def test_the_manual_page_is_where_man_looks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "share/man/man1/qjump-mn.1"
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)
@@ -323,7 +273,7 @@ def test_the_manual_page_is_where_man_looks(
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "dangling", "folder"])
-def test_a_command_that_is_not_ours_stays(
+def test_another_command_stays(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launcher, theirs = tmp_path / "qjump-mn", tmp_path / "theirs"
@@ -366,23 +316,18 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     built = [
         *pip,
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
+        *"wheel --quiet --no-deps --no-build-isolation --wheel-dir".split(),
         str(tmp_path),
         str(environment.CHECKOUT),
     ]
-    subprocess.run(built, check=True, capture_output=True, text=True)
+    execute(built, check=True)
     (wheel,) = tmp_path.glob("qjump_mn-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
-        "experiments/fig3a.toml",
-        "topologies/paper12.toml",
-        "kmod-patches/sch_qjump.c",
-        "native/app-util/libqjau.c",
-        "toolbox/locks/toolbox.lock",
+        *(
+            "experiments/fig3a.toml topologies/paper12.toml kmod-patches/sch_qjump.c "
+            "native/app-util/libqjau.c toolbox/locks/toolbox.lock"
+        ).split()
     }
     wanted |= {
         "native/barrier/Cargo.lock",
@@ -400,21 +345,20 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
 
     installed = tmp_path / "installed"
-    subprocess.run(
+    execute(
         [*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)],
         check=True,
-        capture_output=True,
-        text=True,
     )
-    script = "from qjump_mn.install import environment; environment.ensure(); from qjump_mn.resolve import loading; print(loading.names('experiments'), loading.__file__)"
+    script = """
+from qjump_mn.install import environment
+environment.ensure()
+from qjump_mn.resolve import loading
+from qjump_mn.report.figures import published, style
+style.sheet()
+published.read("fig3a")
+print(loading.names("experiments"), loading.__file__)
+"""
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        cwd="/",
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = execute([sys.executable, "-P", "-c", script], cwd="/", env=variables, check=True)
     assert "'fig3a'" in done.stdout
     assert str(installed) in done.stdout

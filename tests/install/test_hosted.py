@@ -18,6 +18,7 @@ import yaml
 
 from qjump_mn import cache
 from qjump_mn.install import environment
+from tests.support.processes import execute
 
 ROOT = environment.CHECKOUT
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -97,7 +98,7 @@ def test_the_steps_of_the_first_workflow_end_well(tmp_path: Path) -> None:
         if "bench/site.py" in command:
             continue
         argv = ["bash", "-e", "-o", "pipefail", "-c", command]  # as the runner does
-        done = subprocess.run(argv, cwd=clone, env=variables, capture_output=True, text=True)
+        done = execute(argv, cwd=clone, env=variables)
         assert done.returncode == 0, done.stdout + done.stderr
     (kept,) = (
         step["with"]["path"].split() for step in steps(first) if "upload" in step.get("uses", "")

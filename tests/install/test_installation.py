@@ -15,6 +15,7 @@ import pytest
 from qjump_mn.errors import MachineError
 from qjump_mn.install import environment, installation
 from tests.support import checkouts
+from tests.support.processes import execute
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def download(lock: Path, folder: Path) -> None:
 
 def installed(made: Path) -> list[str]:
     argv = [str(made / "bin/python"), "-I", "-m", "pip", "list", "--format=freeze"]
-    packages = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    packages = execute(argv, check=True).stdout
     names = [line.partition("=")[0] for line in packages.splitlines()]
     return [name for name in names if name != "setuptools"]  # Python 3.11's venv has it
 
@@ -113,9 +114,7 @@ def test_python_without_any_pip_is_one_sentence(bare: Path) -> None:
         installation._pip_of(str(bare))
 
 
-def test_killed_installation_leaves_no_environment(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_pip_leaves_no_environment(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process dies in the middle of pip; the next one makes the environment anew."""
     code = (
         "import os\nfrom pathlib import Path\nfrom qjump_mn.install import environment, "

@@ -10,6 +10,7 @@ import pytest
 
 from qjump_mn.install import environment, launcher
 from tests.support import checkouts
+from tests.support.processes import execute
 
 Started = subprocess.CompletedProcess[str]
 NOBODY = 65534
@@ -27,15 +28,7 @@ class Installed:
     ) -> Started:
         """Call it as a user's shell would."""
         values = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(self.cache), **variables}
-        return subprocess.run(
-            [self.command, *words],
-            cwd=cwd,
-            env=values,
-            user=user,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return execute([self.command, *words], cwd=cwd, env=values, user=user)
 
     def started(self, cwd: Path | str, **variables: str) -> str:
         """The checkout that it starts there."""
@@ -66,9 +59,7 @@ def test_it_starts_whatever_python_is_told(installed: Installed, name: str) -> N
 
 
 @pytest.mark.parametrize("below", ["", "docs/deeper"])
-def test_it_starts_the_checkout_that_one_stands_in(
-    installed: Installed, tmp_path: Path, below: str
-) -> None:
+def test_it_starts_the_checkout_around_it(installed: Installed, tmp_path: Path, below: str) -> None:
     other = checkouts.copy(tmp_path / "other")
     (other / below).mkdir(parents=True, exist_ok=True)
     assert installed.started(other / below) == str(other)
@@ -85,12 +76,10 @@ def test_a_checkout_that_is_gone_is_one_sentence(installed: Installed, tmp_path:
 def test_a_folder_that_is_gone_is_no_matter(installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"rmdir '{tmp_path}/gone'; exec \"$0\" list"
-    done = subprocess.run(
+    done = execute(
         ["sh", "-c", script, installed.command],
         cwd=tmp_path / "gone",
         env={"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(installed.cache)},
-        capture_output=True,
-        text=True,
     )
     assert f'"{installed.home}/qjump_mn/run.py"' in done.stderr, (
         "the copy's own words, which want a folder"
@@ -102,10 +91,8 @@ def test_a_python_that_is_gone_is_one_sentence(installed: Installed, tmp_path: P
     line = next(line for line in text.splitlines() if line.startswith("python="))
     installed.command.write_text(text.replace(line, f"python={tmp_path}/uninstalled"))
     done = installed.start("/")
-    assert (
-        done.returncode == 3
-        and "uninstalled is gone: run the bootstrap of a checkout again" in done.stderr
-    )
+    assert done.returncode == 3
+    assert "uninstalled is gone: run the bootstrap of a checkout again" in done.stderr
 
 
 @pytest.mark.root
@@ -202,9 +189,7 @@ def test_launcher_distrusts_a_code_folder_that_everybody_may_add_to(tmp_path: Pa
     assert launcher.distrust(str(checkout)) == ""
 
 
-def test_the_last_checkout_has_the_launcher(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = tmp_path / "bin/qjump-mn"
     for name in ("one", "two", "two"):
         if not (tmp_path / name).exists():

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.install import environment
+from tests.support.processes import execute
 
-LEFT = (
-    "results/last/x",
-    "qjump_mn/__pycache__/x.pyc",
-    ".mypy_cache/x",
-    "simulator/target/x",
-    "native/a.o",
+LEFT = tuple(
+    (
+        "results/last/x qjump_mn/__pycache__/x.pyc .mypy_cache/x simulator/target/x native/a.o"
+    ).split()
 )
 """What runs and tools leave in a checkout."""
 
@@ -59,13 +58,10 @@ def test_vagrantfile_is_valid(provider: str, tmp_path: Path) -> None:
         "VAGRANT_DOTFILE_PATH": str(tmp_path / "dot"),
     }
     argv = [vagrant, "validate"]
-    done = subprocess.run(
+    done = execute(
         argv,
         cwd=environment.CHECKOUT,
         env={**os.environ, **variables, "VAGRANT_DEFAULT_PROVIDER": provider},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     if provider == "libvirt" and "libvirt" in done.stderr and "could not be found" in done.stderr:
         pytest.skip("vagrant-libvirt is not installed")

@@ -23,14 +23,6 @@ def test_silence_is_broken_by_the_last_line_and_its_time() -> None:
     assert len(lines) == count, "it goes on after the block"
 
 
-def test_as_long_as_lines_come_nothing_is_repeated() -> None:
-    lines: list[str] = []
-    with heartbeat(lines.append, interval_s=60) as say:
-        for number in range(5):
-            say(f"step {number}")
-    assert lines == [f"step {number}" for number in range(5)]
-
-
 def test_each_thread_that_goes_on_is_told_of_and_one_that_ended_is_not() -> None:
     lines: list[str] = []
     go_on = threading.Event()

@@ -31,15 +31,7 @@ Answer = TypeVar("Answer")
 CHECKOUT = Path(__file__).resolve().parents[2]
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 GUEST = ("fig3a", "--preset", "smoke", "--arms", "idle")
-SIMULATOR = (
-    "fig9",
-    "--preset",
-    "smoke",
-    "-s",
-    "workloads.mining.count=200",
-    "--arms",
-    "mining_pfabric",
-)
+SIMULATOR = tuple("fig9 --preset smoke -s workloads.mining.count=200 --arms mining_pfabric".split())
 
 
 class Started:
@@ -186,7 +178,7 @@ def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_before_there_is_a_run_directory(
+def test_before_a_run_directory_exists(
     start: Callable[..., Started], number: signal.Signals
 ) -> None:
     begun = start("explain", "fig3a")

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import subprocess
 import sys
-import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.figure
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn import resolve
@@ -24,23 +23,14 @@ from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.report import drawing
-from qjump_mn.report.figures import (
-    bars,
-    behind,
-    curves,
-    latency_cdf,
-    marks,
-    notes,
-    published,
-    registry,
-    style,
-)
+from qjump_mn.report.figures import bars, behind, curves, latency_cdf, marks, notes, registry, style
 from qjump_mn.resolve import loading
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, Spread
 from tests.support import distributions, pictures, synthetic
+from tests.support.processes import execute
+from tests.support.user_files import Write
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 
@@ -205,14 +195,12 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
 
 def test_fast_links_are_told_in_their_units(manifest: Manifest) -> None:
     plan = resolve.plan("fig3a", "paper", [])
-    text = notes.scale(msgspec.structs.replace(manifest, plan=plan), plan.arms)
+    text = notes.scale(replace(manifest, plan=plan), plan.arms)
     assert text.startswith("virtual clock (code takes no time); ")
     assert "epoch 15 us; in full-size frames (1.23 us): " in text
 
 
-def test_the_same_data_make_the_same_bytes_in_another_process(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_same_data_make_the_same_bytes_elsewhere(run: RunDirectory, tmp_path: Path) -> None:
     """Whatever the time, the user's matplotlibrc, the locale and Python's hash seed."""
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 7\nsvg.hashsalt: other\n")
     code = f"""
@@ -232,13 +220,8 @@ drawing.draw(run, run.manifest, [])
             "SOURCE_DATE_EPOCH": "1",
         },
     ):
-        subprocess.run(
-            [sys.executable, "-c", code],
-            check=True,
-            cwd=ROOT,
-            env={**os.environ, **extra},
-            timeout=120,
-        )
+        env = {**os.environ, **extra}
+        execute([sys.executable, "-c", code], check=True, cwd=ROOT, env=env, timeout=120)
         contents.append({path.name: path.read_bytes() for path in sorted(run.figures.iterdir())})
     assert contents[0].keys() == {
         f"{name}.{ending}"
@@ -254,7 +237,7 @@ drawing.draw(run, run.manifest, [])
 
 def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None:
     def check(**changes: object) -> None:
-        registry.check(msgspec.structs.replace(manifest.plan.shown.figure, **changes))
+        registry.check(replace(manifest.plan.shown.figure, **changes))
 
     check()
     sentence = (
@@ -269,12 +252,6 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
         UsageError, match="there is no published figure 'fig3aa': did you mean 'fig3a'"
     ):
         check(published=["fig3aa"])
-
-
-def test_to_check_a_figure_imports_no_matplotlib() -> None:
-    code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn import resolve"
-    code += "; registry.check(resolve.plan('fig3a', 'smoke', []).shown.figure); sys.exit('matplotlib' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 
 
 LADDER = """
@@ -296,11 +273,8 @@ def test_the_figure_of_another_distribution_is_drawn(
         tmp_path, "ladders", registry.GROUP, points, {"ladder_figures": LADDER}
     )
     monkeypatch.syspath_prepend(str(folder))
-    plan = run.manifest.plan
-    figure = msgspec.structs.replace(plan.shown.figure, plot="ladder")
-    registry.check(figure)
-    shown = msgspec.structs.replace(plan.shown, figure=figure)
-    other = msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=shown))
+    other = synthetic.redrawn(run.manifest, plot="ladder")
+    registry.check(other.plan.shown.figure)
     (drawn,) = drawing.draw(run, other, [])
     assert (drawn.title, drawn.caption) == ("A ladder", "0 rungs.")
     assert (run.path / drawn.files["png"]).read_bytes().startswith(b"\x89PNG")
@@ -308,38 +282,23 @@ def test_the_figure_of_another_distribution_is_drawn(
         registry.find("rungs")
 
 
-def test_a_figure_of_another_distribution_with_a_name_of_ours_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = distributions.make(
-        tmp_path, "ladders", registry.GROUP, {"bars": "ladder_figures:draw"}, {}
-    )
-    monkeypatch.syspath_prepend(str(folder))
-    with pytest.raises(
-        UsageError, match=r"ladders adds 'bars' to qjump_mn\.figures, which qjump-mn has itself"
-    ):
-        registry.names()
-
-
 STYLE = ROOT / "plots" / "style.toml"
 
 
-def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> None:
-    (tmp_path / "plots").mkdir()
-    text = (
-        STYLE.read_text()
-        .replace('"axes.grid" = true', '"axes.grid" = false')
-        .replace("dpi = 200", "dpi = 50")
-    )
-    (tmp_path / "plots" / "style.toml").write_text(text)
-    code = "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
-    for path, printed in (("", "200.0 True"), (str(tmp_path), "50.0 False")):
-        environment = {**os.environ, "QJUMP_MN_PATH": path}
-        argv = [sys.executable, "-c", code]
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=True, cwd=ROOT, env=environment, timeout=60
-        )
-        assert done.stdout.strip() == printed
+@pytest.fixture(autouse=True)
+def fresh_style() -> Iterator[None]:
+    """The style is read once a process."""
+    style.sheet.cache_clear()
+    yield
+    style.sheet.cache_clear()
+
+
+def test_the_users_style_is_taken_instead(own: Write) -> None:
+    assert (style.sheet().dpi, style.sheet().rc["axes.grid"]) == (200, True)
+    text = STYLE.read_text().replace("dpi = 200", "dpi = 50")
+    own("plots/style.toml", text.replace('"axes.grid" = true', '"axes.grid" = false'))
+    style.sheet.cache_clear()
+    assert (style.sheet().dpi, style.sheet().rc["axes.grid"]) == (50, False)
 
 
 @pytest.mark.parametrize(
@@ -352,29 +311,18 @@ def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> 
     ],
 )
 def test_a_style_that_does_not_fit_is_one_sentence(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: str, after: str, sentence: str, own: Write
 ) -> None:
-    (tmp_path / "plots").mkdir()
     assert before in STYLE.read_text()
-    (tmp_path / "plots" / "style.toml").write_text(STYLE.read_text().replace(before, after))
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    style.sheet.cache_clear()
-    try:
-        with pytest.raises(UsageError, match=sentence):
-            style.sheet()
-    finally:
-        style.sheet.cache_clear()
+    own("plots/style.toml", STYLE.read_text().replace(before, after))
+    with pytest.raises(UsageError, match=sentence):
+        style.sheet()
 
 
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
-    arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
-    figure = msgspec.structs.replace(
-        manifest.plan.shown.figure,
-        arms=tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms),
-    )
-    run = msgspec.structs.replace(manifest.plan.run, arms=arms)
-    shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
-    plan = msgspec.structs.replace(manifest.plan, run=run, shown=shown)
+    arms = tuple(replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
+    names = tuple(f"my_{name}" for name in manifest.plan.shown.figure.arms)
+    plan = synthetic.altered(synthetic.redrawn(manifest, arms=names).plan, run={"arms": arms})
     panel = matplotlib.figure.Figure().subplots()
     panel.set_xlim(0, 1000)
     found = behind.of(plan)
@@ -407,81 +355,30 @@ def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
         (name,) = panel.texts
         return name.get_horizontalalignment()
 
-    assert [side(), side(0.1), side(-0.1), side(0.1, -0.1), side(0.4)] == [
-        "left",
-        "right",
-        "left",
-        "left",
-        "left",
-    ]
+    assert [
+        side(),
+        side(0.1),
+        side(-0.1),
+        side(0.1, -0.1),
+        side(0.4),
+    ] == "left right left left left".split()
 
 
-def test_every_experiment_has_a_figure_and_published_values() -> None:
-    for path in (ROOT / "experiments").glob("*.toml"):
-        figure = tomllib.loads(path.read_text())["figure"]
-        registry.find(figure["plot"])
-        for name in figure.get("published", []):
-            published.read(name)
-
-
-def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
-    """As in the wheel: plots inside qjump_mn, and no checkout around it."""
-    (tmp_path / "qjump_mn").mkdir()
-    for entry in (ROOT / "qjump_mn").iterdir():
-        if entry.name != "__pycache__":
-            (tmp_path / "qjump_mn" / entry.name).symlink_to(entry)
-    (tmp_path / "qjump_mn" / "plots").symlink_to(ROOT / "plots")
-    (tmp_path / "elsewhere").mkdir()
-    code = "from qjump_mn.report.figures import published, style; style.sheet(); print(published.read('fig3a').title)"
-    argv, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        argv,
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path / "elsewhere",
-        env=environment,
-    )
-    assert done.stdout.strip() == published.read("fig3a").title
-
-
-def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
+def test_bars_relative_to_a_missing_arm_are_no_figure(
     run: RunDirectory, manifest: Manifest
 ) -> None:
     panel = PanelSpec(measures=["ping.p99_ms"], label="times idle", relative_to={"ping": "idle"})
-    figure = msgspec.structs.replace(
-        manifest.plan.shown.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
-    )
-    shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
-    relative = msgspec.structs.replace(
-        manifest, plan=msgspec.structs.replace(manifest.plan, shown=shown)
+    relative = synthetic.redrawn(
+        manifest, plot="bars", arms=["qjump"], panels=[panel], published=[]
     )
     idle, qjump = (
-        ArmSummary(
-            name=name,
-            label=name,
-            scheme="",
-            planned=1,
-            done=1,
-            flows={},
-            measures={"ping": {"p99_ms": Spread.of({1: value})}},
-        )
+        synthetic.summary(name, {"ping": {"p99_ms": value}})
         for name, value in (("idle", 2.0), ("qjump", 6.0))
     )
     assert bars.draw(run, relative, [qjump]) == []
     (drawn,) = bars.draw(run, relative, [idle, qjump])
     (axis,) = drawn.figure.get_axes()
     assert [bar.get_height() for bar in axis.patches if isinstance(bar, Rectangle)] == [3.0]
-
-
-def test_a_bar_above_a_thousand_has_no_exponent() -> None:
-    assert [bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == [
-        "0.123",
-        "99.9",
-        "999",
-        "1000",
-        "1190",
-    ]
 
 
 def test_what_is_drawn_around_a_median_is_its_interval_from_three_seeds_on() -> None:
@@ -492,7 +389,3 @@ def test_what_is_drawn_around_a_median_is_its_interval_from_three_seeds_on() -> 
     assert notes.spans("band spans", range(3)) == (
         " The band spans the replicates: the 95 % bootstrap interval of the median over 3 seeds."
     )
-
-
-def test_every_panel_has_a_letter_of_its_own() -> None:
-    assert [style.letter(index) for index in (0, 7, 25, 26, 99)] == ["a", "h", "z", "27", "100"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
@@ -23,6 +23,7 @@ from qjump_mn.report.network.drawing import Drawn
 from qjump_mn.resolve import loading
 from qjump_mn.results.outcome import LinkLoad
 from tests.support import synthetic
+from tests.support.user_files import Write
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAIR = """
@@ -35,6 +36,18 @@ model = "wire"
 rate = "10Gbit"
 buffer = "152.2kB"
 delay = "0ns"
+"""
+
+
+PINGING = """
+title = "A ping"
+question = "How long?"
+topology = "pair"
+duration = "1s"
+link = {}
+workloads.ping = { program = "ping", label = "ping", flows = ["client>server"] }
+arms.one = { label = "one", workloads = ["ping"] }
+figure = { plot = "latency_cdf", workload = "ping", arms = ["one"] }
 """
 
 
@@ -146,31 +159,9 @@ def test_every_host_of_every_experiment_is_told_and_nothing_is_cut(name: str) ->
     assert drawn_of(plan) == drawn
 
 
-def test_two_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "topologies").mkdir()
-    (tmp_path / "topologies/pair.toml").write_text(PAIR)
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/mine.toml").write_text(
-        """
-title = "A ping"
-question = "How long?"
-topology = "pair"
-duration = "1s"
-link = {}
-[workloads.ping]
-program = "ping"
-label = "ping"
-flows = ["client>server"]
-[arms.one]
-label = "one"
-workloads = ["ping"]
-[figure]
-plot = "latency_cdf"
-workload = "ping"
-arms = ["one"]
-"""
-    )
-    monkeypatch.chdir(tmp_path)
+def test_two_hosts(own: Write) -> None:
+    own("topologies/pair.toml", PAIR)
+    own("experiments/mine.toml", PINGING)
     drawn = drawn_of(resolve.plan("mine", loading.usual_preset("mine"), []))
     assert sorted(names(drawn)) == ["client", "s1", "server"]
     assert lines(drawn).splitlines() == ["ping → server", "ping ← client"]
@@ -199,21 +190,14 @@ def test_the_papers_network_has_its_flows_with_their_levels() -> None:
     assert drawn.svg.count('class="way"') == 4
 
 
-def test_what_a_tap_looks_at_is_what_is_measured() -> None:
-    plan = resolve.plan("fig3a", "paper", [])
-    arm = drawing.arm_drawn(plan, synthetic.outcome(()))
-    assert plan.shown.figure.workload == "tap"
-    assert roles.measured(arm, "tap") == {"ping"}
-
-
 def test_a_star_of_sixty_and_a_thousand_simulated_hosts_are_told_in_groups() -> None:
     star = drawn_of(resolve.plan("bound", "course", []))
     assert "56 more hosts like h4: h5–h60" in lines(star)
     assert "urgent ← h1–h60, level 7" in lines(star)
     thousand = resolve.plan("scale", "smoke", ["topology=fabric1000"])
-    thousand = msgspec.structs.replace(
+    thousand = replace(
         thousand,
-        run=msgspec.structs.replace(
+        run=replace(
             thousand.run,
             arms=tuple(arm for arm in thousand.run.arms if arm.network.topology == "fabric1000"),
         ),
@@ -266,21 +250,6 @@ def test_hosts_that_differ_are_not_called_alike() -> None:
     assert "55 more hosts like h4" in lines(drawn)
 
 
-@pytest.mark.parametrize(
-    ("hosts", "told"),
-    [
-        (["h1"], "h1"),
-        (["h1", "h2"], "h1, h2"),
-        (["h1", "h2", "h3", "h5"], "h1–h3, h5"),
-        (["a", "b", "c"], "a, b, c"),
-        (["h1", "h3", "h5", "h7", "h9"], "5 hosts"),
-        ([roles.ALL], "all hosts"),
-    ],
-)
-def test_hosts_in_words(hosts: list[str], told: str) -> None:
-    assert roles.hosts(hosts) == told
-
-
 def test_many_flows_are_told_from_whom_to_whom() -> None:
     arm = drawing.arm_drawn(resolve.plan("fig3b", "paper", []), synthetic.outcome(()))
     one, job = arm.workloads
@@ -314,11 +283,9 @@ def test_a_deep_network_is_drawn_too() -> None:
     arm = drawing.arm_drawn(plan, synthetic.outcome(()))
     chain = tuple((f"s{number}", f"s{number + 1}") for number in range(6))
     hosts = (("s0", "h8"), ("s6", "h10"), *(("s3", f"h{number}") for number in (1, 7, 9, 11, 12)))
-    network = msgspec.structs.replace(arm.network, edges=(*chain, *hosts))
-    deep = msgspec.structs.replace(arm, network=network)
-    drawn = drawn_of(
-        msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=(deep,)))
-    )
+    network = replace(arm.network, edges=(*chain, *hosts))
+    deep = replace(arm, network=network)
+    drawn = drawn_of(synthetic.altered(plan, run={"arms": (deep,)}))
     picture, inside = boxes(drawn)
     assert hosts_told(drawn) == 7
     assert all(box.right <= picture.right and box.bottom <= picture.bottom for box in inside)

@@ -48,9 +48,7 @@ def sections(folder: Path, text: str) -> notes.Written:
     return notes.read(folder)
 
 
-def test_headings_are_there_after_the_first_report_and_are_never_written_over(
-    tmp_path: Path,
-) -> None:
+def test_notes_begin_with_headings_and_are_never_overwritten(tmp_path: Path) -> None:
     run = synthetic.make(tmp_path / "results").path
     pipeline.analyse(run)
     path = run / notes.NAME
@@ -136,9 +134,7 @@ def test_a_second_section_of_one_title_is_kept_too(tmp_path: Path) -> None:
     assert [(section.title, section.markdown) for section in own.others] == [("Critique", "two")]
 
 
-def test_pictures_of_the_run_directory_are_part_of_the_page_and_no_other_file_is(
-    tmp_path: Path,
-) -> None:
+def test_page_embeds_pictures_of_the_run_and_no_other_file(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "my plot.png").write_bytes(ONE_PIXEL)

@@ -3,15 +3,13 @@ nothing."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn.model.experiment import PanelSpec
@@ -21,6 +19,8 @@ from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
+from tests.support import synthetic
+from tests.support.processes import cli
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 EXPERIMENT = """
@@ -31,34 +31,17 @@ warmup = "50ms"
 duration = "200ms"
 schemes.none.simulator.like = "linux"
 link.rate = "10Mbit"
-
-[workloads.ping]
-program = "ping"
-flows = ["h8>h10"]
-
-[workloads.rare]
-program = "memcached"
-rate = 0.1
-flows = ["h8>h10"]
-
-[workloads.bulk]
-program = "iperf"
-flows = ["h7>h10"]
+workloads.ping = { program = "ping", flows = ["h8>h10"] }
+workloads.rare = { program = "memcached", rate = 0.1, flows = ["h8>h10"] }
+workloads.bulk = { program = "iperf", flows = ["h7>h10"] }
+arms.idle = { workloads = ["ping"] }
+arms.silent = { workloads = ["rare"] }
+arms.contended = { workloads = ["ping", "bulk"], sweep = "buffer" }
 
 [sweeps.buffer]
 sets = ["link.buffer"]
 values = ["16kB", "32kB", "64kB"]
 label = "buffer of a port, kB"
-
-[arms.idle]
-workloads = ["ping"]
-
-[arms.silent]
-workloads = ["rare"]
-
-[arms.contended]
-workloads = ["ping", "bulk"]
-sweep = "buffer"
 
 [claims.delayed]
 statement = "Bulk traffic makes the ping later"
@@ -70,15 +53,9 @@ SWEPT = ["contended_16kB", "contended_32kB", "contended_64kB"]
 
 def called(folder: Path, *arguments: str) -> str:
     """What qjump-mn says, in a folder with the experiment."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert finished.returncode < 2, finished.stdout
-    return finished.stdout
+    done = cli(*arguments, cwd=folder)
+    assert done.returncode < 2, done.stderr
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +68,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 def shown(run: RunDirectory, **entries: Any) -> Manifest:
-    """The run's manifest, as if its experiment had these entries of ``[figure]``."""
-    plan = run.manifest.plan
-    figure = msgspec.structs.replace(plan.shown.figure, **entries)
-    seen = msgspec.structs.replace(plan.shown, figure=figure)
-    return msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=seen))
+    return synthetic.redrawn(run.manifest, **entries)
 
 
 def legend(figure: style.Figure) -> list[str]:
@@ -168,39 +141,23 @@ def outcome(run: RunDirectory) -> Outcome:
 @pytest.mark.parametrize(
     ("entries", "reason"),
     [
-        (
-            {"plot": "sweep", "panels": []},
-            'plot = "sweep" draws panels, and [figure] of the experiment has none',
-        ),
-        (
-            {"plot": "bars", "panels": []},
-            'plot = "bars" draws panels, and [figure] of the experiment has none',
-        ),
-        (
-            {"plot": "variations", "panels": []},
-            'plot = "variations" draws panels, and [figure] of the experiment has none',
-        ),
-        (
-            {"plot": "bars", "panels": [PANEL], "arms": ["contended"]},
-            'plot = "bars" draws no arms of a sweep, and it shows no others that are done',
-        ),
-        (
-            {"plot": "timeline", "arms": ["contended"]},
-            'plot = "timeline" draws no arms of a sweep, and it shows no others that are done',
-        ),
-        (
-            {"plot": "sweep", "panels": [PANEL], "arms": ["idle"]},
-            "no trial that is done has what its panels show, or what that is relative to",
-        ),
+        ({"plot": "sweep", "panels": []},
+         'plot = "sweep" draws panels, and [figure] of the experiment has none'),
+        ({"plot": "bars", "panels": [PANEL], "arms": ["contended"]},
+         'plot = "bars" draws no arms of a sweep, and it shows no others that are done'),
+        ({"plot": "timeline", "arms": ["contended"]},
+         'plot = "timeline" draws no arms of a sweep, and it shows no others that are done'),
+        ({"plot": "sweep", "panels": [PANEL], "arms": ["idle"]},
+         "no trial that is done has what its panels show, or what that is relative to"),
     ],
-)
+)  # fmt: skip
 def test_why_there_is_no_figure_is_said(
     run: RunDirectory, outcome: Outcome, entries: dict[str, Any], reason: str
 ) -> None:
     manifest = shown(run, **entries)
     assert registry.find(manifest.plan.shown.figure.plot)(run, manifest, outcome.arms) == []
     assert missing_figures.why(manifest.plan, outcome) == f"There is no figure: {reason}."
-    nothing = msgspec.structs.replace(outcome, arms=())
+    nothing = replace(outcome, arms=())
     assert missing_figures.why(manifest.plan, nothing) == "There is no figure: no trial is done."
 
 
@@ -221,24 +178,17 @@ def test_a_sweep_shows_its_greatest_value_whole_and_the_buffers_of_its_arms(
 def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outcome) -> None:
     manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
     plan = manifest.plan
-    arms = tuple(
-        msgspec.structs.replace(arm, label=arm.label.removeprefix("contended"))
-        for arm in plan.run.arms
-    )
-    plan = msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
-    (drawn,) = sweep.draw(run, msgspec.structs.replace(manifest, plan=plan), outcome.arms)
+    arms = tuple(replace(arm, label=arm.label.removeprefix("contended")) for arm in plan.run.arms)
+    plan = synthetic.altered(plan, run={"arms": arms})
+    (drawn,) = sweep.draw(run, replace(manifest, plan=plan), outcome.arms)
     told = drawn.figure.get_axes()[0].get_legend()
     assert told is not None
     assert [text.get_text() for text in told.get_texts()] == ["contended"]
 
 
-def test_a_dollar_in_a_label_is_a_dollar(
-    run: RunDirectory, tmp_path: Path, outcome: Outcome
-) -> None:
+def test_dollar_in_a_label_stays(run: RunDirectory, tmp_path: Path, outcome: Outcome) -> None:
     label = "5 $ a packet: $x^"
-    manifest = shown(
-        run, plot="sweep", panels=[msgspec.structs.replace(PANEL, label=label)], arms=["contended"]
-    )
+    manifest = shown(run, plot="sweep", panels=[replace(PANEL, label=label)], arms=["contended"])
     (figure,) = sweep.draw(run, manifest, outcome.arms)
     files = style.save(figure, tmp_path)
     assert files["png"].stat().st_size > 0

@@ -79,7 +79,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("page", PAGES)
-def test_nothing_is_cut_and_nothing_sticks_out(
+def test_nothing_is_cut_or_sticks_out(
     run: RunDirectory, browser: Browser, page: str, width: int
 ) -> None:
     browser.open(run.path / page, width)
@@ -93,23 +93,9 @@ def test_nothing_is_cut_and_nothing_sticks_out(
     assert browser.errors() == []
 
 
-def test_a_long_word_of_the_network_s_table_does_not_make_the_page_wide(
-    run: RunDirectory, browser: Browser
-) -> None:
-    """Such as a host's time, `0:10us,50:147us,90:213us,99:459us,99.98:1ms,100:2ms`."""
-    browser.open(run.path / "report.html", 390)
-    browser.run(
-        "document.querySelectorAll('.kv td:not(.n)').forEach(cell => { cell.textContent += "
-        "'0:1us,'.repeat(20) })"
-    )
-    browser.run(UNFOLD)
-    browser.settle()
-    assert browser.run("document.documentElement.scrollWidth") <= 390
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("page", PAGES)
-def test_text_can_be_told_from_its_background(
+def test_text_has_enough_contrast(
     run: RunDirectory, browser: Browser, page: str, dark: bool
 ) -> None:
     browser.open(run.path / page, 1280, dark=dark)
@@ -119,26 +105,8 @@ def test_text_can_be_told_from_its_background(
     assert found["faint"] == []
 
 
-def test_what_is_faint_too_wide_or_cut_is_found(run: RunDirectory, browser: Browser) -> None:
-    """The checks above can fail."""
-    browser.open(run.path / TIMELINE, 1280)
-    browser.run(
-        "document.body.insertAdjacentHTML('beforeend', '<p id=made>faint</p>');"
-        "made.style.cssText = 'color: #8a8a8a; background: #fff; width: 3000px; max-width: none'"
-    )
-    assert any("faint" in text for text in browser.run(FAINT % LEAST_CONTRAST)["faint"])
-    assert any("faint" in text for text in browser.run(OUTSIDE))
-    browser.run(
-        "made.textContent = 'cut '.repeat(50);"
-        "made.style.cssText = 'width: 100px; overflow: hidden; white-space: nowrap'"
-    )
-    assert browser.run(CUT) == ["P "]
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_lines_can_be_told_from_the_background(
-    run: RunDirectory, browser: Browser, dark: bool
-) -> None:
+def test_lines_differ_from_the_background(run: RunDirectory, browser: Browser, dark: bool) -> None:
     """WCAG 2 asks for less of what is no text."""
     browser.open(run.path / TIMELINE, 1280, dark=dark)
     names = [*(f"line{index}" for index in range(8)), "lost"]
@@ -275,9 +243,7 @@ def test_buttons_do_it_by_keyboard(shown: Browser, action: str) -> None:
     assert view(shown) != before
 
 
-def test_the_wheel_scrolls_the_page_until_a_picture_was_clicked(
-    shown: Browser, place: tuple[float, float]
-) -> None:
+def test_wheel_scrolls_the_page_before_a_click(shown: Browser, place: tuple[float, float]) -> None:
     before = view(shown)
     shown.wheel(*place, -120)
     assert view(shown) == before

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +13,8 @@ from qjump_mn.analysis.__main__ import main
 from qjump_mn.errors import MachineError
 from qjump_mn.report import pdf
 from tests.support import synthetic
+from tests.support.processes import cli
 
-CHECKOUT = Path(pdf.__file__).parents[2]
 needs_browser = pytest.mark.skipif(
     not any(map(shutil.which, pdf.BROWSERS)), reason="no Chromium or Chrome to print with"
 )
@@ -47,9 +44,7 @@ def test_on_paper_all_is_unfolded_and_no_link_leads_into_the_run_directory(run: 
 def test_report_prints_it(run: Path) -> None:
     verdict = main([str(run)])
     before = {path.name for path in run.iterdir()}
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    argv = [sys.executable, "-m", "qjump_mn.run", "report", str(run), "--pdf"]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    done = cli("report", run, "--pdf")
     assert done.returncode == verdict, done.stderr
     assert f"report  {run / pdf.NAME}\n" in done.stdout
     assert {path.name for path in run.iterdir()} == before | {pdf.NAME}
@@ -75,7 +70,7 @@ def test_without_a_browser_that_is_said_before_anything_is_done(
     assert not (run / "report.html").exists()
 
 
-def test_a_browser_that_prints_nothing_is_quoted(
+def test_failing_browser_is_quoted(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "chromium").write_text(

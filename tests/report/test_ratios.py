@@ -25,19 +25,8 @@ def plan() -> Plan:
 
 def summaries(plan: Plan, runtimes: Mapping[str, tuple[float, float]]) -> dict[str, ArmSummary]:
     """Arms with these runtimes of seeds 1 and 2, by name."""
-    labels = {arm.name: arm.label for arm in plan.arms}
-    return {
-        name: ArmSummary(
-            name=name,
-            label=labels[name],
-            scheme="",
-            planned=2,
-            done=2,
-            flows={},
-            measures={"job": {"runtime_s": Spread.of(dict(enumerate(values, start=1)))}},
-        )
-        for name, values in runtimes.items()
-    }
+    values = {name: {"job": {"runtime_s": of}} for name, of in runtimes.items()}
+    return {arm.name: arm for arm in synthetic.summaries(plan, values)}
 
 
 RUNTIMES = {

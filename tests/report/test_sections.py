@@ -21,11 +21,8 @@ from tests.support import synthetic
 
 
 def measured(plan: Plan, arm: str, workload: str, **values: float) -> ArmSummary:
-    label = next(one.label for one in plan.arms if one.name == arm)
-    spreads = {measure: Spread.of({1: value}) for measure, value in values.items()}
-    return ArmSummary(
-        name=arm, label=label, scheme="", planned=1, done=1, measures={workload: spreads}, flows={}
-    )
+    (found,) = synthetic.summaries(plan, {arm: {workload: values}})
+    return found
 
 
 def claim(**entries: Any) -> VerdictRow:
@@ -95,15 +92,12 @@ def test_published_times_are_told_at_both_rates() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        (
-            "links",
-            [],
-            "This experiment reproduces no published result: the models under the reproductions.",
-        ),
+        ("links", [],
+         "This experiment reproduces no published result: the models under the reproductions."),
         ("fig9", [], "Not published as numbers or curves that this run could be put beside"),
         ("fig10", ["link.rate=1Gbit"], "were published for links of another rate"),
     ],
-)
+)  # fmt: skip
 def test_what_was_not_published_is_said(name: str, settings: list[str], said: str) -> None:
     plan = resolve.plan(name, "paper" if settings else loading.usual_preset(name), settings)
     found = original.original(plan, synthetic.outcome(()))

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import msgspec
 import pytest
-from rich.console import Console
+from msgspec.structs import replace
 
 from bench import readme
 from qjump_mn import resolve
@@ -23,6 +18,8 @@ from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
 from qjump_mn.results.outcome import Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
+from tests.support.processes import cli
+from tests.support.screen import Screen, ending
 
 CHECKOUT = Path(summary.__file__).parents[2]
 REFERENCES = sorted((CHECKOUT / "experiments/reference").glob("*.json"))
@@ -66,21 +63,12 @@ def rows(**counts: int) -> tuple[VerdictRow, ...]:
 
 def with_outcome(analysed: pipeline.Analysed, **entries: object) -> pipeline.Analysed:
     """The same run with another outcome."""
-    changed = msgspec.structs.replace(analysed.outcome, **entries)
+    changed = replace(analysed.outcome, **entries)
     return pipeline.Analysed(analysed.run, analysed.manifest, changed, analysed.results)
 
 
 def printed(analysed: pipeline.Analysed, *, is_terminal: bool = True) -> list[str]:
-    console = Console(
-        width=80,
-        highlight=False,
-        markup=False,
-        force_terminal=is_terminal,
-        file=io.StringIO(),
-        record=True,
-    )
-    terminal.show(console, analysed)
-    return console.export_text().splitlines()
+    return ending(analysed, is_terminal=is_terminal).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -92,16 +80,14 @@ def printed(analysed: pipeline.Analysed, *, is_terminal: bool = True) -> list[st
         ({"not_reproduced": 1}, "the claim is not reproduced"),
         ({"direction_only": 1}, "the claim is reproduced in direction only"),
         ({"reproduced": 7, "direction_only": 1}, "7 of 8 claims reproduced, 1 in direction only"),
-        (
-            {"reproduced": 2, "partly": 1, "not_reproduced": 3, "not_run": 4},
-            "2 of 10 claims reproduced, 1 for some seeds only, 3 not reproduced, 4 not judged",
-        ),
+        ({"reproduced": 2, "partly": 1, "not_reproduced": 3, "not_run": 4},
+         "2 of 10 claims reproduced, 1 for some seeds only, 3 not reproduced, 4 not judged"),
         ({"partly": 1, "not_run": 1}, "1 of 2 claims reproduced for some seeds only, 1 not judged"),
         ({"invalid": 9}, "all 9 claims invalid"),
         ({"not_run": 4}, "no claim was judged"),
         ({}, "no claim was judged"),
     ],
-)
+)  # fmt: skip
 def test_claims_are_counted_by_verdict(counts: dict[str, int], expected: str) -> None:
     assert summary.claims(synthetic.outcome((), verdicts=rows(**counts))) == expected
 
@@ -111,18 +97,12 @@ def test_claims_are_counted_by_verdict(counts: dict[str, int], expected: str) ->
     [
         ((PASSED,), (), "the run may be believed"),
         ((INCOMPLETE, PASSED), (), "the run is incomplete: 8 of 9 trials done"),
-        (
-            (INCOMPLETE, FAILED, Check(name="CPU", status="fail", text="busy")),
-            (),
-            "the run may NOT be believed: wire: 48 of 200 latencies are too short; CPU: busy",
-        ),
-        (
-            (PASSED,),
-            (row("INVALID", gate=True),),
-            f"the run may NOT be believed: gate order does not hold: {row('INVALID').statement}",
-        ),
+        ((INCOMPLETE, FAILED, Check(name="CPU", status="fail", text="busy")), (),
+         "the run may NOT be believed: wire: 48 of 200 latencies are too short; CPU: busy"),
+        ((PASSED,), (row("INVALID", gate=True),),
+         f"the run may NOT be believed: gate order does not hold: {row('INVALID').statement}"),
     ],
-)
+)  # fmt: skip
 def test_belief_names_what_speaks_against_it(
     checks: tuple[Check, ...], verdicts: tuple[VerdictRow, ...], expected: str
 ) -> None:
@@ -212,9 +192,7 @@ def test_a_run_of_which_nothing_is_done_has_no_table(tmp_path: Path) -> None:
 
 def called(run: Path, *options: str, **variables: str) -> str:
     """What `report` prints into a pipe."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **variables}
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "report", str(run), *options]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    done = cli("report", run, *options, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -234,17 +212,16 @@ def test_verbose_is_an_option_and_a_variable(analysed: pipeline.Analysed) -> Non
     assert called(analysed.run.path, QJUMP_MN_REPORT_VERBOSE="1") == long
 
 
-def test_without_colours_the_text_is_the_same(
+def test_no_color_keeps_the_text(
     analysed: pipeline.Analysed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = with_outcome(analysed, verdicts=rows(partly=1, invalid=1), exit_code=4)
     written = {}
     for variable in ("", "1"):
         monkeypatch.setenv("NO_COLOR", variable)
-        file = io.StringIO()
-        console = Console(width=80, force_terminal=True, color_system="standard", file=file)
-        terminal.show(console, failed)
-        written[variable] = file.getvalue()
+        screen = Screen(soft_wrap=False, force_terminal=True, color_system="standard")
+        terminal.show(screen, failed)
+        written[variable] = screen.text
     colours = re.compile(r"\x1b\[(?:\d+;)*[34]\d(?:;\d+)*m")
     assert colours.search(written[""]) and not colours.search(written["1"])
     plain = {re.sub(r"\x1b\[[\d;]*m", "", text) for text in written.values()}
@@ -296,16 +273,12 @@ def test_few_arms_are_named_and_of_many_the_ends() -> None:
 
 def test_the_first_published_number_is_the_answer_of_many_arms() -> None:
     plan, outcome = of_reference(CHECKOUT / "experiments/reference/hadoop-smoke.json")
-    published = msgspec.structs.replace(row("DIRECTION ONLY"), published=(3.0, 3.0))
-    outcome = msgspec.structs.replace(outcome, verdicts=(row("REPRODUCED"), published))
+    published = replace(row("DIRECTION ONLY"), published=(3.0, 3.0))
+    outcome = replace(outcome, verdicts=(row("REPRODUCED"), published))
     assert (
         summary.answer(plan, outcome)
         == f"{published.statement}: 3.25, published 3 (DIRECTION ONLY)."
     )
-
-
-def test_nothing_measured_is_no_answer() -> None:
-    assert summary.answer(resolve.plan("fig3a", "smoke", []), synthetic.outcome(())) == ""
 
 
 # The report
@@ -333,14 +306,12 @@ def test_the_box_is_the_first_thing_below_the_title(analysed: pipeline.Analysed)
     ]
 
 
-def test_a_users_own_experiment_without_a_question(
-    analysed: pipeline.Analysed, tmp_path: Path
-) -> None:
+def test_own_experiment_without_a_question(analysed: pipeline.Analysed, tmp_path: Path) -> None:
     plan = analysed.manifest.plan
     own = {"question": "", "reproduces": f"none: {original.OWN}"}
-    plan = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, **own))
-    manifest = msgspec.structs.replace(analysed.manifest, plan=plan, files={})
-    outcome = msgspec.structs.replace(analysed.outcome, drawings=())
+    plan = synthetic.altered(plan, shown=own)
+    manifest = replace(analysed.manifest, plan=plan, files={})
+    outcome = replace(analysed.outcome, drawings=())
     page, text = document.write(type(analysed.run)(tmp_path), manifest, outcome)
     assert "Raw files" not in text.read_text()
     assert text.read_text().split("\n\n")[1].startswith("> **Median round-trip time: ")

@@ -14,12 +14,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
@@ -172,7 +172,7 @@ def test_aligned_epochs_end_at_multiples_of_their_length() -> None:
     )
     assert trial.arm.qjump is not None
     epoch_ns = trial.arm.qjump.epoch_ns
-    facts = msgspec.structs.replace(FACTS, began_ns=5 * epoch_ns + 700)
+    facts = replace(FACTS, began_ns=5 * epoch_ns + 700)
     drawn_as, _ = page._drawn(TrialTables(trial, facts, {}, None), [], [])
     content = json.loads(drawn_as)
     assert content["epoch_ns"] == epoch_ns
@@ -212,24 +212,16 @@ def test_nothing_ends_a_script_and_the_policy_names_ours(run: RunDirectory, tmp_
     evil = "</script><script>alert(1)</script><!-- \u2028"
     manifest = run.manifest
     arms = tuple(
-        msgspec.structs.replace(
-            arm,
-            label=evil,
-            workloads=tuple(msgspec.structs.replace(one, label=evil) for one in arm.workloads),
-        )
+        replace(arm, label=evil, workloads=tuple(replace(one, label=evil) for one in arm.workloads))
         for arm in manifest.plan.run.arms
     )
-    plan = msgspec.structs.replace(
-        manifest.plan, run=msgspec.structs.replace(manifest.plan.run, arms=arms)
-    )
-    changed = msgspec.structs.replace(manifest, plan=plan)
+    plan = synthetic.altered(manifest.plan, run={"arms": arms})
+    changed = replace(manifest, plan=plan)
     data, _ = pipeline.read_trials(copy, changed)
     rows = data[0].tables["ping"]
     named = rows.set_column(0, "flow", pa.array([evil] * rows.num_rows))
-    trial = msgspec.structs.replace(data[0].trial, arm=arms[0])
-    page.write(
-        copy, changed, [msgspec.structs.replace(data[0], trial=trial, tables={"ping": named})]
-    )
+    trial = replace(data[0].trial, arm=arms[0])
+    page.write(copy, changed, [replace(data[0], trial=trial, tables={"ping": named})])
     text = (copy.path / "timeline/idle-1.html").read_text()
     assert text.count("<script") == text.count("</script>") == 3
     assert "alert(1)</script>" not in text
@@ -239,11 +231,6 @@ def test_nothing_ends_a_script_and_the_policy_names_ours(run: RunDirectory, tmp_
         assert f"{element}-src 'sha256-{digest}'" in text
     assert "default-src 'none'" in text
     assert "http" not in text.replace("http-equiv", "")
-
-
-def test_a_label_in_the_data_cannot_close_the_element() -> None:
-    assert "<" not in page._json({"a": "</script>"})
-    assert json.loads(page._json({"a": "</script>\u2028&"})) == {"a": "</script>\u2028&"}
 
 
 @pytest.mark.parametrize(("count", "most"), [(10, 16), (1000, 100), (1001, 100), (99_999, 1 << 10)])
@@ -275,7 +262,7 @@ def million(run: RunDirectory, folder: Path) -> Path:
     sent_s = np.arange(10**6) * 1e-5 + random.normal(size=10**6) * 1e-7
     latency_us = np.round(random.gamma(2, 300, 10**6), 3)
     latency_us[500_000] = 9e5
-    facts = msgspec.structs.replace(FACTS, window_s=(0.0, 10.0))
+    facts = replace(FACTS, window_s=(0.0, 10.0))
     columns = {
         "flow": ["h8>h10"] * 10**6,
         "sequence": np.arange(1, 10**6 + 1),
@@ -291,7 +278,7 @@ def million(run: RunDirectory, folder: Path) -> Path:
 
 
 def drawn(
-    experiment: str, name: str, columns: dict[str, Any], *, preset: str = "smoke"
+    experiment: str, name: str, columns: str, *rows: tuple[Any, ...], preset: str = "smoke"
 ) -> list[Track]:
     """The tracks of a workload of an experiment, made of a table."""
     trial, asked = next(
@@ -301,39 +288,33 @@ def drawn(
         if workload.name == name
     )
     types = {name: pa.type_for_alias(kind) for name, kind in registry.of(asked).columns.items()}
-    table = pa.table(
-        {name: pa.array(columns[name], types[name]) for name in types}, schema=pa.schema(types)
-    )
+    assert types.keys() == set(columns.split())
+    listed = [dict(zip(columns.split(), row, strict=True)) for row in rows]
+    table = pa.Table.from_pylist(listed, schema=pa.schema(types))
     return list(registry.measures(asked).tracks(table, asked, trial, FACTS))
 
 
 def test_a_request_without_a_reply_stands_where_its_number_says() -> None:
     """Ten milliseconds after the one before."""
-    columns = {
-        "flow": ["h8>h10"] * 4,
-        "sequence": [1, 2, 3, 4],
-        "received_s": [None, 5.012, None, None],
-        "latency_us": [None, 2000.0, None, None],
-    }
-    (track,) = drawn("fig3a", "ping", columns)
+    columns = "flow sequence received_s latency_us"
+    lost = [("h8>h10", number, None, None) for number in (1, 2, 3, 4)]
+    answered = ("h8>h10", 2, 5.012, 2000.0)
+    (track,) = drawn("fig3a", "ping", columns, lost[0], answered, *lost[2:])
     assert track.at_ns / 1e6 == pytest.approx([0, 10, 20, 30])
     assert np.isnan(track.values[[0, 2, 3]]).all() and track.values[1] == 2
     assert track.note
-    columns |= {"received_s": [None] * 4, "latency_us": [None] * 4}
-    assert drawn("fig3a", "ping", columns)[0].at_ns / 1e6 == pytest.approx([0, 10, 20, 30])
+    assert drawn("fig3a", "ping", columns, *lost)[0].at_ns / 1e6 == pytest.approx([0, 10, 20, 30])
 
 
 def test_streams_of_a_flow_are_summed_and_count_from_the_measurement() -> None:
-    columns = {
-        "flow": ["h7>h10"] * 5,
-        "side": ["receiver"] * 4 + ["sender"],
-        "stream": [5, 5, 7, 7, 5],
-        "start_s": [0.0, 1.0, 0.0, 1.0, 0.0],
-        "end_s": [1.0, 2.0, 1.0, 2.0, 1.0],
-        "bytes": [125_000, 250_000, 125_000, 125_000, 10**6],
-        "retransmits": [None, None, None, None, 3],
-    }
-    goodput, offered, again = drawn("fig3a", "bulk", columns)
+    goodput, offered, again = drawn(
+        "fig3a", "bulk", "flow side stream start_s end_s bytes retransmits",
+        ("h7>h10", "receiver", 5, 0.0, 1.0, 125_000, None),
+        ("h7>h10", "receiver", 5, 1.0, 2.0, 250_000, None),
+        ("h7>h10", "receiver", 7, 0.0, 1.0, 125_000, None),
+        ("h7>h10", "receiver", 7, 1.0, 2.0, 125_000, None),
+        ("h7>h10", "sender", 5, 0.0, 1.0, 10**6, 3),
+    )  # fmt: skip
     assert (goodput.what, goodput.label, goodput.kind) == ("goodput", "h7>h10", "holds")
     assert list(goodput.values) == pytest.approx([2, 3])
     assert list(goodput.at_ns) == [-2e9, -1e9] and goodput.until_ns is not None
@@ -344,92 +325,61 @@ def test_streams_of_a_flow_are_summed_and_count_from_the_measurement() -> None:
 
 def test_a_frame_that_waited_tells_what_left_before_it() -> None:
     """One full-size frame at 10 Gb/s takes 1.2304 us."""
-    columns = {
-        "flow": ["h8>h10"] * 2,
-        "arrival_ns": [10**9, 10**9 + 100],
-        "start_ns": [10**9, 10**9 + 100 + 1230],
-        "latency_us": [0.1, 1.3],
-    }
-    frames, queue = drawn("fig3a", "tap", columns, preset="paper")
+    frames, queue = drawn(
+        "fig3a", "tap", "flow arrival_ns start_ns latency_us",
+        ("h8>h10", 10**9, 10**9, 0.1), ("h8>h10", 10**9 + 100, 10**9 + 100 + 1230, 1.3),
+        preset="paper",
+    )  # fmt: skip
     assert list(frames.at_ns) == [0, 100]
     assert list(queue.values) == pytest.approx([0, 1230 * 10 / 8])
     assert queue.unit == "B" and queue.note
 
 
 def test_bursts_copies_requests_and_offsets_have_their_times() -> None:
-    noise = {
-        "flow": ["h6>h11"],
-        "start_ns": [10**9 + 5],
-        "end_ns": [10**9 + 9],
-        "sent": [8],
-        "arrived": [5],
-    }
-    (burst,) = drawn("fig6", "bursts", noise)
+    noise = ("h6>h11", 10**9 + 5, 10**9 + 9, 8, 5)
+    (burst,) = drawn("fig6", "bursts", "flow start_ns end_ns sent arrived", noise)
     assert (list(burst.at_ns), list(burst.values)) == ([5], [3])
-    copies = {
-        "round": [0, 0],
-        "step": ["shuffle", "round"],
-        "source": ["h2"] * 2,
-        "destination": ["h4"] * 2,
-        "bytes": [1, 1],
-        "start_ns": [10**9, 10**9],
-        "end_ns": [10**9 + 10**6, 10**9 + 3 * 10**6],
-    }
-    assert [(one.label, list(one.values)) for one in drawn("fig5", "job", copies)] == [
-        ("shuffle", [1]),
-        ("round", [3]),
-    ]
-    votes = {"start_ns": [10**9 + 7], "votes_ns": [None], "retries": [1], "latency_us": [None]}
-    (failed,) = drawn("fig6", "udp", votes)
+    copies = drawn(
+        "fig5", "job", "round step source destination bytes start_ns end_ns",
+        (0, "shuffle", "h2", "h4", 1, 10**9, 10**9 + 10**6),
+        (0, "round", "h2", "h4", 1, 10**9, 10**9 + 3 * 10**6),
+    )  # fmt: skip
+    assert [(one.label, *one.values) for one in copies] == [("shuffle", 1), ("round", 3)]
+    vote = (10**9 + 7, None, 1, None)
+    (failed,) = drawn("fig6", "udp", "start_ns votes_ns retries latency_us", vote)
     assert np.isnan(failed.values).all() and list(failed.at_ns) == [7]
-    offsets = {
-        "flow": ["h9>h6"] * 3,
-        "at_ns": [5 * 10**9, 5 * 10**9 + 1, 5 * 10**9 + 2],
-        "offset_us": [None, 30.0, 30.0],
-        "master_to_slave_us": [1.0, 2.0, None],
-        "slave_to_master_us": [None, None, 4.0],
-    }
-    found = {one.label: one for one in drawn("fig5", "ptp", offsets)}
+    offsets = drawn(
+        "fig5", "ptp", "flow at_ns offset_us master_to_slave_us slave_to_master_us",
+        ("h9>h6", 5 * 10**9, None, 1.0, None),
+        ("h9>h6", 5 * 10**9 + 1, 30.0, 2.0, None),
+        ("h9>h6", 5 * 10**9 + 2, 30.0, None, 4.0),
+    )  # fmt: skip
+    found = {one.label: one for one in offsets}
     assert list(found["h9>h6"].values) == [0.03]
     assert list(found["master to slave, h9>h6"].at_ns) == [0, 1]
     assert list(found["slave to master, h9>h6"].values) == [0.004]
 
 
 def test_flows_are_told_apart_by_their_size() -> None:
-    columns = {
-        "source": ["h1", "h2"],
-        "destination": ["h3", "h4"],
-        "packets": [1, 20],
-        "start_ps": [10**12, 10**12],
-        "finish_ps": [10**12 + 10**9, None],
-    }
-    short, medium = drawn("fig9", "search", columns)
+    short, medium = drawn(
+        "fig9", "search", "source destination packets start_ps finish_ps",
+        ("h1", "h3", 1, 10**12, 10**12 + 10**9), ("h2", "h4", 20, 10**12, None),
+    )  # fmt: skip
     assert (short.label, list(short.values)) == ("short", [1])
     assert medium.label == "medium" and np.isnan(medium.values).all()
 
 
 def test_barriers_and_datagrams_are_drawn_from_when_they_were_due() -> None:
-    barriers = {
-        "host": ["h3", "h6"],
-        "iteration": [0, 0],
-        "due_ns": [10**9 + 5, 10**9],
-        "start_ns": [0, 0],
-        "latency_us": [1000.0, 2000.0],
-    }
-    assert [(one.label, list(one.values)) for one in drawn("fig3c", "barrier", barriers)] == [
-        ("h3", [1]),
-        ("h6", [2]),
-    ]
+    barriers = drawn(
+        "fig3c", "barrier", "host iteration due_ns start_ns latency_us",
+        ("h3", 0, 10**9 + 5, 0, 1000.0), ("h6", 0, 10**9, 0, 2000.0),
+    )  # fmt: skip
+    assert [(one.label, *one.values) for one in barriers] == [("h3", 1), ("h6", 2)]
     count = tracks.MOST_LABELS + 1
-    many = {
-        "flow": [f"h{host}>h11" for host in range(count)],
-        "stream": [0] * count,
-        "sequence": [0] * count,
-        "due_ns": [10**9 + host for host in reversed(range(count))],
-        "sent_ns": [0] * count,
-        "latency_us": [float(host) for host in range(count)],
-    }
-    (together,) = drawn("fig11", "urgent", many)
+    (together,) = drawn(
+        "fig11", "urgent", "flow stream sequence due_ns sent_ns latency_us",
+        *((f"h{host}>h11", 0, 0, 10**9 + count - 1 - host, 0, float(host)) for host in range(count)),
+    )  # fmt: skip
     assert together.label == f"all {count}"
     assert list(together.at_ns) == list(range(count))
     assert list(together.values) == [host / 1e3 for host in reversed(range(count))]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn import resolve, theory
 from qjump_mn.backends import emulated
@@ -23,7 +23,7 @@ from qjump_mn.results import tables
 def fabric(**changes: Any) -> Network:
     spec = loading.topology("fabric144")
     assert spec.fabric is not None
-    spec = msgspec.structs.replace(spec, fabric=msgspec.structs.replace(spec.fabric, **changes))
+    spec = replace(spec, fabric=replace(spec.fabric, **changes))
     return resolve_network("fabric144", spec, "mine", spec.link)
 
 
@@ -100,10 +100,7 @@ def test_regions_part_at_10_kb_and_10_mb() -> None:
     trial = plan.trials()[0]
     found = flows.values(table, trial.arm.workloads[0], trial, None)  # type: ignore[arg-type]
     assert {name for name in found if name.endswith("mean")} == {
-        "short_mean",
-        "medium_mean",
-        "long_mean",
-        "all_mean",
+        *"short_mean medium_mean long_mean all_mean".split()
     }
     assert {value for name, value in found.items() if name.endswith(("mean", "p99"))} == {1.0}
 
@@ -133,7 +130,7 @@ def test_a_fabric_that_cannot_be_is_refused(changes: dict[str, Any], sentence: s
 
 def test_a_fabric_has_no_tree_beside_it() -> None:
     beside = FabricSpec(racks=2, hosts_per_rack=2, spines=1)
-    spec = msgspec.structs.replace(loading.topology("single"), fabric=beside)
+    spec = replace(loading.topology("single"), fabric=beside)
     with pytest.raises(UsageError, match="fabric and switches exclude each other"):
         resolve_network("single", spec, "mine", spec.link)
 
@@ -141,7 +138,7 @@ def test_a_fabric_has_no_tree_beside_it() -> None:
 def test_what_only_the_simulator_has_is_refused_by_the_emulation() -> None:
     with pytest.raises(UsageError, match="trees only, not a fabric"):
         check_emulated(fabric())
-    tree = msgspec.structs.replace(fabric(), fabric=None)
+    tree = replace(fabric(), fabric=None)
     check_emulated(tree)
 
 
@@ -167,14 +164,12 @@ def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:
     ("setting", "sentence"),
     [
         ("workloads.search.load=1.5", "workloads.search.load: 1.5 is out of range"),
-        (
-            "workloads.search.sizes=cache",
-            "workloads.search.sizes: there is no distribution 'cache'",
-        ),
+        ("workloads.search.sizes=cache",
+         "workloads.search.sizes: there is no distribution 'cache'"),
         ("workloads.search.count=0", "workloads.search.count: 0 is out of range"),
         ("sweeps.load.values=[0.1, 0.1]", "a value is given twice"),
     ],
-)
+)  # fmt: skip
 def test_flows_that_cannot_be_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         resolve.plan("fig9", "smoke", [setting])

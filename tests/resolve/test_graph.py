@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Failure, FailureSpec, FatTreeSpec, Network
@@ -17,7 +17,7 @@ from qjump_mn.resolve.wiring import check_emulated, resolve_network
 
 
 def network(**changes: Any) -> Network:
-    spec = msgspec.structs.replace(loading.topology("fabric144"), fabric=None, **changes)
+    spec = replace(loading.topology("fabric144"), fabric=None, **changes)
     return resolve_network("mine", spec, "mine", spec.link)
 
 
@@ -68,14 +68,10 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (
-            {"fat_tree": FatTreeSpec(ports=5)},
-            "fat_tree.ports must be an even number from 2 to 32 (got 5)",
-        ),
-        (
-            {"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS},
-            "fat_tree excludes switches, fabric and cables",
-        ),
+        ({"fat_tree": FatTreeSpec(ports=5)},
+         "fat_tree.ports must be an even number from 2 to 32 (got 5)"),
+        ({"fat_tree": FatTreeSpec(ports=4), "switches": HOSTS},
+         "fat_tree excludes switches, fabric and cables"),
         ({"switches": HOSTS, "cables": [("s1", "m")]}, "nothing joins h2 to s1"),
         ({"switches": HOSTS, "cables": [("s1", "h2")]}, "cables: s1 and h2 are not two switches"),
         ({"switches": HOSTS, "cables": [("s1", "s1")]}, "cables: s1 and s1 are not two switches"),
@@ -88,7 +84,7 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
             "failures: there is no cable between s1 and s2",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as raised:
         network(**changes)

@@ -81,17 +81,13 @@ def test_a_distribution_survives_its_own_text() -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        (
-            "host_jitter=50:10us",
-            "'50:10us' is not a distribution: write per cent and time, from 0 to 100",
-        ),
-        ("host_jitter=0:10us,100:9us", "is not a distribution"),
+        ("host_jitter=50:10us",
+         "'50:10us' is not a distribution: write per cent and time, from 0 to 100"),
         ("host_jitter=0:1us,50,100:9us", "is not a distribution"),
         ("host_jitter=0:1,100:9us", "'1' is not a duration"),
         ("host_jitter=0:1us,100:2s", "a host time of 2s is out of range: use at most 1s"),
-        ("host_time=2s", "a host time of 2s is out of range"),
     ],
-)
+)  # fmt: skip
 def test_hosts_that_cannot_be_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
         plan("fig3a", "smoke", [f"link.{setting}"])

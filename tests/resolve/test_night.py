@@ -30,9 +30,7 @@ def test_every_figure_has_three_seeds_at_the_papers_scale_or_a_reason() -> None:
     assert fewer == set(ONE_SEED)
 
 
-def test_all_of_them_are_a_nights_work_on_two_cores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_of_them_are_a_nights_work_on_two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "_read", dict)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     seconds = {

@@ -3,8 +3,6 @@ another."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +15,7 @@ from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
+from tests.support.processes import cli
 
 SEED, PACKETS = "another seed", "full-size packets - 4 B"
 
@@ -179,17 +178,7 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
     sentence = f"{count} perturbed runs are out of range: use 0 to 1000"
     with pytest.raises(UsageError, match=sentence):
         planned(perturb=count)
-    argv = [
-        sys.executable,
-        "-m",
-        "qjump_mn.run",
-        "run",
-        "fig3a",
-        "--perturb",
-        str(count),
-        "--dry-run",
-    ]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = cli("run", "fig3a", "--perturb", str(count), "--dry-run")
     assert (done.returncode, done.stderr) == (2, f"qjump-mn: {sentence}\n")
 
 

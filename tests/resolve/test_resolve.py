@@ -3,12 +3,11 @@ be."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
@@ -20,6 +19,7 @@ from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.resolve import loading, plan
 from qjump_mn.resolve.wiring import resolve_network
+from tests.support.user_files import FIG3A, Write
 
 
 def fig3a(*settings: str, preset: str = "course") -> Plan:
@@ -108,48 +108,36 @@ def test_a_trial_survives_json() -> None:
     [
         ("link.ratee=5Mbit", "no setting 'link.ratee': did you mean 'link.rate'"),
         ("link.rate=10", "link.rate: '10' is not a rate"),
-        ("link.rate=10ms", "link.rate: '10ms' is not a rate"),
         ("link.rate=0bit", "out of range"),
         ("link.model=htp", "link.model: there is no link model 'htp': did you mean 'htb'?"),
         ("link.buffer=100B", "is less than a full-size frame"),
         ("workloads.ping.level=9", "'9' is not a level: use 0 to 7; 7 is the most urgent"),
-        ("workloads.ping.level=-1", "is not a level"),
         ("workloads.ping.flows=h8>h99", "no host 'h99'"),
         ("workloads.ping.flows=h8", "'h8' is not a flow"),
-        ("workloads.ping.flows=h8>h8", "is not a flow"),
         ("workloads.ping.interval=0ms", "interval: 0ns is out of range"),
-        ("workloads.bulk.streams=0", "streams: 0 is out of range"),
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
         ("qjump.course.factors.7=0.01", "less than the smallest frame costs (84 bytes)"),
         ("qjump.course.factors.8=1", "'8' is not a level"),
-        (
-            "schemes.qjump.limiter=hold",
-            "'hold' is not possible: known are 2015, delay, drop, edt, tbf",
-        ),
-        (
-            "arms.limiter_drop.scheme=qjump-2015",
-            "arms.limiter_drop: frames without a level would have level 0, of which the limiter "
-            "lets nothing pass",
-        ),
+        ("schemes.qjump.limiter=hold",
+         "'hold' is not possible: known are 2015, delay, drop, edt, tbf"),
+        ("arms.limiter_drop.scheme=qjump-2015",
+         "arms.limiter_drop: frames without a level would have level 0, of which the limiter "
+         "lets nothing pass"),
         ("arms.limiter_drop.scheme=qjmp", "no scheme 'qjmp': did you mean 'qjump'"),
-        (
-            "arms.qjump.scheme=none",
-            "arms.qjump: qjump = 'course' needs a scheme that limits, and 'none' does not",
-        ),
+        ("arms.qjump.scheme=none",
+         "arms.qjump: qjump = 'course' needs a scheme that limits, and 'none' does not"),
         ("schemes.window.window=1kB", "a window of 1kB is smaller than the kernel's minimum"),
         ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
-        ("arms.qjump.workloads=pong", "no workload 'pong'"),
         ("figure.arms=idel", "no arm 'idel': did you mean 'idle'"),
         ("duration=1ns", "a duration of 1ns is out of range"),
         ("replicates=0", "replicates must be 1 to 1000 (got 0)"),
-        ("replicates=many", "replicates: must be a whole number (got a text)"),
         ("schemes.none.ecn=maybe", "schemes.none.ecn: must be true or false (got a text)"),
         ("ecn=true", "has no setting 'ecn': write the whole name, one of schemes."),
         ("duration", "is not a setting: write key=value"),
         ("topology=paper13", "no topology 'paper13': did you mean 'paper12'"),
         ("topology=single", "no host"),
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_cannot_be_is_refused_in_one_sentence(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError) as refusal:
         fig3a(setting)
@@ -186,11 +174,8 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
     limiters = {arm.name: arm.qjump for arm in resolved.arms}
     old, repaired = limiters["qjump"], limiters["repaired"]
     assert old and repaired
-    assert (old.mode, old.epochs, repaired.mode, repaired.epochs) == (
-        "2015",
-        "first-packet",
-        "delay",
-        "rolling",
+    assert (old.mode, old.epochs, repaired.mode, repaired.epochs) == tuple(
+        "2015 first-packet delay rolling".split()
     )
     assert old.budget_bytes == repaired.budget_bytes
     assert [level for level in range(8) if old.blocks(level)] == [1, 2, 5]
@@ -205,36 +190,19 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
         plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])
 
 
-def test_a_preset_leaves_out_what_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preset_leaves_out_what_it_names(own: Write) -> None:
     scaled = fig3a(preset="10g")
-    assert [arm.name for arm in scaled.arms] == [
-        "idle",
-        "contended",
-        "qjump",
-        "priority_only",
-        "window_only",
-        "qjump_drop",
-    ]
+    assert [
+        arm.name for arm in scaled.arms
+    ] == "idle contended qjump priority_only window_only qjump_drop".split()
     assert "limiter_drops" not in scaled.judged.claims and scaled.shown.backends == ("simulator",)
-    text = (Path(loading.__file__).parents[2] / "experiments" / "fig3a.toml").read_text()
-    (tmp_path / "experiments").mkdir()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     for wrong in ("arms.prob", "arm.probe", "title.text"):
-        (tmp_path / "experiments" / "fig3a.toml").write_text(
-            text.replace('"workloads.probe"', f'"{wrong}"')
-        )
+        own("experiments/fig3a.toml", FIG3A.replace('"workloads.probe"', f'"{wrong}"'))
         with pytest.raises(
             UsageError,
             match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$",
         ):
             fig3a(preset="10g")
-
-
-def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match="no experiment 'fig3z': did you mean 'fig3"):
-        plan("fig3z", "course", [])
-    with pytest.raises(UsageError, match="no preset 'curse': did you mean 'course'"):
-        plan("fig3a", "curse", [])
 
 
 @pytest.mark.parametrize(
@@ -256,13 +224,7 @@ def test_a_table_is_set_by_what_is_in_it(key: str, within: str) -> None:
 def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None:
     assert [
         loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")
-    ] == [
-        "fig5",
-        "fig3b",
-        "fig3c",
-        "fig5",
-        "fig0",
-    ]
+    ] == ["fig5", "fig3b", "fig3c", "fig5", "fig0"]
     every = [one for name in loading.names("experiments") for one in (name, *loading.also(name))]
     assert len(every) == len(set(every))
 
@@ -283,44 +245,9 @@ def test_settings_reach_the_plan() -> None:
     assert arm.qjump.epoch_ns == 2_880_000
 
 
-def test_a_users_own_experiment_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "experiments").mkdir()
-    ours = next(
-        folder / "fig3a.toml"
-        for folder in loading.folders("experiments")
-        if (folder / "fig3a.toml").exists()
-    )
-    (tmp_path / "experiments" / "fig3a.toml").write_text(
-        ours.read_text().replace('title = "', 'title = "My own: ', 1)
-    )
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+def test_users_own_experiment_comes_first(own: Write) -> None:
+    own("experiments/fig3a.toml", FIG3A.replace('title = "', 'title = "My own: ', 1))
     assert fig3a().shown.title.startswith("My own: ")
-
-
-def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "experiments").mkdir()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    (tmp_path / "experiments" / "broken.toml").write_text("title = ")
-    with pytest.raises(UsageError, match=r"broken\.toml is not valid TOML: Invalid value"):
-        plan("broken", "course", [])
-    ours = next(
-        folder / "fig3a.toml"
-        for folder in loading.folders("experiments")
-        if (folder / "fig3a.toml").exists()
-    )
-    (tmp_path / "experiments" / "odd.toml").write_text(
-        ours.read_text()
-        .replace("payload", "pay")
-        .replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n")
-    )
-    with pytest.raises(
-        UsageError, match=r"experiment 'odd': arms\.idle: Object contains unknown field `windov`"
-    ):
-        plan("odd", "course", [])
 
 
 @pytest.mark.parametrize(
@@ -333,10 +260,10 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
         ({"s1": ["h1"]}, "a network needs at least two hosts"),
     ],
 )
-def test_a_topology_that_is_no_tree_is_refused(
+def test_topology_that_is_not_a_tree_is_refused(
     switches: dict[str, list[str]], sentence: str
 ) -> None:
-    spec = msgspec.structs.replace(loading.topology("single"), switches=switches)
+    spec = replace(loading.topology("single"), switches=switches)
     with pytest.raises(UsageError, match=sentence):
         resolve_network("odd", spec, "mine", spec.link)
 
@@ -354,7 +281,7 @@ def test_a_quantity_survives_its_own_text(kind: type[units.Quantity], value: int
         (units.Rate, "0.0001kbit", "'0.0001kbit' is not a whole number of bit/s"),
     ],
 )
-def test_quantity_is_a_whole_number_of_base_units(
+def test_quantity_is_whole_in_its_base_unit(
     kind: type[units.Quantity], text: str, sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence):

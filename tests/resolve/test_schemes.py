@@ -16,6 +16,7 @@ from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import script
 from qjump_mn.steps.apply_arm import apply_arm, limiter
+from tests.support.user_files import Write
 
 MINE = """
 label = "mine"
@@ -35,13 +36,9 @@ def arm(resolved: Plan, name: str) -> ArmPlan:
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder with a scheme "mine"."""
-    (tmp_path / "schemes").mkdir()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    path = tmp_path / "schemes" / "mine.toml"
-    path.write_text(MINE)
-    return path
+def mine(own: Write) -> Path:
+    """A user's scheme "mine"."""
+    return own("schemes/mine.toml", MINE)
 
 
 @pytest.mark.parametrize("name", loading.names("schemes"))
@@ -184,98 +181,34 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
     ("before", "after", "sentence"),
     [
         ('label = "mine"', "", "scheme 'mine': Object missing required field `label`"),
-        (
-            '"o"',
-            '"o", dashes = "wavy"',
-            "scheme 'mine': look.dashes: 'wavy' is not possible: known are ",
-        ),
-        (
-            "share * buffer",
-            "shard * rate",
-            "mine': switch_port: {shard * rate}: character 1: 'shard' is",
-        ),
-        (
-            "share * buffer",
-            "shard",
-            "'shard' is not known: known are rate, buffer, frame, mtu, share",
-        ),
-        (
-            "share * buffer",
-            "share ** buffer",
-            "'share ** buffer' is not allowed in an expression: use numbers",
-        ),
-        (
-            "share * buffer",
-            "share < buffer",
-            "'share < buffer' is a condition, but must be a number",
-        ),
-        (
-            "share * buffer",
-            "share.buffer",
-            "{share.buffer}: character 1: 'share.buffer' is not known",
-        ),
-        (
-            "share * buffer",
-            "rate * dev",
-            "character 8: 'dev' cannot be part of an expression: write {dev}",
-        ),
-        ("share * buffer", "", "{}: character 1: '' is not an expression"),
-        (
-            "share * buffer",
-            "buffer / (share - 0.5)",
-            "{buffer / (share - 0.5)}: it divides by zero",
-        ),
-        (
-            "qdisc add dev {dev}",
-            "tc qdisc add dev {dev}",
-            "is not a line for tc: write it without 'tc'",
-        ),
+        ('"o"', '"o", dashes = "wavy"',
+         "scheme 'mine': look.dashes: 'wavy' is not possible: known are "),
+        ("share * buffer", "shard",
+         "'shard' is not known: known are rate, buffer, frame, mtu, share"),
+        ("share * buffer", "rate * dev",
+         "character 8: 'dev' cannot be part of an expression: write {dev}"),
+        ("share * buffer", "buffer / (share - 0.5)",
+         "{buffer / (share - 0.5)}: it divides by zero"),
+        ("qdisc add dev {dev}", "tc qdisc add dev {dev}",
+         "is not a line for tc: write it without 'tc'"),
         ("share = 0.5", "frame = 0.5", "parameters.frame: this name is taken by the link"),
-        ('["', 'levels = true\nswitch_port = ["', "not valid TOML"),
-        (
-            "parameters",
-            'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
-            "unknown field `trunk_port`",
-        ),
-        ("share = 0.5", "level = 0.5", "parameters.level: this name is taken by the link"),
-        (
-            "parameters",
-            'limiter = "drop"\nparameters',
-            "a limiter without levels limits nothing but level 0",
-        ),
-        (
-            "parameters",
-            'congestion_control = "cubic; reboot"\nparameters',
-            "is not a kernel's name of a congestion control",
-        ),
-        (
-            "parameters",
-            'link = { model = "tbf" }\nparameters',
-            "have no place for queues at switch ports: use model wire",
-        ),
-        (
-            "parameters",
-            'link = { xoff = "100kB", xon = "10kB" }\nparameters',
-            "ports of s0 may send",
-        ),
-        (
-            "parameters",
-            'link = { xoff = "10kB", xon = "20kB" }\nparameters',
-            "xoff = 10000B and xon = 20000B do not fit",
-        ),
-        (
-            "parameters",
-            'link = { xoff = "20kB", xon = "20kB" }\nparameters',
-            "xoff = 20000B and xon = 20000B do not fit",
-        ),
+        ("parameters", 'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
+         "unknown field `trunk_port`"),
+        ("parameters", 'limiter = "drop"\nparameters',
+         "a limiter without levels limits nothing but level 0"),
+        ("parameters", 'congestion_control = "cubic; reboot"\nparameters',
+         "is not a kernel's name of a congestion control"),
+        ("parameters", 'link = { model = "tbf" }\nparameters',
+         "have no place for queues at switch ports: use model wire"),
+        ("parameters", 'link = { xoff = "100kB", xon = "10kB" }\nparameters',
+         "ports of s0 may send"),
+        ("parameters", 'link = { xoff = "10kB", xon = "20kB" }\nparameters',
+         "xoff = 10000B and xon = 20000B do not fit"),
         ("parameters", "link = { pfc = true }\nparameters", "pfc = true needs thresholds"),
-        (
-            "parameters",
-            'link = { xoff = "15220B", xon = "7610B", pfc = true }\nparameters',
-            "pfc pauses levels of the links' own queues",
-        ),
+        ("parameters", 'link = { xoff = "15220B", xon = "7610B", pfc = true }\nparameters',
+         "pfc pauses levels of the links' own queues"),
     ],
-)
+)  # fmt: skip
 def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(
     before: str, after: str, sentence: str, mine: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import panels
+from tests.support.user_files import Write
 
 EXPERIMENT = """
 title = "A sweep"
@@ -47,33 +49,27 @@ where = "x >= 10"
 """
 
 
-def sweep(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    preset: str = "course",
-    text: str = EXPERIMENT,
-    only: tuple[str, ...] = (),
-) -> Plan:
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/sweep.toml").write_text(text)
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    return resolve.plan("sweep", preset, [], only=only)
+Sweep = Callable[..., Plan]
 
 
-def test_a_series_has_an_arm_for_each_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = sweep(tmp_path, monkeypatch)
-    assert [arm.name for arm in plan.arms] == [
-        "idle",
-        "limited_5ms",
-        "limited_10ms",
-        "limited_20ms",
-        "free_5ms",
-        "free_10ms",
-        "free_20ms",
-    ]
+@pytest.fixture
+def sweep(own: Write) -> Sweep:
+    """The plan of an experiment with this text, by a preset, of some arms ``only``."""
+
+    def resolved(
+        preset: str = "course", *, text: str = EXPERIMENT, only: Sequence[str] = ()
+    ) -> Plan:
+        own("experiments/sweep.toml", text)
+        return resolve.plan("sweep", preset, [], only=only)
+
+    return resolved
+
+
+def test_series_has_an_arm_for_each_value(sweep: Sweep) -> None:
+    plan = sweep()
+    assert [
+        arm.name for arm in plan.arms
+    ] == "idle limited_5ms limited_10ms limited_20ms free_5ms free_10ms free_20ms".split()
     assert [(arm.series, arm.x) for arm in plan.arms][:3] == [
         ("", None),
         ("limited", 5.0),
@@ -90,40 +86,27 @@ def test_a_series_has_an_arm_for_each_value(
     assert plan.shown.axes == {"pace": "interval, ms"}
 
 
-def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch, only=("idle", "free"))
+def test_a_series_may_be_asked_for_whole(sweep: Sweep) -> None:
+    plan = sweep(only=("idle", "free"))
     assert [arm.name for arm in plan.run.arms] == ["idle", "free_5ms", "free_10ms", "free_20ms"]
-    assert [arm.name for arm in plan.judged.not_run] == [
-        "limited_5ms",
-        "limited_10ms",
-        "limited_20ms",
-    ]
+    assert [
+        arm.name for arm in plan.judged.not_run
+    ] == "limited_5ms limited_10ms limited_20ms".split()
 
 
-def test_a_preset_may_have_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms] == [
-        "idle",
-        "limited_10ms",
-        "free_10ms",
-    ]
+def test_a_preset_may_have_other_values(sweep: Sweep) -> None:
+    assert [arm.name for arm in sweep("few").arms] == "idle limited_10ms free_10ms".split()
 
 
 def measured(**medians: float) -> claims.Measured:
     return {arm: {"ping": {"p50_ms": value}} for arm, value in medians.items()}
 
 
-def test_a_claim_about_a_series_is_about_each_of_its_arms(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = sweep(tmp_path, monkeypatch)
+def test_claim_of_a_series_is_of_each_arm(sweep: Sweep) -> None:
+    plan = sweep()
     each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
-    assert each.arms == (
-        "limited_5ms",
-        "free_5ms",
-        "limited_10ms",
-        "free_10ms",
-        "limited_20ms",
-        "free_20ms",
+    assert each.arms == tuple(
+        "limited_5ms free_5ms limited_10ms free_10ms limited_20ms free_20ms".split()
     )
     assert some.arms == ("limited_10ms", "idle", "limited_20ms")
     good = measured(
@@ -150,11 +133,9 @@ claims.shown = { statement = "s", source = "", predicate = "1 < 2", shows = "lim
 
 
 @pytest.mark.parametrize("name", ["ping", "p50_ms", "hosts"])
-def test_only_what_stands_in_the_place_of_an_arm_is_a_series(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_stands_in_the_place_of_an_arm_is_a_series(name: str, sweep: Sweep) -> None:
     text = EXPERIMENT.replace("[claims.each]", OTHER.replace("NAME", name), 1)
-    plan = sweep(tmp_path, monkeypatch, text=text)
+    plan = sweep(text=text)
     arms = {claim: claims.Claim.of(plan, claim).arms for claim in plan.judged.claims}
     assert arms["none"] == ("idle",), "workloads, measures and constants are no series"
     assert arms["other"] == (f"{name}_1us", f"{name}_2us")
@@ -179,10 +160,8 @@ def named(points: str = POINTS) -> str:
     return plain.replace('values = ["10ms"]', 'values = ["5 ms/10 us"]') + points
 
 
-def test_values_with_names_stand_for_settings_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = sweep(tmp_path, monkeypatch, text=named())
+def test_named_values_have_their_settings(sweep: Sweep) -> None:
+    plan = sweep(text=named())
     series = [arm for arm in plan.arms if arm.series == "limited"]
     assert [(arm.name, arm.label, arm.x) for arm in series] == [
         ("limited_as_it_is", "limited, as it is", 1.0),
@@ -199,8 +178,8 @@ def test_values_with_names_stand_for_settings_of_their_own(
     ]
 
 
-def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = sweep(tmp_path, monkeypatch, preset="few", text=named())
+def test_a_preset_may_choose_among_them(sweep: Sweep) -> None:
+    plan = sweep("few", text=named())
     assert [(arm.name, arm.x) for arm in plan.arms] == [
         ("idle", None),
         ("limited_5_ms_10_us", 2.0),
@@ -211,70 +190,42 @@ def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (
-            '"workloads.*.interval"',
-            '"workloads.*.intervall"',
-            r"points.5 ms/10 us has no setting 'workloads.\*.intervall'",
-        ),
+        ('"workloads.*.interval"', '"workloads.*.intervall"',
+         r"points.5 ms/10 us has no setting 'workloads.\*.intervall'"),
         ('"5ms"\n', "[5]\n", r"sweeps.pace: points"),
         ("5 ms/10 us", "5ms", "'5ms' is a number and others are not"),
         ("5 ms/10 us", "5 ms, 10 us", "the name .5 ms, 10 us. has a comma"),
     ],
-)
+)  # fmt: skip
 def test_points_that_cannot_be_are_told(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: str, after: str, sentence: str, sweep: Sweep
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
-        sweep(tmp_path, monkeypatch, text=named(POINTS.replace(before, after, 1)))
+        sweep(text=named(POINTS.replace(before, after, 1)))
 
 
-def test_a_preset_names_only_points_that_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preset_with_unknown_points_fails(sweep: Sweep) -> None:
     with pytest.raises(UsageError, match="there is no point '5 ms/10 us'"):
-        sweep(
-            tmp_path,
-            monkeypatch,
-            preset="few",
-            text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")),
-        )
+        sweep("few", text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")))
 
 
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
         ('"5ms", "10ms"', '"5ms", "10s"', "values must be numbers with one unit"),
-        ('"5ms", "10ms"', '"5ms", "6.1.0ms"', "values must be numbers with one unit"),
         ('"5ms", "10ms"', '"5ms", "5ms"', "a value is given twice"),
         ('"5ms", "10ms", "20ms"', "", "the sweep has no values: give at least one"),
-        ('"5ms"', '"0ms"', "interval: 0ns is out of range"),
-        (
-            "workloads.ping.interval",
-            "workloads.ping.intervall",
-            "has no setting 'workloads.ping.intervall'",
-        ),
+        ("workloads.ping.interval", "workloads.ping.intervall",
+         "has no setting 'workloads.ping.intervall'"),
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
-        (
-            "workloads.ping.interval",
-            "warmup",
-            "'warmup' belongs to the whole run, not to an arm: sweep a setting of",
-        ),
-        (
-            "workloads.ping.interval",
-            "duration",
-            "or make a run for each value, as in -s duration=ONE,OTHER",
-        ),
-        (
-            "workloads.ping.interval",
-            "arms.limited.label",
-            "'arms.limited.label' belongs to the whole run",
-        ),
-        (
-            'arms = ["idle"] }',
-            'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
-            'relative_to = { pong = "idle" } }] }',
-            "figure.panels: relative_to: there is no workload 'pong': did you mean 'ping'",
-        ),
+        ("workloads.ping.interval", "warmup",
+         "'warmup' belongs to the whole run, not to an arm: sweep a setting of"),
+        ("workloads.ping.interval", "duration",
+         "or make a run for each value, as in -s duration=ONE,OTHER"),
+        ('arms = ["idle"] }',
+         'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
+         'relative_to = { pong = "idle" } }] }',
+         "figure.panels: relative_to: there is no workload 'pong': did you mean 'ping'"),
         (
             'arms = ["idle"] }',
             'arms = ["idle"], panels = [{ measures = ["ping.p50_ms"], label = "x", arms = ["free"] }] }',
@@ -282,32 +233,23 @@ def test_a_preset_names_only_points_that_there_are(
             "name one of idle",
         ),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
-        (
-            "x >= 10",
-            "x >= idle.ping.p50_ms",
-            "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea",
-        ),
-        (
-            "x >= 10",
-            "free > 1",
-            "claims.some.where: character 1: 'free' is a series: write a measure",
-        ),
+        ("x >= 10", "x >= idle.ping.p50_ms",
+         "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),
+        ("x >= 10", "free > 1",
+         "claims.some.where: character 1: 'free' is a series: write a measure"),
         ("limited.ping.p50_ms * x", "x", "claims.some.where: the claim names no series"),
-        ("x >= 10", "y >= 100", "claims.some.where: character 1: 'y' is not known"),
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
     ],
-)
-def test_what_cannot_be_is_told(
-    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+)  # fmt: skip
+def test_what_cannot_be_is_told(before: str, after: str, sentence: str, sweep: Sweep) -> None:
     with pytest.raises(UsageError, match=sentence):
-        claims.check(sweep(tmp_path, monkeypatch, text=EXPERIMENT.replace(before, after, 1)))
+        claims.check(sweep(text=EXPERIMENT.replace(before, after, 1)))
 
 
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("how", ["file", "preset", "setting"])
 def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named(
-    how: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, own: bool, sweep: Sweep, tmp_path: Path
 ) -> None:
     text = EXPERIMENT.replace("link = {}", 'link = { delay = "3us" }' if own else "")
     if how == "file":
@@ -321,7 +263,7 @@ def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named
         text = text.replace(
             "presets.few =", 'presets.fast = { about = "x", topology = "fast" }\npresets.few =', 1
         )
-    sweep(tmp_path, monkeypatch, text=text)
+    sweep(text=text)
     settings = ["topology=fast"] if how == "setting" else []
     link = resolve.plan(
         "sweep", "fast" if how == "preset" else "course", settings
@@ -343,7 +285,7 @@ topology = "paper12"
 
 
 def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, tmp_path: Path
 ) -> None:
     plain = (
         named("")
@@ -353,7 +295,7 @@ def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
     (tmp_path / "topologies").mkdir()
     single = Path("topologies/single.toml").read_text()
     (tmp_path / "topologies/small.toml").write_text(single)
-    plan = sweep(tmp_path, monkeypatch, text=plain + SIZES)
+    plan = sweep(text=plain + SIZES)
     limited = [arm for arm in plan.arms if arm.series == "limited"]
     assert [(arm.name, arm.x, arm.network.topology) for arm in limited] == [
         ("limited_4_hosts", 4.0, "small"),

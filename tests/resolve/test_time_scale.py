@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
-import msgspec
 import pytest
-from rich.console import Console
 
 from qjump_mn import resolve, session
 from qjump_mn.backends import emulated, estimate
@@ -15,9 +12,9 @@ from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Measure, Sleep, Start
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.programs.ping import program as ping
 from qjump_mn.programs.ping.parse import parse_nsping
 from qjump_mn.steps.compile import LATENESS_EVERY_S, trial_steps
+from tests.support.screen import Screen
 
 GIGABIT = ("link.rate=1Gbit", "warmup=100ms", "duration=200ms", "workloads.ping.interval=1ms")
 
@@ -117,7 +114,7 @@ def test_a_run_of_more_than_a_day_is_refused_with_one_that_is_not(tmp_path: Path
     with pytest.raises(
         UsageError, match=r"it would take about \d+ hours: use a warmup and a duration of at most"
     ) as told:
-        session.run(request, Console(file=io.StringIO()))
+        session.run(request, Screen())
     shorter_s = float(str(told.value).split("at most ")[1].split(" s ")[0])
     plan = fig3a("link.rate=10Gbit", "warmup=0s", f"duration={shorter_s:.4f}s")
     assert estimate.run(plan, GuestBackend()).seconds <= 1.05 * session.MAX_RUN_S
@@ -140,25 +137,10 @@ def test_the_log_of_nsping_becomes_echoes() -> None:
     assert echoes[0].received_s == pytest.approx(8732e-9) and echoes[1].received_s is None
 
 
-def test_linger_and_length_follow_the_links() -> None:
-    plan = trial_of(fig3a(*GIGABIT), "idle").arm.workloads[0]
-    assert (
-        isinstance(plan, ping.PingPlan) and plan.longest_ns == (plan.count + 1) * plan.interval_ns
-    )
-    networks = [
-        trial_of(fig3a(f"link.rate={rate}"), "idle").network for rate in ("10Mbit", "1Gbit")
-    ]
-    assert ping.linger_ns(networks[0]) == pytest.approx(100 * ping.linger_ns(networks[1]))
-    assert (
-        msgspec.structs.replace(plan, tool="iputils").longest_ns
-        == 10 * plan.count * 10**6 + plan.interval_ns
-    )
-
-
 def test_a_script_is_for_a_machine_on_which_code_takes_time(tmp_path: Path) -> None:
     request = session.Request("fig3a", "paper", (), out=tmp_path)
     with pytest.raises(
         UsageError,
         match=r"^--dry-run writes a script for a machine on which code takes time: .*2 ms",
     ):
-        session.print_script(request, Console(file=io.StringIO()))
+        session.print_script(request, Screen())

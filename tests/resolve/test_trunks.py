@@ -37,12 +37,7 @@ def test_every_link_has_its_own_rate_and_delay() -> None:
     assert network.slowest_bps == 10**7
     found = {device: link.rate_bps for device, link in network.by_device().items()}
     assert {device for device, rate in found.items() if rate == 4 * 10**7} == {
-        "s0-eth1",
-        "s0-eth2",
-        "s0-eth3",
-        "s1-eth1",
-        "s2-eth1",
-        "s3-eth1",
+        *"s0-eth1 s0-eth2 s0-eth3 s1-eth1 s2-eth1 s3-eth1".split()
     }
     assert network.skeleton() == fig3a().shown.network.skeleton()
 
@@ -121,17 +116,13 @@ def test_pause_thresholds_need_room_for_every_link() -> None:
     ("setting", "sentence"),
     [
         ("link.trunk_rate=1bit", "link.trunk_rate = 1bit is out of range: use 100kbit to 400Gbit"),
-        (
-            "link.trunk_buffer=1000B",
-            "link.trunk_buffer = 1000B is less than a full-size frame: use at least 1522B",
-        ),
+        ("link.trunk_buffer=1000B",
+         "link.trunk_buffer = 1000B is less than a full-size frame: use at least 1522B"),
         ("link.trunk_delay=2s", "link.trunk_delay = 2s is out of range: use at most 1s"),
-        (
-            "schemes.none.link.rate=1bit",
-            "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range",
-        ),
+        ("schemes.none.link.rate=1bit",
+         "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range"),
     ],
-)
+)  # fmt: skip
 def test_impossible_links_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence) as refused:
         fig3a(setting)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from qjump_mn import resolve, session
@@ -16,6 +17,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from tests.support import synthetic
 from tests.support.synthetic import DONE, add, discrepancies, results
+from tests.support.user_files import Write
 
 PLAN = resolve.plan("fig3a", "smoke", [])
 
@@ -27,7 +29,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def edit(run: RunDirectory, **entries: Any) -> None:
     """Change the manifest behind the run's back."""
-    manifest.write(run.path, msgspec.structs.replace(run.manifest, **entries))
+    manifest.write(run.path, replace(run.manifest, **entries))
 
 
 @pytest.mark.parametrize("part", ["raw", "asbuilt", "trial.json"])
@@ -80,9 +82,7 @@ def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("change", ["file and manifest", "DONE"])
-def test_done_has_the_digest_of_the_files_and_of_the_manifest(
-    run: RunDirectory, change: str
-) -> None:
+def test_done_has_the_digest_of_files_and_manifest(run: RunDirectory, change: str) -> None:
     name = add(run)
     before = results(run)
     if change == "DONE":
@@ -98,8 +98,8 @@ def test_done_has_the_digest_of_the_files_and_of_the_manifest(
 
 def test_a_run_of_another_plan_is_not_resumed(run: RunDirectory) -> None:
     plan = run.manifest.plan
-    longer = msgspec.structs.replace(plan.run, duration_ns=plan.run.duration_ns + 1)
-    edit(run, plan=msgspec.structs.replace(plan, run=longer))
+    longer = replace(plan.run, duration_ns=plan.run.duration_ns + 1)
+    edit(run, plan=replace(plan, run=longer))
     with pytest.raises(UsageError, match="its plan is not the one that was run"):
         session.resume(run.path, Console())
 
@@ -168,9 +168,7 @@ def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path
 
 def test_compare_says_which_machine_gave_other_results(whole: RunDirectory, tmp_path: Path) -> None:
     manifest, made = whole.manifest, results(whole)
-    other = msgspec.structs.replace(
-        manifest, machine={**manifest.machine, "locked_image": "0123456789abcdef"}
-    )
+    other = replace(manifest, machine={**manifest.machine, "locked_image": "0123456789abcdef"})
     path = refer(tmp_path / "reference.json", whole)
     assert (
         reference.compare(other, made, path, valid=True).clause == "identical to the reference run"
@@ -192,9 +190,7 @@ def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: P
     assert f"in 9 of 9 trials, {names} and 6 more: same plan, same machine" in text
 
 
-def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(
-    whole: RunDirectory, tmp_path: Path
-) -> None:
+def test_fewer_arms_compare_the_common_trials(whole: RunDirectory, tmp_path: Path) -> None:
     path = refer(tmp_path / "reference.json", whole)
     few = synthetic.make(tmp_path / "few", only=["idle", "qjump"])
     digest = f"results sha256 {results(few).sha256}"
@@ -232,9 +228,7 @@ def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: P
     assert clause(whole, None) == "there is no reference run of preset smoke"
 
 
-def test_a_run_that_is_not_valid_is_never_called_identical(
-    whole: RunDirectory, tmp_path: Path
-) -> None:
+def test_invalid_run_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
     path, digest = (
         refer(tmp_path / "reference.json", whole),
         f"results sha256 {results(whole).sha256}",
@@ -256,9 +250,7 @@ def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_pa
         sentence(whole, path)
 
 
-def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
-    run: RunDirectory, tmp_path: Path
-) -> None:
+def test_incomplete_or_real_clock_run_is_not_compared(run: RunDirectory, tmp_path: Path) -> None:
     add(run)
     assert sentence(run, None) == "not compared: 8 of 9 trials are missing"
     assert clause(run, None) == "", "the rest of the summary says that it is incomplete"
@@ -270,23 +262,14 @@ def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_the_clause_on_a_users_own_experiment_is_empty(
-    whole: RunDirectory, clock: manifest.Clock
-) -> None:
+def test_clause_on_an_own_experiment_is_empty(whole: RunDirectory, clock: manifest.Clock) -> None:
     plan = whole.manifest.plan
-    own = msgspec.structs.replace(
-        plan, shown=msgspec.structs.replace(plan.shown, experiment="fig3")
-    )
-    changed = msgspec.structs.replace(whole.manifest, plan=own, clock=clock)
+    own = synthetic.altered(plan, shown={"experiment": "fig3"})
+    changed = replace(whole.manifest, plan=own, clock=clock)
     assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 
 
-def test_reference_is_found_in_the_users_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reference_is_found_in_a_users_folder(own: Write) -> None:
     assert reference.find("fig3a", "no-such-preset") is None
-    path = tmp_path / "experiments" / "reference" / "fig3a-mine.json"
-    path.parent.mkdir(parents=True)
-    path.touch()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    path = own("experiments/reference/fig3a-mine.json", "")
     assert reference.find("fig3a", "mine") == path

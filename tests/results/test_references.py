@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn import resolve
 from qjump_mn.cli import references
@@ -42,9 +43,7 @@ def test_a_reference_run_is_of_the_plan_as_it_is(name: str) -> None:
 
 
 @pytest.mark.nightly
-def test_the_others_are_renewed_when_one_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_are_renewed_if_one_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiments = tmp_path / "own/experiments"
     experiments.mkdir(parents=True)
     original = (FOLDER.parent / "fig11.toml").read_text()
@@ -53,9 +52,7 @@ def test_the_others_are_renewed_when_one_is_lost(
     folder = tmp_path / "reference"
     folder.mkdir()
     committed = (FOLDER / "fig11-10g.json").read_bytes()
-    stale = msgspec.structs.replace(
-        msgspec.json.decode(committed, type=reference.Reference), plan_sha256="0" * 64
-    )
+    stale = replace(msgspec.json.decode(committed, type=reference.Reference), plan_sha256="0" * 64)
     for name in ("astray-10g.json", "fig11-10g.json"):
         (folder / name).write_bytes(msgspec.json.encode(stale))
     said: list[str] = []

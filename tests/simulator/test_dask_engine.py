@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 from qjump_mn.results import contents, directory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import TRIALS, command, figure_9
+from tests.support.processes import execute
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 FEW = figure_9(mining=40)
 
@@ -57,11 +56,7 @@ class Cluster:
         return self._start(
             "distributed.cli.dask_worker",
             self.address,
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--no-dashboard",
-            "--name",
+            *"--nthreads 1 --no-nanny --no-dashboard --name".split(),
             name,
         )
 
@@ -74,8 +69,6 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    trees.toolbox()
-    simulator.package(print)
     folder = tmp_path / "cluster"
     folder.mkdir()
     made = Cluster(folder)
@@ -120,38 +113,24 @@ def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> No
         (("--engine", "dask"), 2, "go together"),
         (("--scheduler", "tcp://127.0.0.1:1"), 2, "go together"),
         (("--engine", "ray"), 2, "there is no engine 'ray'"),
-        (
-            ("--engine", "dask", "--scheduler", "nonsense://x"),
-            2,
-            "'nonsense://x' is not the address of a Dask scheduler",
-        ),
-        (
-            ("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"),
-            3,
-            "no Dask scheduler answers at tcp://127.0.0.1:1",
-        ),
+        (("--engine", "dask", "--scheduler", "nonsense://x"), 2,
+         "'nonsense://x' is not the address of a Dask scheduler"),
+        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), 3,
+         "no Dask scheduler answers at tcp://127.0.0.1:1"),
     ],
-)
+)  # fmt: skip
 def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
     arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path
 ) -> None:
-    trees.toolbox()
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW, *arguments), capture_output=True, text=True, check=False
-    )
+    done = execute(command(tmp_path / "out", *FEW, *arguments))
     assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_without_workers_is_told_in_a_sentence(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address),
-        capture_output=True,
-        text=True,
-        check=False,
+def test_scheduler_without_workers_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
+    done = execute(
+        command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address)
     )
     assert done.returncode == 3
     assert "has no workers: start some with `dask worker" in done.stderr

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.results import directory, outcome
 from tests.simulator.short import command
-
-# pytestmark = pytest.mark.guest
+from tests.support.processes import cli, execute
+from tests.support.user_files import Write
 
 EXPERIMENT = """
 title = "A ping behind a buffer"
@@ -25,31 +23,12 @@ backends = ["simulator"]
 warmup = "200ms"
 duration = "500ms"
 replicates = 1
-
-[workloads.ping]
-program = "ping"
-label = "ping h4 to h3"
-flows = ["h4>h3"]
-level = 0
-interval = "1ms"
-
-[workloads.bulk]
-program = "iperf"
-label = "iperf3"
-flows = ["h1>h3", "h2>h3"]
-level = 0
-
-[schemes.none.simulator]
-like = "linux"
-
-[arms.contended]
-label = "ping + iperf3"
-workloads = ["ping", "bulk"]
-
-[figure]
-plot = "latency_cdf"
-workload = "ping"
-arms = ["contended"]
+workloads.ping = { program = "ping", flows = ["h4>h3"], level = 0, interval = "1ms" }
+workloads.bulk = { program = "iperf", label = "iperf3", flows = ["h1>h3", "h2>h3"], level = 0 }
+schemes.none.simulator.like = "linux"
+arms.contended = { label = "ping + iperf3", workloads = ["ping", "bulk"] }
+figure = { plot = "latency_cdf", workload = "ping", arms = ["contended"] }
+presets.smoke.about = "it"
 
 # The buffer is full at times, and then a ping waits for all of it: 6.12 ms.
 [claims.whole]
@@ -61,9 +40,6 @@ predicate = "contended.ping.max_ms >= 6.1"
 statement = "Once at least a ping waits for the buffer that there is"
 source = "arithmetic"
 predicate = "contended.ping.max_ms >= 0.99 * buffer_ms"
-
-[presets.smoke]
-about = "it"
 """
 TOPOLOGY = """
 description = "Two senders, a ping and a receiver on one switch"
@@ -89,22 +65,14 @@ WHATS = [
 
 
 @pytest.fixture
-def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    for name, text in (("experiments/edge.toml", EXPERIMENT), ("topologies/four.toml", TOPOLOGY)):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(text)
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+def arguments(own: Write) -> tuple[str, ...]:
+    own("experiments/edge.toml", EXPERIMENT)
+    own("topologies/four.toml", TOPOLOGY)
     return ("edge", "--preset", "smoke", "--perturb", "6")
 
 
-def said(argv: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, capture_output=True, text=True, check=False)
-
-
-def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
-    arguments: tuple[str, ...], tmp_path: Path
-) -> None:
-    done = said(command(tmp_path, *arguments, "-v"))
+def test_claim_that_a_buffer_decides_is_told_so(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = execute(command(tmp_path, *arguments, "-v"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout
     assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(
@@ -123,11 +91,11 @@ def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     before = found.manifest.files
     for name in ("contended/perturbed2", "contended/perturbed6"):
         shutil.rmtree(found.trial(name))
-    gone = said([sys.executable, "-m", "qjump_mn.run", "report", "-v", str(found.path)])
+    gone = cli("report", "-v", found.path)
     flat = " ".join(gone.stdout.split())
     assert gone.returncode == 0 and "Missing: 2 of 7 trials" in gone.stdout
     assert "holds in 4 of 4 perturbed runs (2 of 6 changed nothing or cannot be judged)" in flat
-    resumed = said([sys.executable, "-m", "qjump_mn.run", "resume", str(found.path)])
+    resumed = cli("resume", found.path)
     assert "2 of 7 trials are left" in resumed.stdout and resumed.returncode == 0
     assert found.manifest.files == before
     assert outcome.read(found.path).verdicts[0] == whole

@@ -11,19 +11,16 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.results import directory, outcome
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command
 from tests.support import tiny
+from tests.support.processes import execute
 
-pytestmark = [pytest.mark.guest, pytest.mark.fresh]
+pytestmark = [pytest.mark.guest, pytest.mark.fresh, pytest.mark.usefixtures("package")]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's folder with three experiments, the last of which has a claim that does not hold."""
-    trees.toolbox()
-    simulator.package(print)
     for name, limit_ms, replicates in (("first", 1.0, 1), ("second", 1.0, 12), ("third", 1e-6, 1)):
         tiny.write(tmp_path, name, limit_ms=limit_ms, replicates=replicates)
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
@@ -32,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def called(folder: Path) -> subprocess.CompletedProcess[str]:
     argv = command(Path("out"), "all", "--preset", tiny.PRESET)
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    return execute(argv, cwd=folder)
 
 
 def rows(text: str) -> list[list[str]]:

@@ -22,29 +22,22 @@ from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.programs import counters
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
 from tests.support import facts, result_store
+from tests.support.processes import cli, execute
+from tests.support.user_files import Write
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 FEW = figure_9(mining=20)
+MINE = 'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\n'
 ONE_CPU = {min(os.sched_getaffinity(0))}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 def run(out: Path, *arguments: str, cpus: set[int] | None = None) -> RunDirectory:
     """A run whose trials are all done."""
     confine = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
-    done = subprocess.run(
-        command(out, *arguments), capture_output=True, text=True, check=False, preexec_fn=confine
-    )
+    done = execute(command(out, *arguments), preexec_fn=confine)
     found = directory.existing(out / "last")
     assert all(record.status == "done" for record in found.manifest.trials.values()), (
         done.stdout + done.stderr
@@ -57,23 +50,19 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return run(tmp_path_factory.mktemp("few"), *FEW)
 
 
-def test_one_worker_or_two_give_the_same_bytes(
-    few: RunDirectory, package: Path, tmp_path: Path
-) -> None:
+def test_workers_do_not_change_bytes(few: RunDirectory, package: Path, tmp_path: Path) -> None:
     def run_alone() -> None:
         alone = run(tmp_path, *FEW, cpus=ONE_CPU)
         assert alone.manifest.files == few.manifest.files
 
     assert len(few.manifest.trials) == TRIALS
-    source = inspect.getsource(test_one_worker_or_two_give_the_same_bytes)
+    source = inspect.getsource(test_workers_do_not_change_bytes)
     key = cache.hash_of(package.parent.name, *result_store.simulator_code(), source, *FEW)
     facts.established("trials by one worker or two", key, run_alone)
 
 
 @pytest.mark.fresh
-def test_what_was_killed_goes_on_and_nothing_is_run_twice(
-    few: RunDirectory, tmp_path: Path
-) -> None:
+def test_killed_run_resumes_without_repeating(few: RunDirectory, tmp_path: Path) -> None:
     process = subprocess.Popen(
         command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -90,12 +79,7 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(
         if killed.is_done(name)
     }
     assert 3 <= len(before) < TRIALS
-    resumed = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    resumed = cli("resume", killed.path)
     assert f"{TRIALS - len(before)} of {TRIALS} trials are left" in resumed.stdout, (
         resumed.stdout + resumed.stderr
     )
@@ -103,23 +87,13 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(
     assert {
         name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before
     } == before
-    again = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    again = cli("resume", killed.path)
     assert f"0 of {TRIALS} trials are left" in again.stdout
 
 
 def test_a_run_that_goes_on_elsewhere_is_not_resumed(few: RunDirectory) -> None:
     with few.held():
-        done = subprocess.run(
-            [sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = cli("resume", few.path)
     assert done.returncode == 2
     assert "is being run by another process" in done.stderr
 
@@ -183,9 +157,7 @@ regions = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.5, count=60), see
 print(json.dumps({f"{name}_{kind}": getattr(getattr(regions, name), kind) for name in ("short", "medium", "long", "all") for kind in ("mean", "p99")}))
 """
     environment = {**os.environ, "PYTHONPATH": str(package)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = execute([sys.executable, "-c", script], env=environment, check=True)
     own = json.loads(done.stdout)
     arm = outcome.read(few.path).arm("search_dctcp_0_5")
     assert arm is not None
@@ -213,12 +185,7 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
 
 
 def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW[:3], "-s", "clock.wakeup=2us"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(command(tmp_path / "out", *FEW[:3], "-s", "clock.wakeup=2us"))
     assert done.returncode == 2 and "clock: the simulator has no programs" in done.stderr
 
 
@@ -226,129 +193,53 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
     ("settings", "sentence"),
     [
         ('like = "tahoe"', "simulator.like: there is no scheme tahoe"),
-        (
-            'like = "dctcp"\nqueue = { kind = "cake" }',
-            "simulator.queue.kind: there is no queue 'cake'",
-        ),
-        (
-            'like = "dctcp"\nqueue = { treshold = 3 }',
-            "simulator.queue.treshold: there is no such setting",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
-            "simulator.queue: threshold must be given",
-        ),
-        (
-            'like = "dctcp"\ntransport = { min_rto = "soon" }',
-            "simulator.transport.min_rto: 'soon' is not a duration",
-        ),
+        ('like = "dctcp"\nqueue = { kind = "cake" }',
+         "simulator.queue.kind: there is no queue 'cake'"),
+        ('like = "dctcp"\nqueue = { treshold = 3 }',
+         "simulator.queue.treshold: there is no such setting"),
+        ('like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
+         "simulator.queue: threshold must be given"),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
-        (
-            'like = "dctcp"\ntransport = { congestion = "bic" }',
-            "simulator.transport.congestion: there is no 'bic'",
-        ),
-        (
-            'like = "tcp"\ntransport = { g_shift = 4 }',
-            "simulator.transport.g_shift: 4 is not for it",
-        ),
-        (
-            'like = "dctcp"\ntransport = { initial_window = "none" }',
-            "simulator.transport.initial_window: 'none' is not a whole number",
-        ),
-        (
-            'like = "dctcp"\ntransport = { initial_window = true }',
-            "simulator.transport.initial_window: True is not a whole number",
-        ),
-        (
-            'like = "dctcp"\ntransport = { sack = "no" }',
-            "simulator.transport.sack: 'no' is not true or false",
-        ),
-        (
-            'like = "dctcp"\ntransport = { min_rto = 200 }',
-            "simulator.transport.min_rto: 200 is not a duration: write a number and one of the "
-            "units",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "codel", limit = 9000, target = 5, interval = "2ms" }',
-            "simulator.queue.target: 5 is not a duration",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = [] }',
-            "simulator.queue.kind: there is no queue []: known are ",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "red", limit = 9000, target = "1ms", mean_packet = "x" }',
-            "simulator.queue.mean_packet: 'x' is not a whole number",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
-            "simulator.queue.limit: '1.2.3% of buffer' is not a threshold",
-        ),
-        (
-            'like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
-            "only_simulated: the simulator does not use parameters: leave it out",
-        ),
-        ('like = "dctcp"\nqueue = { limit = [] }', "queue.limit: [] is not a whole number"),
-        (
-            'like = "dctcp"\ntransport = { kind = "mac" }',
-            "simulator.transport.kind: there is no transport 'mac'",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "red", limit = "buffer", target = "soon" }',
-            "simulator.queue.target: 'soon' is not a duration",
-        ),
-        (
-            'like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }',
-            "simulator.queue.limit: '9pkts' is not a threshold",
-        ),
-        (
-            'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
-            "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon",
-        ),
-        (
-            'like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
-            "the simulator pauses links, not levels",
-        ),
+        ('like = "dctcp"\ntransport = { congestion = "bic" }',
+         "simulator.transport.congestion: there is no 'bic'"),
+        ('like = "tcp"\ntransport = { g_shift = 4 }',
+         "simulator.transport.g_shift: 4 is not for it"),
+        ('like = "dctcp"\ntransport = { initial_window = true }',
+         "simulator.transport.initial_window: True is not a whole number"),
+        ('like = "dctcp"\ntransport = { sack = "no" }',
+         "simulator.transport.sack: 'no' is not true or false"),
+        ('like = "dctcp"\ntransport = { min_rto = 200 }',
+         "simulator.transport.min_rto: 200 is not a duration: write a number and one of the "
+         "units"),
+        ('like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
+         "simulator.queue.limit: '1.2.3% of buffer' is not a threshold"),
+        ('like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
+         "only_simulated: the simulator does not use parameters: leave it out"),
+        ('like = "dctcp"\ntransport = { kind = "mac" }',
+         "simulator.transport.kind: there is no transport 'mac'"),
+        ('like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
+         "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon"),
+        ('like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
+         "the simulator pauses links, not levels"),
     ],
-)
+)  # fmt: skip
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
-    settings: str, sentence: str, tmp_path: Path
+    settings: str, sentence: str, tmp_path: Path, own: Write
 ) -> None:
-    own = tmp_path / "schemes"
-    own.mkdir()
-    (own / "mine.toml").write_text(
-        f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{settings}\n'
-    )
-    environment = {**os.environ, "QJUMP_MN_PATH": str(tmp_path)}
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW[:3], "--scheme", "mine"),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    own("schemes/mine.toml", f"{MINE}only_simulated = true\n[simulator]\n{settings}\n")
+    done = execute(command(tmp_path / "out", *FEW[:3], "--scheme", "mine"))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
-    own = tmp_path / "schemes"
-    own.mkdir()
-    (own / "mine.toml").write_text(
-        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nonly_simulated = true\n'
-        '[simulator]\nlike = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }\n'
-    )
+def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path, own: Write) -> None:
+    settings = 'like = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }'
+    own("schemes/mine.toml", f"{MINE}only_simulated = true\n[simulator]\n{settings}\n")
     argv = command(
         tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine"
     )
-    subprocess.run(
-        argv,
-        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    execute(argv)
     done = directory.existing(tmp_path / "out" / "last")
     assert len(done.manifest.trials) == 6
     told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
@@ -356,11 +247,7 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
         told["queue"]["threshold"],
         told["transport"]["min_rto"],
         told["congestion"]["kind"],
-    ) == (
-        97500,
-        10**9,
-        "Dctcp",
-    )
+    ) == (97500, 10**9, "Dctcp")
 
 
 def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
@@ -368,12 +255,7 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
     arms = "droptail,dctcp_ack,ecn_ece_deep"
     found = run(
         tmp_path,
-        "hadoop",
-        "--preset",
-        "smoke",
-        "-s",
-        "workloads.job.map_size=159kB",
-        "-s",
+        *"hadoop --preset smoke -s workloads.job.map_size=159kB -s".split(),
         variant,
         "--arms",
         arms,
@@ -383,31 +265,20 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"]
         for name in names
     }
-    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["bytes"]) == (
-        "DropTail",
-        300_000,
-    )
+    queue = told["droptail"]["queue"]
+    assert (queue["kind"], queue["bytes"]) == ("DropTail", 300_000)
     red, deep = told["dctcp_ack_100us"]["queue"], told["ecn_ece_deep_500us"]["queue"]
     # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as
     # many of 1500.
-    assert (red["limit"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (
-        300_000,
-        150_000_000,
-        450_000_000,
-        "ack+syn",
-    )
-    assert (deep["limit"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (
-        3_000_000,
-        250_000_000,
-        750_000_000,
-        "ece-bit",
-    )
+    for queue, expected in (
+        (red, (300_000, 150_000_000, 450_000_000, "ack+syn")),
+        (deep, (3_000_000, 250_000_000, 750_000_000, "ece-bit")),
+    ):
+        least, most = queue["min"]["ps"], queue["max"]["ps"]
+        assert (queue["limit"], least, most, queue["protection"]) == expected
     assert [told[name]["congestion"]["kind"] for name in told] == ["Reno", "Dctcp", "Ecn"]
-    assert (red["gentle"], red["mark_p"], told["dctcp_ack_100us"]["transport"]["ect_again"]) == (
-        False,
-        None,
-        True,
-    )
+    ect_again = told["dctcp_ack_100us"]["transport"]["ect_again"]
+    assert (red["gentle"], red["mark_p"], ect_again) == (False, None, True)
     for name in ("droptail", "dctcp_ack_100us"):
         arm = outcome.read(found.path).arm(name)
         assert arm is not None
@@ -428,25 +299,15 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         ("edt", 1000, {}),
     ],
 )
-def test_limiters_are_those_of_the_emulation(
-    mode: str, limit: int, told: dict[str, object], tmp_path: Path
+def test_limiter_is_the_emulations(
+    mode: str, limit: int, told: dict[str, object], tmp_path: Path, own: Write
 ) -> None:
-    own = tmp_path / "schemes"
-    own.mkdir()
-    (own / "mine.toml").write_text(
-        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nlevels = true\n'
-        f'limiter = "{mode}"\n[simulator]\nlike = "qjump-paper"\n'
-    )
+    simulated = '[simulator]\nlike = "qjump-paper"\n'
+    own("schemes/mine.toml", f'{MINE}levels = true\nlimiter = "{mode}"\n{simulated}')
     epochs = ("-s", "qjump.paper.epochs=rolling") if mode in ("delay", "edt") else ()
     asked = (*epochs, "-s", f"qjump.paper.limit_packets={limit}")
     argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
-    done = subprocess.run(
-        argv,
-        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(argv)
     if mode in ("tbf", "edt"):
         assert (
             done.returncode,
@@ -478,10 +339,7 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         "hadoop-sensitivity",
         "-s",
         values,
-        "-s",
-        "workloads.job.map_size=159kB",
-        "--arms",
-        "droptail,dctcp_ack",
+        *"-s workloads.job.map_size=159kB --arms droptail,dctcp_ack".split(),
     )
 
     def told(arm: str, point: str) -> dict[str, Any]:
@@ -496,18 +354,11 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         chosen = told(arm, points[0])
         delays = [told(arm, point)["network"]["link"]["delay_ns"] for point in points[:2]]
         assert delays == [5_000, 20_000]
-        assert (
-            chosen["transport"]["delayed_ack"],
-            told(arm, points[2])["transport"]["delayed_ack"],
-        ) == (
-            40 * 10**9,
-            None,
-        )
+        delayed = [told(arm, points[n])["transport"]["delayed_ack"] for n in (0, 2)]
+        assert delayed == [40 * 10**9, None]
         assert "host_queue" not in chosen and told(arm, points[5])["host_queue"]["packets"] == 2000
-        assert (
-            chosen["workloads"][0]["map_mean_ns"],
-            told(arm, points[6])["workloads"][0]["map_mean_ns"],
-        ) == (0, 10**9)
+        computing = [told(arm, points[n])["workloads"][0]["map_mean_ns"] for n in (0, 6)]
+        assert computing == [0, 10**9]
     assert [
         told("dctcp_ack", point)["congestion"].get("shift") for point in (points[0], points[3])
     ] == [4, 2]
@@ -541,23 +392,17 @@ def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ("fig9", "--backend", "guest"),
-            "experiment 'fig9' is not for the guest: use --backend simulator",
-        ),
+        (("fig9", "--backend", "guest"),
+         "experiment 'fig9' is not for the guest: use --backend simulator"),
         (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
-        (
-            ("fig9", "-s", "workloads.search.arrivals='even'"),
-            "workloads.search.arrivals: there are no arrivals 'even': use 'poisson' or 'published'",
-        ),
+        (("fig9", "-s", "workloads.search.arrivals='even'"),
+         "workloads.search.arrivals: there are no arrivals 'even': use 'poisson' or 'published'"),
     ],
-)
-def test_a_backend_that_does_not_fit_is_refused(
+)  # fmt: skip
+def test_unfit_backend_is_refused(
     arguments: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        command(tmp_path, *arguments), capture_output=True, text=True, check=False
-    )
+    done = execute(command(tmp_path, *arguments))
     assert done.returncode == 2
     assert sentence in done.stderr
 

@@ -19,8 +19,6 @@ from qjump_mn.links import registry
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.results import tables
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 
 pytestmark = pytest.mark.guest
 
@@ -36,12 +34,6 @@ cables = {below: (cable.delay, cable.rate) for _, below, cable in getattr(made, 
 print(json.dumps([{host: by.points for host, by in made.jitter}, cables]))
 """
 POINT = re.compile(r"([0-9.]+):([0-9]+)ns")
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 def python(package: Path, arguments: list[str], text: msgspec.Struct) -> bytes:
@@ -95,7 +87,7 @@ def papers(
     ("experiment", "drawing"),
     [("table1", {"h1"}), ("fig3b", {"h3"}), ("fig3c", set()), ("fig5", {"h3", "h6", "h9"})],
 )
-def test_both_backends_are_told_the_same_of_hosts(
+def test_both_backends_have_the_same_hosts(
     experiment: str, drawing: set[str], package: Path
 ) -> None:
     emulated, simulated = (

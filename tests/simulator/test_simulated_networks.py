@@ -15,13 +15,13 @@ from tests.simulator.test_simulated_programs import (
     Laboratory,
     laboratory,
     one_way_us,
-    package,
     workload,
 )
+from tests.support.user_files import Write
 
 pytestmark = pytest.mark.guest
 
-__all__ = ["laboratory", "package"]
+__all__ = ["laboratory"]
 US = 1_000_000
 
 GRAPH = """
@@ -50,17 +50,12 @@ delay = "0ns"
 """
 
 
-def scheme(folder: Path, settings: str) -> None:
-    (folder / "schemes").mkdir(exist_ok=True)
-    (folder / "schemes" / "mine.toml").write_text(
+def scheme(own: Write, settings: str) -> None:
+    own(
+        "schemes/mine.toml",
         'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nlevels = true\n'
-        f'[simulator]\nlike = "linux"\n{settings}\n'
+        f'[simulator]\nlike = "linux"\n{settings}\n',
     )
-
-
-def topology(folder: Path, text: str) -> None:
-    (folder / "topologies").mkdir(exist_ok=True)
-    (folder / "topologies" / "mine.toml").write_text(text)
 
 
 def told(folder: Path) -> Any:
@@ -70,10 +65,8 @@ def told(folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (
-            'queue = { kind = "wfq", limit = 150000, weights = [1, 1, 1, 1, 1, 2, 4, 8] }',
-            {"kind": "Wfq", "limit": 150_000, "weights": [8, 4, 2, 1, 1, 1, 1, 1]},
-        ),
+        ('queue = { kind = "wfq", limit = 150000, weights = [1, 1, 1, 1, 1, 2, 4, 8] }',
+         {"kind": "Wfq", "limit": 150_000, "weights": [8, 4, 2, 1, 1, 1, 1, 1]}),
         (
             'queue = { kind = "level-red", limit = 150000, min = 5000, max = 50000, max_p = 0.01 }',
             {
@@ -125,21 +118,19 @@ def told(folder: Path) -> Any:
         ),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
-)
+)  # fmt: skip
 def test_a_scheme_file_has_the_queues_of_today(
-    settings: str, expected: dict[str, Any], laboratory: Laboratory
+    settings: str, expected: dict[str, Any], laboratory: Laboratory, own: Write
 ) -> None:
-    scheme(laboratory.folder, settings)
+    scheme(own, settings)
     found = laboratory.run(PING, scheme="mine")
     assert found.tables["ping"].num_rows > 0
     assert told(laboratory.folder)["queue"] == expected
 
 
-def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory) -> None:
+def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory, own: Write) -> None:
     pause = '{ kind = "pfc", xoff = 9000, xon = 3000, buffer = 40000 }'
-    scheme(
-        laboratory.folder, f'queue = {{ kind = "priority", limit = 1000000000 }}\npause = {pause}'
-    )
+    scheme(own, f'queue = {{ kind = "priority", limit = 1000000000 }}\npause = {pause}')
     bulk = workload("bulk", "iperf", flows=["h2>h11", "h3>h11"], level=0)
     found = laboratory.run(PING + bulk, scheme="mine")
     assert told(laboratory.folder)["pause"] == {
@@ -157,41 +148,35 @@ def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory) -> None
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (
-            'queue = { kind = "wfq", limit = 150000, weights = [1, 2] }',
-            "simulator.queue.weights: [1, 2] are not 8 numbers: write one for each level",
-        ),
-        (
-            'queue = { kind = "time-aware", limit = 150000, entries = ["20us 8"] }',
-            "simulator.queue.entries[0]: '20us 8' is not a time and levels, such as '80us 0-6'",
-        ),
-        (
-            'queue = { kind = "time-aware", limit = 150000, entries = ["20us 0-6"] }',
-            "scheme.queue: the gate of level 0 never opens",
-        ),
-        (
-            'pause = { kind = "pfq", xoff = 1 }',
-            "simulator.pause.kind: there is no 'pfq': known are pause, pfc",
-        ),
+        ('queue = { kind = "wfq", limit = 150000, weights = [1, 2] }',
+         "simulator.queue.weights: [1, 2] are not 8 numbers: write one for each level"),
+        ('queue = { kind = "time-aware", limit = 150000, entries = ["20us 8"] }',
+         "simulator.queue.entries[0]: '20us 8' is not a time and levels, such as '80us 0-6'"),
+        ('queue = { kind = "time-aware", limit = 150000, entries = ["20us 0-6"] }',
+         "scheme.queue: the gate of level 0 never opens"),
+        ('pause = { kind = "pfq", xoff = 1 }',
+         "simulator.pause.kind: there is no 'pfq': known are pause, pfc"),
     ],
-)
-def test_what_cannot_be_is_refused(settings: str, sentence: str, laboratory: Laboratory) -> None:
-    scheme(laboratory.folder, settings)
+)  # fmt: skip
+def test_what_cannot_be_is_refused(
+    settings: str, sentence: str, laboratory: Laboratory, own: Write
+) -> None:
+    scheme(own, settings)
     assert sentence in laboratory.refusal(PING, scheme="mine")
 
 
 @pytest.mark.parametrize(("other", "links"), [("h2", 2), ("h4", 4), ("h16", 6)])
-def test_a_ping_in_a_fat_tree_is_the_closed_form(
-    other: str, links: int, laboratory: Laboratory
+def test_fat_tree_ping_is_the_closed_form(
+    other: str, links: int, laboratory: Laboratory, own: Write
 ) -> None:
-    topology(laboratory.folder, FAT_TREE)
+    own("topologies/mine.toml", FAT_TREE)
     ping = workload("ping", "ping", flows=[f"h1>{other}"], interval="10us")
     found = laboratory.run(ping, settings=("topology=mine",))
     (time,) = found.tables["ping"]["latency_us"].unique().to_pylist()
     assert time == pytest.approx(2 * one_way_us(84, links), abs=1e-9)
 
 
-def test_a_cable_that_fails_loses_what_it_carries(laboratory: Laboratory) -> None:
+def test_a_cable_that_fails_loses_what_it_carries(laboratory: Laboratory, own: Write) -> None:
     # Pings every 10 us, per-flow paths: those that are on a cable are lost, and no others, which go
     # by the other way that is as long.
     failures = 'failures = [{ between = ["m", "s1"], down = "5ms", up = "9ms" }, { between = ["n", "s2"], down = "12ms" }]'
@@ -199,7 +184,7 @@ def test_a_cable_that_fails_loses_what_it_carries(laboratory: Laboratory) -> Non
     ping = workload("ping", "ping", flows=flows, interval="10us")
     times, lost = [], []
     for text in ("", failures):
-        topology(laboratory.folder, GRAPH.format(failures=text))
+        own("topologies/mine.toml", GRAPH.format(failures=text))
         table = laboratory.run(ping, settings=("topology=mine",)).tables["ping"]
         times.append(sorted(set(table["latency_us"].drop_null().to_pylist())))
         lost.append(table["latency_us"].null_count)

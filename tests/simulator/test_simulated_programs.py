@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,8 +22,6 @@ from qjump_mn.model.hooks import HasConstants
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.results import tables
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 
 pytestmark = pytest.mark.guest
 
@@ -43,12 +42,6 @@ FRAME_US = 1542 * 8e-4
 """An ACK, which goes before the answer, and a full-size frame, with preamble and gap at 10 Gb/s."""
 
 
-@pytest.fixture(scope="module")
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
-
-
 class Laboratory:
     """Experiments written on the spot, one arm each, and their trials."""
 
@@ -58,18 +51,10 @@ class Laboratory:
     def _process(
         self, trial: msgspec.Struct, *arguments: str
     ) -> subprocess.CompletedProcess[bytes]:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self.package), str(Path(__file__).parents[2])]),
-        }
+        path = os.pathsep.join([str(self.package), str(Path(__file__).parents[2])])
         argv = [sys.executable, "-m", "qjump_mn.simulation", *arguments]
-        return subprocess.run(
-            argv,
-            input=msgspec.json.encode(trial),
-            env=environment,
-            capture_output=True,
-            check=False,
-        )
+        plan, environment = msgspec.json.encode(trial), {**os.environ, "PYTHONPATH": path}
+        return subprocess.run(argv, input=plan, env=environment, capture_output=True, check=False)
 
     def plan(
         self,
@@ -94,29 +79,17 @@ class Laboratory:
         )
         return resolve.plan("made", "course", list(settings), seed=seed)
 
-    def run(
-        self,
-        workloads: str,
-        *,
-        scheme: str = "priorities",
-        seed: int = 1,
-        settings: tuple[str, ...] = (),
-    ) -> TrialTables:
-        (trial,) = self.plan(workloads, scheme=scheme, seed=seed, settings=settings).trials()
+    def run(self, workloads: str, **asked: Any) -> TrialTables:
+        (trial,) = self.plan(workloads, **asked).trials()
         out = self.folder / "out"
         done = self._process(trial, str(out))
         assert done.returncode == 0, done.stderr
         facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
-        found = {
-            workload.name: tables.table(workload, trial, out / "raw")
-            for workload in trial.arm.workloads
-        }
+        found = {one.name: tables.table(one, trial, out / "raw") for one in trial.arm.workloads}
         return TrialTables(trial, facts, found, None)
 
-    def refusal(
-        self, workloads: str, *, scheme: str = "priorities", settings: tuple[str, ...] = ()
-    ) -> str:
-        done = self._process(self.plan(workloads, scheme=scheme, settings=settings))
+    def refusal(self, workloads: str, **asked: Any) -> str:
+        done = self._process(self.plan(workloads, **asked))
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
         return done.stderr.decode().strip()
 
@@ -128,22 +101,12 @@ def laboratory(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def workload(name: str, program: str, **settings: object) -> str:
+    settings = {"program": program, "label": name, "level": 7, **settings}
     lines = [
-        f"[workloads.{name}]",
-        f'program = "{program}"',
-        f'label = "{name}"',
-        "level = 7" if "level" not in settings else "",
+        f"{key} = {value if isinstance(value, int | float | list) else repr(value)}"
+        for key, value in settings.items()
     ]
-    return "\n".join(
-        [
-            *lines,
-            *(
-                f"{key} = {value if isinstance(value, int | float | list) else repr(value)}"
-                for key, value in settings.items()
-            ),
-            "",
-        ]
-    )
+    return "\n".join([f"[workloads.{name}]", *lines, ""])
 
 
 PING = workload("ping", "ping", flows=["h1>h11"], interval="10us")
@@ -176,12 +139,11 @@ def test_an_idle_ping_is_the_closed_form_to_the_picosecond(laboratory: Laborator
     assert laboratory.run(PING, seed=2).facts.window_s != found.facts.window_s
 
 
-TRUNK = (
-    "topology=trunk",
-    "link.rate=10Gbit",
-    "link.buffer=1522kB",
-    "link.trunk_rate=40Gbit",
-    "link.trunk_delay=1us",
+TRUNK = tuple(
+    (
+        "topology=trunk link.rate=10Gbit link.buffer=1522kB link.trunk_rate=40Gbit "
+        "link.trunk_delay=1us"
+    ).split()
 )
 
 
@@ -390,30 +352,18 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     ("workloads", "scheme", "sentence"),
     [
-        (
-            workload("job", "shuffle", master="h1", workers=["h2", "h3"], shuffle="1kB"),
-            "priorities",
-            "arms.one: the simulator does not know the program of workloads.job: use another backend",
-        ),
-        (
-            PING + "reply_level = 3\n",
-            "priorities",
-            "arms.one: workloads.ping.reply_level: replies in the simulator have the requests' level: leave "
-            "it out",
-        ),
+        (workload("job", "shuffle", master="h1", workers=["h2", "h3"], shuffle="1kB"), "priorities",
+         "arms.one: the simulator does not know the program of workloads.job: use another backend"),
+        (PING + "reply_level = 3\n", "priorities",
+         "replies in the simulator have the requests' level: leave it out"),
         (
             workload("bulk", "iperf", flows=["h1>h2"], congestion_control="bbr") + PING,
             "priorities",
             "arms.one: workloads.bulk.congestion_control: in the simulator the scheme sets it for all hosts: "
             "leave it out",
         ),
-        (
-            "".join(
-                workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")
-            ),
-            "priorities",
-            "arms.one: the simulator needs a single workload of program flows (got 2)",
-        ),
+        ("".join(workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")),
+         "priorities", "arms.one: the simulator needs a single workload of program flows (got 2)"),
         (
             workload("job", "mapreduce", maps=1, map_size="1MB", reducers=1),
             "window",
@@ -427,7 +377,7 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
             "table [simulator], such as  like = 'linux', or use --backend guest",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_the_simulator_has_not_is_refused(
     workloads: str, scheme: str, sentence: str, laboratory: Laboratory
 ) -> None:

@@ -10,22 +10,16 @@ import pytest
 from qjump_mn import resolve
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.errors import UsageError
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.support.result_store import VARIABLE
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 LINE = re.compile(r"simulates, ([0-9]+) %, ([0-9]+\.[0-9]{3}) ms simulated, ([0-9]+) s left")
 
 
-def test_a_long_trial_says_how_far_it_has_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_trial_reports_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial of several seconds on any machine, run now: its share and its simulated time grow,
     and it stays one stage."""
-    trees.toolbox()
-    simulator.package(print)
     monkeypatch.delenv(VARIABLE)
     plan = resolve.plan("fig9", "smoke", ["workloads.search.count=15000"])
     trial = next(trial for trial in plan.trials() if trial.arm.name.startswith("search_dctcp"))
@@ -46,8 +40,6 @@ def test_a_long_trial_says_how_far_it_has_come(
 def test_what_is_wrong_is_still_the_last_word() -> None:
     """A plan that the simulator cannot run is refused with its sentence, not with a line of
     progress."""
-    trees.toolbox()
-    simulator.package(print)
     plan = resolve.plan("fig9", "smoke", ["qjump.paper.budget_packet=200B"])
     with (
         SimulatorBackend() as backend,

@@ -3,30 +3,24 @@ scheme of theirs on the testbed."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command
+from tests.support.processes import execute
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 RIVALS = ("swift", "bbr", "dcqcn", "dcqcn_pfc", "homa", "aequitas")
 
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    trees.toolbox()
-    simulator.package(print)
     out = tmp_path_factory.mktemp("rivals")
-    done = subprocess.run(
-        command(out, "rivals", "--preset", "smoke"), capture_output=True, text=True, check=False
-    )
+    done = execute(command(out, "rivals", "--preset", "smoke"))
     assert done.returncode == 0, done.stdout + done.stderr
     return directory.existing(out / "last")
 
@@ -52,6 +46,6 @@ def test_a_scheme_of_theirs_has_its_settings(smoke: RunDirectory) -> None:
 def test_the_testbed_runs_them_too(smoke: RunDirectory, tmp_path: Path) -> None:
     short = ("-s", "replicates=1", "-s", "duration=5ms", "-s", "workloads.job.map_size=1MB")
     argv = command(tmp_path, "fig7", "--preset", "10g", "--scheme", "homa", *short)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = execute(argv)
     found = directory.existing(tmp_path / "last")
     assert found.manifest.trials["homa/1"].status == "done", done.stdout + done.stderr

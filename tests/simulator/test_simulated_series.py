@@ -18,21 +18,16 @@ from qjump_mn.programs import counters
 from qjump_mn.programs.flows.program import LEVELS_PACKETS
 from qjump_mn.report.timelines import sampled
 from qjump_mn.results import directory, formatting, series
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command, figure_9
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def environment() -> dict[str, str]:
-    trees.toolbox()
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(simulator.package(print)), str(CHECKOUT)]),
-    }
+def environment(package: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(CHECKOUT)])}
 
 
 def simulated(arm: str, out: Path, environment: dict[str, str]) -> None:
@@ -51,9 +46,8 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     assert np.all(np.diff(found.at_ps) == found.at_ps[1]) and 52e9 - 500 < found.at_ps[-1] <= 52e9
     assert len(found.at_ps) == 500
     # Eight flows fill the link to h1, whose queue holds 150 packets of 1,538 bytes.
-    assert (
-        found.ports[0].link == ("rack1", "h1") and 0.9 < max(found.ports[0].queued) / 230_700 <= 1
-    )
+    assert found.ports[0].link == ("rack1", "h1")
+    assert 0.9 < max(found.ports[0].queued) / 230_700 <= 1
     assert [max(port.queued) for port in found.ports] == sorted(
         (max(port.queued) for port in found.ports), reverse=True
     )
@@ -72,9 +66,7 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     assert not any("marked" in track.what for track in tracks), "nothing is marked"
 
 
-def test_levels_that_waited_at_a_port_are_kept_and_drawn(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_waiting_levels_are_kept_and_drawn(tmp_path: Path, environment: dict[str, str]) -> None:
     simulated("levels_144_hosts", tmp_path, environment)
     found = series.read(tmp_path)
     assert found is not None
@@ -93,9 +85,7 @@ def test_levels_that_waited_at_a_port_are_kept_and_drawn(
     assert [track.label for track in of_first] == ["level 7", "level 0"]
 
 
-def test_a_network_of_many_ports_is_not_sampled(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_network_of_many_ports_is_not_sampled(tmp_path: Path, environment: dict[str, str]) -> None:
     simulated("flat_10000_hosts", tmp_path, environment)
     assert series.read(tmp_path) is None
 
@@ -112,16 +102,15 @@ def test_time_lines_draw_queues_and_drops(tmp_path: Path, environment: dict[str,
 
 def test_levels_by_size_are_the_simulators(environment: dict[str, str]) -> None:
     script = "import qjump_sim; print(qjump_sim.Scheme.named('qjump-paper', qjump_sim.FIG9).levels)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = execute([sys.executable, "-c", script], env=environment, check=True)
     assert done.stdout.strip() == str(LEVELS_PACKETS)
 
 
 def test_the_stub_is_the_module(environment: dict[str, str], tmp_path: Path) -> None:
     package = environment["PYTHONPATH"].split(os.pathsep)[0]
-    done = subprocess.run(
+    done = execute(
         [sys.executable, "-m", "mypy.stubtest", "qjump_sim._native"],
-        env={**environment, "MYPYPATH": package}, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**environment, "MYPYPATH": package},
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

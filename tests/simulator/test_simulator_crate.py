@@ -4,7 +4,6 @@ in the toolbox."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from qjump_mn.toolbox import Tree, build, simulator
 from qjump_mn.toolbox.build import Recipe
 from tests.guest import trees
 from tests.support import facts
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 
@@ -47,14 +47,10 @@ def test_the_python_package_passes_its_tests(tree: Tree) -> None:
     }
     argv = [
         sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
+        *"-m pytest -q -p no:cacheprovider".split(),
         str(SOURCE / "python" / "tests"),
     ]
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    done = execute(argv, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout and "skipped" not in done.stdout
 
@@ -63,12 +59,7 @@ def test_the_module_is_loaded_by_debian_12(tree: Tree) -> None:
     # The oldest distribution that the project runs on has a C library of 2.36; the toolbox, which
     # compiles, has 2.41.
     module = simulator.package(print) / "qjump_sim" / "_native.abi3.so"
-    symbols = subprocess.run(
-        tree.program("usr/bin/objdump", "-T", str(module)),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    symbols = execute(tree.program("usr/bin/objdump", "-T", str(module)), check=True).stdout
     versions = {
         tuple(map(int, word.strip("()").removeprefix("GLIBC_").split(".")))
         for word in symbols.split()

@@ -4,7 +4,6 @@ imports."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import extensions, resolve
+from qjump_mn import resolve
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import Said, SimulatorBackend
-from qjump_mn.errors import UsageError
 from qjump_mn.install import environment
 from qjump_mn.model.plan import Plan
 from qjump_mn.resolve import loading
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.support import result_store
+from tests.support.processes import execute
 
 pytestmark = pytest.mark.guest
 
@@ -35,12 +32,6 @@ for plan in Path(sys.argv.pop()).glob("*.json"):
 files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
 print(json.dumps(files))
 """
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    trees.toolbox()
-    return simulator.package(print)
 
 
 @pytest.fixture
@@ -89,26 +80,7 @@ def test_a_trial_and_the_check_of_its_plan_are_taken_whole(
     )
 
 
-def test_what_is_refused_is_refused_again(session: Path, backend: SimulatorBackend) -> None:
-    for _ in range(2):
-        with pytest.raises(UsageError, match="the initial window of 0 packets"):
-            backend.check(short("schemes.dctcp.simulator.transport.initial_window=0"), print)
-    assert logged(session) == ["run", "taken"]
-
-
-def test_what_was_ended_is_not_kept(
-    session: Path, backend: SimulatorBackend, tmp_path: Path
-) -> None:
-    (trial,) = short().trials()
-    backend.check(short(), print)
-    backend.stop()
-    assert backend.run(trial, tmp_path, print).exit_code == 5
-    assert len(list((session / "kept").iterdir())) == 1
-
-
-def test_what_decides_a_result_is_in_its_key(
-    session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_has_what_decides_a_result(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(out: Path | None) -> Said:
         return Said(0, "")
 
@@ -126,14 +98,6 @@ def test_what_decides_a_result_is_in_its_key(
     assert logged(session)[6:] == ["taken"]
 
 
-def test_with_programs_of_other_packages_nothing_is_kept(
-    session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(extensions, "every", lambda group: ["a program"])
-    result_store.simulated(Path("simulator"), b"input", lambda out: Said(0, ""))
-    assert not list((session / "kept").iterdir())
-
-
 def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Path) -> None:
     for experiment in loading.names("experiments"):
         for preset in loading.presets(experiment):
@@ -144,10 +108,9 @@ def test_all_that_the_process_imports_is_in_the_key(package: Path, tmp_path: Pat
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(package), str(environment.CHECKOUT)]),
     }
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", IMPORTED, str(tmp_path)],
-        env=variables, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = execute(
+        [sys.executable, "-P", "-c", IMPORTED, str(tmp_path)], env=variables, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     files = msgspec.json.decode(done.stdout, type=dict[str, str])
     ours = {name: path for name, path in files.items() if name.partition(".")[0] == "qjump_mn"}

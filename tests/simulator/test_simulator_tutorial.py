@@ -14,20 +14,15 @@ from typing import Any
 import matplotlib
 import pytest
 
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
-
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
 
 
 def test_its_cells_run_and_show_what_its_text_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    trees.toolbox()
-    simulator.package(print)
     monkeypatch.setattr(sys, "path", list(sys.path))
     cells = [
         cell
@@ -42,10 +37,8 @@ def test_its_cells_run_and_show_what_its_text_says(monkeypatch: pytest.MonkeyPat
     assert len(cells) == 3
     tcp, dctcp = (names["outcomes"][scheme] for scheme in ("tcp", "dctcp"))
     dropped = [int(count) for count in re.findall(r"([0-9]+) packets dropped", said.getvalue())]
-    assert (
-        dropped[:2] == [tcp.counters["full"].data, dctcp.counters["full"].data]
-        and len(dropped) == 3
-    )
+    assert dropped[:2] == [tcp.counters["full"].data, dctcp.counters["full"].data]
+    assert len(dropped) == 3
     # TCP fills the queue until it drops, DCTCP keeps it short.
     port = [to for _, to in tcp.series.ports].index(("host", 0))
     waits = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import execute
 
 PYTHON = Path(__file__).resolve().parents[2] / "simulator" / "python"
 # Six packets within a rack, whose time is known to the picosecond.
@@ -33,13 +34,7 @@ pytestmark = [
 def call(*argv: object, **more: str) -> str:
     """What a command says; its words if it fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [str(word) for word in argv],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**environment, **more},
-    )
+    done = execute([str(word) for word in argv], env={**environment, **more})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -4,18 +4,16 @@ scale holds."""
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.toolbox import simulator
-from tests.guest import trees
 from tests.simulator.short import command
+from tests.support.processes import execute
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("package")]
 
 SHORT = {
     "fig3a": ("-s", "duration=1s", "-s", "workloads.ping.interval=500us"),
@@ -24,19 +22,8 @@ SHORT = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def package() -> None:
-    trees.toolbox()
-    simulator.package(print)
-
-
 def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
-    done = subprocess.run(
-        command(out, experiment, "--preset", "10g", "-v", *SHORT[experiment]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = execute(command(out, experiment, "--preset", "10g", "-v", *SHORT[experiment]))
     found = directory.existing(out / "last")
     assert found.manifest.trials, done.stderr
     assert {record.status for record in found.manifest.trials.values()} == {"done"}, (
@@ -75,18 +62,8 @@ def test_figure_3a_holds_with_the_papers_numbers(tmp_path: Path) -> None:
 def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
     found, _ = run(tmp_path, "fig7")
     held = verdicts(found)
-    assert {
-        held[name]
-        for name in (
-            "contended",
-            "pause_memcached",
-            "ecn",
-            "dctcp",
-            "qjump_best",
-            "qjump_published",
-            "contended_published",
-        )
-    } == {"REPRODUCED"}
+    names = "contended pause_memcached ecn dctcp qjump_best qjump_published contended_published"
+    assert {held[name] for name in names.split()} == {"REPRODUCED"}
     measured = {arm.name: arm.measures for arm in outcome.read(found.path).arms}
     # 128 connections that think for 460 us: what the paper's clients got alone, within 3 %.
     assert measured["memcached_alone"]["memcached"]["requests_per_s"].median == pytest.approx(
@@ -96,10 +73,7 @@ def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
     assert (
         measured["pause"]["job"]["dropped"].median,
         measured["pause"]["memcached"]["loss"].median,
-    ) == (
-        0,
-        0,
-    )
+    ) == (0, 0)
 
 
 def test_figure_11_keeps_its_bound(tmp_path: Path) -> None:
@@ -112,8 +86,7 @@ def test_figure_11_keeps_its_bound(tmp_path: Path) -> None:
         max(values["max_ms"].median for name, values in arms.items() if name == "levels_25us")
         < together
     )
-    assert (
-        arms["levels_25us"]["sent"].median == 60 * 120 and arms["levels_25us"]["loss"].median == 0
-    )
+    assert arms["levels_25us"]["sent"].median == 60 * 120
+    assert arms["levels_25us"]["loss"].median == 0
     # Six streams of 300 B on each of ten hosts every 10 us are 1.44 times what the receiver's link carries.
     assert arms["levels_10us"]["loss"].median > 0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import (
@@ -42,6 +41,7 @@ from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 from qjump_mn.steps.script import Script
 from tests.support import distributions
+from tests.support.processes import execute
 
 EMULATED = [
     name
@@ -89,7 +89,7 @@ def test_the_script_names_every_host_switch_and_program() -> None:
 @pytest.mark.parametrize("model", ["wire", "htb", "tbf"])
 def test_script_is_valid_shell(model: str) -> None:
     text = "\n".join(script.lines(plan("fig3a", "smoke", [f"link.model={model}"])))
-    done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, check=False)
+    done = execute(["sh", "-n"], input=text)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -161,10 +161,7 @@ def undos(steps: Sequence[AnyStep]) -> list[Run]:
     """What takes ``steps`` back; of a batch whose lines are all tried, as if it were a plain
     one."""
     runs = [step.undo for step in steps if isinstance(step, Run) and step.undo is not None]
-    return [
-        msgspec.structs.replace(run, argv=tuple(word for word in run.argv if word != "-force"))
-        for run in runs
-    ]
+    return [replace(run, argv=tuple(word for word in run.argv if word != "-force")) for run in runs]
 
 
 def removals(lines: Sequence[str]) -> Iterator[str]:
@@ -347,10 +344,10 @@ def instants(steps: Sequence[AnyStep]) -> list[float]:
 def without_seed(step: AnyStep) -> AnyStep:
     """``step`` with another instant, and without the number that a program draws from."""
     if isinstance(step, Sleep):
-        return msgspec.structs.replace(step, after_s=0.0)
+        return replace(step, after_s=0.0)
     if isinstance(step, Start) and "--seed" in step.argv:
         place = step.argv.index("--seed") + 1
-        return msgspec.structs.replace(step, argv=(*step.argv[:place], *step.argv[place + 1 :]))
+        return replace(step, argv=(*step.argv[:place], *step.argv[place + 1 :]))
     return step
 
 
@@ -411,30 +408,22 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
         assert lines[host][0] == f"qdisc add dev {host}-eth0 root handle 5: cable rate 10000000bit"
         assert " parent 5:1 handle 6: qjump epoch " in lines[host][1]
     # A model without priorities of its own is given them where no limiter has any.
-    unlimited = msgspec.structs.replace(arm, qjump=None)
-    assert (
-        unlimited.uses_levels
-        and "prio bands 8" in batches(tuple(apply_arm(unlimited, 1)), "tc")["h1"][1]
-    )
+    unlimited = replace(arm, qjump=None)
+    assert unlimited.uses_levels
+    assert "prio bands 8" in batches(tuple(apply_arm(unlimited, 1)), "tc")["h1"][1]
 
 
 @pytest.mark.usefixtures("cable")
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        (
-            "link.model=xyz",
-            r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$",
-        ),
+        ("link.model=xyz",
+         r"link\.model: there is no link model 'xyz': known are wire, htb, tbf, cable$"),
         ("link.model=cabel", "there is no link model 'cabel': did you mean 'cable'"),
-        (
-            "link.orphan=false",
-            "orphan = false is for links of model wire: cable releases no packet early",
-        ),
+        ("link.orphan=false",
+         "orphan = false is for links of model wire: cable releases no packet early"),
     ],
-)
-def test_unsupported_settings_of_an_extensions_link_model_are_refused(
-    setting: str, sentence: str
-) -> None:
+)  # fmt: skip
+def test_unsupported_link_model_settings_are_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         plan("fig3a", "smoke", ["link.model=cable", setting])

@@ -34,22 +34,13 @@ def copy(folder: Path, lock: str | None = None) -> Path:
     package = folder / "qjump_mn"
     for name in ("cache", "executor", "install", "process"):
         (package / name).mkdir(parents=True)
-    for name in (
-        "__init__.py",
-        "errors.py",
-        "cache/__init__.py",
-        "install/__init__.py",
-        "process/__init__.py",
-        "cache/holds.py",
-        "cache/sums.py",
-        "syntax.py",
-        "install/environment.py",
-        "process/heartbeat.py",
-        "install/launcher.py",
-        "process/variables.py",
-        "install/installation.py",
-        "executor/__init__.py",
-        "executor/errors.py",
+    for name in tuple(
+        (
+            "__init__.py errors.py cache/__init__.py install/__init__.py process/__init__.py "
+            "cache/holds.py cache/sums.py syntax.py install/environment.py process/heartbeat.py "
+            "install/launcher.py process/variables.py install/installation.py "
+            "executor/__init__.py executor/errors.py"
+        ).split()
     ):
         shutil.copy(environment.CHECKOUT / "qjump_mn" / name, package / name)
     shutil.copy(environment.CHECKOUT / "bootstrap", folder)

@@ -20,6 +20,7 @@ import pytest
 
 from qjump_mn.install import environment
 from qjump_mn.toolbox import checkout, mirrors
+from tests.support.processes import execute
 
 UBUNTU = "QJUMP_MN_UBUNTU"
 """The address of a mirror of Ubuntu: a Debian's apt knows none."""
@@ -79,7 +80,7 @@ class System:
             str(root),
             *lines,
         ]
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = execute(argv)
         if done.returncode:
             pytest.skip(f"{self.title} cannot be had: {done.stderr.strip().splitlines()[-1]}")
         if self.folder is not None:
@@ -146,11 +147,7 @@ class Chroot:
         said."""
         argv = [
             f"python{self.system.python}",
-            "-m",
-            "pip",
-            "download",
-            "--require-hashes",
-            "--no-deps",
+            *"-m pip download --require-hashes --no-deps".split(),
         ]
         argv += ["--only-binary=:all:", "-r", lock, "-d", folder]
         return self._run(*argv, network=True, **variables)

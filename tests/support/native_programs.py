@@ -20,6 +20,7 @@ from typing import Self
 import pytest
 
 from qjump_mn.toolbox import build
+from tests.support.processes import execute
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"
 WAIT_S = 60
@@ -150,7 +151,7 @@ class Program:
             pytest.skip("the compiler has no sanitizers here: libasan and libubsan are missing")
         before = sorted(NATIVE.rglob("*"))
         argv = ["make", "-C", str(self.source), f"BUILD={folder}", f"CFLAGS={BUILDS[kind]}"]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        done = execute(argv)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         assert sorted(NATIVE.rglob("*")) == before, "an out-of-tree build leaves the sources alone"
 
@@ -194,9 +195,9 @@ class Log:
         """Read a log. Fails if it is not whole or not in the form that the manual pages
         describe."""
         first, second, *middle, last = text.removesuffix("\n").split("\n")
-        assert (
-            text.endswith("\n") and re.match(r"# \w+ 1 ", first) and second.startswith("# columns ")
-        )
+        assert text.endswith("\n")
+        assert re.match(r"# \w+ 1 ", first)
+        assert second.startswith("# columns ")
         assert re.match(r"# end rows=\d+ early=[01]( |$)", last)
         columns = second.split()[2:]
         rows = [dict(zip(columns, map(int, line.split(" ")), strict=True)) for line in middle]
@@ -223,7 +224,7 @@ def network_of_its_own(*setup: str) -> list[str]:
     script = " && ".join(["ip link set lo up", *setup, 'exec "$@"'])
     rights = [] if os.geteuid() == 0 else ["--map-root-user"]
     prefix = ["unshare", *rights, "--net", "sh", "-ec", script, "sh"]
-    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
+    tried = execute([*prefix, "true"])
     if tried.returncode != 0:
         pytest.skip(f"no network namespace with {setup} here: {tried.stderr.strip()}")
     return prefix
@@ -262,9 +263,8 @@ def check_manual(program: Program, columns: str, *roles: str) -> None:
 
 
 def _has_sanitizers() -> bool:
-    argv = "cc -fsanitize=address,undefined -x c - -o /dev/null".split()
-    done = subprocess.run(argv, input=b"int main(void) { return 0; }", capture_output=True)
-    return done.returncode == 0
+    argv = [shutil.which("cc") or "cc", *"-fsanitize=address,undefined -x c - -o /dev/null".split()]
+    return execute(argv, input="int main(void) { return 0; }").returncode == 0
 
 
 def _sockets_of_port(table: str, port: int) -> set[str]:

@@ -29,6 +29,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn import cache, syntax
@@ -223,7 +224,7 @@ def kept_guest(run: Callable[_P, Result]) -> Callable[_P, Result]:
 
         kind = Kind(GUEST, Result, _compared)
         result = once(folder, kind, guest_key(call.arguments), work, out)
-        return msgspec.structs.replace(result, console=out / "console.log")
+        return replace(result, console=out / "console.log")
 
     return stored
 

@@ -1,23 +1,21 @@
 """A made-up run directory in the formats of the real programs. A TEST FIXTURE: no number in it was
 measured.
 
-Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s) so that figures and
-reports can be looked at: ``python tests/support/synthetic.py OUT [preset] [replicates]`` writes
-one.
+Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s).
 """
 
 from __future__ import annotations
 
 import datetime
 import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from qjump_mn import resolve, theory
 from qjump_mn.backends import guest
@@ -32,8 +30,8 @@ from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import contents, directory
 from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Clock, TrialRecord
-from qjump_mn.results.outcome import ArmSummary, Outcome
+from qjump_mn.results.manifest import Clock, Manifest, TrialRecord
+from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
 from qjump_mn.steps import asbuilt
 from qjump_mn.steps.apply_arm import transport
 
@@ -93,23 +91,20 @@ def _limited_ms(trial: Trial, workload: PingPlan) -> Floats:
     return waits
 
 
-def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, payload: int) -> str:
+def rtt_text(milliseconds: float) -> str:
+    """A round trip as iputils prints it."""
+    digits = 3 if milliseconds < 1 else 2 if milliseconds < 10 else 1 if milliseconds < 100 else 0
+    return f"{milliseconds:.{digits}f}"
+
+
+def ping_text(values_ms: Floats, address: str, interval_s: float, payload: int) -> str:
     """What ``ping -D -n`` of iputils 20240905 prints."""
     lines = [f"PING {address} ({address}) {payload}({payload + 28}) bytes of data."]
     for index, value in enumerate(values_ms):
         if not np.isnan(value):
-            shown = (
-                f"{value:.3f}"
-                if value < 1
-                else f"{value:.2f}"
-                if value < 10
-                else f"{value:.1f}"
-                if value < 100
-                else f"{value:.0f}"
-            )
             lines.append(
                 f"[{START + index * interval_s + value / 1e3:.6f}] {payload + 8} bytes from "
-                f"{address}: icmp_seq={index + 1} ttl=64 time={shown} ms"
+                f"{address}: icmp_seq={index + 1} ttl=64 time={rtt_text(value)} ms"
             )
     good = values_ms[~np.isnan(values_ms)]
     loss = 100 * (1 - len(good) / len(values_ms))
@@ -145,42 +140,18 @@ def iperf_report(
                 "socket": socket,
                 "start": k * 0.5 + 1e-6 * (k > 0),
                 "end": (k + 1) * 0.5 + 1e-6,
-                "seconds": 0.5,
-                "bytes": sent,
-                "bits_per_second": sent * 16.0,
             }
-            part |= (
-                {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000}
-                if sender
-                else {}
-            )
+            part |= {"seconds": 0.5, "bytes": sent, "bits_per_second": sent * 16.0}
+            if sender:
+                part |= {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000}
             parts.append({**part, "omitted": False, "sender": sender})
-        intervals.append(
-            {
-                "streams": parts,
-                "sum": {
-                    "start": k * 0.5,
-                    "end": (k + 1) * 0.5,
-                    "bytes": sum(part["bytes"] for part in parts),
-                    "omitted": False,
-                },
-            }
-        )
-    start = {
-        "version": "iperf 3.18",
-        "test_start": {
-            "protocol": "TCP",
-            "num_streams": streams,
-            "blksize": 131072,
-            "omit": 0,
-            "duration": int(seconds),
-        },
-    }
-    return {
-        "start": start,
-        "intervals": intervals,
-        "end": {"sum_received": {"bytes": sum(part["sum"]["bytes"] for part in intervals)}},
-    }
+        total = sum(part["bytes"] for part in parts)
+        whole = {"start": k * 0.5, "end": (k + 1) * 0.5, "bytes": total, "omitted": False}
+        intervals.append({"streams": parts, "sum": whole})
+    asked = {"protocol": "TCP", "num_streams": streams, "blksize": 131072, "omit": 0}
+    start = {"version": "iperf 3.18", "test_start": {**asked, "duration": int(seconds)}}
+    received = sum(interval["sum"]["bytes"] for interval in intervals)
+    return {"start": start, "intervals": intervals, "end": {"sum_received": {"bytes": received}}}
 
 
 def write_trial(run: RunDirectory, trial: Trial) -> None:
@@ -194,36 +165,24 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
             if isinstance(workload, PingPlan):
                 text = ping_text(
                     rtts_ms(trial, workload),
-                    flow[0],
                     address,
                     workload.interval_ns / 1e9,
                     workload.payload_bytes,
                 )
                 (raw / ping.output_name(workload, flow)).write_text(text)
             elif isinstance(workload, IperfPlan):
-                full = (
-                    theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.link.rate_bps)
-                    / 1e6
-                )
-                rate = (
-                    full
-                    * 0.996
-                    * (0.36, 0.31, 0.33)[index]
-                    / (1 if len(workload.flows) == 3 else 0.36)
-                )
+                link = trial.network.link.rate_bps
+                full = theory.tcp_goodput_bps(trial.network.mtu_bytes, link) / 1e6
+                rate = full * 0.996 * (0.36, 0.31, 0.33)[index]
+                rate /= 1 if len(workload.flows) == 3 else 0.36
                 rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
                 seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
+                seed = trial.seed * 100 + index
                 for end in ("client", "server"):
-                    report = iperf_report(
-                        rate,
-                        seconds,
-                        workload.streams,
-                        sender=end == "client",
-                        seed=trial.seed * 100 + index,
-                    )
-                    (raw / iperf.output_name(workload, flow, end)).write_text(
-                        json.dumps(report, indent=1) + "\n"
-                    )
+                    sender = end == "client"
+                    report = iperf_report(rate, seconds, workload.streams, sender=sender, seed=seed)
+                    text = json.dumps(report, indent=1) + "\n"
+                    (raw / iperf.output_name(workload, flow, end)).write_text(text)
     write_asbuilt(run.asbuilt(trial.name) / "before", trial)
     write_waits(run.asbuilt(trial.name) / "ended", trial)
     window = [trial.warmup_ns / 1e9, (trial.warmup_ns + trial.duration_ns) / 1e9]
@@ -313,14 +272,8 @@ def write_links(folder: Path, trial: Trial) -> None:
 
 def qdiscs(arm: ArmPlan, node: str, devices: Sequence[str]) -> list[dict[str, Any]]:
     """What tc prints of the devices of a node."""
-    counters = {
-        "bytes": 123456,
-        "packets": 789,
-        "drops": 0,
-        "overlimits": 0,
-        "backlog": 0,
-        "qlen": 0,
-    }
+    counters = dict.fromkeys(("drops", "overlimits", "backlog", "qlen"), 0)
+    counters |= {"bytes": 123456, "packets": 789}
     links = arm.network.by_device()
     found: list[dict[str, Any]] = []
     for device in devices:
@@ -406,6 +359,7 @@ def create(
     clock: Clock = "virtual",
     now: datetime.datetime = NOW,
     options: Sequence[str] = (),
+    needs_bytes: int = 0,
 ) -> RunDirectory:
     """A run directory with its manifest and no trial yet; ``options`` are those of its command line
     that made the plan, beside the preset."""
@@ -427,7 +381,7 @@ def create(
         machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "kernel", "initrd")}
         | {"locked_image": (b"image".hex() * 32)[:64]},
         now=now,
-        needs_bytes=0,
+        needs_bytes=needs_bytes,
     )
 
 
@@ -474,6 +428,42 @@ def discrepancies(run: RunDirectory) -> list[str]:
     return contents.discrepancies(run.path, run.manifest)
 
 
+Values = Mapping[str, Mapping[str, float | Sequence[float]]]
+"""Of each measure of each workload: one value, or one a seed."""
+
+
+def summary(name: str, values: Values | None = None, **entries: Any) -> ArmSummary:
+    """An arm with these values of seeds 1, 2, ..., and ``entries``."""
+    measures = {
+        workload: {
+            measure: Spread.of(dict(enumerate(of if isinstance(of, Sequence) else [of], start=1)))
+            for measure, of in measured.items()
+        }
+        for workload, measured in (values or {}).items()
+    }
+    plain = {"label": name, "scheme": "", "planned": 1, "done": 1, "flows": {}}
+    return ArmSummary(**{"name": name, "measures": measures, **plain, **entries})
+
+
+def summaries(plan: Plan, values: Mapping[str, Values]) -> list[ArmSummary]:
+    """Arms of a plan with these values, by their names."""
+    labels = {arm.name: arm.label for arm in plan.arms}
+    return [summary(name, of, label=labels[name]) for name, of in values.items()]
+
+
+def altered(plan: Plan, **parts: Mapping[str, Any]) -> Plan:
+    """A plan with other entries in its parts, such as ``shown={"title": "another"}``."""
+    return replace(
+        plan, **{part: replace(getattr(plan, part), **entries) for part, entries in parts.items()}
+    )
+
+
+def redrawn(manifest: Manifest, **entries: Any) -> Manifest:
+    """A manifest whose experiment has these entries of ``[figure]``."""
+    figure = replace(manifest.plan.shown.figure, **entries)
+    return replace(manifest, plan=altered(manifest.plan, shown={"figure": figure}))
+
+
 def outcome(arms: Sequence[ArmSummary], **entries: Any) -> Outcome:
     """An outcome of nothing but these arms, and ``entries``."""
     nothing: dict[str, Any] = {
@@ -487,13 +477,3 @@ def outcome(arms: Sequence[ArmSummary], **entries: Any) -> Outcome:
         "exit_code": 0,
     }
     return Outcome(arms=tuple(arms), **{**nothing, **entries})
-
-
-if __name__ == "__main__":
-    print(
-        make(
-            Path(sys.argv[1]),
-            sys.argv[2] if len(sys.argv) > 2 else "smoke",
-            int(sys.argv[3]) if len(sys.argv) > 3 else None,
-        ).path
-    )

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qjump_mn.guest import Image
-from tests.support import facts, result_store
+from tests.support import facts
 from tests.support.result_store import VARIABLE
 
 IMAGE = Image(Path(), Path(), {"kernel": "2", "initrd": "3"}, [], "4", [], "5", "7.3")
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session with an empty store, which does nothing again, and its other folder."""
-    (tmp_path / "stored/kept").mkdir(parents=True)
-    (tmp_path / "fresh").mkdir()
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "stored"))
-    monkeypatch.setattr(result_store, "RERUN_SHARE", 0.0)
-    return tmp_path / "stored"
 
 
 def shown(sessions: list[str]) -> facts.Test:
@@ -38,12 +27,10 @@ def shown(sessions: list[str]) -> facts.Test:
 
 
 @pytest.mark.usefixtures("session")
-def test_a_fact_of_the_guest_is_shown_for_each_image_and_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_fact_is_shown_for_each_image_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[str] = []
     test = shown(sessions)
-    other = msgspec.structs.replace(IMAGE, identity="6")
+    other = replace(IMAGE, identity="6")
     for image in (IMAGE, IMAGE, other, other):
         test(image=image, number=1)
     assert len(sessions) == 2
@@ -68,7 +55,3 @@ def test_what_is_not_so_is_no_fact() -> None:
         with pytest.raises(AssertionError):
             test(image=IMAGE, number=3)
     assert len(sessions) == 2
-
-
-def test_it_has_the_fixtures_of_the_test() -> None:
-    assert list(inspect.signature(shown([])).parameters) == ["image", "number"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from qjump_mn.errors import LostError, MachineError
 from tests.support import result_store
-from tests.support.result_store import VARIABLE, Entry, Kind
+from tests.support.result_store import Kind
 
 
 class Sum(msgspec.Struct, frozen=True):
@@ -49,14 +48,6 @@ def logged(session: Path) -> list[str]:
 def place(session: Path) -> Path:
     (only,) = (session / "kept").iterdir()
     return only
-
-
-def test_the_session_is_named_by_the_variable(
-    session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert result_store.session() == session
-    monkeypatch.delenv(VARIABLE)
-    assert result_store.session() is None
 
 
 def test_work_is_done_once_and_leaves_the_same(
@@ -151,21 +142,3 @@ def test_what_is_damaged_is_not_taken(session: Path, tmp_path: Path) -> None:
     (place(session) / "files/a/b").write_text("")
     with pytest.raises(MachineError, match="is damaged: remove it"):
         once(session, tmp_path / "second")
-
-
-def test_work_may_leave_no_file(session: Path) -> None:
-    fact: Kind[None] = Kind("fact", type(None))
-    for _ in range(2):
-        result_store.once(session, fact, "key", lambda folder: None)
-    assert logged(session) == ["fact run", "fact taken"]
-
-
-def test_two_at_once_keep_one(session: Path, tmp_path: Path) -> None:
-    outcome = once(session, tmp_path / "first")
-    where = place(session)
-    entry = Entry(outcome, "another")
-    already = result_store._publish(KIND, entry, tmp_path / "first", where)
-    assert already is not None and already.sha256 != "another" and already.outcome == outcome
-    assert place(session) == where
-    shutil.rmtree(where)
-    assert result_store._publish(KIND, entry, tmp_path / "first", where) is None

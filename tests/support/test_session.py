@@ -4,7 +4,6 @@ its end."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.install import environment
+from tests.support.processes import execute
 
 FACTS = "/".join(("tests", "test_facts.py"))
 TESTS = """
@@ -75,15 +75,7 @@ def started(project: Path, *options: str, **variables: str) -> subprocess.Comple
         **variables,
     }
     argv = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(
-        argv,
-        cwd=project,
-        env={**os.environ, **values},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = execute(argv, cwd=project, env={**os.environ, **values}, timeout=120)
     print(done.stdout, done.stderr)
     return done
 
@@ -94,7 +86,7 @@ def counts_of(lines: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("workers", [(), environment.WORKERS])
-def test_a_fact_is_found_out_once_and_a_mistake_again_and_again(
+def test_fact_is_found_once_and_a_mistake_each_time(
     project: Path, workers: tuple[str, ...]
 ) -> None:
     run, taken = (
@@ -121,9 +113,7 @@ def test_what_is_skipped_is_counted_by_its_reason(project: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [(), environment.WORKERS])
-def test_a_skip_that_is_not_allowed_fails_and_is_named(
-    project: Path, workers: tuple[str, ...]
-) -> None:
+def test_forbidden_skip_fails_and_is_named(project: Path, workers: tuple[str, ...]) -> None:
     options = ("--allowed-skips=allowed", "-k", "skipped", *workers)
     codes, lines = [], list[str]()
     for allowed in ("# A comment.\nno l.*\nno rop\n", "no l.*\nno rope\n"):
@@ -133,29 +123,6 @@ def test_a_skip_that_is_not_allowed_fails_and_is_named(
         lines += [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     assert codes == [1, 0]
     assert lines == [f"FAILED {FACTS}::test_skipped[0] - no skip is allowed for: no rope"]
-
-
-def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
-    text = (environment.CHECKOUT / ".ci/skips").read_text()
-    patterns = [line for line in text.splitlines() if line and not line.startswith("#")]
-
-    def is_allowed(reason: str) -> bool:
-        return any(re.fullmatch(pattern, reason) for pattern in patterns)
-
-    assert is_allowed("it takes long: ./bootstrap test --nightly")
-    assert is_allowed("this kernel allows no io_uring") and is_allowed(
-        "the sweep is for `pytest -m slow`"
-    )
-    assert not is_allowed("the toolbox is not built") and not is_allowed("needs root")
-    assert " --allowed-skips=.ci/skips " in (environment.CHECKOUT / ".ci/run").read_text()
-
-
-def test_a_fact_that_is_no_more_is_forgotten(project: Path) -> None:
-    session(project, "-k", "fact")
-    changed = TESTS.replace('"key", lambda: None', '"key", lambda: 1 / 0')
-    (project / FACTS).write_text(changed)
-    assert "1 failed" in session(project, "-k", "a_fact", AGAIN="1")[-1]
-    assert "1 failed" in session(project, "-k", "a_fact")[-1]
 
 
 def test_the_tests_of_a_module_with_one_kernel_go_to_one_worker(project: Path) -> None:
@@ -177,9 +144,3 @@ def test_the_tests_of_a_module_with_one_kernel_go_to_one_worker(project: Path) -
         == len({tuple(line) for line in lines})
         == 6
     )
-
-
-def test_nothing_is_left_of_a_session(project: Path, tmp_path: Path) -> None:
-    (tmp_path / "temporary").mkdir()
-    session(project, TMPDIR=str(tmp_path / "temporary"))
-    assert not list((tmp_path / "temporary").glob("qjump-mn-*"))

@@ -30,23 +30,9 @@ backends = ["{backend}"]
 warmup = "1ms"
 duration = "20ms"
 link = {{ rate = "10Gbit", buffer = "1522kB" }}
-
-[workloads.ping]
-program = "ping"
-label = "ping"
-level = 7
-flows = ["h1>h11"]
-interval = "10us"
-
-[arms.one]
-label = "one"
-workloads = ["ping"]
-scheme = "priorities"
-
-[figure]
-plot = "latency_cdf"
-workload = "ping"
-arms = ["one"]
+arms.one = {{ label = "one", workloads = ["ping"], scheme = "priorities" }}
+figure = {{ plot = "latency_cdf", workload = "ping", arms = ["one"] }}
+workloads.ping = {{ program = "ping", level = 7, flows = ["h1>h11"], interval = "10us" }}
 
 [claims.fast]
 statement = "A ping is fast"

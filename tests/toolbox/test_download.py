@@ -138,7 +138,7 @@ def test_a_mirror_and_an_archive_that_hang_are_waited_for_once_and_not_with_ever
     assert said[1:] == [f"{host} does not answer, and is not asked any more" for host in hosts]
 
 
-def test_a_mirror_that_cuts_everything_short_is_asked_again(
+def test_mirror_that_cuts_short_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[None] = []

@@ -129,7 +129,7 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
         (tarfile.TarInfo("unheard"), "machine.json does not tell of 'unheard'"),
     ],
 )
-def test_a_member_that_must_not_be_is_refused(
+def test_forbidden_member_is_refused(
     member: tarfile.TarInfo, sentence: str, tmp_path: Path
 ) -> None:
     path = archive(tmp_path / "odd", facts_member(kernel="0"), (member, b""))
@@ -199,9 +199,7 @@ def test_the_reference_is_taken_from_the_file_that_is_named(
     assert any("its sources are the reference's" in line for line in status)
 
 
-def test_the_file_for_other_hosts_is_refused(
-    reference: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_for_other_hosts_is_refused(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = str(reference.with_name("other.tar.xz"))
     with pytest.raises(
         MachineError, match=r"other\.tar\.xz is the machine for aarch64 hosts, .* is x86_64$"
@@ -236,9 +234,7 @@ def test_of_files_beside_the_checkout_the_one_for_this_host_is_taken(
     assert not any("aarch64" in line for line in said)
 
 
-def test_what_only_arm64_is_made_of_counts_there_only(
-    reference: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arm64_parts_count_there_only(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock, theirs = machines.read(), arm64.made_of()
     assert lock.files["aarch64"].made_of == theirs and not lock.files["x86_64"].made_of
     changed = {**theirs, "the lock arm64": "another"}
@@ -246,10 +242,6 @@ def test_what_only_arm64_is_made_of_counts_there_only(
     assert machines.differences(lock) == []
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
     assert machines.differences(lock) == ["the lock arm64"]
-
-
-def test_locked_simulator_is_the_one_that_the_lock_was_made_with(reference: Path) -> None:
-    assert machines.locked_simulator() == machines.simulator_identity() != ""
 
 
 def test_an_address_is_a_place_too(reference: Path) -> None:
@@ -319,7 +311,7 @@ def test_a_file_that_is_not_there_is_named(reference: Path) -> None:
             machines.taken(place)
 
 
-def test_other_sources_make_another_machine(
+def test_other_sources_are_another_machine(
     reference: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machines.taken(str(reference))

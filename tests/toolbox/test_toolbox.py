@@ -108,14 +108,12 @@ def test_a_lock_says_its_architecture_where_it_is_another() -> None:
     ("processor", "sentence"),
     [
         ("x86_64", "^$"),
-        (
-            "aarch64",
-            "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set "
-            "QJUMP",
-        ),
+        ("aarch64",
+         "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set "
+         "QJUMP"),
         ("riscv64", "^the machine runs on x86_64 and aarch64 hosts; this one is riscv64$"),
     ],
-)
+)  # fmt: skip
 def test_where_nothing_is_built_it_is_said_what_to_do(
     processor: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +129,7 @@ def test_a_processor_has_the_kernels_name_and_debians() -> None:
 
 
 @pytest.mark.parametrize("processor", processors.ALL)
-def test_a_program_is_started_by_the_loader_of_its_tree(
-    processor: Processor, tmp_path: Path
-) -> None:
+def test_program_starts_by_its_trees_loader(processor: Processor, tmp_path: Path) -> None:
     assert Tree(tmp_path).processor is processors.X86_64
     (tmp_path / processor.loader).parent.mkdir(parents=True)
     (tmp_path / processor.loader).touch()
@@ -155,18 +151,14 @@ def test_a_program_is_started_by_the_loader_of_its_tree(
         f"have dash 1 amd64 5 {'0' * 64} debian/../../dash.deb",
     ],
 )
-def test_a_line_that_is_none_is_named(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_line_is_named(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "FOLDER", tmp_path)
     (tmp_path / "odd.lock").write_text(f"suite sid\n{line}\n")
     with pytest.raises(MachineError, match=r"odd\.lock:2: this is no line of a lock: "):
         locks.read("odd")
 
 
-def test_packages_come_from_the_mirror_with_the_list_that_apt_reads(
-    lock: Lock, tmp_path: Path
-) -> None:
+def test_packages_come_from_the_mirror_with_apts_list(lock: Lock, tmp_path: Path) -> None:
     files, said = gathered(lock, tmp_path / "had")
     assert files == ["Packages", "Release", *(f"{name}_1.0_all.deb" for name in NAMES)]
     assert said == ["getting 3 packages as they are locked, 0 MB"]
@@ -177,9 +169,7 @@ def test_packages_come_from_the_mirror_with_the_list_that_apt_reads(
         assert f"Size: {one.size_bytes}\nSHA256: {one.sha256}\n" in text
 
 
-def test_what_the_mirror_has_no_more_comes_from_the_archive(
-    lock: Lock, served: Path, tmp_path: Path
-) -> None:
+def test_archive_has_what_left_the_mirror(lock: Lock, served: Path, tmp_path: Path) -> None:
     moved_to_archive(served, lock.have[1])
     files, said = gathered(lock, tmp_path / "had")
     assert len(files) == 5 and said[1:] == ["1 of them from the archive of old packages"]
@@ -198,7 +188,7 @@ def test_a_package_that_is_nowhere_is_named(lock: Lock, served: Path, tmp_path: 
         gathered(lock, tmp_path / "had")
 
 
-def test_a_newer_version_does_not_take_the_place_of_the_locked_one(
+def test_newer_version_does_not_replace_the_locked_one(
     lock: Lock, served: Path, tmp_path: Path
 ) -> None:
     (served / lock.have[0].path).unlink()
@@ -234,7 +224,7 @@ def test_without_a_mirror_all_of_them_are_nowhere(
         gathered(lock, tmp_path / "had")
 
 
-def test_a_folder_is_a_mirror_too(
+def test_folder_is_a_mirror(
     lock: Lock, served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_MIRROR", f"deb [trusted=yes] file://{served}/debian sid main")

@@ -119,9 +119,7 @@ def left_over(folder: Path) -> list[str]:
 
 
 @pytest.mark.nightly
-def test_a_build_that_is_killed_anywhere_leaves_nothing_and_two_at_once_make_it_once(
-    mirror: Path,
-) -> None:
+def test_killed_build_leaves_nothing_and_two_at_once_make_one(mirror: Path) -> None:
     cache = mirror.parent / "cache"
     for stage in STAGES:
         with building(mirror) as process:

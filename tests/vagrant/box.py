@@ -17,6 +17,7 @@ from pathlib import Path
 from qjump_mn import cache
 from qjump_mn.toolbox import box, disk, mirrors
 from qjump_mn.toolbox.tree import Tree
+from tests.support.processes import execute
 from tests.vagrant import trees
 
 NAME = "debian/bookworm64"
@@ -65,9 +66,7 @@ def made(host: Tree, progress: Callable[[str], None]) -> Path:
 def pip_settings() -> str:
     """What a pip.conf must say for pip to find what this machine's pip does."""
     argv = ["pip", "config", "list"]
-    said = (
-        subprocess.run(argv, capture_output=True, text=True).stdout if shutil.which("pip") else ""
-    )
+    said = execute(argv).stdout if shutil.which("pip") else ""
     found = {}
     for line in said.splitlines():
         setting, _, value = line.partition("=")

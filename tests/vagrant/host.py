@@ -94,12 +94,7 @@ class Host:
             host_program("nsenter"),
             "--target",
             str(self.pid),
-            "--mount",
-            "--net",
-            "--pid",
-            "--ipc",
-            "--root",
-            "--wd",
+            *"--mount --net --pid --ipc --root --wd".split(),
         ]
         shell = ["sh", "-c", 'cd "$1" && eval "$2"', "sh", folder, command]
         with subprocess.Popen(
@@ -125,16 +120,7 @@ def started(system: Tree, fill: Callable[[Path], None]) -> Iterator[Host]:
         _fill(Path(scratch))
         fill(Path(scratch, "upper/srv"))
         places = {"tree": str(system.root), "scratch": scratch}
-        apart = [
-            "--mount",
-            "--net",
-            "--pid",
-            "--ipc",
-            "--fork",
-            "--kill-child",
-            "--propagation",
-            "private",
-        ]
+        apart = "--mount --net --pid --ipc --fork --kill-child --propagation private".split()
         with subprocess.Popen(
             wrap_command([host_program("unshare"), *apart, "sh", "-c", _ENTER]),
             env={**os.environ, **places},
@@ -162,15 +148,8 @@ def started(system: Tree, fill: Callable[[Path], None]) -> Iterator[Host]:
 
 def _fill(scratch: Path) -> None:
     """What the host has beside its tree."""
-    for name in (
-        "root",
-        "work",
-        "upper/srv",
-        "upper/etc/libvirt",
-        "upper/dev/pts",
-        "upper/dev/shm",
-        "upper/dev/net",
-    ):
+    made = "root work upper/srv upper/etc/libvirt upper/dev/pts upper/dev/shm upper/dev/net"
+    for name in made.split():
         (scratch / name).mkdir(parents=True)
     upper = scratch / "upper"
     for name, (major, minor) in {**_DEVICES, "net/tun": (10, 200)}.items():
