@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs,
-    FlowSpec, Flows, Gap, LeafSpine, LevelRed, Limit, Limiter, Marking, Mode, Outcome, PFabric,
-    Pause, PerHost, PiController, Pie, Priority, Profile, Protection, Quantiles, Queue, Reading,
-    Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, Threshold, TimeAware,
-    Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
+    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, Dctcp, DualPi2, Epochs,
+    FlowSpec, Flows, Gap, Homa, LeafSpine, LevelRed, Limit, Limiter, Marking, Mode, Outcome,
+    PFabric, Pause, PerHost, PiController, Pie, Priority, Profile, Protection, Quantiles, Queue,
+    Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, Threshold,
+    TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -189,11 +189,11 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         Just(Some(Congestion::Reno)),
         Just(Some(Congestion::Ecn)),
         Just(Some(Congestion::Cubic)),
-        (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp { shift })),
+        (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp(Dctcp { shift }))),
         Just(Some(Congestion::Swift(Swift::default()))),
         Just(Some(Congestion::Bbr)),
         Just(Some(Congestion::Dcqcn(Dcqcn::default()))),
-        (1u8..8).prop_map(|scheduled| Some(Congestion::Homa { scheduled })),
+        (1u8..8).prop_map(|scheduled| Some(Congestion::Homa(Homa { scheduled }))),
     ];
     let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
     let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);
@@ -492,7 +492,7 @@ fn outcomes_of_todays_transports_are_pinned() {
         ("newreno", newreno, drop_tail),
         ("cubic", Transport::linux(Congestion::Cubic), drop_tail),
         ("tcp-ecn", hadoop(Congestion::Ecn), marking),
-        ("dctcp", hadoop(Congestion::Dctcp { shift: 4 }), marking),
+        ("dctcp", hadoop(Congestion::Dctcp(Dctcp { shift: 4 })), marking),
     ];
     let digests = kinds.map(|(name, transport, queue)| {
         let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
@@ -612,7 +612,7 @@ fn wrong_input_is_told() {
         change(&mut scheme.transport);
         run(&scheme, (0, 1, 6)).unwrap()
     };
-    assert!(wrong(|t| t.congestion = Congestion::Dctcp { shift: 21 })
+    assert!(wrong(|t| t.congestion = Congestion::Dctcp(Dctcp { shift: 21 }))
         .starts_with("transport: DCTCP's g is below 2^-20"));
     assert!(
         wrong(|t| t.delayed_ack = Some(0)).starts_with("transport: delayed_ack must be above 0 ps")
@@ -676,7 +676,7 @@ fn wrong_input_is_told() {
         "limiter: its limit must be above 0 packets: use mode drop to let none wait"
     );
     let mut homa = Scheme::qjump_script();
-    homa.transport.congestion = Congestion::Homa { scheduled: 6 };
+    homa.transport.congestion = Congestion::Homa(Homa { scheduled: 6 });
     assert!(run(&homa, (0, 1, 6))
         .unwrap()
         .starts_with("limiter: Homa would retransmit dropped packets without end"));
@@ -686,7 +686,7 @@ fn wrong_input_is_told() {
         Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
         "the point of 3 packets and share 1 must be above the one before it"
     );
-    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
+    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp(Dctcp { shift: 4 })));
 }
 
 /// The same of what is beyond what the simulator can tell, or holds no packet of some transport.

@@ -3,8 +3,8 @@
 //! else it would change on, and what it drops or marks is what the traffic makes it.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps, Queue,
-    Scenario, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, S, US,
+    Bytes, Cable, Congestion, Dctcp, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps,
+    Queue, Scenario, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, S, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -105,7 +105,7 @@ fn each_flow_has_the_delay_of_its_queue() {
         )
     };
     let (classic, classic_rate, _) = run(Congestion::Ecn);
-    let (scalable, scalable_rate, marks) = run(Congestion::Dctcp { shift: 4 });
+    let (scalable, scalable_rate, marks) = run(Congestion::Dctcp(Dctcp { shift: 4 }));
     assert!((5e9..20e9).contains(&classic), "{classic}");
     assert!((0.3e9..1.35e9).contains(&scalable) && marks > 1_000, "{scalable} {marks}");
     assert!(classic_rate > 0.98 && scalable_rate > 0.98, "{classic_rate} {scalable_rate}");

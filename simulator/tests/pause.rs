@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Marking, Pause,
+    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, Homa, LeafSpine, Limit, Marking, Pause,
     PortResult, Priority, Ps, Queue, Scenario, Scheme, Simulation, Source, Threshold, Topology,
     Transport, Tree, Workload, MS, NS, S, US,
 };
@@ -288,7 +288,7 @@ fn what_hosts_say_pauses_nobody() {
     for (host, switch) in [("h0", "z"), ("h1", "x"), ("h2", "x"), ("h3", "x")] {
         tree = tree.host(host).cable(host, switch, cable);
     }
-    let congestion = Congestion::Homa { scheduled: 6 };
+    let congestion = Congestion::Homa(Homa { scheduled: 6 });
     let transport = Transport {
         delayed_ack: None,
         handshake: None,

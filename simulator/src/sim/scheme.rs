@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
+use crate::host::congestion::Protocol;
 use crate::host::hosts::{HostConfig, TRANSPORTS};
 use crate::host::limiter::Limiter;
-use crate::host::protocol::Protocol;
 use crate::host::transport::Transport;
 use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pause;

@@ -2,9 +2,9 @@
 //! Homa beside the best that a single link can do: shortest remaining time first.
 
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Priority, Ps, Queue,
-    Rng, Scenario, Scheme, Simulation, Sizes, Threshold, Topology, Transport, Watch, Workload, MS,
-    US,
+    Cable, Congestion, FlowSpec, Flows, Homa, LeafSpine, Limit, Limiter, PerHost, Priority, Ps,
+    Queue, Rng, Scenario, Scheme, Simulation, Sizes, Threshold, Topology, Transport, Watch,
+    Workload, MS, US,
 };
 
 use crate::{delivered, endless};
@@ -16,7 +16,7 @@ const EMPTY: Ps = 2 * (FRAME + 32_000) + 4 * CABLE.delay;
 
 /// A round trip of 13.3 us holds 11 packets.
 fn homa() -> Transport {
-    let congestion = Congestion::Homa { scheduled: 6 };
+    let congestion = Congestion::Homa(Homa { scheduled: 6 });
     Transport {
         initial_window: 12,
         max_window: 1_000,
