@@ -27,7 +27,7 @@ use self::ecn::Ecn;
 pub use self::homa::Homa;
 use self::reno::Reno;
 pub use self::swift::Swift;
-pub(crate) use self::traits::{AckInfo, Echo, Protocol, Windows, ONE};
+pub(crate) use self::traits::{AckInfo, Echo, Protocol, SentInfo, Windows, ONE};
 use self::traits::{CongestionLaw, LawState, Window};
 use crate::core::time::{Ps, S};
 
@@ -52,15 +52,22 @@ macro_rules! laws {
         }
 
         impl Congestion {
+            /// The names of all laws in scheme files, each with its variant.
+            pub const NAMES: &[(&str, &str)] = &[$(($law::NAME, stringify!($law)),)*];
+
             pub(crate) fn problem(self) -> Option<String> {
                 match self {
-                    $(Congestion::$law $(($settings))? => settings!($law $(, $settings)?).problem(),)*
+                    $(Congestion::$law $(($settings))? => {
+                        settings!($law $(, $settings)?).problem()
+                    })*
                 }
             }
 
             pub(crate) fn scheduled(self) -> u8 {
                 match self {
-                    $(Congestion::$law $(($settings))? => settings!($law $(, $settings)?).scheduled(),)*
+                    $(Congestion::$law $(($settings))? => {
+                        settings!($law $(, $settings)?).scheduled()
+                    })*
                 }
             }
 
@@ -132,21 +139,23 @@ macro_rules! laws {
 
             /// Returns how long the next packet must wait.
             #[inline(never)]
-            pub fn on_send(&mut self, now: Ps, number: u32, bytes: u16, under_way: u32, last: bool) -> Ps {
+            pub fn on_send(&mut self, sent: &SentInfo) -> Ps {
                 let Control { window, state } = self;
-                match state { $(State::$law(law) => law.on_send(window, now, number, bytes, under_way, last),)* }
-                self.pacing_rate()
-                    .map_or(0, |rate| (u128::from(bytes) * 8 * u128::from(S) / u128::from(rate)) as Ps)
+                match state { $(State::$law(law) => law.on_send(window, sent),)* }
+                let bits = u128::from(sent.bytes) * 8;
+                self.pacing_rate().map_or(0, |rate| (bits * u128::from(S) / u128::from(rate)) as Ps)
             }
 
             #[inline(never)]
             pub fn on_every_ack(&mut self, ack: &AckInfo) {
-                match &mut self.state { $(State::$law(law) => law.on_every_ack(&mut self.window, ack),)* }
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_every_ack(window, ack),)* }
             }
 
             #[inline]
             pub fn on_ack(&mut self, now: Ps, acked: u32, round_trip: Ps) {
-                match &mut self.state { $(State::$law(law) => law.on_ack(&mut self.window, now, acked, round_trip),)* }
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_ack(window, now, acked, round_trip),)* }
             }
 
             pub fn on_window(&mut self, marked: u32, acked: u32) {
@@ -154,23 +163,30 @@ macro_rules! laws {
             }
 
             pub fn on_mark(&mut self) {
-                match &mut self.state { $(State::$law(law) => law.on_mark(&mut self.window),)* }
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_mark(window),)* }
             }
 
             pub fn on_loss(&mut self, now: Ps) {
-                match &mut self.state { $(State::$law(law) => law.on_loss(&mut self.window, now),)* }
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_loss(window, now),)* }
             }
 
             pub fn on_timeout(&mut self, now: Ps) {
-                match &mut self.state { $(State::$law(law) => law.on_timeout(&mut self.window, now),)* }
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_timeout(window, now),)* }
             }
 
             pub fn on_connected(&mut self, now: Ps, round_trip: Ps, bytes: u16) {
-                match &mut self.state { $(State::$law(law) => law.on_connected(&mut self.window, now, round_trip, bytes),)* }
+                let Control { window, state } = self;
+                match state {
+                    $(State::$law(law) => law.on_connected(window, now, round_trip, bytes),)*
+                }
             }
 
             pub fn on_idle(&mut self, now: Ps, idle: Ps, long: bool) {
-                match &mut self.state { $(State::$law(law) => law.on_idle(&mut self.window, now, idle, long),)* }
+                let Control { window, state } = self;
+                match state { $(State::$law(law) => law.on_idle(window, now, idle, long),)* }
             }
         }
     };

@@ -7,7 +7,7 @@
 //! no long-term rate for policers. Rates are in bit/s; gains have eight fractional bits, as in
 //! Linux.
 
-use super::traits::{AckInfo, CongestionLaw, LawState, Window, Windows, ONE};
+use super::traits::{AckInfo, CongestionLaw, LawState, SentInfo, Window, Windows, ONE};
 use crate::core::rng::mix;
 use crate::core::time::{Ps, MS, S};
 
@@ -54,6 +54,7 @@ pub(crate) struct Bbr;
 
 impl CongestionLaw for Bbr {
     type State = Box<BbrState>;
+    const NAME: &str = "bbr";
     const SEES_EVERY_ACK: bool = true;
 
     fn start(self, window: &mut Window, _line: u64) -> Box<BbrState> {
@@ -94,15 +95,8 @@ pub(crate) struct BbrState {
 }
 
 impl LawState for BbrState {
-    fn on_send(
-        &mut self,
-        _window: &mut Window,
-        now: Ps,
-        number: u32,
-        _bytes: u16,
-        under_way: u32,
-        last: bool,
-    ) {
+    fn on_send(&mut self, _window: &mut Window, sent: &SentInfo) {
+        let SentInfo { now, number, under_way, last, .. } = *sent;
         if under_way <= 1 {
             (self.first_at, self.delivered_at) = (now, now);
         }

@@ -20,6 +20,7 @@ pub(crate) struct Cubic;
 
 impl CongestionLaw for Cubic {
     type State = Box<CubicState>;
+    const NAME: &str = "cubic";
 
     fn start(self, _window: &mut Window, _line: u64) -> Box<CubicState> {
         Box::default()

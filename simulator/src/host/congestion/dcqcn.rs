@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::traits::{AckInfo, CongestionLaw, Echo, LawState, Window, ONE as PACKET};
+use super::traits::{AckInfo, CongestionLaw, Echo, LawState, SentInfo, Window, ONE as PACKET};
 use crate::core::time::{Ps, S, US};
 use crate::core::units::{Duration, In, Octets};
 
@@ -55,6 +55,7 @@ impl Default for Dcqcn {
 
 impl CongestionLaw for Dcqcn {
     type State = Box<DcqcnState>;
+    const NAME: &str = "dcqcn";
     const ECHO: Echo = Echo::AtOnce;
     const ECN_CAPABLE: bool = true;
     const SEES_EVERY_ACK: bool = true;
@@ -104,16 +105,8 @@ pub(crate) struct DcqcnState {
 }
 
 impl LawState for DcqcnState {
-    fn on_send(
-        &mut self,
-        window: &mut Window,
-        now: Ps,
-        _number: u32,
-        bytes: u16,
-        _under_way: u32,
-        _last: bool,
-    ) {
-        window.pace = self.rate_to_send(now, bytes);
+    fn on_send(&mut self, window: &mut Window, sent: &SentInfo) {
+        window.pace = self.rate_to_send(sent.now, sent.bytes);
     }
 
     fn on_every_ack(&mut self, window: &mut Window, ack: &AckInfo) {

@@ -26,6 +26,7 @@ pub(crate) struct DctcpState {
 
 impl CongestionLaw for Dctcp {
     type State = DctcpState;
+    const NAME: &str = "dctcp";
     const ECHO: Echo = Echo::Exactly;
     const ECN_CAPABLE: bool = true;
     const IS_SCALABLE: bool = true;

@@ -8,6 +8,7 @@ pub(crate) struct Ecn;
 
 impl CongestionLaw for Ecn {
     type State = Ecn;
+    const NAME: &str = "ecn";
     const ECHO: Echo = Echo::UntilHeard;
     const ECN_CAPABLE: bool = true;
     const SENDS_CWR: bool = true;

@@ -17,6 +17,7 @@ pub struct Homa {
 
 impl CongestionLaw for Homa {
     type State = Reno;
+    const NAME: &str = "homa";
     const PROTOCOL: Protocol = Protocol::Grants;
     const ALLOWS_ACK_PER_PACKET: bool = false;
 

@@ -8,6 +8,7 @@ pub(crate) struct Reno;
 
 impl CongestionLaw for Reno {
     type State = Reno;
+    const NAME: &str = "reno";
 
     fn start(self, _window: &mut Window, _line: u64) -> Reno {
         self

@@ -53,6 +53,7 @@ impl Default for Swift {
 
 impl CongestionLaw for Swift {
     type State = Box<SwiftState>;
+    const NAME: &str = "swift";
     const SEES_DELAY: bool = true;
     const SEES_EVERY_ACK: bool = true;
 

@@ -47,6 +47,18 @@ pub(crate) struct AckInfo {
     pub bytes: u16,
 }
 
+/// What a law learns from a packet that leaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentInfo {
+    pub now: Ps,
+    pub number: u32,
+    pub bytes: u16,
+    /// Packets under way, with it.
+    pub under_way: u32,
+    /// It is the flow's last.
+    pub last: bool,
+}
+
 /// The windows that bound a law, in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Windows {
@@ -98,6 +110,8 @@ pub(crate) trait CongestionLaw: Copy {
     /// Its state for a connection, beside the window; in a box if it is large.
     type State;
 
+    /// The name in scheme files.
+    const NAME: &'static str;
     /// Who decides when packets leave.
     const PROTOCOL: Protocol = Protocol::Window;
     /// How its receivers echo marks.
@@ -133,18 +147,8 @@ pub(crate) trait CongestionLaw: Copy {
 
 /// A law's state for a connection. What a law does not define is Reno's.
 pub(crate) trait LawState {
-    /// A packet leaves, after which `under_way` are; `last`: it is the flow's last. Only for laws
-    /// that see every ACK.
-    fn on_send(
-        &mut self,
-        _window: &mut Window,
-        _now: Ps,
-        _number: u32,
-        _bytes: u16,
-        _under_way: u32,
-        _last: bool,
-    ) {
-    }
+    /// A packet leaves. Only for laws that see every ACK.
+    fn on_send(&mut self, _window: &mut Window, _sent: &SentInfo) {}
 
     /// Any ACK. Only for laws that see every ACK.
     fn on_every_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}
