@@ -219,7 +219,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 2 and "clock: the simulator has no programs" in done.stderr
+    assert done.returncode == 2 and "clock: the simulator runs no programs" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
-            "simulator.queue: threshold must be given",
+            "simulator.queue: it needs threshold",
         ),
         (
             'like = "dctcp"\ntransport = { min_rto = "soon" }',
@@ -245,11 +245,11 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
         (
             'like = "dctcp"\ntransport = { congestion = "bic" }',
-            "simulator.transport.congestion: there is no 'bic'",
+            "simulator.transport.congestion: there is no law 'bic'",
         ),
         (
             'like = "tcp"\ntransport = { g_shift = 4 }',
-            "simulator.transport.g_shift: 4 is not for it",
+            "simulator.transport.g_shift: needs congestion 'dctcp' and a whole number",
         ),
         (
             'like = "dctcp"\ntransport = { initial_window = "none" }',
@@ -282,7 +282,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
-            "simulator.queue.limit: '1.2.3% of buffer' is not a threshold",
+            "simulator.queue.limit: '1.2.3% of buffer' is not a size",
         ),
         (
             'like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
@@ -299,7 +299,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }',
-            "simulator.queue.limit: '9pkts' is not a threshold",
+            "simulator.queue.limit: '9pkts' is not a size",
         ),
         (
             'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
@@ -307,7 +307,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ),
         (
             'like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
-            "the simulator pauses links, not levels",
+            "the simulator pauses whole links, not levels",
         ),
     ],
 )
@@ -450,7 +450,7 @@ def test_limiters_are_those_of_the_emulation(
     if mode in ("tbf", "edt"):
         assert (
             done.returncode,
-            f"it has no limiter of mode {mode!r}, only 'delay' and 'drop'" in done.stderr,
+            f"its limiter has the modes 'delay' and 'drop', not {mode!r}" in done.stderr,
         ) == (2, True), done.stderr
         return
     found = directory.existing(tmp_path / "out" / "last")
