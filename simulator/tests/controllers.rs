@@ -115,14 +115,7 @@ fn each_flow_has_the_delay_of_its_queue() {
 fn what_cannot_be_is_refused() {
     let said = |queue| {
         let workload = Workload::of_flows(Flows::List(Vec::new()));
-        let scenario = Scenario {
-            topology: pair(),
-            scheme: scheme(queue),
-            workload,
-            seed: 1,
-            stop: None,
-            parts: 1,
-        };
+        let scenario = Scenario::new(pair(), scheme(queue), workload);
         scenario.run().unwrap_err().to_string()
     };
     let pie = Pie::rfc8033(Limit::None);

@@ -32,7 +32,7 @@ fn run(scheme: Scheme, flows: &[FlowSpec], sources: &[Source]) -> Outcome {
         sources: sources.to_vec(),
         apps: Vec::new(),
     };
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
+    Scenario::new(fabric(), scheme, workload).run().unwrap()
 }
 
 fn flow(dst: u32, packets: u32) -> FlowSpec {
@@ -84,8 +84,7 @@ fn a_handshake_takes_one_round_trip() {
     let topology = Topology::leaf_spine(&LeafSpine { edge, ..LeafSpine::FIG9 }).unwrap();
     let workload = Workload::of_flows(Flows::List(vec![flow(1, 2)]));
     let scheme = scheme(Transport { ack_bytes: 150, ..Transport::linux(Congestion::Ecn) });
-    let outcome =
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+    let outcome = Scenario::new(topology, scheme, workload).run().unwrap();
     assert_eq!(completion(&outcome), (4 * 1_200 + 3 * 12_000 + 2 * 1_200) * NS);
 }
 

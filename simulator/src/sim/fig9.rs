@@ -192,7 +192,10 @@ impl Scheme {
             "qjump-paper" => Self::qjump_paper(topology),
             _ => Self::rival(name).ok_or_else(|| {
                 let known = NAMES.join(", ");
-                Error::new(format!("there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, qjump-paper, {known}"))
+                Error::new(format!(
+                    "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, \
+                     qjump-paper, {known}"
+                ))
             }),
         }
     }

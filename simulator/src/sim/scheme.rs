@@ -113,7 +113,10 @@ impl Scheme {
             return Err(Error::new("levels: the largest flows of the levels must increase"));
         }
         if self.grants() && self.limiter.drops() {
-            return Err(Error::new("limiter: Homa would retransmit dropped packets without end: use mode delay without a limit"));
+            return Err(Error::new(
+                "limiter: Homa would retransmit dropped packets without end: use mode delay \
+                 without a limit",
+            ));
         }
         self.limiter.check(self.ack_bytes())
     }
