@@ -14,11 +14,8 @@ CHECKS = Path(__file__).parent / "qdisc/checks"
 
 def measured(image: Image, folder: Path) -> dict[str, Any]:
     """Boot the guest and run the check."""
-    job = Job(
-        script=(CHECKS / "edt_window.py").read_text(),
-        files={"rig.py": (CHECKS / "rig.py").read_text()},
-        virtual_deadline_s=1000,
-    )
+    script, rig = ((CHECKS / name).read_text() for name in ("edt_window.py", "rig.py"))
+    job = Job(script=script, files={"rig.py": rig}, virtual_deadline_s=1000)
     result = run(image, Setup(), job, folder)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     values: dict[str, Any] = json.loads((folder / "stdout").read_text())

@@ -14,7 +14,7 @@ import pytest
 
 from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.results.manifest import sha256_of
 from tests.guest.laboratory import Laboratory, fig3a
 from tests.guest.strangers import Stranger
@@ -49,11 +49,8 @@ open("random", "w").write(os.urandom(16).hex())
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): sha256_of(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): sha256_of(path) for path in paths}
 
 
 @facts.of_the_guest

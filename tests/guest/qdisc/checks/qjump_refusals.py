@@ -1,9 +1,6 @@
 """Every refusal has a message and leaves the state unchanged; a small budget causes a warning.
 
-`refused` maps a command to tc's message. Assert: each has `code` 2 (from the kernel) or 1 (from tc
-itself), and `words` is not empty and does not contain "Unknown error"; `unchanged` is true for all;
-each of `odd` has code 0 and a warning that names its subject; `leftover` (a qdisc after refused
-adds) is false.
+`refused` maps a command to tc's exit code and message.
 """
 import json
 
