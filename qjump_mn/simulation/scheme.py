@@ -20,9 +20,7 @@ from qjump_mn.programs.simulated_api import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
-_CONGESTION: dict[str, Any] = {
-    kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)
-}
+_LAWS: dict[str, Any] = qjump_sim.LAWS
 _TRANSPORTS: dict[str, Any] = {
     "linux": qjump_sim.Transport.linux,
     "hadoop": qjump_sim.Transport.hadoop,
@@ -60,15 +58,15 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     spec, network = arm.scheme.simulator, arm.network
     if spec is None:
         raise UsageError(
-            f"{where}: it has no such table, so that the simulator does not know it: give its file "
-            "a table [simulator], such as  like = 'linux', or use --backend guest"
+            f"{where}: the scheme's file has no table [simulator]: add one, such as  like = "
+            "'linux', or use --backend guest"
         )
     _check_transport(arm, where)
     if arm.clock:
         raise UsageError(
-            "clock: the simulator has no programs that make system calls or wake up: leave the "
-            "table out (link.host_time and link.host_jitter are for it, too), or use --backend "
-            "guest"
+            "clock: the simulator runs no programs, so that no system call and no wake-up takes "
+            "time: leave the table out (link.host_time and link.host_jitter do apply), or use "
+            "--backend guest"
         )
     try:
         made = (
@@ -111,8 +109,8 @@ def _check_transport(arm: ArmPlan, where: str) -> None:
     for name, value in others.items():
         if value:
             raise UsageError(
-                f"{where}: it has CUBIC without ECN, and the scheme sets {name}: say in "
-                "simulator.transport.congestion what it has instead"
+                f"{where}: the scheme sets {name}, but like = 'linux' is CUBIC without ECN: choose "
+                "a law in simulator.transport.congestion"
             )
 
 
@@ -143,8 +141,8 @@ def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     pause = None
     if network.link.pfc:
         raise UsageError(
-            f"scheme {arm.scheme.name!r}: the simulator pauses links, not levels: leave pfc out, "
-            "or use --backend guest"
+            f"scheme {arm.scheme.name!r}: with like = 'linux' the simulator pauses whole links, "
+            "not levels: leave pfc out, or use --backend guest"
         )
     if network.link.xoff_bytes:
         room = max(
@@ -182,8 +180,8 @@ def _check_packets(where: str, arm: ArmPlan, limiter: QJumpPlan, data_bytes: int
                 and 0 < budget < data_bytes
             ):
                 raise UsageError(
-                    f"{where}: a full packet of {workload.name} takes {data_bytes} B of level "
-                    f"{level}, whose budget is {budget} B: the simulator sends no smaller ones; "
+                    f"{where}: level {level}'s budget of {budget} B is less than a full packet of "
+                    f"{workload.name}, {data_bytes} B, and the simulator sends no smaller ones: "
                     "raise the factor or budget_packet"
                 )
 
@@ -195,13 +193,12 @@ def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
     """
     if limiter.mode not in ("delay", "drop"):
         raise UsageError(
-            f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'"
+            f"{where}: its limiter has the modes 'delay' and 'drop', not {limiter.mode!r}"
         )
     counted = limiter.overhead, limiter.mpu
     if limiter.mode == "delay" and counted != (theory.TAG_TO_GAP_BYTES, theory.LEAST_WIRE_BYTES):
         raise UsageError(
-            f"{where}: the simulator charges what a frame takes of a link: leave overhead and mpu "
-            "out"
+            f"{where}: it always charges a frame's bytes on the wire: leave overhead and mpu out"
         )
     return qjump_sim.PerHost(
         epoch=(limiter.epoch_ns + limiter.slack_ns) * qjump_sim.NS,
@@ -243,8 +240,8 @@ def _weights(where: str, weights: Any) -> Any:
     """
     if not isinstance(weights, list) or len(weights) != len(theory.LEVELS):
         raise UsageError(
-            f"{where}: {weights!r} are not {len(theory.LEVELS)} numbers: write one for each level "
-            "from 0 to 7"
+            f"{where}: needs {len(theory.LEVELS)} numbers, one for each level from 0 to 7 (got "
+            f"{weights!r})"
         )
     return weights[::-1]
 
@@ -258,7 +255,7 @@ def _entries(where: str, texts: Any) -> Any:
         match = re.fullmatch(r"(\S+) ([0-7])(?:-([0-7]))?", str(text))
         if not match:
             raise UsageError(
-                f"{where}[{index}]: {text!r} is not a time and levels, such as '80us 0-6'"
+                f"{where}[{index}]: needs a time and levels, such as '80us 0-6' (got {text!r})"
             )
         duration, first, last = match.groups()
         open_levels = range(int(first), int(last or first) + 1)
@@ -271,7 +268,9 @@ def _pause(where: str, spec: Settings, link: Link) -> Any:
     settings = dict(spec)
     kind = settings.pop(_KIND, "pause")
     if str(kind) not in _PAUSES:
-        raise UsageError(f"{where}.kind: there is no {kind!r}: known are {', '.join(_PAUSES)}")
+        raise UsageError(
+            f"{where}.kind: there is no kind of pause {kind!r}: known are {', '.join(_PAUSES)}"
+        )
     return _made(where, _PAUSES[str(kind)], settings, link)
 
 
@@ -286,17 +285,17 @@ def _automatic(target_ps: int, mean_packet: int) -> Settings:
 def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link) -> Any:
     settings = dict(spec)
     kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
-    if congestion is not None and str(congestion) not in _CONGESTION:
+    if congestion is not None and str(congestion) not in _LAWS:
         raise UsageError(
-            f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}"
+            f"{where}.congestion: there is no law {congestion!r}: known are {', '.join(_LAWS)}"
         )
-    control = base.congestion if congestion is None else _CONGESTION[str(congestion)]()
+    control = base.congestion if congestion is None else _LAWS[str(congestion)]()
     if _G in settings:
         shift = settings.pop(_G)
         if not isinstance(control, qjump_sim.Dctcp) or not isinstance(shift, int):
             raise UsageError(
-                f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion "
-                f"'dctcp' alone: g is 2 to the power of -{_G}"
+                f"{where}.{_G}: needs congestion 'dctcp' and a whole number, for g = 2^-{_G} (got "
+                f"{shift!r})"
             )
         control = dataclasses.replace(control, shift=shift)
     names = {field.name for field in dataclasses.fields(control)} & settings.keys()
@@ -326,7 +325,7 @@ def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
         if field.name not in values and field.default is dataclasses.MISSING
     ]
     if missing:
-        raise UsageError(f"{where}: {', '.join(missing)} must be given")
+        raise UsageError(f"{where}: it needs {', '.join(missing)}")
     return kind(**values)
 
 
@@ -378,8 +377,8 @@ def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> An
         return qjump_sim.Time(_time(where, value))
     except UsageError:
         raise UsageError(
-            f"{where}: {value!r} is not a threshold: write bytes, as in 150000, '65pkt', '7% of "
-            "buffer', 'buffer', or a time, as in '200us'"
+            f"{where}: {value!r} is not a size: write 150000 (bytes), '65pkt', '7% of buffer', "
+            "'buffer' or '200us' (of sending)"
         ) from None
 
 

@@ -8,15 +8,9 @@
 //! use qjump_sim::{FlowSpec, Flows, LeafSpine, Scenario, Scheme, Topology, Workload};
 //!
 //! let flow = FlowSpec { start: 0, src: 0, dst: 1, packets: 6 };
-//! let scenario = Scenario {
-//!     topology: Topology::leaf_spine(&LeafSpine::FIG9)?,
-//!     scheme: Scheme::dctcp(),
-//!     workload: Workload::of_flows(Flows::List(vec![flow])),
-//!     seed: 1,
-//!     stop: None,
-//!     parts: 1,
-//! };
-//! let outcome = scenario.run()?;
+//! let topology = Topology::leaf_spine(&LeafSpine::FIG9)?;
+//! let workload = Workload::of_flows(Flows::List(vec![flow]));
+//! let outcome = Scenario::new(topology, Scheme::dctcp(), workload).run()?;
 //! assert_eq!(outcome.flows[0].finish, Some(19_264_000)); // ps
 //! # Ok::<(), qjump_sim::Error>(())
 //! ```

@@ -25,17 +25,21 @@ usage: qjump-sim run FILE
        qjump-sim bench-terasort [--scheme NAME]
 
 run          runs a scenario written in JSON and prints its outcome as JSON; times in ps
-bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
-             packet-hops per CPU second
-bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds at half load of 144, 1,008 and 10,000 hosts
+bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's
+             fabric and prints packet-hops per CPU second
+bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds at half load of
+             144, 1,008 and 10,000 hosts
 bench-fat-tree
-             prints the same, and memory, of a three-tier fat-tree at load 0.6: 74 ports are 101,306 hosts
+             prints the same, and memory, of a three-tier fat-tree at load 0.6: 74 ports are
+             101,306 hosts
 bench-terasort
-             sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
+             sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a
+             time
 
 How far a run has come, and how long it will still take, goes to standard error.
 
-schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas";
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc,
+         homa, aequitas";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -137,8 +141,9 @@ fn bench(words: &[String]) -> Result<()> {
     let c = &outcome.counters;
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     print_line(&format!(
-        "scheme={} finished={finished}/{} end={:.6}s hops={} events={} dropped={} pushed_out={} limited={} marked={} \
-         retransmitted={} timeouts={} cpu={cpu:.3}s wall={wall:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
+        "scheme={} finished={finished}/{} end={:.6}s hops={} events={} dropped={} pushed_out={} \
+         limited={} marked={} retransmitted={} timeouts={} cpu={cpu:.3}s wall={wall:.3}s \
+         Mhops/cpu_s={:.2} max_rss_MB={}",
         options.text("scheme", "dctcp"),
         outcome.flows.len(),
         outcome.end as f64 / 1e12,
@@ -198,20 +203,15 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
         Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
     let stop = Ps::from(microseconds) * US;
-    let scenario = Scenario {
-        topology,
-        scheme,
-        workload: Workload::of_flows(flows),
-        seed: 1,
-        stop: Some(stop),
-        parts: 1,
-    };
+    let scenario =
+        Scenario { stop: Some(stop), ..Scenario::new(topology, scheme, Workload::of_flows(flows)) };
     let (outcome, cpu, _) = run(&scenario)?;
     let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     let hops = outcome.counters.hops;
     print_line(&format!(
-        "hosts={hosts} flows={begun} finished={finished} hops={hops} dropped={} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
+        "hosts={hosts} flows={begun} finished={finished} hops={hops} dropped={} in_flight={} \
+         cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
         outcome.counters.full.total() + outcome.counters.pushed_out.total(),
         outcome.counters.in_flight,
         cpu * 1e9 / hops as f64,
@@ -245,14 +245,14 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     scheme.routing = Routing::PerFlow;
     scheme.transport.dupacks = Some(3);
     let workload = Workload::of_apps(vec![App::MapReduce(job)]);
-    let (outcome, cpu, _) =
-        run(&Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 })?;
+    let (outcome, cpu, _) = run(&Scenario::new(topology, scheme, workload))?;
     let AppResult::MapReduce(results) = &outcome.apps[0] else {
         unreachable!("the application is a job")
     };
     let c = &outcome.counters;
     print_line(&format!(
-        "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
+        "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s \
+         Mhops/cpu_s={:.2} max_rss_MB={}",
         results.end().map_or(f64::NAN, |end| end as f64 / 1e12),
         results.fetches.len(),
         c.hops,
@@ -272,7 +272,7 @@ fn run_flows(
 ) -> Result<(Outcome, f64, f64)> {
     let topology = Topology::leaf_spine(fabric)?;
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
-    run(&Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop, parts: 1 })
+    run(&Scenario { seed, stop, ..Scenario::new(topology, scheme, Workload::of_flows(flows)) })
 }
 
 /// Events between two looks at the clock: some hundredths of a second.

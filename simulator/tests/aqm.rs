@@ -2,9 +2,9 @@
 //! Active queue management in networks, and what is known of each port.
 
 use qjump_sim::{
-    Bytes, Cable, CoDel, Congestion, End, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine, Limit,
-    PFabric, Pause, PortResult, Priority, Profile, Protection, Ps, Queue, Reading, Red, Scheme,
-    Simulation, Source, Threshold, Topology, Transport, Tree, Workload, MS, US,
+    Bytes, Cable, CoDel, Congestion, Dctcp, End, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine,
+    Limit, PFabric, Pause, PortResult, Priority, Profile, Protection, Ps, Queue, Reading, Red,
+    Scheme, Simulation, Source, Threshold, Topology, Transport, Tree, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -384,7 +384,7 @@ fn bare_packets_may_be_ecn_capable() {
         let marks: u64 = simulation.ports().iter().map(|port| port.marked).sum();
         (simulation.outcome(), marks)
     };
-    for congestion in [Congestion::Ecn, Congestion::Dctcp { shift: 4 }] {
+    for congestion in [Congestion::Ecn, Congestion::Dctcp(Dctcp { shift: 4 })] {
         let (spared, few) = run(congestion, Protection::AckSyn, (false, false));
         let (marked, many) = run(congestion, Protection::Default, (true, true));
         assert_eq!(spared, marked);

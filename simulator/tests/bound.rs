@@ -68,9 +68,8 @@ fn largest(senders: u32, factor: u64, spread: f64, bytes: u16, load: Load, rng: 
     };
     let sources: Vec<Source> = (0..senders).map(source).collect();
     let workload = Workload::of_sources(sources);
-    let outcome = Scenario { topology, scheme, workload, seed: rng.bits(), stop: None, parts: 1 }
-        .run()
-        .unwrap();
+    let outcome =
+        Scenario { seed: rng.bits(), ..Scenario::new(topology, scheme, workload) }.run().unwrap();
     assert_eq!(outcome.counters.delivered.datagrams, u64::from(senders) * 60 * factor);
     let delay = outcome.sources.iter().map(|s| s.delay_max).max().unwrap();
     let before = 4 * DELAY + 3 * u64::from(bytes) * u64::from(PER_BYTE);

@@ -42,16 +42,10 @@ fn sources_share_a_link_by_weight() {
     let queue = Queue::Wfq(Wfq { limit: 150_000, weights: [8, 4, 1, 1, 1, 1, 1, 1] });
     let workload = Workload::of_sources(sources.collect());
     let topology = star(&["a", "b", "c", "z"], GBIT);
-    let outcome = Scenario {
-        topology,
-        scheme: scheme(queue),
-        workload,
-        seed: 1,
-        stop: Some(130 * MS),
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome =
+        Scenario { stop: Some(130 * MS), ..Scenario::new(topology, scheme(queue), workload) }
+            .run()
+            .unwrap();
     let got: Vec<u64> = outcome.sources.iter().map(|source| source.bytes).collect();
     // 130 ms of 1 Gb/s are 16.25 MB; the first packets come after 12 us, at most.
     for (got, share) in got.iter().zip([8.0, 4.0, 1.0]) {
@@ -73,16 +67,7 @@ fn gates_open_and_close_to_the_picosecond() {
     // All are in the switch at 15 us, but that they come one after the other: 12 and 8 us each.
     let workload = Workload::of_apps(vec![app(0, 7, 1_500, 0, 9), app(1, 0, 1_000, 3 * US, 4)]);
     let topology = star(&["a", "b", "z"], GBIT);
-    let outcome = Scenario {
-        topology,
-        scheme: scheme(Queue::TimeAware(gates)),
-        workload,
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome = Scenario::new(topology, scheme(Queue::TimeAware(gates)), workload).run().unwrap();
     let ends: Vec<Vec<Ps>> = outcome
         .apps
         .iter()
@@ -120,16 +105,7 @@ fn what_is_longer_than_its_gate_is_open_is_dropped() {
     };
     let workload = Workload::of_sources(vec![source(1_250), source(1_251)]);
     let topology = star(&["a", "z"], GBIT);
-    let outcome = Scenario {
-        topology,
-        scheme: scheme(Queue::TimeAware(gates)),
-        workload,
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome = Scenario::new(topology, scheme(Queue::TimeAware(gates)), workload).run().unwrap();
     let delivered: Vec<u64> = outcome.sources.iter().map(|source| source.delivered).collect();
     assert_eq!((delivered, outcome.counters.full.datagrams), (vec![10, 0], 10));
 }
@@ -141,16 +117,7 @@ fn a_flow_that_never_gets_through_ends_with_time() {
     let workload =
         Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 0, dst: 1, packets: 20 }]));
     let topology = star(&["a", "z"], GBIT);
-    let outcome = Scenario {
-        topology,
-        scheme: scheme(Queue::TimeAware(gates)),
-        workload,
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome = Scenario::new(topology, scheme(Queue::TimeAware(gates)), workload).run().unwrap();
     let day = 86_400 * S;
     assert_eq!(
         (outcome.flows[0].finish, outcome.end / day, outcome.counters.delivered.data),
@@ -170,12 +137,7 @@ fn a_flow_alone_is_served_in_order() {
             packets: 2_000,
         }]));
         let topology = star(&["a", "z"], 10 * GBIT);
-        Scenario { topology, scheme: scheme(queue), workload, seed: 1, stop: None, parts: 1 }
-            .run()
-            .unwrap()
-            .flows[0]
-            .finish
-            .unwrap()
+        Scenario::new(topology, scheme(queue), workload).run().unwrap().flows[0].finish.unwrap()
     };
     let fifo = finish(Queue::DropTail(Limit::Bytes(1_500_000)));
     assert_eq!(finish(Queue::Wfq(Wfq { limit: 1_500_000, weights: [3; 8] })), fifo);
@@ -189,14 +151,7 @@ fn a_flow_alone_is_served_in_order() {
 fn what_cannot_be_is_refused() {
     let said = |queue| {
         let workload = Workload::of_flows(Flows::List(Vec::new()));
-        let scenario = Scenario {
-            topology: star(&["a", "z"], GBIT),
-            scheme: scheme(queue),
-            workload,
-            seed: 1,
-            stop: None,
-            parts: 1,
-        };
+        let scenario = Scenario::new(star(&["a", "z"], GBIT), scheme(queue), workload);
         scenario.run().unwrap_err().to_string()
     };
     let wfq = Queue::Wfq(Wfq { limit: 15_000, weights: [1, 2, 0, 1, 1, 1, 1, 1] });

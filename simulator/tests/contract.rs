@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs,
-    FlowSpec, Flows, Gap, LeafSpine, LevelRed, Limit, Limiter, Marking, Mode, Outcome, PFabric,
-    Pause, PerHost, PiController, Pie, Priority, Profile, Protection, Quantiles, Queue, Reading,
-    Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, Threshold, TimeAware,
-    Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
+    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, Dctcp, DualPi2, Epochs,
+    FlowSpec, Flows, Gap, Homa, LeafSpine, LevelRed, Limit, Limiter, Marking, Mode, Outcome,
+    PFabric, Pause, PerHost, PiController, Pie, Priority, Profile, Protection, Quantiles, Queue,
+    Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, Threshold,
+    TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -189,11 +189,11 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         Just(Some(Congestion::Reno)),
         Just(Some(Congestion::Ecn)),
         Just(Some(Congestion::Cubic)),
-        (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp { shift })),
+        (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp(Dctcp { shift }))),
         Just(Some(Congestion::Swift(Swift::default()))),
         Just(Some(Congestion::Bbr)),
         Just(Some(Congestion::Dcqcn(Dcqcn::default()))),
-        (1u8..8).prop_map(|scheduled| Some(Congestion::Homa { scheduled })),
+        (1u8..8).prop_map(|scheduled| Some(Congestion::Homa(Homa { scheduled }))),
     ];
     let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
     let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);
@@ -316,7 +316,9 @@ fn kept(c: &Counters) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     /// Settings have one form in which they are written, which holds all of them.
     #[test]
@@ -329,7 +331,8 @@ proptest! {
     /// been received.
     #[test]
     fn packets_are_conserved(
-        scheme in scheme(), fabric in fabric(), mut flows in flows(), mut sources in sources(), jitter in jitter(), seed: u64,
+        scheme in scheme(), fabric in fabric(), mut flows in flows(), mut sources in sources(),
+        jitter in jitter(), seed: u64,
     ) {
         let mut topology = Topology::leaf_spine(&fabric).unwrap();
         let hosts = topology.hosts();
@@ -355,10 +358,17 @@ proptest! {
         watching.run_until(1_000 * S);
         prop_assert_eq!(&watching.outcome(), &outcome, "watching ports changes the outcome");
         let ports = watching.ports();
-        let dropped = (ports.iter().map(|port| port.full).sum::<u64>(), ports.iter().map(|port| port.early).sum::<u64>());
+        let (full, early): (Vec<u64>, Vec<u64>) =
+            ports.iter().map(|port| (port.full, port.early)).unzip();
         let counted = &outcome.counters;
-        prop_assert_eq!(dropped, (counted.full.total() + counted.pushed_out.total(), counted.early.total()));
-        let straight = Scenario { topology, scheme, workload, seed, stop: Some(1_000 * S), parts: 1 }.run().unwrap();
+        prop_assert_eq!(
+            (full.iter().sum::<u64>(), early.iter().sum::<u64>()),
+            (counted.full.total() + counted.pushed_out.total(), counted.early.total())
+        );
+        let stop = Some(1_000 * S);
+        let straight = Scenario { seed, stop, ..Scenario::new(topology, scheme, workload) }
+            .run()
+            .unwrap();
         prop_assert_eq!(&straight, &outcome, "stops on the way change the outcome");
         prop_assert!(kept(&outcome.counters), "{:?}", outcome.counters);
         prop_assert_eq!(outcome.counters.in_flight, 0);
@@ -371,7 +381,8 @@ proptest! {
     /// Nodes, cables, flows and sources may be given in any order.
     #[test]
     fn order_of_building_does_not_matter(
-        scheme in scheme(), flows in flows(), sources in sources(), seed: u64, swaps in prop::collection::vec(0usize..1000, 30),
+        scheme in scheme(), flows in flows(), sources in sources(), seed: u64,
+        swaps in prop::collection::vec(0usize..1000, 30),
     ) {
         let build = |shuffle: &dyn Fn(usize) -> Vec<usize>| {
             let mut tree = Tree::new();
@@ -382,7 +393,8 @@ proptest! {
                 tree = tree.host(["a", "b", "c", "d", "e", "f"][i]);
             }
             let ends = [
-                ("s0", "s1"), ("s2", "s0"), ("a", "s0"), ("s1", "b"), ("c", "s1"), ("d", "s1"), ("s2", "e"), ("f", "s2"),
+                ("s0", "s1"), ("s2", "s0"), ("a", "s0"), ("s1", "b"), ("c", "s1"), ("d", "s1"),
+                ("s2", "e"), ("f", "s2"),
             ];
             for i in shuffle(ends.len()) {
                 let cable = Cable { rate: [1, 2, 4, 5][i % 4] * 1_000_000_000, delay: US };
@@ -397,8 +409,11 @@ proptest! {
                 let (src, dst) = ends_of(sources[i].src, sources[i].dst);
                 Source { src, dst, ..sources[i] }
             });
-            let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect(), apps: Vec::new() };
-            Scenario { topology, scheme, workload, seed, stop: Some(20 * MS), parts: 1 }.run().unwrap()
+            let (flows, sources) = (Flows::List(flows.collect()), sources.collect());
+            let workload = Workload { flows, sources, apps: Vec::new() };
+            Scenario { seed, stop: Some(20 * MS), ..Scenario::new(topology, scheme, workload) }
+                .run()
+                .unwrap()
         };
         let straight = build(&|n| (0..n).collect());
         let shuffled = build(&|n| {
@@ -442,15 +457,7 @@ fn outcomes_are_pinned() {
         });
         let scheme = Scheme::named(name, &topology).unwrap();
         let run = |seed| {
-            Scenario {
-                topology: topology.clone(),
-                scheme,
-                workload: workload.clone(),
-                seed,
-                stop: None,
-                parts: 1,
-            }
-            .run()
+            Scenario { seed, ..Scenario::new(topology.clone(), scheme, workload.clone()) }.run()
         };
         let outcome = run(1).unwrap();
         assert_eq!(outcome, run(1).unwrap(), "{name}");
@@ -492,20 +499,12 @@ fn outcomes_of_todays_transports_are_pinned() {
         ("newreno", newreno, drop_tail),
         ("cubic", Transport::linux(Congestion::Cubic), drop_tail),
         ("tcp-ecn", hadoop(Congestion::Ecn), marking),
-        ("dctcp", hadoop(Congestion::Dctcp { shift: 4 }), marking),
+        ("dctcp", hadoop(Congestion::Dctcp(Dctcp { shift: 4 })), marking),
     ];
     let digests = kinds.map(|(name, transport, queue)| {
         let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
         let run = |seed| {
-            Scenario {
-                topology: topology.clone(),
-                scheme,
-                workload: workload.clone(),
-                seed,
-                stop: None,
-                parts: 1,
-            }
-            .run()
+            Scenario { seed, ..Scenario::new(topology.clone(), scheme, workload.clone()) }.run()
         };
         let outcome = run(1).unwrap();
         assert_eq!(outcome, run(1).unwrap(), "{name}");
@@ -612,7 +611,7 @@ fn wrong_input_is_told() {
         change(&mut scheme.transport);
         run(&scheme, (0, 1, 6)).unwrap()
     };
-    assert!(wrong(|t| t.congestion = Congestion::Dctcp { shift: 21 })
+    assert!(wrong(|t| t.congestion = Congestion::Dctcp(Dctcp { shift: 21 }))
         .starts_with("transport: DCTCP's g is below 2^-20"));
     assert!(
         wrong(|t| t.delayed_ack = Some(0)).starts_with("transport: delayed_ack must be above 0 ps")
@@ -631,7 +630,10 @@ fn wrong_input_is_told() {
     );
     let least = wrong(|t| (t.min_rto, t.max_rto) = (300 * US, 200 * US));
     assert!(
-        least.starts_with("transport: the smallest timeout of 300 us must be above 0 and at most the largest, 200 us"),
+        least.starts_with(
+            "transport: the smallest timeout of 300 us must be above 0 and at most the largest, \
+             200 us"
+        ),
         "{least}"
     );
     assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2 s"));
@@ -647,7 +649,8 @@ fn wrong_input_is_told() {
         count: 3_000,
     };
     let said = late(rare).unwrap();
-    let far = "is so small that flows start after 4611686018427387904 ps, beyond what can be simulated: raise it";
+    let far = "is so small that flows start after 4611686018427387904 ps, beyond what can be \
+               simulated: raise it";
     assert_eq!(said, format!("flows.load: 0.000000001 {far}"));
     let huge = Sizes::new(&[(1, 0.0), (u32::MAX, 1.0)]).unwrap();
     let said =
@@ -676,7 +679,7 @@ fn wrong_input_is_told() {
         "limiter: its limit must be above 0 packets: use mode drop to let none wait"
     );
     let mut homa = Scheme::qjump_script();
-    homa.transport.congestion = Congestion::Homa { scheduled: 6 };
+    homa.transport.congestion = Congestion::Homa(Homa { scheduled: 6 });
     assert!(run(&homa, (0, 1, 6))
         .unwrap()
         .starts_with("limiter: Homa would retransmit dropped packets without end"));
@@ -686,7 +689,7 @@ fn wrong_input_is_told() {
         Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
         "the point of 3 packets and share 1 must be above the one before it"
     );
-    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
+    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp(Dctcp { shift: 4 })));
 }
 
 /// The same of what is beyond what the simulator can tell, or holds no packet of some transport.
@@ -783,16 +786,9 @@ fn queues_are_pinned() {
             load: 0.8,
             count: 200,
         };
-        Scenario {
-            topology: topology.clone(),
-            scheme,
-            workload: Workload::of_flows(flows),
-            seed,
-            stop: None,
-            parts: 1,
-        }
-        .run()
-        .unwrap()
+        Scenario { seed, ..Scenario::new(topology.clone(), scheme, Workload::of_flows(flows)) }
+            .run()
+            .unwrap()
     };
     let outcomes = schemes.map(|scheme| run(scheme, 1));
     assert_eq!(outcomes.each_ref().map(digest), PINNED_QUEUES);

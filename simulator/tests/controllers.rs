@@ -3,8 +3,8 @@
 //! else it would change on, and what it drops or marks is what the traffic makes it.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps, Queue,
-    Scenario, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, S, US,
+    Bytes, Cable, Congestion, Dctcp, DualPi2, FlowSpec, Flows, Gap, Limit, PiController, Pie, Ps,
+    Queue, Scenario, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, S, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -105,7 +105,7 @@ fn each_flow_has_the_delay_of_its_queue() {
         )
     };
     let (classic, classic_rate, _) = run(Congestion::Ecn);
-    let (scalable, scalable_rate, marks) = run(Congestion::Dctcp { shift: 4 });
+    let (scalable, scalable_rate, marks) = run(Congestion::Dctcp(Dctcp { shift: 4 }));
     assert!((5e9..20e9).contains(&classic), "{classic}");
     assert!((0.3e9..1.35e9).contains(&scalable) && marks > 1_000, "{scalable} {marks}");
     assert!(classic_rate > 0.98 && scalable_rate > 0.98, "{classic_rate} {scalable_rate}");
@@ -115,14 +115,7 @@ fn each_flow_has_the_delay_of_its_queue() {
 fn what_cannot_be_is_refused() {
     let said = |queue| {
         let workload = Workload::of_flows(Flows::List(Vec::new()));
-        let scenario = Scenario {
-            topology: pair(),
-            scheme: scheme(queue),
-            workload,
-            seed: 1,
-            stop: None,
-            parts: 1,
-        };
+        let scenario = Scenario::new(pair(), scheme(queue), workload);
         scenario.run().unwrap_err().to_string()
     };
     let pie = Pie::rfc8033(Limit::None);

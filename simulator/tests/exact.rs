@@ -13,7 +13,7 @@ fn fabric() -> Topology {
 fn alone(scheme: Scheme, dst: u32, packets: u32) -> Outcome {
     let flow = FlowSpec { start: 5 * US, src: 3, dst, packets };
     let workload = Workload::of_flows(Flows::List(vec![flow]));
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
+    Scenario::new(fabric(), scheme, workload).run().unwrap()
 }
 
 fn completion(outcome: &Outcome) -> Ps {
@@ -52,10 +52,7 @@ fn a_fabric_may_have_100000_racks() {
         flow(70_000, 90_000),
         flow(99_999, 2),
     ]));
-    let outcome =
-        Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }
-            .run()
-            .unwrap();
+    let outcome = Scenario::new(topology, Scheme::dctcp(), workload).run().unwrap();
     assert!(
         outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)),
         "{:?}",
@@ -79,10 +76,7 @@ fn hosts_beyond_65536_are_themselves() {
     for name in ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "homa", "aequitas"] {
         let scheme = Scheme::named(name, &fabric).unwrap();
         let workload = Workload::of_flows(Flows::List(flows.clone()));
-        let outcome =
-            Scenario { topology: fabric.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }
-                .run()
-                .unwrap();
+        let outcome = Scenario::new(fabric.clone(), scheme, workload).run().unwrap();
         let took: Vec<_> =
             outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
         // Across racks, as normalised: 1.2 us for each packet but the first, and 14.68 us.
@@ -108,10 +102,7 @@ fn named_hosts_beyond_65536_are_themselves() {
         let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
         let workload =
             Workload::of_flows(Flows::List(vec![flow(70_000, 90_000), flow(4_464, 90_001)]));
-        let outcome =
-            Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }
-                .run()
-                .unwrap();
+        let outcome = Scenario::new(topology, Scheme::dctcp(), workload).run().unwrap();
         // Six packets over the first link, and the last of them, as its ACK of 40 bytes, over the
         // others; 2.7 us at each.
         let took = |links: u64| {
@@ -150,8 +141,7 @@ fn a_datagram_is_stored_and_forwarded() {
     };
     let sources = vec![ping, Source { src: dst, dst: src, ..ping }];
     let workload = Workload::of_sources(sources);
-    let scenario =
-        Scenario { topology, scheme: Scheme::tcp(), workload, seed: 1, stop: None, parts: 1 };
+    let scenario = Scenario::new(topology, Scheme::tcp(), workload);
     let outcome = scenario.run().unwrap();
     let serialisation = 98 * (800_000 + 80_000 + 8_000 + 800);
     let expected = serialisation + 7 * NS + 5 * US + MS;
@@ -265,10 +255,7 @@ fn paths_are_chosen_by_packet_or_by_flow() {
     let last = |routing| {
         let scheme = Scheme { routing, ..Scheme::tcp() };
         let workload = Workload::of_sources(vec![burst]);
-        Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }
-            .run()
-            .unwrap()
-            .end
+        Scenario::new(topology.clone(), scheme, workload).run().unwrap().end
     };
     let (edge, up, delays) = (1_200_000, 4_800_000, 2 * (2_700 + 200) * NS);
     assert_eq!(last(Routing::Spray), 100 * edge + 2 * up + edge + delays);

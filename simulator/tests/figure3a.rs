@@ -79,7 +79,7 @@ fn flood() -> Vec<Source> {
 fn run(queue: Queue, limiter: Limiter, apps: Vec<App>, sources: Vec<Source>) -> Outcome {
     let scheme = Scheme { queue, limiter, ..Scheme::tcp() };
     let workload = Workload { sources, ..Workload::of_apps(apps) };
-    Scenario { topology: testbed(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
+    Scenario::new(testbed(), scheme, workload).run().unwrap()
 }
 
 fn first(outcome: &Outcome) -> &Latencies {

@@ -48,16 +48,7 @@ fn a_fat_tree_has_the_published_distances() {
         for other in 1..topology.hosts() {
             let workload = Workload::of_sources(vec![source(0, other, 0, 1)]);
             let scheme = scheme(Queue::DropTail(Limit::None), Routing::Spray);
-            let outcome = Scenario {
-                topology: topology.clone(),
-                scheme,
-                workload,
-                seed: 1,
-                stop: None,
-                parts: 1,
-            }
-            .run()
-            .unwrap();
+            let outcome = Scenario::new(topology.clone(), scheme, workload).run().unwrap();
             assert_eq!(
                 outcome.sources[0].delay_sum,
                 u128::from(cables(0, other) * 2_200_000),
@@ -104,8 +95,7 @@ fn all_hosts_send_at_full_rate() {
         (0..hosts).map(|src| source(src, (src + hosts / 2) % hosts, 1_200_000, count)).collect();
     let scheme = scheme(Queue::DropTail(Limit::Packets(16)), Routing::Spray);
     let workload = Workload::of_sources(sources);
-    let outcome =
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+    let outcome = Scenario::new(topology, scheme, workload).run().unwrap();
     assert_eq!(outcome.counters.delivered.datagrams, count * u64::from(hosts));
     // The last was handed over at 4,999 x 1.2 us; six links, and queues of a few packets.
     assert!(
@@ -269,9 +259,7 @@ fn a_tree_is_a_graph() {
     let workload = Workload::of_flows(Flows::List((0..5).map(flow).collect()));
     let run = |topology: Topology| {
         let scheme = Scheme::dctcp();
-        Scenario { topology, scheme, workload: workload.clone(), seed: 1, stop: None, parts: 1 }
-            .run()
-            .unwrap()
+        Scenario::new(topology, scheme, workload.clone()).run().unwrap()
     };
     assert_eq!(run(nodes.build().unwrap()), run(Graph::new(nodes).build().unwrap()));
 }
@@ -317,7 +305,6 @@ fn what_cannot_be_is_refused() {
     let scheme = Scheme { pause: Some(pause), ..Scheme::tcp() };
     let topology = diamond(&[("s", "m", 5, Some(9))]).build().unwrap();
     let workload = Workload::of_sources(Vec::new());
-    let error =
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap_err();
+    let error = Scenario::new(topology, scheme, workload).run().unwrap_err();
     assert_eq!(error.to_string(), "pause: networks with failing cables cannot have pauses");
 }

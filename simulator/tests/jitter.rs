@@ -25,9 +25,7 @@ fn fabric(drawing: &[(u32, &[(f64, Ps)])]) -> Topology {
 fn run(topology: Topology, apps: Vec<App>, seed: u64) -> Outcome {
     let transport = Transport::linux(Congestion::Reno);
     let scheme = Scheme { queue: Queue::DropTail(Limit::None), transport, ..Scheme::tcp() };
-    Scenario { topology, scheme, workload: Workload::of_apps(apps), seed, stop: None, parts: 1 }
-        .run()
-        .unwrap()
+    Scenario { seed, ..Scenario::new(topology, scheme, Workload::of_apps(apps)) }.run().unwrap()
 }
 
 fn datagrams(src: u32, dst: u32, gap: Ps, count: u32) -> Datagrams {

@@ -24,7 +24,7 @@ fn talk(racks: u32, name: &str) -> Outcome {
         });
     }
     let workload = Workload::of_flows(Flows::List(flows));
-    Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
+    Scenario::new(topology, scheme, workload).run().unwrap()
 }
 
 #[test]
@@ -52,10 +52,9 @@ fn no_packet_is_lost_without_a_reason_among_thousands() {
             count: 1_500,
         };
         let workload = Workload::of_flows(flows);
-        let outcome =
-            Scenario { topology, scheme, workload, seed: 1, stop: Some(MS / 2), parts: 1 }
-                .run()
-                .unwrap();
+        let outcome = Scenario { stop: Some(MS / 2), ..Scenario::new(topology, scheme, workload) }
+            .run()
+            .unwrap();
         let c = &outcome.counters;
         let ended = c.delivered.total() + c.full.total() + c.pushed_out.total() + c.limited.total();
         assert_eq!(c.sent.total(), ended + c.in_flight, "{name}");

@@ -23,7 +23,7 @@ fn scheme(epoch: Ps, budget: u64, mode: Mode, epochs: Epochs, limit: Option<u32>
 }
 
 fn run(scheme: Scheme, workload: Workload) -> Outcome {
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
+    Scenario::new(fabric(), scheme, workload).run().unwrap()
 }
 
 /// Four pings an epoch of 100 us, whose budget lets one pass; round trips without loss, by number.
@@ -224,14 +224,7 @@ fn an_urgent_level_has_less_than_a_full_packet() {
 fn packets_beyond_a_budget_are_refused() {
     let scheme = |mode| scheme(US, 256, mode, Epochs::FirstPacket, None);
     let said = |workload| {
-        let scenario = Scenario {
-            topology: fabric(),
-            scheme: scheme(Mode::Delay),
-            workload,
-            seed: 1,
-            stop: None,
-            parts: 1,
-        };
+        let scenario = Scenario::new(fabric(), scheme(Mode::Delay), workload);
         scenario.run().unwrap_err().to_string()
     };
     let sentence = |level, bytes| {

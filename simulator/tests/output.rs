@@ -17,7 +17,8 @@ fn scenario(flows: u32) -> PathBuf {
     );
     let flows = format!(r#"{{"Poisson": {{"sizes": "search", "load": 0.6, "count": {flows}}}}}"#);
     let text = format!(
-        r#"{{"topology": {{"LeafSpine": {{{fabric}}}}}, "scheme": {{"Named": "dctcp"}}, "flows": {flows}}}"#
+        r#"{{"topology": {{"LeafSpine": {{{fabric}}}}}, "scheme": {{"Named": "dctcp"}},
+             "flows": {flows}}}"#
     );
     fs::write(&path, text).unwrap();
     path

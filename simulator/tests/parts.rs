@@ -19,7 +19,7 @@ fn scenario(scheme: &str, parts: u32, stop: Option<Ps>) -> Scenario {
         load: 0.7,
         count: 150,
     };
-    Scenario { topology, scheme, workload: Workload::of_flows(flows), seed: 3, stop, parts }
+    Scenario { seed: 3, stop, parts, ..Scenario::new(topology, scheme, Workload::of_flows(flows)) }
 }
 
 fn on(cores: usize, scenario: &Scenario, piece: u64) -> Outcome {
@@ -103,14 +103,8 @@ fn without_ties_parts_change_nothing() {
             count: 100,
         };
         let workload = Workload::of_flows(flows);
-        let mut scenario = Scenario {
-            topology: topology.clone(),
-            scheme,
-            workload,
-            seed: 5,
-            stop: None,
-            parts: 1,
-        };
+        let mut scenario =
+            Scenario { seed: 5, ..Scenario::new(topology.clone(), scheme, workload) };
         let whole = scenario.run().unwrap();
         scenario.parts = parts;
         let mut parallel = on(2, &scenario, u64::MAX);
@@ -201,7 +195,8 @@ fn a_written_scenario_says_its_parts() {
     let written = |parts: &str| {
         let text = format!(
             r#"{{"topology": {{"LeafSpine": {{"racks": 4, "hosts_per_rack": 2, "spines": 1,
-            "edge": {{"rate": 10000000000, "delay": 0}}, "uplink": {{"rate": 40000000000, "delay": 1000}}}}}},
+            "edge": {{"rate": 10000000000, "delay": 0}},
+            "uplink": {{"rate": 40000000000, "delay": 1000}}}}}},
             "scheme": {{"Named": "dctcp"}}{parts}}}"#
         );
         serde_json::from_str::<Scenario>(&text).unwrap().parts

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Marking, Pause,
+    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, Homa, LeafSpine, Limit, Marking, Pause,
     PortResult, Priority, Ps, Queue, Scenario, Scheme, Simulation, Source, Threshold, Topology,
     Transport, Tree, Workload, MS, NS, S, US,
 };
@@ -55,101 +55,6 @@ fn pauses_begin_and_end_to_the_picosecond() {
     assert_eq!(run(0), (63_251_200 - 5_651_200, 78_451_200));
 }
 
-/// The worst case: a packet of the other direction goes on its way 1 ps before xoff is reached by
-/// all but a byte of a packet, and the sender begins a packet 0.999 bytes' time before the pause
-/// frame comes.
-#[test]
-fn the_headroom_is_what_it_takes() {
-    let delay = 1_437 * 800 / 2;
-    let cable = |rate, delay| Cable { rate, delay };
-    let tree = Tree::new()
-        .switch("s")
-        .host("a")
-        .host("b")
-        .host("c")
-        .cable("a", "s", cable(10 * GBIT, delay))
-        .cable("b", "s", cable(GBIT / 1_000, 0))
-        .cable("c", "s", cable(10 * GBIT, delay));
-    let topology = tree.build().unwrap();
-    let before = 5;
-    let xoff = before * 1_500 + 1;
-    let headroom = Pause::headroom(delay, 800, 1_500);
-    assert_eq!(headroom, 3 * 1_500 + 64 + 1_437 - 2);
-    let reverse = datagrams(2, 0, before * 1_200_000 - 1, 0, 1);
-    let lost = |buffer| {
-        let workload = Workload::of_sources(vec![datagrams(0, 1, 0, 0, 20), reverse]);
-        let scheme = scheme(
-            Queue::DropTail(Limit::None),
-            Some(Pause { xoff, xon: 0, buffer, per_level: false }),
-        );
-        let scenario = Scenario {
-            topology: topology.clone(),
-            scheme,
-            workload,
-            seed: 1,
-            stop: None,
-            parts: 1,
-        };
-        let counters = scenario.run().unwrap().counters;
-        assert_eq!(counters.delivered.datagrams + counters.full.datagrams, 21);
-        counters.full.datagrams
-    };
-    assert_eq!(lost(xoff + headroom), 0);
-    assert!(lost(xoff + headroom - 1) > 0);
-}
-
-/// Two senders behind one switch, two receivers behind another; one receiver is slow. A packet to
-/// the other waits as long as the cable between the switches is paused, though its way is free, and
-/// in queues with priorities too.
-#[test]
-fn who_is_behind_waits_too() {
-    let cable = |rate| Cable { rate, delay: US };
-    let tree =
-        Tree::new().switch("s").switch("t").host("a").host("b").host("slow").host("z").cable(
-            "s",
-            "t",
-            cable(10 * GBIT),
-        );
-    let tree = tree.cable("a", "s", cable(10 * GBIT)).cable("b", "s", cable(10 * GBIT));
-    let topology = tree
-        .cable("slow", "t", cable(GBIT / 100))
-        .cable("z", "t", cable(10 * GBIT))
-        .build()
-        .unwrap();
-    let number = |name| topology.host(name).unwrap();
-    let flood = Source { level: 7, ..datagrams(number("a"), number("slow"), 0, 0, 30) };
-    let victim = datagrams(number("b"), number("z"), 100 * US, 0, 1);
-    let delay = |queue, pause| {
-        let workload = Workload::of_sources(vec![flood, victim]);
-        let scheme = scheme(queue, pause);
-        let outcome = Scenario {
-            topology: topology.clone(),
-            scheme,
-            workload,
-            seed: 1,
-            stop: None,
-            parts: 1,
-        }
-        .run()
-        .unwrap();
-        assert_eq!(outcome.counters.delivered.datagrams, 31);
-        outcome.sources[1].delay_sum
-    };
-    let pause = Pause {
-        xoff: 9_000,
-        xon: 6_000,
-        buffer: 9_000 + Pause::headroom(US, 800, 1_500),
-        per_level: false,
-    };
-    for queue in [Queue::DropTail(Limit::None), Queue::Priority(Priority { limit: u64::MAX })] {
-        // Three links of 1.2 us and 1 us each.
-        assert_eq!(delay(queue, None), 6_600_000);
-        // The slow receiver takes 1.2 ms for a packet; the switch has to send two or more before
-        // anything comes again.
-        assert!(delay(queue, Some(pause)) > u128::from(MS), "{}", delay(queue, Some(pause)));
-    }
-}
-
 /// Where no pause comes, a link with departures does as one without. Delays are such that no two
 /// packets come at the same time: in what order those are taken may differ.
 #[test]
@@ -186,14 +91,7 @@ fn without_pauses_nothing_is_different() {
     for queue in queues {
         let run = |pause| {
             let scheme = Scheme { queue, pause, ..Scheme::dctcp() };
-            let scenario = Scenario {
-                topology: topology.clone(),
-                scheme,
-                workload: workload.clone(),
-                seed: 1,
-                stop: None,
-                parts: 1,
-            };
+            let scenario = Scenario::new(topology.clone(), scheme, workload.clone());
             let mut outcome = scenario.run().unwrap();
             outcome.counters.events = 0;
             outcome
@@ -249,22 +147,31 @@ fn lossless(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 150, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn nothing_is_lost_in_a_leaf_spine(
-        size in (1u32..4, 2u32..5, 1u32..4), edge in cable(), uplink in cable(), flows in flows(), incast: bool,
+        size in (1u32..4, 2u32..5, 1u32..4), edge in cable(), uplink in cable(), flows in flows(),
+        incast: bool,
         xoff in 1u64..30_000, xon: u64, priority: bool,
     ) {
         let (racks, hosts_per_rack, spines) = size;
-        let topology = Topology::leaf_spine(&LeafSpine { racks, hosts_per_rack, spines, edge, uplink }).unwrap();
-        let queue = if priority { Queue::Priority(Priority { limit: u64::MAX }) } else { Queue::DropTail(Limit::None) };
+        let fabric = LeafSpine { racks, hosts_per_rack, spines, edge, uplink };
+        let topology = Topology::leaf_spine(&fabric).unwrap();
+        let queue = if priority {
+            Queue::Priority(Priority { limit: u64::MAX })
+        } else {
+            Queue::DropTail(Limit::None)
+        };
         lossless(&topology, &[edge, uplink], &flows, incast, xoff, xon, queue);
     }
 
     #[test]
     fn nothing_is_lost_in_a_tree(
-        cables in prop::collection::vec(cable(), 18), parents in prop::collection::vec(0usize..100, 18), flows in flows(),
+        cables in prop::collection::vec(cable(), 18),
+        parents in prop::collection::vec(0usize..100, 18), flows in flows(),
         incast: bool, xoff in 1u64..30_000, xon: u64,
     ) {
         let switch = |i: usize| format!("s{i}");
@@ -273,9 +180,11 @@ proptest! {
             tree = tree.cable(&switch(i), &switch(parents[i] % i), cables[i]);
         }
         for i in 6..18 {
-            tree = tree.host(&format!("h{i}")).cable(&format!("h{i}"), &switch(parents[i] % 6), cables[i]);
+            let host = format!("h{i}");
+            tree = tree.host(&host).cable(&host, &switch(parents[i] % 6), cables[i]);
         }
-        lossless(&tree.build().unwrap(), &cables, &flows, incast, xoff, xon, Queue::DropTail(Limit::None));
+        let queue = Queue::DropTail(Limit::None);
+        lossless(&tree.build().unwrap(), &cables, &flows, incast, xoff, xon, queue);
     }
 }
 
@@ -288,7 +197,7 @@ fn what_hosts_say_pauses_nobody() {
     for (host, switch) in [("h0", "z"), ("h1", "x"), ("h2", "x"), ("h3", "x")] {
         tree = tree.host(host).cable(host, switch, cable);
     }
-    let congestion = Congestion::Homa { scheduled: 6 };
+    let congestion = Congestion::Homa(Homa { scheduled: 6 });
     let transport = Transport {
         delayed_ack: None,
         handshake: None,

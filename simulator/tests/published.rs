@@ -51,12 +51,9 @@ fn drawn(arrivals: Arrivals, count: u32, seed: u64) -> Vec<FlowResult> {
     let topology = Topology::leaf_spine(&RACK).unwrap();
     // Nothing but drawing them.
     let scenario = Scenario {
-        topology,
-        scheme: Scheme::tcp(),
-        workload: Workload::of_flows(flows),
         seed,
         stop: Some(0),
-        parts: 1,
+        ..Scenario::new(topology, Scheme::tcp(), Workload::of_flows(flows))
     };
     scenario.run().unwrap().flows
 }
@@ -121,14 +118,7 @@ fn ten_connections_of_a_pair_are_never_all_busy() {
         load: 0.8,
         count: 3_000,
     };
-    let scenario = Scenario {
-        topology,
-        scheme: Scheme::qjump_script(),
-        workload: Workload::of_flows(flows),
-        seed: 1,
-        stop: None,
-        parts: 1,
-    };
+    let scenario = Scenario::new(topology, Scheme::qjump_script(), Workload::of_flows(flows));
     let flows = scenario.run().unwrap().flows;
     let busy = |flow: &FlowResult| {
         let same = flows.iter().filter(|other| (other.src, other.dst) == (flow.src, flow.dst));

@@ -30,7 +30,7 @@ fn delivered(queue: Queue) -> [u64; 3] {
     let mut scheme = Scheme::tcp();
     scheme.queue = queue;
     let workload = Workload::of_sources(sources.collect());
-    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(100 * MS), parts: 1 }
+    let outcome = Scenario { stop: Some(100 * MS), ..Scenario::new(topology, scheme, workload) }
         .run()
         .unwrap();
     let sorted: Vec<u64> = outcome.sources.iter().map(|source| source.bytes).collect();
@@ -70,10 +70,7 @@ fn a_flow_alone_is_served_in_order() {
             packets: 2_000,
         }]));
         let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap().flows
-            [0]
-        .finish
-        .unwrap()
+        Scenario::new(topology, scheme, workload).run().unwrap().flows[0].finish.unwrap()
     };
     let limit = 1_500_000;
     let fifo = finish(Queue::DropTail(Limit::Bytes(limit)));
@@ -86,7 +83,6 @@ fn a_quantum_of_nothing_is_refused() {
     scheme.trunk_queue = Some(Queue::RoundRobin(RoundRobin { limit: 150_000, quantum: 0 }));
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
     let workload = Workload::of_flows(Flows::List(Vec::new()));
-    let error =
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap_err();
+    let error = Scenario::new(topology, scheme, workload).run().unwrap_err();
     assert_eq!(error.to_string(), "trunk_queue: the quantum must be above 0 bytes");
 }

@@ -27,7 +27,7 @@ fn poisson(level: u8, gap: Ps, bytes: Bytes, count: u64) -> Source {
 fn run(queue: Queue, sources: Vec<Source>, stop: Option<Ps>) -> Outcome {
     let scheme = Scheme { queue, ..Scheme::tcp() };
     let workload = Workload::of_sources(sources);
-    Scenario { topology: network(), scheme, workload, seed: 1, stop, parts: 1 }.run().unwrap()
+    Scenario { stop, ..Scenario::new(network(), scheme, workload) }.run().unwrap()
 }
 
 /// Mean wait in ps of a source's packets.

@@ -4,9 +4,9 @@
 //! and 2.7 us.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Marking, Outcome,
-    PerHost, Ps, Queue, Scenario, Scheme, Simulation, Source, Threshold, Topology, Transport, Tree,
-    Workload, MS, NS, S, US,
+    Bytes, Cable, Congestion, Dctcp, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Marking,
+    Outcome, PerHost, Ps, Queue, Scenario, Scheme, Simulation, Source, Threshold, Topology,
+    Transport, Tree, Workload, MS, NS, S, US,
 };
 
 /// A packet there and its ACK back; a SYN there and its SYN-ACK back.
@@ -32,7 +32,7 @@ fn run(scheme: Scheme, flows: &[FlowSpec], sources: &[Source]) -> Outcome {
         sources: sources.to_vec(),
         apps: Vec::new(),
     };
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
+    Scenario::new(fabric(), scheme, workload).run().unwrap()
 }
 
 fn flow(dst: u32, packets: u32) -> FlowSpec {
@@ -54,9 +54,12 @@ fn burst(src: u32, first: Ps, bytes: u16, count: u64) -> Source {
 
 #[test]
 fn a_handshake_takes_one_round_trip() {
-    for congestion in
-        [Congestion::Reno, Congestion::Ecn, Congestion::Cubic, Congestion::Dctcp { shift: 4 }]
-    {
+    for congestion in [
+        Congestion::Reno,
+        Congestion::Ecn,
+        Congestion::Cubic,
+        Congestion::Dctcp(Dctcp { shift: 4 }),
+    ] {
         let with = Transport::linux(congestion);
         let without = Transport { handshake: None, ..with };
         for packets in [1, 2, 6] {
@@ -81,8 +84,7 @@ fn a_handshake_takes_one_round_trip() {
     let topology = Topology::leaf_spine(&LeafSpine { edge, ..LeafSpine::FIG9 }).unwrap();
     let workload = Workload::of_flows(Flows::List(vec![flow(1, 2)]));
     let scheme = scheme(Transport { ack_bytes: 150, ..Transport::linux(Congestion::Ecn) });
-    let outcome =
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+    let outcome = Scenario::new(topology, scheme, workload).run().unwrap();
     assert_eq!(completion(&outcome), (4 * 1_200 + 3 * 12_000 + 2 * 1_200) * NS);
 }
 
@@ -335,9 +337,12 @@ fn marks_halve_a_steady_window() {
 #[test]
 fn four_flows_fill_a_link() {
     let topology = fabric();
-    for congestion in
-        [Congestion::Reno, Congestion::Ecn, Congestion::Cubic, Congestion::Dctcp { shift: 4 }]
-    {
+    for congestion in [
+        Congestion::Reno,
+        Congestion::Ecn,
+        Congestion::Cubic,
+        Congestion::Dctcp(Dctcp { shift: 4 }),
+    ] {
         let flows = (0..4).map(|src| FlowSpec { start: 0, src, dst: 15, packets: 10_000_000 });
         let workload = Workload::of_flows(Flows::List(flows.collect()));
         let transport = Transport { min_rto: 10 * MS, ..Transport::linux(congestion) };
@@ -387,7 +392,7 @@ fn data_sent_again_is_marked_where_it_is_ecn_capable() {
 fn windows_of_one_packet_wait_for_delayed_acks() {
     let time = |least_window| {
         let transport =
-            Transport { least_window, ..Transport::linux(Congestion::Dctcp { shift: 0 }) };
+            Transport { least_window, ..Transport::linux(Congestion::Dctcp(Dctcp { shift: 0 })) };
         let queue =
             Queue::Threshold(Threshold { limit: Limit::Packets(100), threshold: Limit::Bytes(0) });
         let outcome = run(Scheme { queue, ..scheme(transport) }, &[flow(1, 100)], &[]);

@@ -12,7 +12,8 @@ const WRITTEN: &str = r#"{
     "topology": {"Tree": {
         "switches": ["s"],
         "hosts": ["a", "b"],
-        "cables": [["a", "s", {"rate": 10000000000, "delay": 1000000}], ["b", "s", {"rate": 1000000000, "delay": 2000000}]],
+        "cables": [["a", "s", {"rate": 10000000000, "delay": 1000000}],
+                   ["b", "s", {"rate": 1000000000, "delay": 2000000}]],
         "jitter": [["b", {"points": [[0, 1000], [100, 5000]]}]]
     }},
     "scheme": {"Named": "dctcp"},
@@ -25,7 +26,8 @@ const WRITTEN: &str = r#"{
          "length": {"bytes": 200, "exponential": false}, "count": 90}
     ],
     "apps": [
-        {"Ping": {"src": 0, "dst": 1, "level": 0, "first": 0, "spacing": {"gap": 100000000, "poisson": false},
+        {"Ping": {"src": 0, "dst": 1, "level": 0, "first": 0,
+                  "spacing": {"gap": 100000000, "poisson": false},
                   "bytes": 100, "count": 20, "turnaround": 3000000}}
     ],
     "seed": 5,
@@ -56,7 +58,7 @@ fn by_hand() -> Scenario {
         sources: vec![source],
         apps: vec![App::Ping(ping)],
     };
-    Scenario { topology, scheme, workload, seed: 5, stop: Some(20 * MS), parts: 1 }
+    Scenario { seed: 5, stop: Some(20 * MS), ..Scenario::new(topology, scheme, workload) }
 }
 
 #[test]

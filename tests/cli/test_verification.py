@@ -344,7 +344,7 @@ def test_root_resumes_no_run_that_another_user_can_change(
     (run.path / "log.jsonl").unlink(missing_ok=True)
     change(run.path / name)
     with pytest.raises(UsageError, match=f"only your own run can be resumed as root, .*{reason}"):
-        session.resume(run.path, Console(file=io.StringIO()))
+        session.resume(run.path, Screen())
     assert backend.ran == []
 
 

@@ -304,7 +304,7 @@ def test_another_tcp_than_the_simulators_is_refused(setting: str, tmp_path: Path
     )
     name = setting.partition("=")[0]
     assert (
-        f"it has CUBIC without ECN, and the scheme sets {name}: say in simulator.transport"
+        f"the scheme sets {name}, but like = 'linux' is CUBIC without ECN: choose a law"
         in done.stderr
     )
     assert done.returncode == 2 and not out.exists()

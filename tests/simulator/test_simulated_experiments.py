@@ -186,7 +186,7 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
 
 def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
     done = execute(command(tmp_path / "out", *FEW[:3], "-s", "clock.wakeup=2us"))
-    assert done.returncode == 2 and "clock: the simulator has no programs" in done.stderr
+    assert done.returncode == 2 and "clock: the simulator runs no programs" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,12 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ('like = "dctcp"\nqueue = { treshold = 3 }',
          "simulator.queue.treshold: there is no such setting"),
         ('like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
-         "simulator.queue: threshold must be given"),
+         "simulator.queue: it needs threshold"),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
         ('like = "dctcp"\ntransport = { congestion = "bic" }',
-         "simulator.transport.congestion: there is no 'bic'"),
+         "simulator.transport.congestion: there is no law 'bic'"),
         ('like = "tcp"\ntransport = { g_shift = 4 }',
-         "simulator.transport.g_shift: 4 is not for it"),
+         "simulator.transport.g_shift: needs congestion 'dctcp' and a whole number"),
         ('like = "dctcp"\ntransport = { initial_window = true }',
          "simulator.transport.initial_window: True is not a whole number"),
         ('like = "dctcp"\ntransport = { sack = "no" }',
@@ -212,7 +212,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
          "simulator.transport.min_rto: 200 is not a duration: write a number and one of the "
          "units"),
         ('like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
-         "simulator.queue.limit: '1.2.3% of buffer' is not a threshold"),
+         "simulator.queue.limit: '1.2.3% of buffer' is not a size"),
         ('like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
          "only_simulated: the simulator does not use parameters: leave it out"),
         ('like = "dctcp"\ntransport = { kind = "mac" }',
@@ -220,7 +220,7 @@ def test_declared_times_of_programs_are_refused(tmp_path: Path) -> None:
         ('like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
          "pause: xoff 9, xon 9 and buffer 9 bytes: xoff must be above xon"),
         ('like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
-         "the simulator pauses links, not levels"),
+         "the simulator pauses whole links, not levels"),
     ],
 )  # fmt: skip
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
@@ -311,7 +311,7 @@ def test_limiter_is_the_emulations(
     if mode in ("tbf", "edt"):
         assert (
             done.returncode,
-            f"it has no limiter of mode {mode!r}, only 'delay' and 'drop'" in done.stderr,
+            f"its limiter has the modes 'delay' and 'drop', not {mode!r}" in done.stderr,
         ) == (2, True), done.stderr
         return
     found = directory.existing(tmp_path / "out" / "last")

@@ -149,13 +149,13 @@ def test_a_scheme_file_has_priority_flow_control(laboratory: Laboratory, own: Wr
     ("settings", "sentence"),
     [
         ('queue = { kind = "wfq", limit = 150000, weights = [1, 2] }',
-         "simulator.queue.weights: [1, 2] are not 8 numbers: write one for each level"),
+         "simulator.queue.weights: needs 8 numbers, one for each level from 0 to 7 (got [1, 2])"),
         ('queue = { kind = "time-aware", limit = 150000, entries = ["20us 8"] }',
-         "simulator.queue.entries[0]: '20us 8' is not a time and levels, such as '80us 0-6'"),
+         "simulator.queue.entries[0]: needs a time and levels, such as '80us 0-6' (got '20us 8')"),
         ('queue = { kind = "time-aware", limit = 150000, entries = ["20us 0-6"] }',
          "scheme.queue: the gate of level 0 never opens"),
         ('pause = { kind = "pfq", xoff = 1 }',
-         "simulator.pause.kind: there is no 'pfq': known are pause, pfc"),
+         "simulator.pause.kind: there is no kind of pause 'pfq': known are pause, pfc"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(

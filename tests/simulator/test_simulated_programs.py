@@ -373,8 +373,8 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
         (
             PING,
             "red",
-            "scheme 'red': simulator: it has no such table, so that the simulator does not know it: give its file a "
-            "table [simulator], such as  like = 'linux', or use --backend guest",
+            "scheme 'red': simulator: the scheme's file has no table [simulator]: add one, such as  like = 'linux', "
+            "or use --backend guest",
         ),
     ],
 )  # fmt: skip

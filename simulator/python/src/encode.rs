@@ -119,7 +119,8 @@ impl<'py> Serializer for Encoder<'py> {
     type SerializeStructVariant = Attributes<'py>;
 
     unwritten! {
-        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_f32(f32) serialize_char(char)
+        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
+        serialize_f32(f32) serialize_char(char)
         serialize_bytes(&[u8])
     }
 

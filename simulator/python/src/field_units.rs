@@ -108,8 +108,8 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     forward_to_deserialize_any! {
-        u8 u16 u32 u64 i8 i16 i32 i64 i128 u128 f32 char str string bytes byte_buf unit unit_struct map tuple_struct
-        identifier ignored_any
+        u8 u16 u32 u64 i8 i16 i32 i64 i128 u128 f32 char str string bytes byte_buf unit unit_struct
+        map tuple_struct identifier ignored_any
     }
 }
 

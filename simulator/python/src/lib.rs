@@ -219,6 +219,12 @@ fn queues() -> Vec<(&'static str, &'static str)> {
     Queue::NAMES.to_vec()
 }
 
+/// The laws of congestion control, likewise.
+#[pyfunction]
+fn laws() -> Vec<(&'static str, &'static str)> {
+    Congestion::NAMES.to_vec()
+}
+
 /// The units of settings by class and field; fields without a unit are left out.
 #[pyfunction]
 fn units() -> field_units::Units {
@@ -302,6 +308,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(fat_tree, module)?)?;
     module.add_function(wrap_pyfunction!(queues, module)?)?;
+    module.add_function(wrap_pyfunction!(laws, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
     module.add_function(wrap_pyfunction!(scheme_to_json, module)?)?;

@@ -87,6 +87,11 @@ def test_queues_are_the_kinds_of_a_schemes_queue() -> None:
     assert QUEUES["dualpi2"] is qjump_sim.DualPi2 and QUEUES["drop-tail"] is DropTail
 
 
+def test_laws_are_the_kinds_of_a_transports_congestion() -> None:
+    assert sorted(qjump_sim.LAWS.values(), key=repr) == sorted(get_args(qjump_sim.Congestion), key=repr)
+    assert qjump_sim.LAWS["dcqcn"] is qjump_sim.Dcqcn and qjump_sim.LAWS["reno"] is qjump_sim.Reno
+
+
 def test_units_are_of_settings_that_python_has() -> None:
     for name, units in UNITS.items():
         assert units.keys() <= {field.name for field in fields(getattr(qjump_sim, name))}, name

@@ -9,15 +9,13 @@
 //! use qjump_sim::apps::{App, AppResult, Ping};
 //! use qjump_sim::{Gap, LeafSpine, Scenario, Scheme, Topology, Workload, MS};
 //!
-//! let ping = Ping { src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: 100, count: 3,
-//! turnaround: 0 }; let scenario = Scenario {
-//!     topology: Topology::leaf_spine(&LeafSpine::FIG9)?,
-//!     scheme: Scheme::tcp(),
-//!     workload: Workload::of_apps(vec![App::Ping(ping)]),
-//!     seed: 1,
-//!     stop: None,
-//!     parts: 1,
+//! let ping = Ping {
+//!     src: 0, dst: 1, level: 0, first: 0, gap: Gap::Every(MS), bytes: 100, count: 3,
+//!     turnaround: 0,
 //! };
+//! let topology = Topology::leaf_spine(&LeafSpine::FIG9)?;
+//! let workload = Workload::of_apps(vec![App::Ping(ping)]);
+//! let scenario = Scenario::new(topology, Scheme::tcp(), workload);
 //! let AppResult::Ping(round_trips) = &scenario.run()?.apps[0] else { unreachable!() };
 //! assert_eq!(round_trips.times, [Some(11_120_000); 3]); // ps: four links of 2.7 us and 80 ns each
 //! # Ok::<(), qjump_sim::Error>(())

@@ -16,7 +16,11 @@ pub(crate) fn prefetch<T>(value: &T) {
         }
         #[cfg(target_arch = "aarch64")]
         unsafe {
-            std::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+            std::arch::asm!(
+                "prfm pldl1keep, [{at}]",
+                at = in(reg) at,
+                options(nostack, preserves_flags, readonly)
+            );
         }
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let _ = at;

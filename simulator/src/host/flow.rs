@@ -11,7 +11,7 @@ mod timer;
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
 use crate::core::time::{Ps, US};
-use crate::host::congestion::AckInfo;
+use crate::host::congestion::{AckInfo, SentInfo};
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
 use crate::host::sequence_set::SequenceSet;
@@ -269,7 +269,8 @@ impl Flow {
         self.pipe += 1;
         if t.congestion.sees_every_ack() {
             let (bytes, last) = (self.bytes(t, number), number + 1 == self.size);
-            self.paced = now + self.path.control.on_send(now, number, bytes, self.pipe, last);
+            let sent = SentInfo { now, number, bytes, under_way: self.pipe, last };
+            self.paced = now + self.path.control.on_send(&sent);
         }
         Some(number)
     }

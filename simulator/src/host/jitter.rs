@@ -136,7 +136,9 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 300, failure_persistence: None, ..ProptestConfig::default()
+        })]
 
         /// A packet is handed over when what was drawn for it has passed, or with the last one of
         /// its flow, whichever is later; what is forgotten on the way would have made no
@@ -154,7 +156,8 @@ mod tests {
                 *last = drawn.max(*last);
                 prop_assert_eq!(host.hand_over(stream, now), *last);
                 let waiting = all.values().filter(|&&last| last > now).count();
-                prop_assert!(host.last.len() <= 2 * FEW.max(2 * waiting), "{} of {}", host.last.len(), waiting);
+                let kept = host.last.len();
+                prop_assert!(kept <= 2 * FEW.max(2 * waiting), "{kept} of {waiting}");
             }
         }
     }

@@ -4,27 +4,10 @@
 //! Each protocol is known here by one arm of each `match`, which costs nothing. Windows are in
 //! `flow_events` and `acks`, grants in `homa`.
 
-use crate::host::congestion::Congestion;
+use crate::host::congestion::Protocol;
 use crate::host::hosts::Hosts;
 use crate::net::network::Network;
 use crate::packet::Packet;
-
-/// Who decides when packets leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    Window,
-    Grants,
-}
-
-impl Congestion {
-    #[inline]
-    pub(crate) fn protocol(self) -> Protocol {
-        match self {
-            Congestion::Homa { .. } => Protocol::Grants,
-            _ => Protocol::Window,
-        }
-    }
-}
 
 impl Hosts {
     #[inline]

@@ -157,7 +157,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::core::time::{MS, US};
-    use crate::host::congestion::{Congestion, Dcqcn, Swift};
+    use crate::host::congestion::{Congestion, Dcqcn, Dctcp, Swift};
     use crate::packet::{since, Kind};
 
     const DELAY: Ps = 40 * MS;
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn dctcps_acks_tell_each_packets_mark() {
         let got = replies(
-            Congestion::Dctcp { shift: 4 },
+            Congestion::Dctcp(Dctcp { shift: 4 }),
             &[(0, false), (1, true), (2, true), (3, false), (4, false)].map(|(n, m)| (n, m, false)),
         );
         let expected = [
@@ -291,8 +291,10 @@ mod tests {
             let packets: Vec<(u32, bool, bool)> =
                 (0..10).map(|n| (n, bits >> n & 1 == 1, false)).collect();
             let mut next = 0;
-            for reply in
-                replies(Congestion::Dctcp { shift: 4 }, &packets).into_iter().flatten().flatten()
+            for reply in replies(Congestion::Dctcp(Dctcp { shift: 4 }), &packets)
+                .into_iter()
+                .flatten()
+                .flatten()
             {
                 assert!((next + 1..=next + 2).contains(&reply.cumulative), "{packets:?}");
                 assert!(packets[next as usize..reply.cumulative as usize]

@@ -166,7 +166,8 @@ impl Transport {
             format!("transport: a window of {} packets must be below 32768", self.max_window)
         } else if self.min_rto == 0 || self.min_rto > self.max_rto || self.max_rto > Duration::MAX {
             format!(
-                "transport: the smallest timeout of {} must be above 0 and at most the largest, {}, which must be at most 1000 s",
+                "transport: the smallest timeout of {} must be above 0 and at most the largest, \
+                 {}, which must be at most 1000 s",
                 human(self.min_rto),
                 human(self.max_rto)
             )

@@ -60,7 +60,8 @@ impl Graph {
     pub fn fat_tree(k: u32, edge: Cable, trunk: Cable) -> Result<Tree> {
         if k % 2 == 1 || !(2..=MAX_PORTS).contains(&k) {
             return Err(Error::new(format!(
-                "a fat-tree of switches with {k} ports needs an even number of them from 2 to {MAX_PORTS}"
+                "a fat-tree of switches with {k} ports needs an even number of them from 2 to \
+                 {MAX_PORTS}"
             )));
         }
         let half = k / 2;

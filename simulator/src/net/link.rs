@@ -187,7 +187,8 @@ impl Links {
         if bytes < largest {
             let rate = cable.rate;
             return Err(Error::new(format!(
-                "queue: at {rate} bit/s its limit of {bytes} bytes is less than a packet of {largest}"
+                "queue: at {rate} bit/s its limit of {bytes} bytes is less than a packet of \
+                 {largest}"
             )));
         }
         if let Some(watch) = &mut self.watch {

@@ -95,7 +95,8 @@ impl Pause {
     pub(crate) fn check(&self, packet: u16) -> Result<()> {
         if self.xon >= self.xoff || self.xoff > self.buffer {
             return Err(Error::new(format!(
-                "pause: xoff {}, xon {} and buffer {} bytes: xoff must be above xon and at most the buffer",
+                "pause: xoff {}, xon {} and buffer {} bytes: xoff must be above xon and at most \
+                 the buffer",
                 self.xoff, self.xon, self.buffer
             )));
         }

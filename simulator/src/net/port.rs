@@ -13,6 +13,7 @@ use crate::queue::traits::Found;
 pub(crate) struct Port {
     pub admission: Admission,
     pub waiting: Discipline,
+    counts_sending: bool,
     /// A packet or pause frame is being sent: a departure event is pending.
     pub busy: bool,
     /// A packet is being sent.
@@ -27,10 +28,10 @@ pub(crate) struct Port {
 
 impl Port {
     pub fn new(queue: &Queue, admission: Admission, ps_per_byte: u32) -> Self {
-        let waiting = Discipline::new(queue, ps_per_byte);
         Port {
             admission,
-            waiting,
+            waiting: Discipline::new(queue, ps_per_byte),
+            counts_sending: queue.counts_sending(),
             busy: false,
             sending: false,
             held: None,
@@ -47,7 +48,7 @@ impl Port {
     /// What a packet of this level finds now. CoDel's limit counts waiting packets only; levels
     /// that mark count their own bytes.
     pub fn found(&self, now: Ps, free: Ps, ps_per_byte: u32, level: u8) -> Found {
-        let rest = if self.waiting.counts_sending() { free.saturating_sub(now) } else { 0 };
+        let rest = if self.counts_sending { free.saturating_sub(now) } else { 0 };
         let all = || self.waiting.bytes() + rest.div_ceil(ps_per_byte.into());
         let bytes = self.waiting.level_bytes(level).unwrap_or_else(all);
         let waiting = self.waiting.len() as u64;

@@ -104,7 +104,8 @@ impl Topology {
         let trunks = u64::from(of.racks) * u64::from(of.spines);
         if of.spines > MAX_SPINES || trunks > MAX_TRUNKS {
             return Err(Error::new(format!(
-                "a network of {} spines and {trunks} cables to them is larger than the most, {MAX_SPINES} and {MAX_TRUNKS}",
+                "a network of {} spines and {trunks} cables to them is larger than the most, \
+                 {MAX_SPINES} and {MAX_TRUNKS}",
                 of.spines
             )));
         }

@@ -25,6 +25,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Admission {
     room: Room,
     rule: Rule,
+    sees_full: bool,
 }
 
 impl Admission {
@@ -33,6 +34,7 @@ impl Admission {
         Admission {
             room: Room::new(queue.admission_limit(), ps_per_byte),
             rule: Rule::new(queue, ps_per_byte, rng),
+            sees_full: queue.sees_full(),
         }
     }
 
@@ -49,7 +51,7 @@ impl Admission {
 
     pub fn admit(&mut self, now: Ps, found: &Found, packet: &mut Packet) -> Verdict {
         let full = !self.room.holds(found.bytes, found.packets, packet.bytes.into());
-        if full && !self.rule.sees_full() {
+        if full && !self.sees_full {
             return Verdict::Full;
         }
         match self.rule.judge(now, found, packet) {

@@ -13,7 +13,7 @@ use crate::queue::aqm::Protection;
 use crate::queue::fifo::Fifo;
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+use crate::queue::traits::{admits_all, counts_of, AdmitAll, QueueDiscipline, QueueKind};
 
 /// Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` or
 /// longer throughout an `interval`; after the n-th drop again after `interval` / sqrt(n). One
@@ -34,9 +34,10 @@ pub struct CoDel {
 }
 
 impl QueueKind for CoDel {
+    admits_all!();
     type Discipline = CoDelQueue;
-    type Rule = AdmitAll;
     const NAME: &str = "codel";
+    const COUNTS_SENDING: bool = false;
     const NEEDS_PORT: bool = true;
     const LIMITED_AT_ADMISSION: bool = true;
 
@@ -57,10 +58,6 @@ impl QueueKind for CoDel {
     fn discipline(&self, _ps_per_byte: u32) -> CoDelQueue {
         CoDelQueue { fifo: Fifo::default(), controller: Controller::new(self) }
     }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
-    }
 }
 
 /// A FIFO whose head CoDel controls.
@@ -71,7 +68,7 @@ pub(crate) struct CoDelQueue {
 }
 
 impl QueueDiscipline for CoDelQueue {
-    const COUNTS_SENDING: bool = false;
+    counts_of!(fifo);
 
     #[inline]
     fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
@@ -87,16 +84,6 @@ impl QueueDiscipline for CoDelQueue {
     fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         self.fifo.flush(now, pool, lost);
         self.controller.reset();
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.fifo.len()
     }
 }
 

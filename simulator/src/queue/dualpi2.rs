@@ -13,7 +13,7 @@ use crate::queue::fifo::Fifo;
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
 use crate::queue::pi_controller::PiController;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+use crate::queue::traits::{admits_all, AdmitAll, QueueDiscipline, QueueKind};
 
 /// Settings of the two coupled queues: ECN-capable data of DCTCP goes to the L4S queue, everything
 /// else to the classic one.
@@ -49,8 +49,8 @@ impl DualPi2 {
 }
 
 impl QueueKind for DualPi2 {
+    admits_all!();
     type Discipline = Box<DualQueue>;
-    type Rule = AdmitAll;
     const NAME: &str = "dualpi2";
     const NEEDS_PORT: bool = true;
 
@@ -76,10 +76,6 @@ impl QueueKind for DualPi2 {
 
     fn discipline(&self, _ps_per_byte: u32) -> Box<DualQueue> {
         Box::new(DualQueue::new(self))
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
     }
 }
 

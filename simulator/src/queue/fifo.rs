@@ -8,26 +8,31 @@ use crate::core::time::Ps;
 use crate::packet::Pool;
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+use crate::queue::traits::{admits_all, AdmitAll, QueueDiscipline, QueueKind};
+
+/// In [`QueueKind`]: packets wait in a FIFO.
+macro_rules! waits_in_a_fifo {
+    () => {
+        type Discipline = Fifo;
+
+        fn discipline(&self, _ps_per_byte: u32) -> Fifo {
+            Fifo::default()
+        }
+    };
+}
+
+pub(crate) use waits_in_a_fifo;
 
 /// Drop tail has no setting but its limit.
 impl QueueKind for Limit {
-    type Discipline = Fifo;
-    type Rule = AdmitAll;
+    admits_all!();
+    waits_in_a_fifo!();
     const NAME: &str = "drop-tail";
     const DEPARTS_IN_ORDER: bool = true;
     const LIMITED_AT_ADMISSION: bool = true;
 
     fn limit(&self) -> Limit {
         *self
-    }
-
-    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
-        Fifo::default()
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
     }
 }
 

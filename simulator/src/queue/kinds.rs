@@ -36,7 +36,8 @@ macro_rules! queues {
 
         impl Queue {
             /// The names of all kinds in scheme files, each with its variant.
-            pub const NAMES: &[(&str, &str)] = &[$((<$settings as QueueKind>::NAME, stringify!($kind)),)*];
+            pub const NAMES: &[(&str, &str)] =
+                &[$((<$settings as QueueKind>::NAME, stringify!($kind)),)*];
 
             fn limit(&self) -> Limit {
                 match self { $(Queue::$kind(kind) => kind.limit(),)* }
@@ -67,8 +68,18 @@ macro_rules! queues {
                 match self { $(Queue::$kind(_) => <$settings as QueueKind>::PAUSE_CONFLICT,)* }
             }
 
+            pub(crate) fn counts_sending(&self) -> bool {
+                match self { $(Queue::$kind(_) => <$settings as QueueKind>::COUNTS_SENDING,)* }
+            }
+
+            pub(crate) fn sees_full(&self) -> bool {
+                match self { $(Queue::$kind(_) => <$settings as QueueKind>::SEES_FULL,)* }
+            }
+
             fn is_limited_at_admission(&self) -> bool {
-                match self { $(Queue::$kind(_) => <$settings as QueueKind>::LIMITED_AT_ADMISSION,)* }
+                match self {
+                    $(Queue::$kind(_) => <$settings as QueueKind>::LIMITED_AT_ADMISSION,)*
+                }
             }
         }
 
@@ -80,20 +91,30 @@ macro_rules! queues {
 
         impl Discipline {
             pub fn new(queue: &Queue, ps_per_byte: u32) -> Self {
-                match queue { $(Queue::$kind(kind) => Discipline::$kind(kind.discipline(ps_per_byte)),)* }
+                match queue {
+                    $(Queue::$kind(kind) => Discipline::$kind(kind.discipline(ps_per_byte)),)*
+                }
             }
 
             // Only for packets that wait: inlined, it would lengthen the path of all others.
             #[inline(never)]
-            pub fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
-                match self { $(Discipline::$kind(queue) => queue.enqueue(now, handle, pool, evicted),)* }
+            pub fn enqueue(
+                &mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>,
+            ) -> bool {
+                match self {
+                    $(Discipline::$kind(queue) => queue.enqueue(now, handle, pool, evicted),)*
+                }
             }
 
             // One more call is 1 % of all instructions in a network with priorities.
             #[allow(clippy::inline_always)]
             #[inline(always)]
-            pub fn dequeue(&mut self, now: Ps, stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
-                match self { $(Discipline::$kind(queue) => queue.dequeue(now, stopped, pool, dropped),)* }
+            pub fn dequeue(
+                &mut self, now: Ps, stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>,
+            ) -> Next {
+                match self {
+                    $(Discipline::$kind(queue) => queue.dequeue(now, stopped, pool, dropped),)*
+                }
             }
 
             #[inline]
@@ -121,12 +142,6 @@ macro_rules! queues {
             pub fn band_bytes(&self, pool: &Pool) -> Option<[u64; BANDS]> {
                 match self { $(Discipline::$kind(queue) => queue.band_bytes(pool),)* }
             }
-
-            pub fn counts_sending(&self) -> bool {
-                match self {
-                    $(Discipline::$kind(_) => <<$settings as QueueKind>::Discipline as QueueDiscipline>::COUNTS_SENDING,)*
-                }
-            }
         }
 
         /// The admission rule of a link.
@@ -141,15 +156,11 @@ macro_rules! queues {
             }
 
             pub fn judge(&mut self, now: Ps, found: &Found, packet: &Packet) -> Action {
-                match self { $(Rule::$kind(rule) => AdmissionRule::judge(rule, now, found, packet),)* }
-            }
-
-            pub fn sees_full(&self) -> bool {
-                match self { $(Rule::$kind(_) => <<$settings as QueueKind>::Rule as AdmissionRule>::SEES_FULL,)* }
+                match self { $(Rule::$kind(rule) => rule.judge(now, found, packet),)* }
             }
 
             pub fn reset(&mut self, now: Ps) {
-                match self { $(Rule::$kind(rule) => AdmissionRule::reset(rule, now),)* }
+                match self { $(Rule::$kind(rule) => rule.reset(now),)* }
             }
         }
     };

@@ -8,14 +8,13 @@ use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{Fraction, In, Size};
-use crate::packet::{Packet, Pool};
+use crate::packet::Packet;
 use crate::queue::aqm::MILLION;
-use crate::queue::levels::{open, Levels, LEVELS};
+use crate::queue::levels::LEVELS;
 use crate::queue::limit::Limit;
-use crate::queue::next::Next;
 use crate::queue::red::Profile;
-use crate::queue::traits::{Action, AdmissionRule, Found, QueueDiscipline, QueueKind, BANDS};
-use crate::queue::wfq::{FairQueue, Wfq};
+use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
+use crate::queue::wfq::{LevelQueue, Wfq};
 
 /// Settings: eight levels, served by strict priority or by weight; ACKs are in level 0. An
 /// ECN-capable packet is marked with a probability that rises from 0 at `min` waiting bytes of its
@@ -39,14 +38,8 @@ pub struct LevelRed {
     pub weights: Option<[u32; LEVELS]>,
 }
 
-impl LevelRed {
-    fn wfq(&self) -> Option<Wfq> {
-        self.weights.map(|weights| Wfq { limit: self.limit, weights })
-    }
-}
-
 impl QueueKind for LevelRed {
-    type Discipline = Box<MarkingLevels>;
+    type Discipline = Box<LevelQueue>;
     type Rule = Box<Marker>;
     const NAME: &str = "level-red";
     const NEEDS_PORT: bool = true;
@@ -59,82 +52,15 @@ impl QueueKind for LevelRed {
     fn check(&self) -> Result<()> {
         Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }
             .check(1)?;
-        self.wfq().map_or(Ok(()), |wfq| wfq.check())
+        self.weights.map_or(Ok(()), |weights| Wfq { limit: self.limit, weights }.check())
     }
 
-    fn discipline(&self, ps_per_byte: u32) -> Box<MarkingLevels> {
-        Box::new(match self.wfq() {
-            Some(wfq) => MarkingLevels::Weighted(FairQueue::new(&wfq, ps_per_byte)),
-            None => MarkingLevels::Strict(Levels::new(self.limit)),
-        })
+    fn discipline(&self, ps_per_byte: u32) -> Box<LevelQueue> {
+        Box::new(LevelQueue::new(self.limit, self.weights, ps_per_byte))
     }
 
     fn rule(&self, _ps_per_byte: u32, rng: Rng) -> Box<Marker> {
         Box::new(Marker::new(self, rng))
-    }
-}
-
-/// The levels of a port, served by strict priority or by weight.
-#[derive(Debug)]
-pub(crate) enum MarkingLevels {
-    Strict(Levels),
-    Weighted(FairQueue),
-}
-
-impl QueueDiscipline for MarkingLevels {
-    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
-        match self {
-            MarkingLevels::Strict(levels) => levels.push(handle, pool).is_some(),
-            MarkingLevels::Weighted(queue) => queue.push(now, handle, pool),
-        }
-    }
-
-    fn dequeue(&mut self, _now: Ps, stopped: u8, pool: &mut Pool, _dropped: &mut Vec<u32>) -> Next {
-        match self {
-            MarkingLevels::Strict(levels) => {
-                open(stopped).find_map(|level| levels.pop(level, pool)).into()
-            }
-            MarkingLevels::Weighted(queue) => queue.pop(stopped, pool).into(),
-        }
-    }
-
-    fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
-        match self {
-            MarkingLevels::Strict(levels) => {
-                lost.extend(std::iter::from_fn(|| {
-                    open(0).find_map(|level| levels.pop(level, pool))
-                }));
-            }
-            MarkingLevels::Weighted(queue) => queue.flush(now, pool, lost),
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            MarkingLevels::Strict(levels) => levels.bytes(),
-            MarkingLevels::Weighted(queue) => queue.bytes(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            MarkingLevels::Strict(levels) => levels.len(),
-            MarkingLevels::Weighted(queue) => queue.len(),
-        }
-    }
-
-    fn level_bytes(&self, level: u8) -> Option<u64> {
-        match self {
-            MarkingLevels::Strict(levels) => Some(levels.held(level)),
-            MarkingLevels::Weighted(queue) => queue.level_bytes(level),
-        }
-    }
-
-    fn band_bytes(&self, pool: &Pool) -> Option<[u64; BANDS]> {
-        match self {
-            MarkingLevels::Strict(levels) => Some(levels.band_bytes()),
-            MarkingLevels::Weighted(queue) => queue.band_bytes(pool),
-        }
     }
 }
 

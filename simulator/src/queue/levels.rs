@@ -15,6 +15,9 @@ pub(crate) struct Levels {
     lines: [VecDeque<u32>; LEVELS],
     held: [u64; LEVELS],
     bytes: u64,
+    packets: usize,
+    /// Levels with packets, one bit each.
+    occupied: u8,
     /// Limit of each level in bytes, without the packet being sent.
     limit: u64,
 }
@@ -26,6 +29,8 @@ impl Levels {
             lines: std::array::from_fn(|_| VecDeque::new()),
             held: [0; LEVELS],
             bytes: 0,
+            packets: 0,
+            occupied: 0,
             limit,
         }
     }
@@ -40,6 +45,8 @@ impl Levels {
         self.lines[level].push_back(handle);
         self.held[level] += bytes;
         self.bytes += bytes;
+        self.packets += 1;
+        self.occupied |= 1 << level;
         Some(level)
     }
 
@@ -55,6 +62,17 @@ impl Levels {
         bands
     }
 
+    /// Levels with packets that are not `stopped` (one bit each), most urgent first.
+    #[inline]
+    pub fn waiting(&self, stopped: u8) -> impl Iterator<Item = usize> {
+        let mut left = self.occupied & !stopped;
+        std::iter::from_fn(move || {
+            let level = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(level)
+        })
+    }
+
     /// The first packet of a level.
     pub fn front(&self, level: usize) -> Option<u32> {
         self.lines[level].front().copied()
@@ -66,6 +84,8 @@ impl Levels {
         let bytes = u64::from(pool.get(handle).bytes);
         self.held[level] -= bytes;
         self.bytes -= bytes;
+        self.packets -= 1;
+        self.occupied &= !(u8::from(self.lines[level].is_empty()) << level);
         Some(handle)
     }
 
@@ -74,11 +94,6 @@ impl Levels {
     }
 
     pub fn len(&self) -> usize {
-        self.lines.iter().map(VecDeque::len).sum()
+        self.packets
     }
-}
-
-/// Levels that are not `stopped`, most urgent first.
-pub(crate) fn open(stopped: u8) -> impl Iterator<Item = usize> {
-    (0..LEVELS).filter(move |level| stopped >> level & 1 == 0)
 }

@@ -8,7 +8,7 @@ use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{In, Size};
 use crate::packet::{Kind, Packet};
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{waits_in_a_fifo, Fifo};
 use crate::queue::limit::Limit;
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
 
@@ -26,7 +26,7 @@ pub struct Marking {
 }
 
 impl QueueKind for Marking {
-    type Discipline = Fifo;
+    waits_in_a_fifo!();
     type Rule = Marker;
     const NAME: &str = "marking";
     const DEPARTS_IN_ORDER: bool = true;
@@ -34,10 +34,6 @@ impl QueueKind for Marking {
 
     fn limit(&self) -> Limit {
         Limit::Bytes(self.limit)
-    }
-
-    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
-        Fifo::default()
     }
 
     fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> Marker {

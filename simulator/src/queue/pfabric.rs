@@ -12,7 +12,7 @@ use crate::packet::{Kind, Packet, Pool};
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
 use crate::queue::priority::is_enough;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+use crate::queue::traits::{admits_all, AdmitAll, QueueDiscipline, QueueKind};
 
 /// pFabric's queue: least remaining first, flows in order, most remaining dropped. Datagrams count
 /// as one more remaining packet than their level.
@@ -25,8 +25,8 @@ pub struct PFabric {
 }
 
 impl QueueKind for PFabric {
+    admits_all!();
     type Discipline = PFabricQueue;
-    type Rule = AdmitAll;
     const NAME: &str = "pfabric";
 
     fn limit(&self) -> Limit {
@@ -35,10 +35,6 @@ impl QueueKind for PFabric {
 
     fn discipline(&self, _ps_per_byte: u32) -> PFabricQueue {
         PFabricQueue::new(self.limit)
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
     }
 }
 

@@ -13,7 +13,7 @@ use crate::core::time::{Ps, MS};
 use crate::core::units::{Duration, Fraction, In};
 use crate::packet::Packet;
 use crate::queue::aqm::{Protection, MILLION};
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{waits_in_a_fifo, Fifo};
 use crate::queue::limit::Limit;
 use crate::queue::pi_controller::PiController;
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
@@ -54,9 +54,10 @@ impl Pie {
 }
 
 impl QueueKind for Pie {
-    type Discipline = Fifo;
+    waits_in_a_fifo!();
     type Rule = Box<PieState>;
     const NAME: &str = "pie";
+    const SEES_FULL: bool = true;
     const DEPARTS_IN_ORDER: bool = true;
     const LIMITED_AT_ADMISSION: bool = true;
     const PAUSE_CONFLICT: Option<&'static str> =
@@ -71,10 +72,6 @@ impl QueueKind for Pie {
             return Err(Error::new(format!("mark_p: {} millionths exceed 1", self.mark_p)));
         }
         self.control.check()
-    }
-
-    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
-        Fifo::default()
     }
 
     fn rule(&self, ps_per_byte: u32, rng: Rng) -> Box<PieState> {
@@ -198,8 +195,6 @@ impl PieState {
 
 /// As in Linux, early detection comes first, and a packet that passes it may find the queue full.
 impl AdmissionRule for PieState {
-    const SEES_FULL: bool = true;
-
     fn judge(&mut self, now: Ps, found: &Found, packet: &Packet) -> Action {
         let free = found.idle.map_or(now + found.bytes * self.ps_per_byte, |idle| now - idle);
         self.decide(now, free, found.bytes, packet)

@@ -10,7 +10,7 @@ use crate::packet::chain::Chain;
 use crate::packet::Pool;
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind, BANDS};
+use crate::queue::traits::{admits_all, AdmitAll, QueueDiscipline, QueueKind, BANDS};
 
 /// Strict priority in eight levels, with ACKs above; evicts the newest packet of the least urgent
 /// level.
@@ -23,8 +23,8 @@ pub struct Priority {
 }
 
 impl QueueKind for Priority {
+    admits_all!();
     type Discipline = Bands;
-    type Rule = AdmitAll;
     const NAME: &str = "priority";
     const HAS_LEVELS: bool = true;
 
@@ -34,10 +34,6 @@ impl QueueKind for Priority {
 
     fn discipline(&self, _ps_per_byte: u32) -> Bands {
         Bands::new(self.limit)
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
     }
 }
 

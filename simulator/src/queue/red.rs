@@ -10,7 +10,7 @@ use crate::core::time::Ps;
 use crate::core::units::{Fraction, In, Octets};
 use crate::packet::Packet;
 use crate::queue::aqm::{Protection, MILLION};
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{waits_in_a_fifo, Fifo};
 use crate::queue::limit::Limit;
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
 
@@ -183,9 +183,10 @@ impl Profile {
 }
 
 impl QueueKind for Red {
-    type Discipline = Fifo;
+    waits_in_a_fifo!();
     type Rule = Box<Detector>;
     const NAME: &str = "red";
+    const SEES_FULL: bool = true;
     const DEPARTS_IN_ORDER: bool = true;
     const LIMITED_AT_ADMISSION: bool = true;
 
@@ -199,10 +200,6 @@ impl QueueKind for Red {
 
     fn check_on_link(&self, ps_per_byte: u32) -> Result<()> {
         self.check_times(ps_per_byte)
-    }
-
-    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
-        Fifo::default()
     }
 
     fn rule(&self, ps_per_byte: u32, rng: Rng) -> Box<Detector> {
@@ -349,8 +346,6 @@ impl Detector {
 
 /// As in Linux, early detection comes first, and a packet that passes it may find the queue full.
 impl AdmissionRule for Detector {
-    const SEES_FULL: bool = true;
-
     fn judge(&mut self, _now: Ps, found: &Found, packet: &Packet) -> Action {
         self.decide(found, packet)
     }

@@ -19,7 +19,7 @@ use crate::packet::{Kind, Pool};
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
 use crate::queue::priority::is_enough;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind};
+use crate::queue::traits::{admits_all, AdmitAll, QueueDiscipline, QueueKind};
 
 /// Deficit round robin: waiting flows take turns of `quantum` bytes; if a packet does not fit, the
 /// longest flow drops its newest. A source or channel of datagrams is a flow.
@@ -35,8 +35,8 @@ pub struct RoundRobin {
 }
 
 impl QueueKind for RoundRobin {
+    admits_all!();
     type Discipline = RoundRobinQueue;
-    type Rule = AdmitAll;
     const NAME: &str = "round-robin";
 
     fn limit(&self) -> Limit {
@@ -52,10 +52,6 @@ impl QueueKind for RoundRobin {
 
     fn discipline(&self, _ps_per_byte: u32) -> RoundRobinQueue {
         RoundRobinQueue::new(self.limit, self.quantum)
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
     }
 }
 

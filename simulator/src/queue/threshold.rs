@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::Packet;
-use crate::queue::fifo::Fifo;
+use crate::queue::fifo::{waits_in_a_fifo, Fifo};
 use crate::queue::limit::{Limit, Room};
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
 
@@ -21,7 +21,7 @@ pub struct Threshold {
 }
 
 impl QueueKind for Threshold {
-    type Discipline = Fifo;
+    waits_in_a_fifo!();
     type Rule = Room;
     const NAME: &str = "threshold";
     const DEPARTS_IN_ORDER: bool = true;
@@ -29,10 +29,6 @@ impl QueueKind for Threshold {
 
     fn limit(&self) -> Limit {
         self.limit
-    }
-
-    fn discipline(&self, _ps_per_byte: u32) -> Fifo {
-        Fifo::default()
     }
 
     fn rule(&self, ps_per_byte: u32, _rng: Rng) -> Room {

@@ -12,10 +12,10 @@ use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Size, Unit};
 use crate::packet::Pool;
-use crate::queue::levels::{open, Levels, LEVELS};
+use crate::queue::levels::{Levels, LEVELS};
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind, BANDS};
+use crate::queue::traits::{admits_all, counts_of, AdmitAll, QueueDiscipline, QueueKind, BANDS};
 
 /// The most entries of a list.
 const ENTRIES: usize = 16;
@@ -160,8 +160,8 @@ impl TimeAware {
 }
 
 impl QueueKind for TimeAware {
+    admits_all!();
     type Discipline = Box<TimeAwareQueue>;
-    type Rule = AdmitAll;
     const NAME: &str = "time-aware";
     const NEEDS_PORT: bool = true;
     const HAS_LEVELS: bool = true;
@@ -172,10 +172,6 @@ impl QueueKind for TimeAware {
 
     fn discipline(&self, ps_per_byte: u32) -> Box<TimeAwareQueue> {
         Box::new(TimeAwareQueue::new(self, ps_per_byte))
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
     }
 }
 
@@ -208,7 +204,7 @@ impl TimeAwareQueue {
     /// The next packet to send of a level that is not `stopped`, or when one may be sent.
     pub fn next(&mut self, now: Ps, stopped: u8, pool: &Pool) -> Next {
         let mut soonest = None;
-        for level in open(stopped) {
+        for level in self.levels.waiting(stopped) {
             match self.levels.front(level).and_then(|handle| self.begin(now, handle, pool)) {
                 Some(begin) if begin == now => return self.levels.pop(level, pool).into(),
                 Some(begin) => soonest = Some(soonest.map_or(begin, |other: Ps| other.min(begin))),
@@ -220,6 +216,8 @@ impl TimeAwareQueue {
 }
 
 impl QueueDiscipline for TimeAwareQueue {
+    counts_of!(levels);
+
     #[inline]
     fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
         self.push(now, handle, pool)
@@ -232,22 +230,13 @@ impl QueueDiscipline for TimeAwareQueue {
 
     /// The clock of the gates goes on.
     fn flush(&mut self, _now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
-        for level in open(0) {
-            lost.extend(std::iter::from_fn(|| self.levels.pop(level, pool)));
+        while let Some(level) = self.levels.waiting(0).next() {
+            lost.extend(self.levels.pop(level, pool));
         }
     }
 
     fn band_bytes(&self, _pool: &Pool) -> Option<[u64; BANDS]> {
         Some(self.levels.band_bytes())
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.levels.bytes()
-    }
-
-    fn len(&self) -> usize {
-        self.levels.len()
     }
 }
 

@@ -14,10 +14,10 @@ pub(crate) const BANDS: usize = 9;
 
 /// The settings of a kind of queue.
 pub(crate) trait QueueKind {
-    /// How packets wait.
-    type Discipline: QueueDiscipline;
-    /// How arriving packets are judged.
-    type Rule: AdmissionRule;
+    /// How packets wait: a [`QueueDiscipline`], in a box if it is large or seldom used.
+    type Discipline;
+    /// How arriving packets are judged: an [`AdmissionRule`], perhaps in a box.
+    type Rule;
 
     /// The name in scheme files.
     const NAME: &'static str;
@@ -31,6 +31,10 @@ pub(crate) trait QueueKind {
     const HAS_LEVELS: bool = false;
     /// Its limit is enforced at admission, not by the discipline.
     const LIMITED_AT_ADMISSION: bool = false;
+    /// The limit at admission counts the packet being sent.
+    const COUNTS_SENDING: bool = true;
+    /// Its rule also sees packets that find the queue full, as Linux's early detection does.
+    const SEES_FULL: bool = false;
     /// Why a link with this queue cannot be paused, if it cannot.
     const PAUSE_CONFLICT: Option<&'static str> = None;
 
@@ -56,9 +60,6 @@ pub(crate) trait QueueKind {
 
 /// Waiting packets, without the one being sent.
 pub(crate) trait QueueDiscipline {
-    /// The limit at admission counts the packet being sent.
-    const COUNTS_SENDING: bool = true;
-
     /// Queues a packet, or returns false and leaves it. Packets evicted for it go to `evicted` in
     /// eviction order; the caller frees them from the last.
     fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool;
@@ -97,48 +98,6 @@ pub(crate) trait QueueDiscipline {
     }
 }
 
-/// A discipline that is large, or seldom used, lives in a box.
-impl<D: QueueDiscipline> QueueDiscipline for Box<D> {
-    const COUNTS_SENDING: bool = D::COUNTS_SENDING;
-
-    #[inline]
-    fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
-        (**self).enqueue(now, handle, pool, evicted)
-    }
-
-    #[inline]
-    fn dequeue(&mut self, now: Ps, stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
-        (**self).dequeue(now, stopped, pool, dropped)
-    }
-
-    #[inline]
-    fn prefetch(&self, pool: &Pool) {
-        (**self).prefetch(pool);
-    }
-
-    fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
-        (**self).flush(now, pool, lost);
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-
-    fn len(&self) -> usize {
-        (**self).len()
-    }
-
-    #[inline]
-    fn level_bytes(&self, level: u8) -> Option<u64> {
-        (**self).level_bytes(level)
-    }
-
-    fn band_bytes(&self, pool: &Pool) -> Option<[u64; BANDS]> {
-        (**self).band_bytes(pool)
-    }
-}
-
 /// What an arriving packet finds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found {
@@ -160,9 +119,6 @@ pub(crate) enum Action {
 
 /// How a queue judges arriving packets.
 pub(crate) trait AdmissionRule {
-    /// It also sees packets that find the queue full, as Linux's early detection does.
-    const SEES_FULL: bool = false;
-
     /// Decides on an arriving packet.
     fn judge(&mut self, now: Ps, found: &Found, packet: &Packet) -> Action;
 
@@ -181,15 +137,30 @@ impl AdmissionRule for AdmitAll {
     }
 }
 
-impl<R: AdmissionRule> AdmissionRule for Box<R> {
-    const SEES_FULL: bool = R::SEES_FULL;
+/// In [`QueueKind`]: no rule beside the limit.
+macro_rules! admits_all {
+    () => {
+        type Rule = AdmitAll;
 
-    #[inline]
-    fn judge(&mut self, now: Ps, found: &Found, packet: &Packet) -> Action {
-        (**self).judge(now, found, packet)
-    }
-
-    fn reset(&mut self, now: Ps) {
-        (**self).reset(now);
-    }
+        fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
+            AdmitAll
+        }
+    };
 }
+
+/// In [`QueueDiscipline`]: what waits is counted by this field.
+macro_rules! counts_of {
+    ($field:ident) => {
+        #[inline]
+        fn bytes(&self) -> u64 {
+            self.$field.bytes()
+        }
+
+        #[inline]
+        fn len(&self) -> usize {
+            self.$field.len()
+        }
+    };
+}
+
+pub(crate) use {admits_all, counts_of};

@@ -15,10 +15,10 @@ use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{In, Size};
 use crate::packet::Pool;
-use crate::queue::levels::{open, Levels, LEVELS};
+use crate::queue::levels::{Levels, LEVELS};
 use crate::queue::limit::Limit;
 use crate::queue::next::Next;
-use crate::queue::traits::{AdmitAll, QueueDiscipline, QueueKind, BANDS};
+use crate::queue::traits::{admits_all, counts_of, AdmitAll, QueueDiscipline, QueueKind, BANDS};
 
 /// Settings: weighted fair queueing among eight levels; ACKs are in level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +33,8 @@ pub struct Wfq {
 }
 
 impl QueueKind for Wfq {
-    type Discipline = Box<FairQueue>;
-    type Rule = AdmitAll;
+    admits_all!();
+    type Discipline = Box<LevelQueue>;
     const NAME: &str = "wfq";
     const NEEDS_PORT: bool = true;
     const HAS_LEVELS: bool = true;
@@ -53,12 +53,8 @@ impl QueueKind for Wfq {
         }
     }
 
-    fn discipline(&self, ps_per_byte: u32) -> Box<FairQueue> {
-        Box::new(FairQueue::new(self, ps_per_byte))
-    }
-
-    fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> AdmitAll {
-        AdmitAll
+    fn discipline(&self, ps_per_byte: u32) -> Box<LevelQueue> {
+        Box::new(LevelQueue::new(self.limit, Some(self.weights), ps_per_byte))
     }
 }
 
@@ -115,23 +111,32 @@ impl Fluid {
     }
 }
 
+/// The order in which packets leave.
 #[derive(Debug)]
-pub(crate) struct FairQueue {
-    levels: Levels,
+struct Order {
     fluid: Fluid,
     /// By level: the virtual ends of its waiting packets.
     ends: [VecDeque<u128>; LEVELS],
     ps_per_byte: u64,
 }
 
-impl FairQueue {
-    pub fn new(wfq: &Wfq, ps_per_byte: u32) -> Self {
-        FairQueue {
-            levels: Levels::new(wfq.limit),
-            fluid: Fluid::new(wfq.weights, 0),
+/// Eight levels, served by weight or by strict priority.
+#[derive(Debug)]
+pub(crate) struct LevelQueue {
+    levels: Levels,
+    /// None: strict priority.
+    order: Option<Order>,
+}
+
+impl LevelQueue {
+    /// With a limit in bytes for each level.
+    pub fn new(limit: u64, weights: Option<[u32; LEVELS]>, ps_per_byte: u32) -> Self {
+        let order = weights.map(|weights| Order {
+            fluid: Fluid::new(weights, 0),
             ends: std::array::from_fn(|_| VecDeque::new()),
             ps_per_byte: ps_per_byte.into(),
-        }
+        });
+        LevelQueue { levels: Levels::new(limit), order }
     }
 
     /// Queues a packet; false if it is dropped instead.
@@ -139,22 +144,27 @@ impl FairQueue {
         let Some(level) = self.levels.push(handle, pool) else {
             return false;
         };
-        let send = u64::from(pool.get(handle).bytes) * self.ps_per_byte;
-        self.ends[level].push_back(self.fluid.add(now, level, send));
+        if let Some(Order { fluid, ends, ps_per_byte }) = &mut self.order {
+            let send = u64::from(pool.get(handle).bytes) * *ps_per_byte;
+            ends[level].push_back(fluid.add(now, level, send));
+        }
         true
     }
 
     /// Takes the next packet to send, of a level that is not `stopped`.
     pub fn pop(&mut self, stopped: u8, pool: &Pool) -> Option<u32> {
-        let level = open(stopped)
-            .filter(|&level| !self.ends[level].is_empty())
-            .min_by_key(|&level| self.ends[level][0])?;
-        self.ends[level].pop_front();
+        let Some(Order { ends, .. }) = &mut self.order else {
+            return self.levels.pop(self.levels.waiting(stopped).next()?, pool);
+        };
+        let level = self.levels.waiting(stopped).min_by_key(|&level| ends[level][0])?;
+        ends[level].pop_front();
         self.levels.pop(level, pool)
     }
 }
 
-impl QueueDiscipline for FairQueue {
+impl QueueDiscipline for LevelQueue {
+    counts_of!(levels);
+
     #[inline]
     fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, _evicted: &mut Vec<u32>) -> bool {
         self.push(now, handle, pool)
@@ -168,7 +178,9 @@ impl QueueDiscipline for FairQueue {
     /// Resets the fluid system too, which would otherwise go on serving lost packets.
     fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         lost.extend(std::iter::from_fn(|| self.pop(0, pool)));
-        self.fluid = Fluid::new(self.fluid.weights, now);
+        if let Some(Order { fluid, .. }) = &mut self.order {
+            *fluid = Fluid::new(fluid.weights, now);
+        }
     }
 
     #[inline]
@@ -178,15 +190,6 @@ impl QueueDiscipline for FairQueue {
 
     fn band_bytes(&self, _pool: &Pool) -> Option<[u64; BANDS]> {
         Some(self.levels.band_bytes())
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.levels.bytes()
-    }
-
-    fn len(&self) -> usize {
-        self.levels.len()
     }
 }
 
@@ -198,8 +201,8 @@ mod tests {
 
     const PS: u32 = 800;
 
-    fn fair(weights: [u32; LEVELS]) -> (Pool, FairQueue) {
-        (Pool::default(), FairQueue::new(&Wfq { limit: u64::MAX, weights }, PS))
+    fn fair(weights: [u32; LEVELS]) -> (Pool, LevelQueue) {
+        (Pool::default(), LevelQueue::new(u64::MAX, Some(weights), PS))
     }
 
     /// When each packet (time, level, bytes) ends in the fluid system, by a simulation of its own
@@ -325,7 +328,7 @@ mod tests {
     #[test]
     fn a_levels_limit_is_its_own() {
         let mut pool = Pool::default();
-        let mut queue = FairQueue::new(&Wfq { limit: 3_000, weights: [1; LEVELS] }, PS);
+        let mut queue = LevelQueue::new(3_000, Some([1; LEVELS]), PS);
         let mut push = |level| {
             let handle = pool.add(Packet::datagram(0, 0, level, 1_500));
             queue.push(0, handle, &pool)

@@ -3,8 +3,9 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S, US};
+use crate::host::congestion::{Congestion, Dctcp};
 use crate::host::limiter::{Limiter, PerHost};
-use crate::host::transport::{Congestion, Rank, Transport, DATA};
+use crate::host::transport::{Rank, Transport, DATA};
 use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
@@ -129,7 +130,7 @@ impl Scheme {
     pub fn dctcp() -> Self {
         let mut scheme = Self::tcp();
         scheme.queue = Queue::Marking(Marking { limit: packets(150), threshold: 15 * 1460 });
-        scheme.transport.congestion = Congestion::Dctcp { shift: 4 };
+        scheme.transport.congestion = Congestion::Dctcp(Dctcp { shift: 4 });
         scheme.transport.ect_again = true;
         scheme
     }
@@ -191,7 +192,10 @@ impl Scheme {
             "qjump-paper" => Self::qjump_paper(topology),
             _ => Self::rival(name).ok_or_else(|| {
                 let known = NAMES.join(", ");
-                Error::new(format!("there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, qjump-paper, {known}"))
+                Error::new(format!(
+                    "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, \
+                     qjump-paper, {known}"
+                ))
             }),
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::core::time::{MS, NS, US};
 use crate::host::aequitas::Aequitas;
-use crate::host::congestion::{Congestion, Dcqcn, Swift};
+use crate::host::congestion::{Congestion, Dcqcn, Homa, Swift};
 use crate::host::limiter::Limiter;
 use crate::host::transport::DATA;
 use crate::net::pause::Pause;
@@ -87,7 +87,7 @@ impl Scheme {
         scheme.queue = Queue::Priority(Priority { limit: 150 * u64::from(DATA) });
         scheme.transport.max_window = 1_000;
         scheme.transport.min_rto = 10 * MS;
-        scheme.transport.congestion = Congestion::Homa { scheduled: 6 };
+        scheme.transport.congestion = Congestion::Homa(Homa { scheduled: 6 });
         scheme
     }
 

@@ -21,7 +21,8 @@ use crate::sim::workload::Workload;
 /// ```
 /// let written = r#"{
 ///     "topology": {"LeafSpine": {"racks": 1, "hosts_per_rack": 2, "spines": 0,
-///                                "edge": {"rate": 10000000000, "delay": 1000000}, "uplink": {"rate": 40000000000, "delay": 0}}},
+///                                "edge": {"rate": 10000000000, "delay": 1000000},
+///                                "uplink": {"rate": 40000000000, "delay": 0}}},
 ///     "scheme": {"Named": "dctcp"},
 ///     "flows": {"Flows": [{"start": 0, "src": 0, "dst": 1, "packets": 1}]}
 /// }"#;
@@ -50,6 +51,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// With seed 1, in one part, until no event is left.
+    pub fn new(topology: Topology, scheme: Scheme, workload: Workload) -> Self {
+        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }
+    }
+
     /// Runs the scenario.
     ///
     /// # Errors

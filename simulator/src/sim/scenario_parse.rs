@@ -59,12 +59,10 @@ impl TryFrom<WrittenScenario> for Scenario {
                 .map_err(|error| Error::new(format!("scheme: {error}")))?,
         };
         Ok(Scenario {
-            topology,
-            scheme,
-            workload: Workload { flows, sources, apps },
             seed,
             stop,
             parts,
+            ..Scenario::new(topology, scheme, Workload { flows, sources, apps })
         })
     }
 }

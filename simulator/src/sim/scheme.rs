@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
+use crate::host::congestion::Protocol;
 use crate::host::hosts::{HostConfig, TRANSPORTS};
 use crate::host::limiter::Limiter;
-use crate::host::protocol::Protocol;
 use crate::host::transport::Transport;
 use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pause;
@@ -113,7 +113,10 @@ impl Scheme {
             return Err(Error::new("levels: the largest flows of the levels must increase"));
         }
         if self.grants() && self.limiter.drops() {
-            return Err(Error::new("limiter: Homa would retransmit dropped packets without end: use mode delay without a limit"));
+            return Err(Error::new(
+                "limiter: Homa would retransmit dropped packets without end: use mode delay \
+                 without a limit",
+            ));
         }
         self.limiter.check(self.ack_bytes())
     }

@@ -177,7 +177,10 @@ pub(crate) fn room<T>(flows: usize) -> Result<Vec<T>> {
     let mut list = Vec::new();
     let told = |_| {
         let megabytes = flows as u128 * size_of::<T>() as u128 / 1_000_000;
-        Error::new(format!("workload: {flows} flows need more than {megabytes} MB, which this machine does not have"))
+        Error::new(format!(
+            "workload: {flows} flows need more than {megabytes} MB, which this machine does not \
+             have"
+        ))
     };
     list.try_reserve_exact(flows).map_err(told)?;
     Ok(list)
@@ -233,7 +236,10 @@ impl Flows {
                 let latest = Instant::MAX;
                 return Err(Error::new(match self {
                     Flows::Drawn { load, .. } => {
-                        format!("flows.load: {load} is so small that flows start after {latest} ps, beyond what can be simulated: raise it")
+                        format!(
+                            "flows.load: {load} is so small that flows start after {latest} ps, \
+                             beyond what can be simulated: raise it"
+                        )
                     }
                     Flows::List(_) | Flows::Own(_) => {
                         format!("{place}: it starts after {latest} ps: start it earlier")

@@ -37,7 +37,7 @@ fn a_run_in_pieces_is_the_same() {
         let scheme =
             Scheme { routing: Routing::PerFlow, ..Scheme::named(name, &topology).unwrap() };
         let workload = Workload::of_apps(all());
-        let scenario = Scenario { topology, scheme, workload, seed: 3, stop: None, parts: 1 };
+        let scenario = Scenario { seed: 3, ..Scenario::new(topology, scheme, workload) };
         let whole = scenario.run().unwrap();
         let mut simulation =
             Simulation::new(&scenario.topology, &scheme, &scenario.workload, 3).unwrap();

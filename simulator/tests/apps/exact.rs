@@ -298,16 +298,8 @@ fn a_job_keeps_its_limits_and_its_bytes() {
     };
     assert_ne!(order(results, 0), order(results, 1));
     let workload = Workload::of_apps(vec![App::MapReduce(spec)]);
-    let other = Scenario {
-        topology: fabric(),
-        scheme: Scheme::dctcp(),
-        workload,
-        seed: 2,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let other =
+        Scenario { seed: 2, ..Scenario::new(fabric(), Scheme::dctcp(), workload) }.run().unwrap();
     assert_ne!(order(results, 0), order(jobs(&other), 0));
 }
 

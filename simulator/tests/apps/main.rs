@@ -25,7 +25,7 @@ fn fabric() -> Topology {
 
 fn run(scheme: Scheme, apps: Vec<App>, sources: Vec<Source>, stop: Option<Ps>) -> Outcome {
     let workload = Workload { sources, ..Workload::of_apps(apps) };
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop, parts: 1 }.run().unwrap()
+    Scenario { stop, ..Scenario::new(fabric(), scheme, workload) }.run().unwrap()
 }
 
 fn ping(count: u32) -> Ping {

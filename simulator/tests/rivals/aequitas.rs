@@ -40,16 +40,7 @@ fn outcome(limiter: Limiter) -> Outcome {
             packets: PACKETS,
         });
     }
-    Scenario {
-        topology,
-        scheme,
-        workload: Workload::of_flows(Flows::List(flows)),
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap()
+    Scenario::new(topology, scheme, Workload::of_flows(Flows::List(flows))).run().unwrap()
 }
 
 /// How many ran on level 0 after the first 100 ms, and how many of these took too long.
@@ -100,7 +91,7 @@ fn the_schemes_levels_share_by_the_papers_weights() {
         ..Workload::of_flows(Flows::List(Vec::new()))
     };
     let topology = Topology::leaf_spine(&rack).unwrap();
-    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(10 * MS), parts: 1 }
+    let outcome = Scenario { stop: Some(10 * MS), ..Scenario::new(topology, scheme, workload) }
         .run()
         .unwrap();
     let [first, second] = [0, 1].map(|number| outcome.sources[number].delivered as f64);

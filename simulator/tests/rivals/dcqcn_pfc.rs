@@ -142,8 +142,7 @@ fn the_scheme_pauses_data_alone() {
         let flows = (16..16 + senders).map(|src| FlowSpec { start: 0, src, dst: 0, packets: 120 });
         let workload = Workload::of_flows(Flows::List(flows.chain([other]).collect()));
         let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
-        let outcome =
-            Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+        let outcome = Scenario::new(topology, scheme, workload).run().unwrap();
         let counters = outcome.counters;
         assert_eq!(
             (counters.full.total() + counters.early.total(), counters.retransmitted),

@@ -2,9 +2,9 @@
 //! Homa beside the best that a single link can do: shortest remaining time first.
 
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Priority, Ps, Queue,
-    Rng, Scenario, Scheme, Simulation, Sizes, Threshold, Topology, Transport, Watch, Workload, MS,
-    US,
+    Cable, Congestion, FlowSpec, Flows, Homa, LeafSpine, Limit, Limiter, PerHost, Priority, Ps,
+    Queue, Rng, Scenario, Scheme, Simulation, Sizes, Threshold, Topology, Transport, Watch,
+    Workload, MS, US,
 };
 
 use crate::{delivered, endless};
@@ -16,7 +16,7 @@ const EMPTY: Ps = 2 * (FRAME + 32_000) + 4 * CABLE.delay;
 
 /// A round trip of 13.3 us holds 11 packets.
 fn homa() -> Transport {
-    let congestion = Congestion::Homa { scheduled: 6 };
+    let congestion = Congestion::Homa(Homa { scheduled: 6 });
     Transport {
         initial_window: 12,
         max_window: 1_000,
@@ -98,14 +98,7 @@ fn mean(times: impl Iterator<Item = f64>) -> f64 {
 fn a_message_alone_takes_what_the_link_does() {
     for packets in [1, 12, 13, 1_000] {
         let flows = Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets }]);
-        let scenario = Scenario {
-            topology: rack(2),
-            scheme: scheme(),
-            workload: Workload::of_flows(flows),
-            seed: 1,
-            stop: None,
-            parts: 1,
-        };
+        let scenario = Scenario::new(rack(2), scheme(), Workload::of_flows(flows));
         let took = scenario.run().unwrap().flows[0].finish.unwrap();
         assert_eq!(took, EMPTY + Ps::from(packets - 1) * FRAME, "{packets} packets");
     }
@@ -118,10 +111,7 @@ fn messages_to_one_host_are_served_as_by_the_shortest_first() {
     let messages = messages(20_000, 0.8, 16);
     let ideal = ideal(&messages);
     let workload = Workload::of_flows(Flows::List(messages.clone()));
-    let outcome =
-        Scenario { topology: rack(16), scheme: scheme(), workload, seed: 1, stop: None, parts: 1 }
-            .run()
-            .unwrap();
+    let outcome = Scenario::new(rack(16), scheme(), workload).run().unwrap();
     let c = &outcome.counters;
     assert_eq!((c.full.total(), c.pushed_out.total(), c.retransmitted), (0, 0, 0));
     let took = |i: usize| (outcome.flows[i].finish.unwrap() - messages[i].start) as f64;
@@ -150,16 +140,7 @@ fn nothing_is_lost_in_a_fabric() {
         load: 0.8,
         count: 2_000,
     };
-    let outcome = Scenario {
-        topology,
-        scheme: scheme(),
-        workload: Workload::of_flows(flows),
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome = Scenario::new(topology, scheme(), Workload::of_flows(flows)).run().unwrap();
     let regions =
         qjump_sim::Regions::of(&outcome.flows, &LeafSpine::FIG9, &scheme().wire()).unwrap();
     println!("{regions:?} {:?}", outcome.counters);
@@ -176,16 +157,7 @@ fn losses_are_mended() {
     let flows =
         Flows::List((1..16).map(|src| FlowSpec { start: 0, src, dst: 0, packets: 300 }).collect());
     let scheme = Scheme { queue: Queue::DropTail(Limit::Packets(8)), ..scheme() };
-    let outcome = Scenario {
-        topology: rack(16),
-        scheme,
-        workload: Workload::of_flows(flows),
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome = Scenario::new(rack(16), scheme, Workload::of_flows(flows)).run().unwrap();
     assert!(
         outcome.counters.full.data > 50 && outcome.flows.iter().all(|flow| flow.finish.is_some())
     );
@@ -240,16 +212,7 @@ fn a_limiter_is_waited_for() {
     scheme.limiter = Limiter::PerHost(PerHost::new(500 * US, [1_500; 8]));
     scheme.transport.min_rto = 200 * US;
     let flows = Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets: 200 }]);
-    let outcome = Scenario {
-        topology: rack(2),
-        scheme,
-        workload: Workload::of_flows(flows),
-        seed: 1,
-        stop: None,
-        parts: 1,
-    }
-    .run()
-    .unwrap();
+    let outcome = Scenario::new(rack(2), scheme, Workload::of_flows(flows)).run().unwrap();
     let took = outcome.flows[0].finish.unwrap();
     assert!((199 * 500 * US..2 * 199 * 500 * US).contains(&took), "{took} ps");
     assert!(outcome.counters.retransmitted < 200, "{}", outcome.counters.retransmitted);
@@ -274,12 +237,8 @@ fn copies_are_no_news() {
         (23, 45 * US, 10 * MS);
     let workload = Workload::of_flows(Flows::List(flows));
     let scenario = Scenario {
-        topology: Topology::leaf_spine(&fabric).unwrap(),
-        scheme,
-        workload,
-        seed: 1,
         stop: Some(2_000 * MS),
-        parts: 1,
+        ..Scenario::new(Topology::leaf_spine(&fabric).unwrap(), scheme, workload)
     };
     let outcome = scenario.run().unwrap();
     println!("{:?} {:?}", outcome.flows.iter().map(|flow| flow.finish).max(), outcome.counters);

@@ -49,8 +49,7 @@ fn endless(senders: u32, until: Ps, interval: Ps) -> Workload {
 /// How long the last of these flows takes.
 fn last_takes(topology: Topology, scheme: Scheme, flows: Vec<FlowSpec>) -> Ps {
     let workload = Workload::of_flows(Flows::List(flows));
-    let outcome =
-        Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
+    let outcome = Scenario::new(topology, scheme, workload).run().unwrap();
     let last = outcome.flows.last().unwrap();
     last.finish.unwrap() - last.start
 }

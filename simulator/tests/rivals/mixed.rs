@@ -2,8 +2,8 @@
 //! Flows of one run with transports, levels, deadlines and bytes of their own.
 
 use qjump_sim::{
-    Cable, Congestion, FlowResult, FlowSpec, Flows, LeafSpine, Outcome, PFabric, Priority, Ps,
-    Queue, Rank, Routing, Scheme, Simulation, Topology, Transport, Wish, Workload, US,
+    Cable, Congestion, FlowResult, FlowSpec, Flows, Homa, LeafSpine, Outcome, PFabric, Priority,
+    Ps, Queue, Rank, Routing, Scheme, Simulation, Topology, Transport, Wish, Workload, US,
 };
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: US };
@@ -86,7 +86,7 @@ fn transports_do_not_see_each_other() {
     let plain = Scheme { routing: Routing::PerFlow, ..Scheme::tcp() };
     let others = [
         Transport { connections: 0, ..plain.transport },
-        Transport { congestion: Congestion::Homa { scheduled: 6 }, ..plain.transport },
+        Transport { congestion: Congestion::Homa(Homa { scheduled: 6 }), ..plain.transport },
         Transport { congestion: Congestion::Swift(qjump_sim::Swift::default()), ..plain.transport },
     ];
     let mixed = Scheme { others: others.map(Some), ..plain };

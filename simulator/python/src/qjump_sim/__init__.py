@@ -49,6 +49,7 @@ from qjump_sim.queues import (
 )
 from qjump_sim.scenario import Scenario, run
 from qjump_sim.scheme import (
+    LAWS,
     Aequitas,
     Bbr,
     Congestion,
@@ -75,6 +76,7 @@ FIG9: LeafSpine = _native.fig9()
 __all__ = [
     "FIG9",
     "KINDS",
+    "LAWS",
     "MS",
     "NS",
     "QUEUES",

@@ -94,6 +94,9 @@ class Homa:
 
 Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa
 
+LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
+"""The laws of congestion control by their names in scheme files, as the simulator has them."""
+
 
 @dataclass(frozen=True)
 class Transport:

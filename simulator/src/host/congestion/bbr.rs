@@ -7,7 +7,7 @@
 //! no long-term rate for policers. Rates are in bit/s; gains have eight fractional bits, as in
 //! Linux.
 
-use super::{AckInfo, Windows, ONE};
+use super::traits::{AckInfo, CongestionLaw, LawState, SentInfo, Window, Windows, ONE};
 use crate::core::rng::mix;
 use crate::core::time::{Ps, MS, S};
 
@@ -49,8 +49,21 @@ struct Sent {
     limited: bool,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bbr;
+
+impl CongestionLaw for Bbr {
+    type State = Box<BbrState>;
+    const NAME: &str = "bbr";
+    const SEES_EVERY_ACK: bool = true;
+
+    fn start(self, window: &mut Window, _line: u64) -> Box<BbrState> {
+        Box::new(BbrState::new(window.bounds.most))
+    }
+}
+
 #[derive(Debug, Clone)]
-pub(super) struct Bbr {
+pub(crate) struct BbrState {
     mode: Mode,
     /// By packet number, one window of them.
     sent: Box<[Sent]>,
@@ -81,10 +94,66 @@ pub(super) struct Bbr {
     idle: bool,
 }
 
-impl Bbr {
+impl LawState for BbrState {
+    fn on_send(&mut self, _window: &mut Window, sent: &SentInfo) {
+        let SentInfo { now, number, under_way, last, .. } = *sent;
+        if under_way <= 1 {
+            (self.first_at, self.delivered_at) = (now, now);
+        }
+        let BbrState { first_at, delivered, delivered_at, limited, .. } = *self;
+        *self.slot(number) =
+            Sent { at: now, first_at, delivered, delivered_at, limited: limited > 0 };
+        if last {
+            self.limited = delivered + u64::from(under_way);
+        }
+    }
+
+    fn on_every_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        // A round trip below the unit of time stamps may appear as 0.
+        let ack = &AckInfo { round_trip: ack.round_trip.max(1), ..*ack };
+        self.delivered += u64::from(ack.packets);
+        self.delivered_at = ack.now;
+        if self.delivered > self.limited {
+            self.limited = 0;
+        }
+        let begins = ack.number.is_some_and(|number| ack.packets > 0 && self.sample(number, ack));
+        self.check_full(begins);
+        self.check_least(window.cwnd, ack);
+        self.step(begins, ack);
+        window.cwnd = self.window(window.cwnd, window.bounds, ack);
+        window.pace = self.pace(window.bounds, ack.bytes);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, _now: Ps) {
+        window.reduce_to(window.cwnd);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Ps) {
+        self.saved = true;
+        window.ssthresh = window.half();
+        window.cwnd = ONE;
+    }
+
+    /// Sets the pace of the first window.
+    fn on_connected(&mut self, window: &mut Window, now: Ps, round_trip: Ps, bytes: u16) {
+        (self.least_trip, self.least_at) = (round_trip.max(1), now);
+        window.pace = self.pace(window.bounds, bytes);
+    }
+
+    /// Restores the window from before PROBE_RTT if that ends now.
+    fn on_idle(&mut self, window: &mut Window, now: Ps, _idle: Ps, _long: bool) {
+        self.idle = true;
+        if matches!(self.mode, Mode::Look { until: Some(until), .. } if now >= until) {
+            self.end_look(now);
+            window.cwnd = window.cwnd.max(std::mem::take(&mut self.before) * ONE);
+        }
+    }
+}
+
+impl BbrState {
     /// `most`: packets of the largest window.
-    pub fn new(most: u32) -> Self {
-        Bbr {
+    fn new(most: u32) -> Self {
+        BbrState {
             mode: Mode::Startup,
             sent: vec![Sent::default(); (most as usize + 1).next_power_of_two()].into(),
             delivered: 0,
@@ -110,57 +179,6 @@ impl Bbr {
     fn slot(&mut self, number: u32) -> &mut Sent {
         let mask = self.sent.len() - 1;
         &mut self.sent[number as usize & mask]
-    }
-
-    /// A packet leaves; `under_way` with it.
-    pub fn on_send(&mut self, now: Ps, number: u32, under_way: u32, last: bool) {
-        if under_way <= 1 {
-            (self.first_at, self.delivered_at) = (now, now);
-        }
-        let Bbr { first_at, delivered, delivered_at, limited, .. } = *self;
-        *self.slot(number) =
-            Sent { at: now, first_at, delivered, delivered_at, limited: limited > 0 };
-        if last {
-            self.limited = delivered + u64::from(under_way);
-        }
-    }
-
-    pub fn on_timeout(&mut self) {
-        self.saved = true;
-    }
-
-    /// The connection is set up; returns the pace of its first window.
-    pub fn on_connected(&mut self, now: Ps, round_trip: Ps, windows: Windows, bytes: u16) -> u64 {
-        (self.least_trip, self.least_at) = (round_trip.max(1), now);
-        self.pace(windows, bytes)
-    }
-
-    /// A flow begins after idle time. Returns the window from before PROBE_RTT if that ends now.
-    pub fn on_idle(&mut self, now: Ps) -> u32 {
-        self.idle = true;
-        match self.mode {
-            Mode::Look { until: Some(until), .. } if now >= until => {
-                self.end_look(now);
-                std::mem::take(&mut self.before)
-            }
-            _ => 0,
-        }
-    }
-
-    /// The window and pace after an ACK.
-    pub fn on_ack(&mut self, window: u32, windows: Windows, ack: &AckInfo) -> (u32, u64) {
-        // A round trip below the unit of time stamps may appear as 0.
-        let ack = &AckInfo { round_trip: ack.round_trip.max(1), ..*ack };
-        self.delivered += u64::from(ack.packets);
-        self.delivered_at = ack.now;
-        if self.delivered > self.limited {
-            self.limited = 0;
-        }
-        let begins = ack.number.is_some_and(|number| ack.packets > 0 && self.sample(number, ack));
-        self.check_full(begins);
-        self.check_least(window, ack);
-        self.step(begins, ack);
-        (self.window(window, windows, ack), self.pace(windows, ack.bytes))
     }
 
     /// Samples the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00); returns whether a

@@ -2,6 +2,7 @@
 //! CUBIC (RFC 9438) in integers: C = 0.4, beta = 0.7, with fast convergence. Windows have 16
 //! fractional bits. Names are the RFC's.
 
+use super::traits::{CongestionLaw, LawState, Window};
 use crate::core::time::{Ps, US};
 
 /// A window of one packet.
@@ -14,10 +15,22 @@ const CUBIC_SECOND: i128 = 1_000_000_000_000_000_000;
 /// Beyond this distance from the plateau, in us, nothing changes: the largest window is reached.
 const FARTHEST: i128 = 1 << 31;
 
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cubic;
+
+impl CongestionLaw for Cubic {
+    type State = Box<CubicState>;
+    const NAME: &str = "cubic";
+
+    fn start(self, _window: &mut Window, _line: u64) -> Box<CubicState> {
+        Box::default()
+    }
+}
+
 /// CUBIC's state beside the window. The congestion avoidance stage begins with the first packet
 /// acknowledged in it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cubic {
+pub(crate) struct CubicState {
     /// `W_max`: the window before the last reduction, or less if it was below the previous one
     /// (fast convergence); 0: unknown.
     w_max: u32,
@@ -33,10 +46,42 @@ pub(crate) struct Cubic {
     w_est: u64,
 }
 
-impl Cubic {
+impl LawState for CubicState {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, now: Ps, acked: u32, round_trip: Ps) {
+        if window.cwnd < window.ssthresh {
+            window.open();
+        } else {
+            let next = self.grow(window.cwnd, acked, now, round_trip);
+            window.cwnd = next.min(window.bounds.most * super::ONE);
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, _now: Ps) {
+        window.reduce_to(self.reduce(window.cwnd));
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, _now: Ps) {
+        window.ssthresh = self.time_out(window.cwnd);
+        window.cwnd = super::ONE;
+    }
+
+    fn on_idle(&mut self, window: &mut Window, _now: Ps, idle: Ps, long: bool) {
+        if long {
+            self.restart();
+            window.cwnd = window.bounds.initial * super::ONE;
+        } else {
+            self.idle(idle);
+        }
+    }
+}
+
+impl CubicState {
     /// The window after `acked` more packets, in congestion avoidance (RFC 9438, sections 4.2 to
     /// 4.5).
-    pub fn grow(&mut self, window: u32, acked: u32, now: Ps, round_trip: Ps) -> u32 {
+    // Not inlined, so that the path of other laws stays short.
+    #[inline(never)]
+    fn grow(&mut self, window: u32, acked: u32, now: Ps, round_trip: Ps) -> u32 {
         if self.epoch_start.is_none() {
             self.begin(window);
         }
@@ -72,7 +117,7 @@ impl Cubic {
     }
 
     /// The window after a loss (sections 4.6 and 4.7).
-    pub fn reduce(&mut self, window: u32) -> u32 {
+    fn reduce(&mut self, window: u32) -> u32 {
         self.w_max =
             if window < self.w_max { (u64::from(window) * 17 / 20) as u32 } else { window };
         self.leave(window)
@@ -80,7 +125,7 @@ impl Cubic {
 
     /// The slow start threshold after a timeout; the next stage starts at its plateau (section
     /// 4.8).
-    pub fn time_out(&mut self, window: u32) -> u32 {
+    fn time_out(&mut self, window: u32) -> u32 {
         self.w_max = 0;
         self.leave(window)
     }
@@ -92,12 +137,12 @@ impl Cubic {
     }
 
     /// The next packet acknowledged in congestion avoidance begins a stage.
-    pub fn restart(&mut self) {
+    fn restart(&mut self) {
         self.epoch_start = None;
     }
 
     /// Excludes idle time (section 5.8).
-    pub fn idle(&mut self, idle: Ps) {
+    fn idle(&mut self, idle: Ps) {
         self.epoch_start = self.epoch_start.map(|epoch| epoch + idle);
     }
 }
@@ -172,7 +217,7 @@ mod tests {
             (MS, &[40, 60, 50, 40]),
             (100 * US, &[20, 30, 25, 400]),
         ] {
-            let (mut cubic, mut model) = (Cubic::default(), Model::default());
+            let (mut cubic, mut model) = (CubicState::default(), Model::default());
             let mut now = 7 * S;
             let mut cwnd = window(10);
             let mut cwnd_of_model = 10.0;
@@ -202,7 +247,7 @@ mod tests {
     /// beyond it steep.
     #[test]
     fn the_plateau_is_where_the_last_loss_was() {
-        let mut cubic = Cubic::default();
+        let mut cubic = CubicState::default();
         let start = cubic.reduce(window(1_000));
         assert_eq!(start, window(700));
         let round_trip = 200 * MS;
@@ -232,7 +277,7 @@ mod tests {
     /// (9/17) = 56.7 rounds.
     #[test]
     fn short_round_trips_are_renos() {
-        let mut cubic = Cubic::default();
+        let mut cubic = CubicState::default();
         let mut cwnd = cubic.reduce(window(100));
         let mut now = 0;
         let mut rounds = |n: u32| {
@@ -254,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_falls_short_makes_room() {
-        let mut cubic = Cubic::default();
+        let mut cubic = CubicState::default();
         assert_eq!(cubic.reduce(window(100)), window(70));
         assert_eq!(cubic.w_max, window(100));
         assert_eq!(cubic.reduce(window(80)), window(56));
@@ -268,7 +313,7 @@ mod tests {
     /// After a timeout the stage's plateau is where it begins; idleness does not count.
     #[test]
     fn timeouts_and_idleness() {
-        let mut cubic = Cubic::default();
+        let mut cubic = CubicState::default();
         assert_eq!(cubic.time_out(window(1_000)), window(700));
         cubic.grow(window(700), 1, 5 * S, MS);
         assert_eq!((cubic.plateau, cubic.k), (window(700), 0));

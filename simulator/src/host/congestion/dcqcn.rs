@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::AckInfo;
+use super::traits::{AckInfo, CongestionLaw, Echo, LawState, SentInfo, Window, ONE as PACKET};
 use crate::core::time::{Ps, S, US};
 use crate::core::units::{Duration, In, Octets};
 
@@ -53,8 +53,14 @@ impl Default for Dcqcn {
     }
 }
 
-impl Dcqcn {
-    pub(super) fn problem(&self) -> Option<String> {
+impl CongestionLaw for Dcqcn {
+    type State = Box<DcqcnState>;
+    const NAME: &str = "dcqcn";
+    const ECHO: Echo = Echo::AtOnce;
+    const ECN_CAPABLE: bool = true;
+    const SEES_EVERY_ACK: bool = true;
+
+    fn problem(&self) -> Option<String> {
         if self.alpha_timer == 0 || self.timer == 0 || self.counter == 0 {
             Some("a timer or the counter of DCQCN is 0".to_owned())
         } else if self.shift > 20 {
@@ -66,6 +72,12 @@ impl Dcqcn {
             None
         }
     }
+
+    /// A rate, no window and no slow start (section 3.1).
+    fn start(self, window: &mut Window, line: u64) -> Box<DcqcnState> {
+        (window.cwnd, window.pace) = (window.bounds.most * PACKET, line);
+        Box::new(DcqcnState::new(self, line))
+    }
 }
 
 /// alpha = 1.
@@ -75,7 +87,7 @@ const RECOVERY: u32 = 5;
 
 /// The reaction point of a flow.
 #[derive(Debug, Clone)]
-pub(super) struct DcqcnState {
+pub(crate) struct DcqcnState {
     of: Dcqcn,
     line: u64,
     /// `R_C` and `R_T`, in bit/s.
@@ -92,8 +104,26 @@ pub(super) struct DcqcnState {
     counts: u32,
 }
 
+impl LawState for DcqcnState {
+    fn on_send(&mut self, window: &mut Window, sent: &SentInfo) {
+        window.pace = self.rate_to_send(sent.now, sent.bytes);
+    }
+
+    fn on_every_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        (window.cwnd, window.pace) = (window.bounds.most * PACKET, self.rate_after(ack));
+    }
+
+    fn on_loss(&mut self, window: &mut Window, _now: Ps) {
+        window.reduce_to(window.cwnd);
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window, _now: Ps) {}
+
+    fn on_idle(&mut self, _window: &mut Window, _now: Ps, _idle: Ps, _long: bool) {}
+}
+
 impl DcqcnState {
-    pub fn new(of: Dcqcn, line: u64) -> Self {
+    fn new(of: Dcqcn, line: u64) -> Self {
         let (current, target) = (line, line);
         let (next_alpha, next_timer) = (Ps::MAX, Ps::MAX);
         DcqcnState {
@@ -112,7 +142,7 @@ impl DcqcnState {
     }
 
     /// The rate at which the next packet leaves.
-    pub fn on_send(&mut self, now: Ps, bytes: u16) -> u64 {
+    fn rate_to_send(&mut self, now: Ps, bytes: u16) -> u64 {
         self.catch_up(now);
         self.sent += u64::from(bytes);
         if self.sent >= self.of.counter {
@@ -124,7 +154,7 @@ impl DcqcnState {
     }
 
     /// The rate after an ACK.
-    pub fn on_ack(&mut self, ack: &AckInfo) -> u64 {
+    fn rate_after(&mut self, ack: &AckInfo) -> u64 {
         self.catch_up(ack.now);
         if ack.marked && self.reported.is_none_or(|last| ack.now - last >= self.of.report) {
             self.cut(ack.now);
@@ -199,11 +229,12 @@ mod tests {
     #[test]
     fn rates_are_the_published_ones() {
         let mut rates = DcqcnState::new(Dcqcn::default(), LINE);
-        assert_eq!(rates.on_ack(&ack(0, false)), LINE);
-        assert_eq!(rates.on_ack(&ack(0, true)), LINE / 2);
-        assert_eq!(rates.on_ack(&ack(49 * US, true)), LINE / 2, "one report in 50 us");
-        assert_eq!(rates.on_ack(&ack(50 * US, true)), LINE / 4);
-        let after = |rates: &mut DcqcnState, n: u64| rates.on_ack(&ack((50 + 55 * n) * US, false));
+        assert_eq!(rates.rate_after(&ack(0, false)), LINE);
+        assert_eq!(rates.rate_after(&ack(0, true)), LINE / 2);
+        assert_eq!(rates.rate_after(&ack(49 * US, true)), LINE / 2, "one report in 50 us");
+        assert_eq!(rates.rate_after(&ack(50 * US, true)), LINE / 4);
+        let after =
+            |rates: &mut DcqcnState, n: u64| rates.rate_after(&ack((50 + 55 * n) * US, false));
         // Towards 20 Gb/s from 10.
         let recovery: Vec<u64> = (1..=5).map(|n| after(&mut rates, n)).collect();
         assert_eq!(
@@ -216,7 +247,7 @@ mod tests {
         let expected = 255f64.powi(7) / 256f64.powi(7);
         assert!((rates.alpha as f64 / ONE as f64 - expected).abs() < 1e-5);
         // The next report takes half of alpha.
-        let cut = rates.on_ack(&ack((50 + 55 * 7) * US, true)) as f64;
+        let cut = rates.rate_after(&ack((50 + 55 * 7) * US, true)) as f64;
         assert!((cut / (19_971_875_000.0 * (1.0 - expected / 2.0)) - 1.0).abs() < 1e-5);
     }
 
@@ -225,8 +256,8 @@ mod tests {
     fn bytes_count_as_well() {
         let of = Dcqcn { counter: 1_500, timer: S, ..Dcqcn::default() };
         let mut rates = DcqcnState::new(of, LINE);
-        rates.on_ack(&ack(0, true));
-        let sent: Vec<u64> = (0..5).map(|_| rates.on_send(US, 1_500)).collect();
+        rates.rate_after(&ack(0, true));
+        let sent: Vec<u64> = (0..5).map(|_| rates.rate_to_send(US, 1_500)).collect();
         let half = |from: u64, to: u64| (from + to).div_ceil(2);
         let mut expected = vec![half(LINE / 2, LINE)];
         (0..4).for_each(|n| expected.push(half(expected[n], LINE)));
@@ -234,7 +265,7 @@ mod tests {
         rates.target = LINE / 2;
         rates.times = 6;
         rates.counts = 6;
-        rates.on_send(US, 1_500);
+        rates.rate_to_send(US, 1_500);
         assert_eq!(rates.target, LINE / 2 + of.hyper_increase);
     }
 }

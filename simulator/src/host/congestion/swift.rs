@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AckInfo, ONE};
+use super::traits::{AckInfo, CongestionLaw, LawState, Window, ONE};
 use crate::core::time::{Ps, S};
 use crate::core::units::{Duration, In};
 
@@ -51,8 +51,13 @@ impl Default for Swift {
     }
 }
 
-impl Swift {
-    pub(super) fn problem(&self) -> Option<String> {
+impl CongestionLaw for Swift {
+    type State = Box<SwiftState>;
+    const NAME: &str = "swift";
+    const SEES_DELAY: bool = true;
+    const SEES_EVERY_ACK: bool = true;
+
+    fn problem(&self) -> Option<String> {
         let shares = self.decrease == 0
             || self.decrease > 1_000
             || self.most_decrease == 0
@@ -83,6 +88,12 @@ impl Swift {
         }
     }
 
+    fn start(self, _window: &mut Window, _line: u64) -> Box<SwiftState> {
+        Box::new(SwiftState::new(self))
+    }
+}
+
+impl Swift {
     /// 1 / sqrt of the windows between which flow scaling applies, the smaller window first.
     fn ends(&self) -> (u64, u64) {
         (
@@ -114,7 +125,7 @@ const LEAST: u32 = ONE / 1_000;
 
 /// Swift's state beside the window.
 #[derive(Debug, Clone)]
-pub(super) struct SwiftState {
+pub(crate) struct SwiftState {
     of: Swift,
     /// When the window was last reduced, and the last round trip: at most one reduction a round
     /// trip.
@@ -123,14 +134,31 @@ pub(super) struct SwiftState {
     timeouts: u32,
 }
 
+impl LawState for SwiftState {
+    fn on_every_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        (window.cwnd, window.pace) = self.after_ack(window.cwnd, window.bounds.most, ack);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, now: Ps) {
+        self.timeouts = 0;
+        window.reduce_to(self.reduce(window.cwnd, now));
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, now: Ps) {
+        window.cwnd = self.after_timeout(window.cwnd, now);
+    }
+
+    fn on_idle(&mut self, _window: &mut Window, _now: Ps, _idle: Ps, _long: bool) {}
+}
+
 impl SwiftState {
-    pub fn new(of: Swift) -> Self {
+    fn new(of: Swift) -> Self {
         SwiftState { of, reduced: None, round_trip: 0, timeouts: 0 }
     }
 
     /// The window after an ACK, at most `most` packets, and its pace in bit/s; 0 for windows of a
     /// packet or more.
-    pub fn on_ack(&mut self, window: u32, most: u32, ack: &AckInfo) -> (u32, u64) {
+    fn after_ack(&mut self, window: u32, most: u32, ack: &AckInfo) -> (u32, u64) {
         self.timeouts = 0;
         self.round_trip = ack.round_trip.max(1);
         let target = self.of.target(window);
@@ -171,9 +199,8 @@ impl SwiftState {
         next.max(LEAST)
     }
 
-    /// A loss found by later packets.
-    pub fn on_loss(&mut self, window: u32, now: Ps) -> u32 {
-        self.timeouts = 0;
+    /// The window after a loss.
+    fn reduce(&mut self, window: u32, now: Ps) -> u32 {
         if self.may_reduce(now) {
             self.cut(window, now, self.of.most_decrease)
         } else {
@@ -181,14 +208,12 @@ impl SwiftState {
         }
     }
 
-    pub fn on_timeout(&mut self, window: u32, now: Ps) -> u32 {
+    fn after_timeout(&mut self, window: u32, now: Ps) -> u32 {
         self.timeouts += 1;
         if self.timeouts >= RESET {
             LEAST
-        } else if self.may_reduce(now) {
-            self.cut(window, now, self.of.most_decrease)
         } else {
-            window
+            self.reduce(window, now)
         }
     }
 }
@@ -261,21 +286,21 @@ mod tests {
         let mut swift = SwiftState::new(OF);
         let mut window = 200 * ONE;
         for _ in 0..200 {
-            (window, _) = swift.on_ack(window, 1_000, &ack(0, 20 * US));
+            (window, _) = swift.after_ack(window, 1_000, &ack(0, 20 * US));
         }
         assert!(window.abs_diff(201 * ONE) < ONE / 100, "{window}");
         // 50 us for a target of 25: 0.8 · 25/50 = 0.4 less.
-        let (cut, _) = swift.on_ack(200 * ONE, 1_000, &ack(100 * US, 50 * US));
+        let (cut, _) = swift.after_ack(200 * ONE, 1_000, &ack(100 * US, 50 * US));
         assert_eq!(cut, 120 * ONE);
-        let (kept, _) = swift.on_ack(cut, 1_000, &ack(149 * US, 50 * US));
+        let (kept, _) = swift.after_ack(cut, 1_000, &ack(149 * US, 50 * US));
         assert_eq!(kept, cut, "once a round trip");
-        let (half, _) = swift.on_ack(cut, 1_000, &ack(200 * US, 100 * US));
+        let (half, _) = swift.after_ack(cut, 1_000, &ack(200 * US, 100 * US));
         assert_eq!(half, 60 * ONE, "0.6 is more than the most");
         // Below a packet: a quarter of one in 400 us is 7.5 Mb/s.
-        let (window, pace) = swift.on_ack(ONE / 2, 1_000, &ack(1_000 * US, 400 * US));
+        let (window, pace) = swift.after_ack(ONE / 2, 1_000, &ack(1_000 * US, 400 * US));
         assert_eq!((window, pace), (ONE / 4, 7_500_000));
         let resets: Vec<u32> =
-            (1..=5).map(|n| swift.on_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
+            (1..=5).map(|n| swift.after_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
         assert_eq!(resets, [ONE / 2, ONE / 2, ONE / 2, ONE / 2, LEAST]);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Windows after single ACKs, marks and timeouts.
 
+use super::dctcp::ALPHA;
 use super::*;
 use crate::core::time::{MS, US};
 
@@ -34,10 +35,10 @@ fn the_window_opens_by_one_for_each_ack_then_for_each_window() {
 
 #[test]
 fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
-    let mut control = control(Congestion::Dctcp { shift: 4 });
+    let mut control = control(Congestion::Dctcp(Dctcp { shift: 4 }));
     control.on_mark();
     assert_eq!(
-        (control.window(), control.ssthresh / ONE),
+        (control.window(), control.window.ssthresh / ONE),
         (12, 12),
         "alpha begins at 0: only slow start ends"
     );
@@ -47,13 +48,13 @@ fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
     assert!(control.alpha() > ALPHA - 16 && control.alpha() <= ALPHA);
     control.on_mark();
     assert_eq!(control.window(), 6);
-    control.windows.least = 4;
+    control.window.bounds.least = 4;
     control.on_mark();
     assert_eq!(control.window(), 4);
-    control.windows.least = 1;
+    control.window.bounds.least = 1;
     control.on_mark();
     assert_eq!(control.window(), 2);
-    control.windows.least = 4;
+    control.window.bounds.least = 4;
     control.on_mark();
     assert_eq!(control.window(), 2, "a mark opens no window");
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::core::time::US;
-use crate::host::transport::Congestion;
+use crate::host::congestion::{Congestion, Dctcp};
 
 fn flow(t: &Transport) -> Flow {
     flow_of(t, 1_000)
@@ -82,7 +82,7 @@ fn marks_without_ecn_say_nothing() {
 /// not ACKs.
 #[test]
 fn dctcp_counts_packets() {
-    let t = Transport::linux(Congestion::Dctcp { shift: 4 });
+    let t = Transport::linux(Congestion::Dctcp(Dctcp { shift: 4 }));
     let mut flow = flow(&t);
     send(&mut flow, &t);
     // The first ACK ends an observation of nothing. The next ends with packet 9, the tenth.

@@ -2,7 +2,8 @@
 //! What packets carry, seen on the links of a run.
 
 use crate::core::time::{MS, US};
-use crate::host::transport::{Congestion, Transport};
+use crate::host::congestion::{Congestion, Dctcp, Homa};
+use crate::host::transport::Transport;
 
 use crate::net::topology::{Cable, LeafSpine, Topology, Tree};
 use crate::packet::{Kind, Packet, AGAIN};
@@ -35,9 +36,12 @@ fn seen(congestion: Congestion) -> Vec<Packet> {
 /// (6.1.1); a SYN and its answer say that the flow is ECN-capable. Without ECN nothing does.
 #[test]
 fn packets_say_what_may_be_marked() {
-    for congestion in
-        [Congestion::Reno, Congestion::Cubic, Congestion::Ecn, Congestion::Dctcp { shift: 4 }]
-    {
+    for congestion in [
+        Congestion::Reno,
+        Congestion::Cubic,
+        Congestion::Ecn,
+        Congestion::Dctcp(Dctcp { shift: 4 }),
+    ] {
         let capable = congestion.ecn_capable();
         let seen = seen(congestion);
         for packet in &seen {
@@ -66,7 +70,7 @@ fn a_reduced_window_is_told() {
     };
     assert!(told(Congestion::Ecn) > 0);
     assert_eq!(
-        [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp { shift: 4 }].map(told),
+        [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp(Dctcp { shift: 4 })].map(told),
         [0, 0, 0]
     );
 }
@@ -85,7 +89,7 @@ fn grants_tell_their_level() {
         delayed_ack: None,
         handshake: None,
         initial_window: 12,
-        ..Transport::linux(Congestion::Homa { scheduled: 6 })
+        ..Transport::linux(Congestion::Homa(Homa { scheduled: 6 }))
     };
     let scheme =
         Scheme { transport, queue: Queue::Priority(Priority { limit: 1 << 30 }), ..Scheme::tcp() };
