@@ -1,9 +1,10 @@
-"""Every refusal has a message and leaves the state unchanged; a small budget causes a warning.
+"""Every refusal has a message and leaves the state unchanged; odd options cause a warning.
 
 `refused` maps a command to tc's message. Assert: each has `code` 2 (from the kernel) or 1 (from tc
 itself), and `words` is not empty and does not contain "Unknown error"; `unchanged` is true for all;
-each of `odd` has code 0 and a warning that names its subject; `leftover` (a qdisc after refused
-adds) is false.
+each of `odd` has code 0 and a warning that names its subject; `even` maps commands without a
+warning to code 0 and no words, also `limit 2` where packets are single frames; `leftover` (a qdisc
+after refused adds) is false.
 """
 import json
 
@@ -47,13 +48,22 @@ ODD = {
     "epoch 1ms level 7 9000 priomap 0 1 2 3 4 5 6 0 0 0 0 0 0 0 0 0": "no priority is mapped",
     "epoch 1ms bytes 9000 level 7 factor 2 level 6 factor 1": "larger factor",
     "epoch 1ms bytes 9000 level 7 factor 2 level 3 factor 1": "larger factor than level 3",
+    "limit 44": "too low for the device's GSO packets",
+    "level 3 unlimited limit 2": "too low for the device's GSO packets",
 }
+EVEN = ["limit 47", "epoch 1ms level 7 1550 limit 60"]
 
 
 def odd(words: str) -> dict[str, object]:
     answer = attempt(f"qdisc add dev a0 root handle 6: qjump {words}")
     rig.tc("qdisc del dev a0 root")
     return answer | {"told": ODD[words] in str(answer["words"])}
+
+
+def even(words: str) -> dict[str, object]:
+    answer = attempt(f"qdisc add dev a0 root handle 6: qjump {words}")
+    rig.tc("qdisc del dev a0 root")
+    return answer
 
 
 rig.build()
@@ -82,5 +92,7 @@ for root in ("mq", "multiq"):
         command = f"qdisc add dev a0 parent 1:1 {kind} {good}"
         refused[f"{command} ({root})"] = attempt(command)
     rig.tc("qdisc del dev a0 root")
-rig.report(refused=refused, unchanged=unchanged, leftover=leftover,
-           odd={words: odd(words) for words in ODD})
+odds, evens = {words: odd(words) for words in ODD}, {words: even(words) for words in EVEN}
+rig.run("ip -n a link set a0 gso_max_segs 1")
+evens["limit 2"] = even("limit 2")
+rig.report(refused=refused, unchanged=unchanged, leftover=leftover, odd=odds, even=evens)
