@@ -317,7 +317,7 @@ static int qjump_level_parse(struct qjump_params *p, const struct nlattr *attr,
 }
 
 static int qjump_level_check(const struct net_device *dev, const struct qjump_params *p, int i,
-			     struct netlink_ext_ack *extack)
+			     const struct nlattr *epoch, struct netlink_ext_ack *extack)
 {
 	u64 mss = dev->mtu - min(dev->mtu / 2, 80U);	/* TCP over full-size frames */
 
@@ -326,7 +326,7 @@ static int qjump_level_check(const struct net_device *dev, const struct qjump_pa
 	if (!p->budget[i])
 		return 0;
 	if (p->epoch < NSEC_PER_USEC)
-		return refuse(extack, "A budget needs an epoch of 1 us or more");
+		return refuse_at(extack, epoch, "A budget needs an epoch of 1 us or more");
 	if (p->budget[i] < qjump_cost(p, TC_QJUMP_MIN_FRAME))
 		return refuse(extack, "A frame of 64 bytes costs more than a budget");
 	if (p->budget[i] < qjump_cost(p, psched_mtu(dev)))
@@ -358,7 +358,7 @@ static int qjump_params_parse(const struct Qdisc *sch, struct qjump_params *p,
 		if (p->priomap[i] >= TC_QJUMP_LEVELS)
 			return refuse_at(extack, tb[TCA_QJUMP_PRIOMAP], "Levels are 0 to 7");
 	for (i = 0; i < TC_QJUMP_LEVELS && !err; i++)
-		err = qjump_level_check(qdisc_dev(sch), p, i, extack);
+		err = qjump_level_check(qdisc_dev(sch), p, i, tb[TCA_QJUMP_EPOCH], extack);
 	return err;
 }
 
