@@ -1,5 +1,4 @@
-"""What qjump-edt lets through in the guest, beside sch_qjump:
-tests/guest/qdisc/checks/edt_window.py."""
+"""Run one of tests/guest/qdisc/checks in the guest, where code takes no time."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from qjump_mn.guest import Image, Job, Setup, run
 CHECKS = Path(__file__).parent / "qdisc/checks"
 
 
-def measured(image: Image, folder: Path) -> dict[str, Any]:
-    """Boot the guest and run the check."""
+def measured(image: Image, folder: Path, check: str = "edt_window") -> dict[str, Any]:
+    """Boot the guest and run the check; return what it reported."""
     job = Job(
-        script=(CHECKS / "edt_window.py").read_text(),
+        script=(CHECKS / f"{check}.py").read_text(),
         files={"rig.py": (CHECKS / "rig.py").read_text()},
         virtual_deadline_s=1000,
     )
