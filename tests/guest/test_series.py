@@ -164,7 +164,15 @@ def test_the_letter_has_the_figures_of_the_documents() -> None:
         f"no limit costs {bare} instructions, {bare / prio:.0%} of what prio with eight" in letter
     )
     assert f"does ({prio}) and {bare / ets:.0%} of ets ({ets});" in letter
-    for name in ("prio8_tbf_level0", "qjump_10ms_level0", "htb_pfifo"):
+    page = (CHECKOUT / "docs/qdisc-cost.md").read_text()
+    device = re.search(r"^Linux 6\.12\S*: noqueue (\d+)", page, re.M)
+    limited = int(costs["qjump_10ms_level0"][0])
+    assert device
+    assert (
+        f"Of the {int(device[1]) + limited} instructions from pktgen into a dummy device at most "
+        f"{limited} are under that lock (without limits {bare});" in letter
+    )
+    for name in ("prio8_tbf_level0", "qjump_10ms_level0", "htb_pfifo", "fq", "cake"):
         assert costs[name][0] in letter, name
     assert f"{costs['bpf_qdisc_level0'][4]} instructions." in letter, "Linux 7.x"
     assert "{" not in letter
