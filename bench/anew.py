@@ -1,5 +1,5 @@
-"""A run as its experiment's file judges and words it today. Its raw files stay what they are: only
-a plan that runs the same is laid over them."""
+"""Judge and describe a run by its experiment's file of today. Raw files do not change, and the
+plan only where it runs the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qjump_mn.results.manifest import Manifest
 
 
 def judged_today(path: Path, scratch: Path) -> Path:
-    """The run itself where nothing has changed, or where its experiment runs something else today;
+    """Return the run itself if nothing has changed, or if its experiment runs something else today;
     else a copy in `scratch`, judged and drawn anew."""
     before = directory.existing(path).manifest
     plan = today(before)
@@ -33,7 +33,8 @@ def judged_today(path: Path, scratch: Path) -> Path:
 
 
 def today(before: Manifest) -> Plan | None:
-    """What the run's own command line makes today; None of what runs something else."""
+    """Return the plan that the run's own command line makes today; None if it runs something
+    else."""
     try:
         plan = command_lines.plan(
             before.plan.shown.experiment, before.plan.shown.preset, before.argv

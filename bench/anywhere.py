@@ -1,5 +1,5 @@
-"""Runs one arm of Figure 3a's smoke preset in plain chroots, as tests/install/test_anywhere.py
-does. Prints a Markdown table.
+"""Run one arm of Figure 3a's smoke preset in plain chroots, as tests/install/test_anywhere.py does,
+and print a Markdown table.
 
     python bench/anywhere.py [--write] MACHINE_FILE
 
@@ -17,13 +17,14 @@ sys.path.insert(0, str(ROOT))
 import pytest
 
 from bench import marks
+from tests.install.test_anywhere import ONE_TRIAL
 from tests.support import chroots
 
 MOST_OTHERS = 2
 
 
 def main() -> None:
-    """Try, print and, if asked, write."""
+    """Try each system, print the table and, if asked, write it."""
     *options, machine = sys.argv[1:]
     rows = ["| system | Python | against the reference run |", "|---|---|---|"]
     for system in (*chroots.SYSTEMS.values(), *chroots.others()[:MOST_OTHERS]):
@@ -38,11 +39,11 @@ def main() -> None:
 
 
 def result(system: chroots.System, machine: Path, *, is_container: bool = False) -> str:
-    """What the run says of the reference run, or why there is none."""
+    """Compare the results with the reference run's, or say why there are none."""
     try:
-        return chroots.tried(
-            system, machine, ["idle"], is_container=is_container
-        ).reference.partition(" (")[0]
+        tried = chroots.tried(system, machine, ["idle"], is_container=is_container)
+        found = tried.reference.partition(" (")[0]
+        return found.replace(ONE_TRIAL, "the same results")
     except AssertionError as error:
         return f"no: {str(error).strip().splitlines()[-1]}"
     except pytest.skip.Exception as skipped:

@@ -1,15 +1,15 @@
-"""What several cores gain for one run of the simulator in parts: measured on two, and at most,
-counted from traces. Prints two Markdown tables.
+"""Measure what several cores gain for one run of the simulator in parts, and count in traces what
+they could gain. Print two Markdown tables.
 
     python bench/cores.py [--write]
 
-Measured are elapsed seconds of a run in one part, in two parts on one core and in two on two, in
-turn; the least of three rounds. They need two cores with nothing else to do.
+Time a run in one part, in two parts on one core, and in two on two cores, in turn, and take the
+least of three rounds. This needs two idle cores.
 
-A run in parts goes on by windows of the least delay of a cable between two of them; then parts wait
-for each other. In each such window all wait for the core with most to do, so that a run is at most
-as many times as fast as all packet-hops are those of the busiest cores. `--write` replaces the
-tables between the two marks in docs/simulator-speed.md. Takes two minutes and 3 GB.
+A run in parts advances in windows of the least delay of a cable between two parts; then the parts
+wait for each other. In each window all wait for the busiest core, so the largest speedup is all
+packet-hops over those of the busiest cores. `--write` replaces the tables in
+docs/simulator-speed.md. Takes two minutes and 3 GB.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from qjump_sim import LeafSpine, Outcome, Watch
 
 FABRICS = ((9, 16, 4, 20_000), (42, 24, 6, 8_000), (250, 40, 10, 2_000))
-"""Racks, hosts of each, spines, and microseconds of the trace: the first half, in which the network
-fills, is left out."""
+"""Racks, hosts in each, spines, and microseconds of the trace. Its first half, in which the
+network fills, does not count."""
 CORES = (2, 4, 8)
 LOAD = 0.6
 ROUNDS, LONGER = 3, 3
-"""Rounds of what is measured, and how many times as long as a trace that is."""
+"""Rounds, and the length of a measured run in traces."""
 
 
 class Hops(NamedTuple):
-    """Packet-hops of a trace, in the order of happening: when each came to its link's end, in ps,
-    and the rack whose switch or host is there, or the spine, counted after the racks; both of shape
+    """Packet-hops of a trace, in order of time: when each reached its link's end, in ps, and the
+    rack whose switch or host is there, or the spine, numbered after the racks; both of shape
     (hops,)."""
 
     at: NDArray[np.int64]
@@ -55,7 +55,7 @@ def main() -> None:
     """Measure, print and, if asked, write."""
     sys.path.insert(0, str(simulator.package()))
     if len(os.sched_getaffinity(0)) < 2:
-        raise SystemExit("there is one core: two are needed")
+        raise SystemExit("needs two cores; this machine has one")
     fabrics = [
         (fabric_of(racks, hosts, spines), microseconds)
         for racks, hosts, spines, microseconds in FABRICS
@@ -69,14 +69,14 @@ def main() -> None:
 
 
 def fabric_of(racks: int, hosts: int, spines: int) -> LeafSpine:
-    """One with Figure 9's cables."""
+    """Return a fabric with Figure 9's cables."""
     from qjump_sim import FIG9
 
     return replace(FIG9, racks=racks, hosts_per_rack=hosts, spines=spines)
 
 
 class Seconds(NamedTuple):
-    """Elapsed, of a run in one part, in two parts on one core and in two on two."""
+    """Elapsed seconds of a run in one part, in two parts on one core, and in two on two cores."""
 
     hosts: int
     hops: int
@@ -86,8 +86,8 @@ class Seconds(NamedTuple):
 
 
 def measured(fabric: LeafSpine, microseconds: int) -> Seconds:
-    """Of a run of so long: web search at load 0.6 with DCTCP; the least of all rounds. On one core
-    and on two the outcome has to be the same."""
+    """Return the least seconds of all rounds of a run: web search at load 0.6 with DCTCP. The
+    outcome must be the same on one core and on two."""
     allowed = os.sched_getaffinity(0)
     cores = sorted(allowed)[:2]
     plan = ((1, cores[:1]), (2, cores[:1]), (2, cores))
@@ -102,12 +102,12 @@ def measured(fabric: LeafSpine, microseconds: int) -> Seconds:
     os.sched_setaffinity(0, allowed)
     one, alone, both = outcomes[:3]
     if alone.counters != both.counters or not np.array_equal(alone.finish, both.finish):
-        raise SystemExit("two cores gave another outcome than one")
+        raise SystemExit("the outcome on two cores differs from that on one")
     return Seconds(fabric.racks * fabric.hosts_per_rack, one.counters["hops"], *map(min, took))
 
 
 def ran(fabric: LeafSpine, microseconds: int, parts: int, watch: Watch | None = None) -> Outcome:
-    """The outcome of a run in so many parts: web search at load 0.6 with DCTCP."""
+    """Return the outcome of a run in `parts` parts: web search at load 0.6 with DCTCP."""
     from qjump_sim import Poisson, Scenario, run, us
 
     hosts = fabric.racks * fabric.hosts_per_rack
@@ -120,7 +120,7 @@ def ran(fabric: LeafSpine, microseconds: int, parts: int, watch: Watch | None = 
 
 
 def traced(fabric: LeafSpine, microseconds: int) -> Hops:
-    """What crosses the links of the fabric in the second half of that time."""
+    """Return what crosses the fabric's links in the second half of that time."""
     from qjump_sim import Watch, us
 
     outcome = ran(fabric, microseconds, 1, Watch(ports=True, trace="all"))
@@ -132,15 +132,15 @@ def traced(fabric: LeafSpine, microseconds: int) -> Hops:
 
 
 def node(fabric: LeafSpine, end: tuple[str, int]) -> int:
-    """The rack of a host or of a rack's switch; the number of a spine, which are numbered after the
+    """Return the rack of a host or of a rack's switch, or the number of a spine, after the
     racks."""
     kind, number = end
     return number // fabric.hosts_per_rack if kind == "host" else number
 
 
 def busiest(hops: Hops, window: int, core: NDArray[np.int64]) -> int:
-    """How many packet-hops are those of their window's busiest core; ``core`` has each node's,
-    shape (nodes,)."""
+    """Return how many packet-hops belong to their window's busiest core; ``core`` has each node's
+    core, shape (nodes,)."""
     windows = hops.at // window
     cores = int(core.max()) + 1
     counts = np.bincount((windows - windows.min()) * cores + core[hops.node])
@@ -149,14 +149,15 @@ def busiest(hops: Hops, window: int, core: NDArray[np.int64]) -> int:
 
 
 def shared(fabric: LeafSpine, cores: int) -> NDArray[np.int64]:
-    """Racks side by side on one core, spines in turn; each node's core, shape (nodes,)."""
+    """Assign neighbouring racks to one core, and spines in turn; return each node's core, shape
+    (nodes,)."""
     racks = np.arange(fabric.racks) * cores // fabric.racks
     return np.concatenate([racks, np.arange(fabric.spines) % cores])
 
 
 def row(fabric: LeafSpine, hops: Hops) -> str:
-    """Of one fabric: how many packet-hops a window has, and for each number of cores what the table
-    says of it."""
+    """Return the row of a fabric: packet-hops per window, and the cells for each number of
+    cores."""
     window, total = fabric.uplink.delay, len(hops.at)
     windows = (int(hops.at.max()) - int(hops.at.min())) / window
     cells = [f"{fabric.racks * fabric.hosts_per_rack:,}", f"{total / windows:,.0f}"]
@@ -167,10 +168,10 @@ def row(fabric: LeafSpine, hops: Hops) -> str:
 
 
 def measured_table(runs: list[Seconds]) -> str:
-    """What was measured."""
+    """Return the table of the measured seconds."""
     return "\n".join(
         [
-            f"{machine.told()}; web search at load {LOAD} with DCTCP, elapsed seconds:",
+            f"{machine.description()}; web search at load {LOAD} with DCTCP, elapsed seconds:",
             "",
             "| hosts | packet-hops | in one part | in two, on one core | on two cores | speedup |",
             "|---|---|---|---|---|---|",
@@ -184,7 +185,7 @@ def measured_table(runs: list[Seconds]) -> str:
 
 
 def table(rows: list[str]) -> str:
-    """All of them."""
+    """Return the table of the largest possible speedups."""
     heads = " | ".join(f"{cores} cores" for cores in CORES)
     return "\n".join(
         [

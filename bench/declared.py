@@ -1,5 +1,5 @@
-"""What declared tolerances and times do: Figure 3a's contended arm at 10 Gb/s for longer than the
-preset, run by run.
+"""Show the effect of declared tolerances and times on Figure 3a's contended arm at 10 Gb/s, run by
+run.
 
     python3 bench/declared.py RUN... [--write]
 
@@ -8,7 +8,7 @@ Each RUN is the directory of a run of fig3a with the arm `contended`, with sever
     qjump-mn run fig3a --preset paper --arms contended --replicates 8 -s duration=1s -s
     link.tolerance=0ppm
 
-Without `--write` the table goes to standard output, with it to docs/emulation.md.
+`--write` replaces the table in docs/emulation.md; without it, print the table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from qjump_mn.results.manifest import Manifest, read
 PAGE = Path(__file__).parent.parent / "docs/emulation.md"
 ARM = "contended"
 LOCKED_OUT = 0.2
-"""Of what is the host's by right: with less it is locked out."""
+"""A host with less of its fair share is locked out."""
 
 
 COLUMNS = (
@@ -42,15 +42,14 @@ COLUMNS = (
 
 
 class Seed(NamedTuple):
-    """Of a trial: the median round trip in us, and the share of all bulk data that each host
-    sent."""
+    """A trial: its median round trip in us, and the share of all bulk data that each host sent."""
 
     median_us: float
     shares: tuple[float, ...]
 
 
 def main(arguments: list[str]) -> None:
-    """Print or write."""
+    """Print the table or write it."""
     runs = [Path(word) for word in arguments if word != "--write"]
     text = "\n".join(table(runs))
     if "--write" in arguments:
@@ -60,7 +59,7 @@ def main(arguments: list[str]) -> None:
 
 
 def table(runs: list[Path]) -> list[str]:
-    """The lines of the table, a run each."""
+    """Return the table, with a row for each run."""
     rows = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for run in runs:
         manifest = read(run)
@@ -77,7 +76,7 @@ def table(runs: list[Path]) -> list[str]:
 
 
 def declared(manifest: Manifest) -> tuple[str, str]:
-    """The run's tolerance and wake-ups, in words."""
+    """Describe a run's tolerance and wake-ups."""
     (arm,) = manifest.plan.run.arms
     ppb, clock = arm.network.link.tolerance_ppb, arm.clock
     faster = f"up to {ppb / 1e3:g} ppm faster" if ppb else "exact"
@@ -85,7 +84,7 @@ def declared(manifest: Manifest) -> tuple[str, str]:
 
 
 def seed(trial: Path) -> Seed:
-    """What a trial's tables say."""
+    """Read a trial's tables."""
     sent: Counter[str] = Counter()
     for row in pq.read_table(trial / "data/bulk.parquet").to_pylist():
         if row["side"] == "receiver":

@@ -1,12 +1,12 @@
-"""What a frame costs in the guest, beside this machine's own kernel in real time: Figure 3a's
-network and its bulk flows on both, in turn.
+"""Measure the cost of a frame in the guest and on this machine's own kernel in real time: Figure
+3a's network and its bulk flows on both, in turn.
 
     python3 bench/engine.py [--write]
 
 Needs root, two idle cores and a kernel with namespaces, veth, bridges and tbf. On the host each
-link is a veth with tbf at both ends, each switch a bridge, at the guest's rate; iperf3 is the
-guest's. A hop is a frame on one link. Without `--write` the table goes to standard output, with it
-to docs/emulation.md. Takes two minutes.
+link is a veth with tbf at both ends and each switch a bridge, at the guest's rate, with the guest's
+iperf3. A hop is a frame on one link. `--write` replaces the table in docs/emulation.md; without it,
+print the table. Takes two minutes.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from qjump_mn.results.manifest import read
 PAGE = ROOT / "docs/emulation.md"
 ROUNDS = 3
 SECONDS = 5
-"""Of real time, on the host."""
+"""Seconds of real time on the host."""
 STREAMS = 3
 PRESET = ("fig3a", "--preset", "paper", "--arms", "idle,contended")
 
 
 class Cost(NamedTuple):
-    """Hops, and the seconds of a processor that they took."""
+    """Hops, and the processor seconds that they took."""
 
     hops: int
     cpu_s: float
 
     @property
     def each_us(self) -> float:
-        """Of one hop, in us."""
+        """Return the cost of one hop, in us."""
         return self.cpu_s / self.hops * 1e6
 
 
@@ -68,10 +68,10 @@ def main() -> None:
 
 
 def table(guests: list[Cost], hosts: list[Cost]) -> str:
-    """Medians of the rounds, and of their ratios."""
+    """Return the table of the medians of the rounds and of their ratios."""
     ratio = median(guest.each_us / host.each_us for guest, host in zip(guests, hosts, strict=True))
     rows = [
-        f"{machine.told()}; medians of {ROUNDS} rounds in turn:\n",
+        f"{machine.description()}; medians of {ROUNDS} rounds in turn:\n",
         "| where | hops | CPU s | us a hop |",
         "|---|---|---|---|",
     ]
@@ -85,7 +85,7 @@ def table(guests: list[Cost], hosts: list[Cost]) -> str:
 
 
 def in_guest() -> tuple[Trial, Cost]:
-    """The contended arm's hops while it is measured and before, and what it took more than the idle
+    """Return the contended arm's hops until its measurement ended, and what it cost beyond the idle
     arm."""
     with tempfile.TemporaryDirectory() as folder:
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", *PRESET, "--out", folder]
@@ -104,7 +104,7 @@ def in_guest() -> tuple[Trial, Cost]:
 
 
 def on_host(trial: Trial) -> Cost:
-    """The same flows on this kernel."""
+    """Run the same flows on this kernel."""
     network = trial.network
     flows = [flow for one in trial.arm.workloads if one.name == "bulk" for flow in one.flows]
     iperf3 = toolbox.toolbox().program("usr/bin/iperf3")
@@ -142,12 +142,12 @@ def on_host(trial: Trial) -> Cost:
 
 
 def inside(host: str, argv: list[str]) -> list[str]:
-    """A command in a host's namespace."""
+    """Return a command in a host's namespace."""
     return ["ip", "netns", "exec", f"bench-{host}", *argv]
 
 
 def up(network: Network) -> Iterator[str]:
-    """The commands that make the network."""
+    """Return the commands that build the network."""
     yield "ip netns add bench-switches"
     for switch in network.switches:
         yield f"ip -n bench-switches link add {switch} up type bridge"
@@ -169,7 +169,7 @@ def up(network: Network) -> Iterator[str]:
 
 
 def hops(network: Network) -> int:
-    """Frames that all ends have sent."""
+    """Count the frames that all ends have sent."""
     total = 0
     for node in ("switches", *network.hosts):
         text = subprocess.run(
@@ -180,7 +180,7 @@ def hops(network: Network) -> int:
 
 
 def busy_s() -> float:
-    """What all processors have worked, in s."""
+    """Return the busy seconds of all processors."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     user, nice, system, _, _, irq, softirq = map(int, fields[:7])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")

@@ -1,12 +1,11 @@
-"""What large networks cost the simulator: fat-trees, which have three tiers of switches, of up to
-101,306 hosts at load 0.6. Prints a Markdown table.
+"""Measure the simulator on large networks: fat-trees of up to 101,306 hosts at load 0.6. Print a
+Markdown table.
 
     python bench/fat_tree.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-speed.md. It ends with 1 if the
-largest takes more than 16 GB. CPU seconds are the whole program's; a run of no time tells what
-building the network and its routes takes of them. Takes some minutes; needs `cargo`, or says so and
-exits with 3.
+`--write` replaces the table in docs/simulator-speed.md. Exit with 1 if the largest takes more than
+16 GB. CPU seconds are the whole program's; a run of no time shows the cost of building the network
+and its routes. Takes some minutes; needs `cargo`, or exits with 3.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ def main() -> None:
 
 
 def measured(simulator: str, ports: int, microseconds: int) -> tuple[Run, Run]:
-    """A fat-tree built, and built and run."""
+    """Build a fat-tree, then build and run it; return both results."""
     command = [simulator, "bench-fat-tree", "--ports", str(ports), "--microseconds"]
     return run([*command, "0"]), run([*command, str(microseconds)])
 
 
 def most_mb(runs: list[tuple[Run, Run]]) -> int:
-    """The most memory that one had."""
+    """Return the peak memory, in MB."""
     return max(int(said["max_rss_MB"]) for _, (said, _) in runs)
 
 
 def table(runs: list[tuple[Run, Run]]) -> str:
-    """A row a network."""
+    """Return the table, with a row for each network."""
     rows = []
     for (_, built), (said, cpu) in runs:
         hosts, flows, finished, hops = (
@@ -60,8 +59,8 @@ def table(runs: list[tuple[Run, Run]]) -> str:
         )
     return "\n".join(
         [
-            f"{machine.told()}; the first {MICROSECONDS / 1000:g} ms of web search at load 0.6 "
-            "with DCTCP, all links at 10 Gb/s:",
+            f"{machine.description()}; the first {MICROSECONDS / 1000:g} ms of web search at load "
+            "0.6 with DCTCP, all links at 10 Gb/s:",
             "",
             "| hosts | flows started | finished | packet-hops | packets in flight at the end | "
             "CPU to build | total CPU | per packet-hop | memory |",

@@ -1,5 +1,5 @@
-"""The data behind sections of docs/figures.md: docs/figures/SECTION.csv, with a row for each
-measure of each arm of the run, and a column for each seed. A test judges them anew and compares the
+"""Read and write the data behind sections of docs/figures.md: docs/figures/SECTION.csv, with a
+row for each measure of each arm, and a column for each seed. A test judges them and compares the
 page."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from qjump_mn.results.outcome import ArmSummary, VerdictRow
 
 KEYS = ("arm", "workload", "measure")
 DIGITS = 9
-"""So many of a number are kept; the page has no more than four."""
+"""Significant digits of a number; the page has at most four."""
 
 
 def write(run: Path, path: Path) -> None:
-    """What was measured in ``run``, into ``path``; a cell is empty where a seed has no such
+    """Write the measures of ``run`` to ``path``; a cell is empty where a seed has no such
     number."""
     seeds = directory.existing(run).manifest.plan.run.seeds
     with path.open("w", newline="") as file:
@@ -37,7 +37,7 @@ def write(run: Path, path: Path) -> None:
 
 
 def read(path: Path) -> list[TrialMeasures]:
-    """The measures of each trial."""
+    """Read the measures of each trial."""
     found: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
@@ -52,10 +52,10 @@ def read(path: Path) -> list[TrialMeasures]:
 
 
 def judged(path: Path, plan: Plan) -> tuple[VerdictRow, ...]:
-    """What the plan's claims say of the data."""
+    """Judge the plan's claims by the data."""
     return verdicts.judge(plan, read(path), [])
 
 
 def arms(path: Path, plan: Plan) -> tuple[ArmSummary, ...]:
-    """What the plan's arms measured, by the data."""
+    """Summarise the plan's arms by the data."""
     return measures.summarise(plan, read(path))

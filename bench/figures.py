@@ -1,14 +1,14 @@
-"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command,
-the verdicts and the picture.
+"""Run every experiment and write the sections of docs/figures.md: each figure with its command and
+verdicts.
 
     python bench/figures.py [--preset PRESET] [--out FOLDER] [EXPERIMENT ...] [--write]
     python bench/figures.py --from FOLDER [EXPERIMENT ...] [--write]
 
-Without `--preset` each runs its usual one. Without `--write` they go to standard output. Where
-experiments are named, the others' sections and pictures stay as they are. `--out` is where the run
-directories stay. `--from` runs nothing: it takes the newest complete run of each experiment in a
-folder, such as `qjump-mn run all --out FOLDER` leaves them, and judges it by today's claims; the
-section of an experiment without one stays as it is.
+Without `--preset`, run each experiment's default preset. Without `--write`, print the sections.
+Sections of experiments that are not named stay as they are. `--out` keeps the run directories.
+`--from` runs nothing: it takes the newest complete run of each experiment in a folder, such as
+`qjump-mn run all --out FOLDER` leaves them, and judges it by today's claims. An experiment without
+one keeps its section.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -27,21 +28,20 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import anew, figure_data, marks
-from qjump_mn.model import loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import original
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, formatting, outcome, previous_runs, result_tables
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, VerdictRow
+from qjump_mn.results.outcome import ArmSummary, Drawing, VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
-"""Options with a value that say where a run was and where it went, not what it was; and the preset,
-which is told first."""
+"""Options with a value that do not change what runs; and the preset, which comes first."""
 
 
-DATA = "\nWhat was measured in every arm and seed: [{key}.csv](figures/{key}.csv)."
-"""The end of a section whose data lie beside its pictures."""
+DATA = "\nData: [{key}.csv](figures/{key}.csv)."
+"""The end of a section with data beside its pictures."""
 
 SECTIONS = {
     "course16": ("course16-ablation",),
@@ -49,9 +49,7 @@ SECTIONS = {
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig7": ("fig7", "fig7-10g"),
 }
-"""The sections of an experiment that has not just one of its name. A preset's own says what a
-course would have seen with one thing changed, or what the simulator has; its arms are told one by
-one."""
+"""The sections of experiments with more than one. A section of a preset has a table of its arms."""
 
 
 def main() -> None:
@@ -62,32 +60,35 @@ def main() -> None:
     arguments.add_argument("--write", action="store_true")
     arguments.add_argument("--out", type=Path)
     arguments.add_argument("--from", type=Path, dest="folder")
-    asked = arguments.parse_args()
-    if asked.folder and (asked.preset or asked.out):
+    args = arguments.parse_args()
+    if args.folder and (args.preset or args.out):
         arguments.error("--from runs nothing: leave out --preset and --out")
     known = [key for name in loading.names("experiments") for key in SECTIONS.get(name, (name,))]
     sections = dict(written())
     with tempfile.TemporaryDirectory() as scratch:
-        for name in asked.experiments or known:
-            if not asked.folder:
-                out = asked.out or Path(scratch)
-                sections[name] = section(*which(name, asked.preset or ""), out, keep=asked.write)
-            elif path := complete(asked.folder, name):
-                sections[name] = told(anew.judged_today(path, Path(scratch)), keep=asked.write)
+        for name in args.experiments or known:
+            if not args.folder:
+                out = args.out or Path(scratch)
+                sections[name] = section(*which(name, args.preset or ""), out, keep=args.write)
+            elif path := complete(args.folder, name):
+                sections[name] = section_of_run(
+                    anew.judged_today(path, Path(scratch)), keep=args.write
+                )
             else:
                 print(
-                    f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr
+                    f"{name}: no complete run in {args.folder}, its section stays",
+                    file=sys.stderr,
                 )
     kept = [sections[name] for name in known if name in sections]
     text = "\n\n".join([summary(kept), *kept])
-    if asked.write:
+    if args.write:
         marks.write(PAGE, "figures", text)
     else:
         print(text)
 
 
 def which(key: str, preset: str) -> tuple[str, str]:
-    """The experiment and the preset of a section, its own or the given one."""
+    """Return the experiment and the preset of a section: its own preset, or the given one."""
     for name, keys in SECTIONS.items():
         if key in keys and key != name:
             return name, key.removeprefix(f"{name}-")
@@ -95,7 +96,7 @@ def which(key: str, preset: str) -> tuple[str, str]:
 
 
 def written() -> list[tuple[str, str]]:
-    """The sections that the page has, by their experiments."""
+    """Return the sections of the page, by their experiments."""
     return re.findall(
         r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)",
         marks.read(PAGE, "figures"),
@@ -104,36 +105,40 @@ def written() -> list[tuple[str, str]]:
 
 
 RUN = re.compile(
-    r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d: (?P<verdicts>.+?)\. "
-    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes together\."
+    r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d, "
+    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes\."
 )
-"""What a section says of its run; the table of all of them is read from there."""
+"""A section's sentence about its run, from which the table of all runs is made."""
+
+VERDICT = re.compile(r"^\| ([A-Z][A-Z ]+[A-Z]) \|", re.MULTILINE)
 
 
 def summary(sections: Iterable[str]) -> str:
-    """The table of all runs."""
-    found = (RUN.search(section) for section in sections)
-    rows = [
-        (run["name"], f"`{run['preset']}`", run["trials"], run["minutes"], run["verdicts"])
-        for run in found
-        if run
-    ]
-    return table(["experiment", "preset", "arms x seeds", "minutes", "verdicts"], rows)
+    """Return the table of all runs, with the numbers of their verdicts."""
+    rows = []
+    for section in sections:
+        if run := RUN.search(section):
+            counts = Counter(VERDICT.findall(section))
+            verdicts = ", ".join(
+                f"{counts[name]} {name}" for name in formatting.MEANINGS if counts[name]
+            )
+            rows.append((run["name"], f"`{run['preset']}`", verdicts))
+    return table(["experiment", "preset", "verdicts"], rows)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
-    """Run an experiment; what the page says of it."""
+    """Run an experiment, and return its section."""
     before = (out / "last").resolve()
-    asked = ["--preset", preset] if preset else []
-    command = [sys.executable, "-m", "qjump_mn.run", name, *asked, "--out", str(out)]
+    options = ["--preset", preset] if preset else []
+    command = [sys.executable, "-m", "qjump_mn.run", name, *options, "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     if (out / "last").resolve() == before:  # an older run must not pass for this one
         raise SystemExit(f"{name} left no run: exit code {done.returncode}")
-    return told(out / "last", keep=keep)
+    return section_of_run(out / "last", keep=keep)
 
 
 def complete(folder: Path, key: str) -> Path | None:
-    """The newest run for a section in a folder of which every trial is done and judged."""
+    """Return the newest run for a section in a folder with every trial done and judged."""
     name, preset = which(key, "")
     others = [which(other, "")[1] for other in SECTIONS.get(name, ())]
     for run in previous_runs.newest_first(folder, name):
@@ -144,8 +149,8 @@ def complete(folder: Path, key: str) -> Path | None:
 
 
 def command(manifest: Manifest) -> str:
-    """What to type for a run: with the options that it had, for without them it may be another one,
-    and with its preset, for the usual one may become another."""
+    """Return the command of a run, with its preset and the options that it had, because defaults
+    may change."""
     words = iter(manifest.argv[2 if manifest.argv[1:2] == ("run",) else 1 :])
     options = []
     for word in words:
@@ -161,16 +166,16 @@ def command(manifest: Manifest) -> str:
 
 
 def size(manifest: Manifest) -> str:
-    """How many trials a run has, and what they took of a processor together; of a run without that
-    record, on the clock, each on one core."""
+    """Say how many trials a run has, and their processor time; for an old run without that record,
+    their time on the clock, each on one core."""
     plan = manifest.plan
     minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
     shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
-    return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes together."
+    return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes."
 
 
-def told(path: Path, *, keep: bool) -> str:
-    """What the page says of a run; `keep` puts its pictures and data beside the page."""
+def section_of_run(path: Path, *, keep: bool) -> str:
+    """Return the section of a run; `keep` puts its pictures and data beside the page."""
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
@@ -181,12 +186,7 @@ def told(path: Path, *, keep: bool) -> str:
         if keep:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
-        details = (
-            "<details><summary>What is drawn, and from "
-            f"what</summary>\n\n{drawing.caption}\n\n</details>"
-        )
-        lead = original.lead(manifest, drawing)
-        pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
+        pictures.append(picture_text(plan, key, drawing, picture.name))
     claims = [cells(row) for row in found.verdicts]
     if keep:
         figure_data.write(run.path, PICTURES / f"{key}.csv")
@@ -195,31 +195,77 @@ def told(path: Path, *, keep: bool) -> str:
             f"## {key}: {plan.shown.title}",
             "",
             f"{plan.shown.reproduces}. `{command(manifest)}`,"
-            f" exit code {found.exit_code}: {formatting.verdicts(found)}. {size(manifest)}",
+            f" exit code {found.exit_code}, {size(manifest)}"
+            f"{setting(manifest, found.drawings)}",
             "",
             *pictures,
             *(arm_tables(plan, found.arms) if key == own else []),
-            table(["verdict", "value", "published", "claim", "source"], claims),
+            table(["verdict", "value", "claim", "source, and published number"], claims),
             *([DATA.format(key=key)] if keep else []),
         ]
     )
 
 
+def picture_text(plan: Plan, key: str, drawing: Drawing, name: str) -> str:
+    """Return a picture, named by what its title adds, with what only its caption says."""
+    alternative = drawing.title.removeprefix(plan.shown.title).strip(": ") or key
+    sentences = own_sentences(drawing.caption)
+    return f"![{alternative}](figures/{name})\n\n" + (f"{sentences}\n" if sentences else "")
+
+
+SETTING = re.compile(r": ([^:]*?)\.(?: What was published is hollow or grey\.)?$")
+
+
+def setting(manifest: Manifest, drawings: Sequence[Drawing]) -> str:
+    """Return the links, the backend and the seeds of a run; nothing if it has no figure."""
+    found = SETTING.search(original.lead(manifest, drawings[0])) if drawings else None
+    return f" Setting: {found[1]}." if found else ""
+
+
+DECLARED = "hosts take "
+OWN = re.compile(
+    r"(?:Recommended|Dashed|Hollow dots|Grey|In each panel|Not published|A line is broken)\b.*",
+    re.DOTALL,
+)
+
+
+EVERYWHERE = re.compile(
+    r"(?:Dashed: the analytic .*?[mu]s|Panel b .*?|Axis as published, .*?us|The \w+ spans? .*?)"
+    r"\.(?: |$)"
+)
+"""Sentences of many captions, which the head of the page says once."""
+
+
+def own_sentences(caption: str) -> str:
+    """Return what a caption says of declared times of hosts, bounds and publications. It begins
+    with settings, which `qjump-mn explain` prints."""
+    own = OWN.search(EVERYWHERE.sub("", caption))
+    declared = "Hosts take declared times." if DECLARED in caption else ""
+    return " ".join(text for text in (declared, own[0] if own else "") if text)
+
+
+MAX_ROWS = 8
+"""A longer table of arms is left out: the picture and the CSV file have the numbers."""
+
+
 def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
-    """What the page says of arms, where it tells of each."""
+    """Return the tables of arms, for a section that has them."""
+    blocks = result_tables.blocks(plan, [arm for arm in arms if arm.done])
     return [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
-        for block in result_tables.blocks(plan, [arm for arm in arms if arm.done])
+        for block in blocks
+        if len(block.rows) <= MAX_ROWS
     ]
 
 
 def cells(row: VerdictRow) -> list[str]:
-    """What the page says of a claim."""
-    return [row.verdict, formatting.value(row), formatting.size(row), row.statement, row.source]
+    """Return a claim's row."""
+    number = f"; published: {formatting.size(row)}" if row.published else ""
+    return [row.verdict, formatting.value(row), row.statement, row.source + number]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """As Markdown has it."""
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
     return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 

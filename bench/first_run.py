@@ -1,10 +1,10 @@
-"""Measures what a newcomer waits for: `./bootstrap` from a clean clone with an empty cache. Writes
+"""Measure a newcomer's wait: `./bootstrap` from a clean clone with an empty cache. Write
 bench/first_run.json and the sentences of README.
 
     python3 bench/first_run.py [--write]
 
-Without `--write` the sentences of the last measurement go to standard output, and nothing is
-measured. It needs root, some minutes, and a machine that does nothing else.
+Without `--write`, print the sentences of the last measurement, and measure nothing. Needs root,
+some minutes, and an idle machine.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ NUMBERS = ROOT / "bench/first_run.json"
 
 
 class FirstRun(NamedTuple):
-    """How many ``cores`` there were; seconds to install and build everything; bytes of disk that
-    the cache takes then."""
+    """Number of ``cores``; seconds to install and build everything; bytes of disk that the cache
+    then takes."""
 
     cores: int
     build_s: float
@@ -46,12 +46,12 @@ def main(arguments: list[str]) -> None:
 
 
 def read() -> FirstRun:
-    """The numbers of the last measurement."""
+    """Read the numbers of the last measurement."""
     return FirstRun(**json.loads(NUMBERS.read_text()))
 
 
 def measure() -> FirstRun:
-    """Do what README says, in a clone of this checkout's commit. Raises CalledProcessError where it
+    """Do what README says in a clone of this checkout's commit. Raise CalledProcessError if it
     fails."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         clone, cache = Path(folder, "qjump-mn"), Path(folder, "cache")
@@ -65,7 +65,7 @@ def measure() -> FirstRun:
 
 
 def sentences(run: FirstRun) -> str:
-    """What README says of time and disk."""
+    """Return README's sentences about time and disk."""
     time = estimate.time_in_words(run.build_s)
     return (
         f"The first time, installing and building everything took about {time} on {run.cores} "

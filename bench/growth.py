@@ -1,17 +1,15 @@
-"""How the simulator's cost of a packet-hop grows with the network: leaf-spine networks of 144,
-1,008 and 10,000 hosts with Figure 9's cables, every scheme. Prints a Markdown table.
+"""Measure how the simulator's cost of a packet-hop grows with the network: leaf-spine networks of
+144, 1,008 and 10,000 hosts with Figure 9's cables, every scheme. Print a Markdown table.
 
     python bench/growth.py [--write]
 
-A run ends once the network carries a steady load, another some milliseconds later. What the second
-takes more is divided by the packet-hops that it has more. Each counts with the least of several
-rounds of all schemes and networks, not with its partner's round: else a slow first run would make
-the difference small. `--write` replaces the table between the two marks in docs/simulator-speed.md.
+One run ends once the network carries a steady load, another some milliseconds later. The cost is
+the difference of their times over the difference of their packet-hops. Each time is the least of
+several rounds of all schemes and networks. `--write` replaces the table in docs/simulator-speed.md.
 Takes twenty minutes of a quiet machine.
 
-A large network lies in the caches that processors have in common, so that growth is this machine's
-in this hour as well: neighbours take caches away, for seconds or hours. The last row tells how far,
-by reads of memory alone.
+A large network lies in the caches that processors share, so other work makes the growth larger. The
+last row shows that effect by memory reads alone.
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ if TYPE_CHECKING:
     from qjump_sim import LeafSpine
 
 FABRICS = ((9, 16, 4, 60), (42, 24, 6, 16), (250, 40, 10, 11))
-"""Racks, hosts of each, spines, and when the second run ends, in milliseconds."""
+"""Racks, hosts in each, spines, and the end of the second run in milliseconds."""
 STEADY = 8
-"""When the first run ends, in milliseconds: a flow takes 1.3 of them at the rate of its link."""
+"""The end of the first run in milliseconds; the mean flow takes 1.3 at the rate of its link."""
 SCHEMES = {
     "dctcp": "DCTCP",
     "tcp": "TCP",
@@ -50,8 +48,8 @@ SCHEMES = {
 }
 LOAD, ROUNDS = 0.5, 6
 READS, MEGABYTES = 1_000_000, (0.1, 16, 48)
-"""How many reads are timed, and of how much memory: what a processor's own cache holds, what a
-shared one does, and what 10,000 hosts take."""
+"""The number of timed reads, and their memory: a processor's own cache, a shared one, and what
+10,000 hosts take."""
 
 
 @dataclass
@@ -62,7 +60,7 @@ class Run:
     hops: int = 0
 
     def took(self, seconds: float, hops: int) -> None:
-        """Another round."""
+        """Add another round."""
         self.seconds, self.hops = min(self.seconds, seconds), hops
 
 
@@ -89,7 +87,8 @@ def main() -> None:
 
 
 def ring(places: int) -> array[int]:
-    """Numbers of 8 bytes, each the place of the next, in a circle of all places without order."""
+    """Return numbers of 8 bytes, each the place of the next, in a random circle through all
+    places."""
     order = list(range(places))
     random.Random(1).shuffle(order)
     following = array("q", bytes(8 * places))
@@ -99,8 +98,8 @@ def ring(places: int) -> array[int]:
 
 
 def reading(following: array[int]) -> float:
-    """Nanoseconds of CPU that a read takes whose place is what the one before has read; with the
-    interpreter's own, which are the same for every size."""
+    """Return the CPU nanoseconds of a read that depends on the one before, with the interpreter's
+    own, which are the same for every size."""
     place, began = 0, time.process_time()
     for _ in range(READS):
         place = following[place]
@@ -108,13 +107,13 @@ def reading(following: array[int]) -> float:
 
 
 def cost(early: Run, late: Run) -> float:
-    """Nanoseconds of CPU a packet-hop, of those that only the later one has."""
+    """Return the CPU nanoseconds of a packet-hop, of those that only the later run has."""
     return (late.seconds - early.seconds) * 1e9 / (late.hops - early.hops)
 
 
 def timed(scheme: str, fabric: LeafSpine, until: int, stop: int) -> tuple[float, int]:
-    """CPU seconds and packet-hops of a run of web search that ends at ``stop``; both times in
-    milliseconds."""
+    """Return CPU seconds and packet-hops of a run of web search that ends at ``stop``; both times
+    in milliseconds."""
     from qjump_sim import Poisson, Scenario, ms, run
 
     count = fabric.racks * fabric.hosts_per_rack * until // 2  # a host begins a flow in 2.7 ms
@@ -126,17 +125,17 @@ def timed(scheme: str, fabric: LeafSpine, until: int, stop: int) -> tuple[float,
 
 
 def row(title: str, of: list[float]) -> str:
-    """A scheme's."""
+    """Return the row of a scheme."""
     cells = " | ".join(f"{nanoseconds:.0f} ns" for nanoseconds in of)
     return f"| {title} | {cells} | {of[-1] / of[0]:.2f} |"
 
 
 def table(rows: list[str]) -> str:
-    """A row a scheme."""
+    """Return the table, with a row for each scheme."""
     hosts = " | ".join(f"{racks * of:,} hosts" for racks, of, _, _ in FABRICS)
     return "\n".join(
         [
-            f"{machine.told()}; web search at load {LOAD}, from {STEADY} ms on:",
+            f"{machine.description()}; web search at load {LOAD}, from {STEADY} ms on:",
             "",
             f"| | {hosts} | growth |",
             "|---" * (len(FABRICS) + 2) + "|",

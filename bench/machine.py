@@ -1,4 +1,4 @@
-"""What a benchmark says of the machine that it has run on."""
+"""Describe the machine that a benchmark ran on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import platform
 from pathlib import Path
 
 
-def told() -> str:
-    """System, architecture, processor and how many there are."""
+def description() -> str:
+    """Return system, architecture, processor and number of processors."""
     model = next(
         (
             line.partition(":")[2].strip()

@@ -1,9 +1,9 @@
-"""Writes the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's own words, and the
+"""Write the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's help texts, and the
 tables of verdicts and exit codes in docs/cli.md.
 
     python3 bench/manual.py [--write]
 
-Without `--write` the page goes to standard output.
+Without `--write`, print the page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from qjump_mn.results import formatting
 PAGE = ROOT / "docs/qjump-mn.1"
 COMMANDS = ROOT / "docs/cli.md"
 DATE = "November 29, 2026"
-"""Of the last change of what is written here."""
+"""The date of the last change of the text in this module."""
 
 EXIT_CODES = {
     0: "Every checked claim holds.",
@@ -54,7 +54,7 @@ VARIABLES = {
 
 
 def main(arguments: list[str]) -> None:
-    """Print or write."""
+    """Print the page, or write it."""
     text = "\n".join(page()) + "\n"
     if "--write" in arguments:
         PAGE.write_text(text)
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> None:
 
 
 def tables() -> dict[str, str]:
-    """The tables of docs/cli.md, by their marks."""
+    """Return the tables of docs/cli.md, by their marks."""
     verdicts = [f"| {verdict} | {meaning} |" for verdict, meaning in formatting.MEANINGS.items()]
     codes = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     return {
@@ -75,7 +75,7 @@ def tables() -> dict[str, str]:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page."""
+    """Yield the lines of the page."""
     app = parser()
     yield '.\\" Written by bench/manual.py.'
     yield from (f".Dd {DATE}", ".Dt QJUMP-MN 1", ".Os", ".Sh NAME", ".Nm qjump-mn")
@@ -105,7 +105,7 @@ def page() -> Iterator[str]:
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
-    """A command, or the commands of a group."""
+    """Yield a command, or the commands of a group."""
     if hasattr(command, "commands"):
         yield f".Ss {name}"
         yield _text(command.help)
@@ -126,14 +126,14 @@ def _command(name: str, command: Any) -> Iterator[str]:
 
 
 def _example(example: Example) -> str:
-    """An item whose hyphens can be copied."""
+    """Return an item whose hyphens can be copied."""
     return f".It Li {_text(example.line)}\n{_text(example.does)}".replace("-", "\\-")
 
 
 def _argument(argument: Any) -> str:
-    told = argument.metavar or argument.name.upper()
-    told = told if argument.required else f"[{told}]"
-    return told if argument.nargs == 1 else f"{told} ..."
+    shown = argument.metavar or argument.name.upper()
+    shown = shown if argument.required else f"[{shown}]"
+    return shown if argument.nargs == 1 else f"{shown} ..."
 
 
 def _option(option: Any) -> str:
@@ -150,7 +150,7 @@ def _list(items: Iterable[str]) -> Iterator[str]:
 
 
 def _text(words: str) -> str:
-    """Words as a line that no macro begins in."""
+    """Return a line in which no macro begins."""
     line = re.sub(r"\s+", " ", words).strip().replace("\\", "\\e")
     return f"\\&{line}" if line.startswith((".", "'")) else line
 

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import marks, reference
+from bench import marks
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import LATENCIES, Program
 
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> None:
 def page() -> Iterator[str]:
     """Yield the lines of the page."""
     yield "## Measures of latencies\n"
-    yield from _measures(LATENCIES)
+    yield ", ".join(_measures(LATENCIES)) + "\n"
     yield "## Programs\n"
     for name in registry.OURS:
         yield from _program(registry.program(name))
@@ -71,7 +71,7 @@ def page() -> Iterator[str]:
         yield f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {about} |"
 
 
-def told(name: str) -> str | None:
+def constant_entry(name: str) -> str | None:
     """Return the entry of ``CONSTANTS`` that a plan's constant belongs to."""
     fitting = [
         (len(one), names)
@@ -85,14 +85,12 @@ def told(name: str) -> str | None:
 def _program(program: Program) -> Iterator[str]:
     plan = program.plan
     yield f"### `{program.name}`\n"
-    yield f"{reference.words(plan)}\n"
     yield f"Runs {_where(program)}. Table: {_columns(program)}.\n"
     own = {key: heading for key, heading in plan.MEASURES.items() if LATENCIES.get(key) != heading}
-    if len(own) < len(plan.MEASURES):
-        yield "It has the measures of latencies" + (", and:\n" if own else ".\n")
-    if own:
-        yield from _measures(own)
-    if not plan.MEASURES:
+    common = ["those of latencies"] if len(own) < len(plan.MEASURES) else []
+    if plan.MEASURES:
+        yield f"Measures: {', '.join([*common, *_measures(own)])}.\n"
+    else:
         yield (
             "Its measures are the numbers that the experiment's file names: "
             "[programs](programs.md).\n"
@@ -100,7 +98,7 @@ def _program(program: Program) -> Iterator[str]:
 
 
 def _where(program: Program) -> str:
-    if program.plan.ONLY_SIMULATED:
+    if getattr(program.plan, "ONLY_SIMULATED", False):
         return "in the simulator only"
     return (
         "in the guest, on a host and in the simulator"
@@ -114,10 +112,8 @@ def _columns(program: Program) -> str:
 
 
 def _measures(measures: dict[str, str]) -> Iterator[str]:
-    yield "| measure | heading |"
-    yield "|---|---|"
-    yield from (f"| `{name}` | {heading} |" for name, heading in measures.items())
-    yield ""
+    """Yield each measure with its heading in tables."""
+    yield from (f"`{name}` ({heading})" for name, heading in measures.items())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What the links of mininet-qos do to pings and senders, in Figure 3a's network. Prints a Markdown
+"""Measure pings and senders on the links of mininet-qos, in Figure 3a's network. Print a Markdown
 table.
 
     python bench/mininet_qos.py [--write]
 
-`--write` replaces the table between the two marks in mininet-qos/README.md, against which
-tests/guest/test_mininet_networks.py compares. The jobs are those of tests/guest/mininet_jobs; they
-run in the guest, with Debian's Mininet and Open vSwitch, and the package as pip would install it.
+`--write` replaces the table in mininet-qos/README.md, with which
+tests/guest/test_mininet_networks.py compares. The jobs of tests/guest/mininet_jobs run in the
+guest, with Debian's Mininet and Open vSwitch, and the package as pip would install it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def measured(job: str, image: Image, out: Path) -> Results:
-    """What a job of ``JOBS`` leaves in ``out``, from a guest that has only booted."""
+    """Return what a job of ``JOBS`` leaves in ``out``, from a guest that has only booted."""
     with tempfile.TemporaryDirectory() as scratch:
         package = modules(wheel(Path(scratch)))
     files = {
@@ -69,7 +69,7 @@ def measured(job: str, image: Image, out: Path) -> Results:
 
 
 def wheel(folder: Path) -> Path:
-    """The package's wheel, built in ``folder`` without a network."""
+    """Build the package's wheel in ``folder`` without a network."""
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(folder))
     subprocess.run(
@@ -80,22 +80,21 @@ def wheel(folder: Path) -> Path:
 
 
 def modules(built: Path) -> dict[str, str]:
-    """What a wheel puts beside other packages, by path. Its description of itself is left out: that
-    has this table, which would be another for it."""
+    """Return a wheel's modules by path, without its description, which has this table."""
     with zipfile.ZipFile(built) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
         return {name: archive.read(name).decode() for name in names}
 
 
 def lines() -> str:
-    """The first Python of the README: Figure 3a's network."""
+    """Return the README's first Python box: Figure 3a's network."""
     found = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert found, f"{README} has no Python"
     return found[1]
 
 
 def table(results: Results) -> str:
-    """A row for each kind of link; round trips in ms, senders in Mb/s."""
+    """Return the table, with a row for each kind of link; round trips in ms, senders in Mb/s."""
     rows = [
         "| links, 10 Mb/s | idle | urgent beside TCP, median | its maximum | other, median "
         "| three senders, Mb/s (each wants 9.6) |",

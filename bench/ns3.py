@@ -1,11 +1,10 @@
-"""Whether the simulator and ns-3 agree on one bottleneck: throughput, waiting, losses, marks and
-completion times. Prints a Markdown table.
+"""Compare the simulator with ns-3 at one bottleneck: throughput, waiting, losses, marks and
+completion times. Print a Markdown table.
 
     python bench/ns3.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-ns3.md. What differs by more
-than its tolerance makes it exit with 1. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`,
-3.37); without them it says so and exits with 3.
+`--write` replaces the table in docs/simulator-ns3.md. Exit with 1 if a difference exceeds its
+tolerance. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`, 3.37), or exits with 3.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ DOCUMENT, SOURCE, BINDINGS = (
 LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")
 PACKET, ACK, RATE = 1500, 42, 1_000_000_000
 IDLE_US = 1.2 + 25 + 12 + 25
-"""How long a data packet is under way when nothing waits."""
+"""The time of a data packet on its way when nothing waits."""
 TRACES, SHORT, SENDERS = 20, 200, 20
 SIZES = (2, 5, 10, 20, 50, 200, 600)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One experiment. `queue`: packets that may wait; `mark`: packets that wait from which on it
-    marks, 0 for never. `tolerances`: of each quantity that is compared, as a share of ns-3's."""
+    """A case. `queue`: packets that may wait; `mark`: waiting packets from which on it marks, 0 for
+    never. `tolerances`: of each compared quantity, as a share of ns-3's."""
 
     title: str
     traces: Sequence[str]
@@ -61,7 +60,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a trace: completion times in s, mean wait in us, packets."""
+    """The results of a trace: completion times in s, mean wait in us, packets."""
 
     fct: NDArray[np.float64]
     wait: float
@@ -83,11 +82,11 @@ def main() -> None:
     if sys.argv[1:] == ["--write"]:
         marks.write(DOCUMENT, "ns3", text)
     if wrong:
-        raise SystemExit("beyond the tolerance: " + "; ".join(wrong))
+        raise SystemExit("differences beyond their tolerance: " + "; ".join(wrong))
 
 
 def cases() -> list[Case]:
-    """The experiments, with their traces."""
+    """Return the cases with their traces."""
     one, four = long(1, 100_000), long(4, 25_000)
     short = [poisson(seed) for seed in range(TRACES)]
     steady = {"throughput": 0.001, "wait": 0.03}
@@ -127,12 +126,12 @@ def cases() -> list[Case]:
 
 
 def long(senders: int, packets: int) -> str:
-    """Flows that begin together."""
+    """Return flows that begin together."""
     return "".join(f"0 {sender} 0 {packets}\n" for sender in range(1, senders + 1))
 
 
 def poisson(seed: int) -> str:
-    """Flows of a few sizes that are 60 % of the bottleneck's rate, from senders at random."""
+    """Return flows of a few sizes at 60 % of the bottleneck's rate, from random senders."""
     draw, now, lines = random.Random(seed), 0.0, []
     each_second = 0.6 * RATE / (8 * PACKET * sum(SIZES) / len(SIZES))
     for _ in range(SHORT):
@@ -150,7 +149,7 @@ def bindings(folder: Path) -> None:
 
 
 def compiled(folder: Path) -> Path:
-    """The program for ns-3."""
+    """Compile the program for ns-3."""
     compiler = needed("g++", "g++ is not installed: apt install g++")
     if subprocess.run(
         [compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"],
@@ -175,7 +174,7 @@ def compiled(folder: Path) -> Path:
 
 
 def by_ns3(program: Path, case: Case, trace: Path) -> Seen:
-    """A trace in ns-3."""
+    """Run a trace in ns-3."""
     socket, ecn = {
         "reno": ("TcpLinuxReno", "Off"),
         "ecn": ("TcpLinuxReno", "On"),
@@ -207,7 +206,7 @@ def by_ns3(program: Path, case: Case, trace: Path) -> Seen:
 
 
 def by_simulator(case: Case, trace: Path) -> Seen:
-    """The same in qjump-sim."""
+    """Run a trace in qjump-sim."""
     from qjump_sim import Flows, Scenario, run
 
     flows = Flows.read(trace)
@@ -226,7 +225,7 @@ def by_simulator(case: Case, trace: Path) -> Seen:
 
 
 def star(flows: Flows) -> Tree:
-    """Host 0 at 1 Gb/s and senders at 10 Gb/s around a switch."""
+    """Return host 0 at 1 Gb/s and senders at 10 Gb/s around a switch."""
     from qjump_sim import US, Cable, Tree
 
     hosts = [f"h{number}" for number in range(int(flows.src.max()) + 1)]
@@ -238,8 +237,8 @@ def star(flows: Flows) -> Tree:
 
 
 def scheme(case: Case, network: Tree) -> Scheme:
-    """What bottleneck.cc sets in ns-3. There the packet being sent does not count among those that
-    wait, nor, under a queueing discipline, another one in the device."""
+    """Return the settings of bottleneck.cc. ns-3 does not count the packet being sent among those
+    that wait, nor, under a queueing discipline, another one in the device."""
     from qjump_sim import MS, Dctcp, DropTail, Ecn, Marking, Reno, Scheme, Transport
 
     known: dict[str, Congestion] = {"reno": Reno(), "ecn": Ecn(), "dctcp": Dctcp()}
@@ -262,7 +261,7 @@ def scheme(case: Case, network: Tree) -> Scheme:
 
 
 def quantities(case: Case, seen: Sequence[Seen], packets: int) -> dict[str, float]:
-    """What is compared. Flows of all traces together."""
+    """Return the compared quantities, of the flows of all traces together."""
     fct = np.concatenate([one.fct for one in seen])
     if len(case.traces) > 1:
         return {
@@ -281,7 +280,7 @@ def quantities(case: Case, seen: Sequence[Seen], packets: int) -> dict[str, floa
 
 
 def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
-    """The table, and what is beyond its tolerance."""
+    """Return the table, and the quantities beyond their tolerance."""
     rows = ["| | | ns-3.37 | `qjump-sim` | difference | tolerance |", "|---|---|---|---|---|---|"]
     wrong = []
     for case in cases():
@@ -293,19 +292,18 @@ def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
             theirs.append(by_ns3(ns3, case, path))
             ours.append(by_simulator(case, path))
         there, here = quantities(case, theirs, packets), quantities(case, ours, packets)
-        for name, tolerance in case.tolerances.items():
+        for number, (name, tolerance) in enumerate(case.tolerances.items()):
             off = here[name] / there[name] - 1
-            rows.append(
-                f"| {case.title} | {name} | {shown(name, there[name])} | {shown(name, here[name])} "
-                f"| {off:+.2%} | {tolerance:.1%} |"
-            )
+            found = f"{shown(name, there[name])} | {shown(name, here[name])}"
+            title = "" if number else case.title
+            rows.append(f"| {title} | {name} | {found} | {off:+.2%} | {tolerance:.1%} |")
             if abs(off) > tolerance:
                 wrong.append(f"{case.title}, {name}")
     return "\n".join(rows), wrong
 
 
 def shown(name: str, value: float) -> str:
-    """A value with its unit."""
+    """Format a value with its unit."""
     if name == "throughput":
         return f"{value:.2f} Mb/s"
     if name == "wait":

@@ -1,12 +1,11 @@
-"""What a permutation costs the simulator, as htsim's experiments with it are: every host of a
-fat-tree sends 2 MB to another one, and gets as much from a third, all from the beginning on. Prints
-a Markdown table.
+"""Measure the simulator on a permutation, as in htsim's experiments: every host of a fat-tree sends
+2 MB to another one, all at once. Print a Markdown table.
 
     python bench/permutation.py [--write]
 
-htsim's own has 8,192 hosts, links of 100 Gb/s, packets of 4,000 bytes, queues of 1,000 packets and
-windows that begin with 50. CPU seconds are those of the run, with building the network. `--write`
-replaces the table between the two marks in docs/simulator-speed.md. Takes some minutes.
+As there: 8,192 hosts, links of 100 Gb/s, packets of 4,000 bytes, queues of 1,000 packets and first
+windows of 50. CPU seconds include building the network. `--write` replaces the table in
+docs/simulator-speed.md. Takes some minutes.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ if TYPE_CHECKING:
     from qjump_sim import Graph, Queue, Scheme
 
 PORTS = (8, 16, 32)
-"""Of a switch: 128, 1,024 and 8,192 hosts."""
+"""Ports of a switch, for 128, 1,024 and 8,192 hosts."""
 RATE, MICROSECOND = 100_000_000_000, 1_000_000
-"""Bits a second, and what a cable takes, in ps."""
+"""The links' rate in bit/s; a microsecond in ps."""
 SIZE, PACKET, WINDOW, LIMIT, SMALL = 2_000_000, 4_000, 50, 1_000, 24
-"""Bytes of a flow and of a packet; packets of the first window, of a queue, and of pFabric's."""
+"""Bytes of a flow and of a packet; packets of the first window, of a queue, and of pFabric's
+queue."""
 THRESHOLD = WINDOW
-"""Packets from which DCTCP's are marked: those of a first window, some more than a round trip
-holds."""
+"""DCTCP's marking threshold in packets: a first window, a little more than a round trip holds."""
 SCHEMES = {"dctcp": "DCTCP", "pfabric": "pFabric", "homa": "Homa"}
 
 
 class Run(NamedTuple):
-    """One run: hosts, CPU seconds, packet-hops, and when the last flow finished, in ms."""
+    """A run: hosts, CPU seconds, packet-hops, and when the last flow finished, in ms."""
 
     hosts: int
     cpu: float
@@ -60,7 +59,7 @@ def main() -> None:
 
 
 def measured(ports: int, name: str) -> Run:
-    """One run, to the end of all flows."""
+    """Run to the end of all flows."""
     from qjump_sim import Cable, Flows, Graph, Scenario, run
 
     began = time.process_time()
@@ -76,7 +75,7 @@ def measured(ports: int, name: str) -> Run:
 
 
 def scheme(topology: Graph, name: str) -> Scheme:
-    """That of this name, with htsim's packets, windows and queues; pFabric's are small on
+    """Return the named scheme with htsim's packets, windows and queues; pFabric's are small on
     purpose."""
     from qjump_sim import Bytes, Marking, PFabric, Priority, Scheme
 
@@ -93,7 +92,7 @@ def scheme(topology: Graph, name: str) -> Scheme:
 
 
 def row(name: str, run: Run) -> str:
-    """A run's."""
+    """Return the row of a run."""
     return (
         f"| {SCHEMES[name]} | {run.hosts:,} | {run.last:.3f} ms | {run.hops / 1e6:.1f} M | "
         f"{run.cpu:.2f} s | {run.hops / run.cpu / 1e6:.1f} M |"
@@ -101,11 +100,11 @@ def row(name: str, run: Run) -> str:
 
 
 def table(rows: list[str]) -> str:
-    """A row a run."""
+    """Return the table, with a row for each run."""
     least = (SIZE * 8 / RATE) * 1e3
     return "\n".join(
         [
-            f"{machine.told()}; a flow alone on its link takes {least:.3f} ms:",
+            f"{machine.description()}; a flow alone on its link takes {least:.3f} ms:",
             "",
             "| | hosts | last flow finished at | packet-hops | CPU | packet-hops per CPU second |",
             "|---|---|---|---|---|---|",

@@ -1,12 +1,12 @@
-"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests, and
-what limits a level. Prints Markdown tables.
+"""Measure the instructions that each queueing discipline spends on a packet, on every kernel of the
+tests, and what limits a level. Print Markdown tables.
 
     python bench/qdisc.py [--write]
 
-`--write` replaces the tables between their marks in docs/qdisc-cost.md and docs/qdisc.md, and
-bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of
-qdisc_cost.py, qdisc_compare.py, qjump_slack.py, qjump_parents.py, edt_window.py and qjump_blast.py
-in tests/guest/qdisc/checks: exact for an image, so they are measured once.
+`--write` replaces the tables in docs/qdisc-cost.md and docs/qdisc.md, and bench/qdisc.json, with
+which tests/guest/test_qdisc_cost.py compares. The figures come from qdisc_cost.py,
+qdisc_compare.py, qjump_slack.py, qjump_parents.py, edt_window.py and qjump_blast.py in
+tests/guest/qdisc/checks. They are exact for an image, so one measurement suffices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ DOCUMENT, COMPARISON, FIGURES = (
 TITLES = {
     "qdiscs": "a packet that leaves at once",
     "paths": "a packet that does not leave",
-    "udp": "the same by a loop of sendto()",
 }
 
 Figures = dict[str, dict[str, Any]]
@@ -70,27 +69,27 @@ def main() -> None:
 
 
 def measure(kernel: str) -> dict[str, Any]:
-    """The figures of a kernel, with its release."""
+    """Return a kernel's figures, with its release."""
     with tempfile.TemporaryDirectory() as scratch:
         guest = measured(kernel, [COST], Path(scratch))
         return {"release": guest.results["release"], **guest.values(*COST)}
 
 
 def cases(check: str) -> Any:
-    """The cases of a check on the guest's own kernel, in a boot of its own."""
+    """Return a check's cases on the guest's own kernel, in a boot of its own."""
     with tempfile.TemporaryDirectory() as scratch:
         return measured("6.12", [[check]], Path(scratch)).values(check)["cases"]
 
 
 def in_guest(check: str) -> dict[str, Any]:
-    """What a check reports in the guest, where code takes no time."""
+    """Return what a check reports in the guest, where code takes no time."""
     with tempfile.TemporaryDirectory() as scratch:
         return measured_in_guest(prepare(print), Path(scratch), check)
 
 
 def comparison() -> str:
-    """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the
-    newest."""
+    """Return the table of what limits a level, on the guest's own kernel, or on the newest if that
+    lacks it."""
     rows = [
         "| what limits level 4 | most in any T: as root | below a busy HTB | lost | "
         "a budget of one frame, in quarters | a message of a budget takes | "
@@ -120,8 +119,8 @@ def comparison() -> str:
 
 
 def share_of(case: dict[str, Any], frames: str) -> str:
-    """What TCP gets of a budget of so many frames: alone, with packets of one frame, and by two
-    flows."""
+    """Format what TCP gets of a budget of so many frames: alone, with packets of one frame, and by
+    two flows."""
     if frames not in case["tcp"]:
         return "–"
     notes = [
@@ -133,7 +132,7 @@ def share_of(case: dict[str, Any], frames: str) -> str:
 
 
 def slack_table(cases: list[dict[str, Any]]) -> str:
-    """A row for each epoch: without a slack, and with one of 25 us."""
+    """Return the table with a row for each epoch: without a slack, and with one of 25 us."""
     rows = [
         "| T | slack | most in an exact T | behind a burst of another level | that is too much by "
         "| share |",
@@ -150,7 +149,7 @@ def slack_table(cases: list[dict[str, Any]]) -> str:
 
 
 def parents_table(cases: dict[str, dict[str, Any]]) -> str:
-    """A row for each parent of a qjump."""
+    """Return the table with a row for each parent of a qjump."""
     rows = [
         "| parent | most in any T above a busy wire | go before an urgent frame | "
         "the same beside a busy class | another class waits |",
@@ -176,7 +175,7 @@ EDT = {
 
 
 def edt_table(values: dict[str, Any]) -> str:
-    """A row for each limiter and place."""
+    """Return the table with a row for each limiter and place."""
     rows = [
         "| what limits levels 7 and 4 | position | most in any T: level 7 | level 4 | "
         "in any T - W: level 7 | level 4 | an urgent frame waits |",
@@ -222,24 +221,14 @@ def slack_heads(slacks: Iterable[str]) -> list[str]:
 
 
 def tables(figures: Figures) -> list[str]:
-    """A table for each group: instructions above noqueue on each kernel, and by what they exceed
-    pfifo's of the same group."""
+    """Return a table for each group: instructions above noqueue on each kernel."""
     blocks = []
     for group, title in TITLES.items():
         names = list(dict.fromkeys(name for kernel in figures for name in figures[kernel][group]))
-        times = "pfifo" in names
-        heads = [
-            head for kernel in figures for head in ([kernel, "x pfifo"] if times else [kernel])
-        ]
-        rows = [f"| {title} | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+        rows = [f"| {title} | {' | '.join(figures)} |", f"|---|{'---|' * len(figures)}"]
         for name in names:
-            cells: list[str] = []
-            for kernel in figures:
-                value, pfifo = figures[kernel][group].get(name), figures[kernel][group].get("pfifo")
-                if value is None:
-                    cells += ["–"] * (1 + times)
-                else:
-                    cells += [f"{value:.0f}"] + ([f"{value / pfifo:.2f}"] if times else [])
+            found = [figures[kernel][group].get(name) for kernel in figures]
+            cells = ["–" if value is None else f"{value:.0f}" for value in found]
             rows.append(f"| `{name}` | {' | '.join(cells)} |")
         blocks.append("\n".join(rows))
     return blocks

@@ -1,10 +1,10 @@
-"""Writes what README and docs/cli.md show of Figure 3a: numbers of the committed reference run, the
-network, and what a run prints at its end.
+"""Write Figure 3a's numbers, network and final table into README and docs/cli.md, from the
+committed reference run.
 
     python3 bench/readme.py [--write] [RUN_DIRECTORY]
 
-Without `--write` the tables go to standard output. With a run directory, that of the reference run,
-its figure becomes docs/fig3a.png.
+Without `--write`, print the tables. With the directory of the reference run, copy its figure to
+docs/fig3a.png.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ sys.path.insert(0, str(ROOT))
 from rich.console import Console
 
 from bench import marks
+from qjump_mn import resolve
 from qjump_mn.analysis import published_comparison, terminal
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.network import drawing
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, formatting, outcome, reference
 from qjump_mn.results.outcome import ArmSummary, Spread
 
@@ -50,7 +51,7 @@ def main(arguments: list[str]) -> None:
 
 
 def numbers() -> str:
-    """Figure 3a in three columns: the medians of the reference run, and what was published."""
+    """Return the table of Figure 3a: the medians of the reference run, and what was published."""
     preset = loading.usual_preset(EXPERIMENT)
     values = reference_values(EXPERIMENT, preset)
     spec = published_comparison.spec(EXPERIMENT)
@@ -78,7 +79,7 @@ def _microseconds(value_ms: float) -> str:
 
 
 def network() -> str:
-    """The drawing of the network, an SVG file, from the plan alone."""
+    """Draw the plan's network as SVG."""
     plan = resolve.plan(EXPERIMENT, loading.usual_preset(EXPERIMENT), [])
     nothing = outcome.Outcome(
         plan_sha256="",
@@ -95,7 +96,7 @@ def network() -> str:
 
 
 def run_table() -> str:
-    """What a run ends with: its arms, as the terminal shows them."""
+    """Return the table of arms that a run prints at its end."""
     preset = loading.usual_preset(EXPERIMENT)
     plan = resolve.plan(EXPERIMENT, preset, [])
     arms = summaries(plan, reference_values(EXPERIMENT, preset))
@@ -110,7 +111,7 @@ def run_table() -> str:
 def summaries(
     plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]]
 ) -> list[ArmSummary]:
-    """The arms of a plan with the medians of a reference run, as of one seed."""
+    """Return a plan's arms with the medians of a reference run, as of one seed."""
     return [
         ArmSummary(
             name=arm.name,
@@ -129,7 +130,7 @@ def summaries(
 
 
 def links_table() -> str:
-    """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference
+    """Return the table of each link model's pings, idle and beside bulk traffic, from the reference
     run of `links`."""
     plan, values = resolve.plan("links", "smoke", []), reference_values("links", "smoke")
     idle_ms, wait_ms = (plan.judged.constants[name] for name in ("ping_analytic_ms", "wait_ms"))
@@ -148,7 +149,7 @@ def links_table() -> str:
 
 
 def reference_values(experiment: str, preset: str) -> dict[str, dict[str, dict[str, float]]]:
-    """The medians of a reference run."""
+    """Return the medians of a reference run."""
     path = reference.find(experiment, preset)
     assert path is not None
     return reference.read(path).values

@@ -29,6 +29,7 @@ from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 from qjump_mn.model.units import Quantiles, Quantity
+from qjump_mn.model.workload import AnyPlan, AnySpec
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import FlowSpec, WorkloadSpec
 from qjump_mn.report.figures.published import Published
@@ -37,9 +38,9 @@ PAGE = ROOT / "docs/experiment-file.md"
 
 WORDS: dict[object, str] = {
     str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
 }
 FILES = {
     "An experiment": ExperimentSpec,
@@ -59,43 +60,51 @@ def main(arguments: list[str]) -> None:
 
 
 def page() -> Iterator[str]:
-    """The lines of the page."""
-    told: set[type] = set()
+    """Yield the lines of the page."""
+    seen: set[type] = set()
     for title, spec in FILES.items():
-        yield from section(2, title, spec, told)
+        yield from section(2, title, spec, seen)
     yield "## Workloads\n"
     yield "Each workload is a table `[workloads.NAME]`; its key `program` names one of these.\n"
-    yield from section(3, "All of them", WorkloadSpec, told)
+    yield from section(3, "All of them", WorkloadSpec, seen)
     for name in registry.OURS:
-        yield from section(3, f"`{name}`", registry.spec_type(name), told)
+        yield from section(3, f"`{name}`", registry.spec_type(name), seen)
 
 
-def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
-    """A type's words and its keys, and then the types that these are of, unless they are
-    ``told``."""
-    if spec in told:
+def section(level: int, title: str, spec: Any, seen: set[type]) -> Iterator[str]:
+    """Yield a type's description and keys, then those of the types of its keys, unless the page has
+    them (``seen``)."""
+    if spec in seen:
         return
-    told.add(spec)
+    seen.add(spec)
     yield f"{'#' * level} {title}\n"
     yield f"{words(spec)}\n"
     fields = [one for one in msgspec.structs.fields(spec) if not _is_common(spec, one.encode_name)]
+    hints = typing.get_type_hints(spec)
+    if _has_the_keys_of_another(spec, seen):
+        yield f"It has the keys of the {title} above, all optional.\n"
+        return
+    for field in fields:
+        mark, default = _default(field)
+        yield f"- `{field.encode_name}`{mark}: {_kind(hints[field.name])}{default}"
     if fields:
-        yield "| key | value | default |"
-        yield "|---|---|---|"
-        hints = typing.get_type_hints(spec)
-        for field in fields:
-            yield f"| `{field.encode_name}` | {_kind(hints[field.name])} | {_default(field)} |"
         yield ""
     for one in fields:
         for below in _structs(typing.get_type_hints(spec)[one.name]):
             if below not in FILES.values():
                 tag = below.__struct_config__.tag
                 title = f"`{one.encode_name}`" + (f" of `{tag}`" if tag else "")
-                yield from section(min(level + 1, 4), title, below, told)
+                yield from section(min(level + 1, 4), title, below, seen)
+
+
+def _has_the_keys_of_another(spec: Any, seen: set[type]) -> bool:
+    """Whether the page already has a type with the same keys."""
+    keys = spec.__struct_fields__
+    return any(getattr(one, "__struct_fields__", ()) == keys for one in seen - {spec})
 
 
 def _is_common(spec: Any, name: str) -> bool:
-    """Whether a workload has the key because all have it."""
+    """Whether all workloads have the key."""
     return (
         spec not in (WorkloadSpec, FlowSpec)
         and issubclass(spec, WorkloadSpec)
@@ -104,58 +113,52 @@ def _is_common(spec: Any, name: str) -> bool:
 
 
 def words(spec: Any) -> str:
-    """What a type says of itself, as Markdown."""
+    """Return a type's docstring as Markdown."""
     text = inspect.cleandoc(spec.__doc__ or "")
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
     return re.sub(r"``(.+?)``", r"`\1`", text)
 
 
 def _kind(hint: Any) -> str:
-    """What may stand there."""
+    """Return what kind of value a key takes; lists have brackets, and tables braces."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(_kind(one) for one in arguments if one is not type(None)))
     if origin is Literal:
         return ", ".join(f"`{json.dumps(one)}`" for one in arguments)
     if origin is list or (origin is tuple and arguments[-1:] == (...,)):
-        return f"a list: {_kind(arguments[0])}"
+        return f"[{_kind(arguments[0])}]"
     if origin is tuple:
-        return " and ".join(_kind(one) for one in arguments)
+        return f"[{', '.join(_kind(one) for one in arguments)}]"
     if origin is dict:
-        kind = _kind(arguments[1])
-        return (
-            f"tables with names, {kind.partition(', ')[2]}"
-            if "below" in kind
-            else f"with names: {kind}"
-        )
+        return f"{{{_kind(arguments[1])}}}"
     if isinstance(hint, type) and issubclass(hint, Quantity):
-        return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
-    if hint is registry.AnySpec:
-        return "a workload, below"
-    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or hint is registry.AnyPlan):
-        return "a table, below"
+        return hint.__name__.lower()
+    if hint is AnySpec:
+        return "workload"
+    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or hint is AnyPlan):
+        return "table"
     if hint is Quantiles:
-        return 'percentiles with times, such as `"0:10us,50:147us,100:2ms"`'
+        return "percentiles"
     return WORDS.get(hint, f"`{getattr(hint, '__name__', hint)}`")
 
 
-def _default(field: Any) -> str:
+def _default(field: Any) -> tuple[str, str]:
+    """Return a question mark for a key without a value by default, and a comma with the default."""
     if field.required:
-        return "–"
+        return "", ""
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
-    if isinstance(value, msgspec.Struct):
-        return "its defaults"
     if isinstance(value, Quantity):
-        return f'`"{value}"`'
-    if value is None or (isinstance(value, list | dict | tuple | str) and not value):
-        return "none"
-    shown = msgspec.json.encode(value, enc_hook=str).decode()
-    return f"`{shown}`"
+        return "", f', `"{value}"`'
+    empty = isinstance(value, list | dict | tuple | str) and not value
+    if value is None or empty or isinstance(value, msgspec.Struct):
+        return "?", ""
+    return "", f", `{msgspec.json.encode(value, enc_hook=str).decode()}`"
 
 
 def _structs(hint: Any) -> Iterator[Any]:
-    """The tables that a value has."""
-    if hint is registry.AnyPlan:
+    """Yield the types of the tables in a value."""
+    if hint is AnyPlan:
         yield from (registry.program(name).plan for name in registry.OURS)
         return
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):

@@ -18,11 +18,11 @@ sys.path.insert(0, str(ROOT))
 
 from bench import marks, reference
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.results import links
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
 from qjump_mn.results.series import Series
-from qjump_mn.results.tables import TrialFacts
 
 PAGE = ROOT / "docs/run-directory.md"
 JSON = {
@@ -85,14 +85,11 @@ def page() -> Iterator[str]:
     )
     yield from _table(OF_TRIAL)
     yield "## `data/links.parquet`\n"
-    yield "It has one row for each directed link and level.\n"
-    yield "| column | type |"
-    yield "|---|---|"
-    yield from (f"| `{field.name}` | {field.type} |" for field in links.SCHEMA)
-    yield ""
-    told: set[type] = {Plan}  # internals, which `explain --json` prints
+    columns = ", ".join(f"`{field.name}` ({field.type})" for field in links.SCHEMA)
+    yield f"It has one row for each directed link and level: {columns}.\n"
+    seen: set[type] = {Plan}  # internals, which `explain --json` prints
     for name, spec in JSON.items():
-        yield from reference.section(2, f"`{name}`", spec, told)
+        yield from reference.section(2, f"`{name}`", spec, seen)
 
 
 def _table(files: dict[str, str]) -> Iterator[str]:
@@ -104,15 +101,15 @@ def _table(files: dict[str, str]) -> Iterator[str]:
     yield ""
 
 
-def told(path: str) -> str | None:
-    """The entry of the tables that a file of a run belongs to, by its path in the run directory."""
+def entry(path: str) -> str | None:
+    """Return the entry of the tables for a file of a run, by its path in the run directory."""
     of_trial = re.fullmatch(r"trials/[^/]+/[^/]+/(.+)", path)
     entries, name = (OF_TRIAL, of_trial[1]) if of_trial else (OF_RUN, path)
     return next((names for names in _narrowest(entries) if _fits(names, name)), None)
 
 
 def _narrowest(entries: Iterable[str]) -> list[str]:
-    """Those that stand for one name first."""
+    """Return entries for a single name first."""
     return sorted(entries, key=lambda names: bool(re.search(r"\*|WORKLOAD|NAME", names)))
 
 

@@ -1,12 +1,12 @@
-"""Whether a loaded arm gives the same bits whatever surrounds it: each way of running it, and the
-hash of its result.
+"""Check that a loaded arm gives the same bits in any surroundings: run it in several ways and hash
+the results.
 
     python3 bench/same_bits.py [--kernel NAME=PATH]... [--qemu] [--write]
 
 The arm is Figure 3a's contended one at 10 Gb/s, of 10 ms. A PATH is another build of the guest's
-kernel, such as by another compiler. With `--qemu` it is also run in a machine that QEMU translates
-(qjump_mn/guest/outer_machine.py), which takes some minutes. Without `--write` the table goes to
-standard output, with it to docs/emulation.md. Needs root, for other users.
+kernel, such as by another compiler. `--qemu` also runs it in a machine that QEMU translates
+(qjump_mn/guest/outer_machine.py), which takes some minutes. `--write` replaces the table in
+docs/emulation.md; without it, print the table. Needs root, to run as other users.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from bench import machine, marks
 from qjump_mn import guest
 from qjump_mn.backends.guest import RUN_TRIAL, setup
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.toolbox import outer_machine
 from tests.guest import trees
@@ -59,7 +59,7 @@ starter.__file__ = sys.argv[1] + "/starter.py"
 
 
 class Way(NamedTuple):
-    """How it is run: other code before, other environment, another user."""
+    """A way to run the arm: other code before, another environment, another user."""
 
     first: str = ""
     environment: Mapping[str, str] = MappingProxyType({})
@@ -93,28 +93,28 @@ def main() -> None:
     arguments.add_argument("--kernel", action="append", default=[], metavar="NAME=PATH")
     arguments.add_argument("--qemu", action="store_true")
     arguments.add_argument("--write", action="store_true")
-    asked = arguments.parse_args()
+    args = arguments.parse_args()
     image = guest.prepare(lambda line: print(line, file=sys.stderr))
     ran = {name: one(image, way) for name, way in WAYS.items()}
-    for name, _, path in (text.partition("=") for text in asked.kernel):
+    for name, _, path in (text.partition("=") for text in args.kernel):
         ran[f"kernel: {name}"] = one(msgspec.structs.replace(image, kernel=Path(path)), Way())
-    if asked.qemu:
+    if args.qemu:
         around = msgspec.structs.replace(
             image, outer=outer_machine.machine(lambda line: print(line, file=sys.stderr))
         )
         for name, options in PROCESSORS.items():
             ran[name] = one(around, Way(qemu=options))
     text = table(ran)
-    if asked.write:
+    if args.write:
         marks.write(PAGE, "same-bits", text)
     else:
         print(text)
 
 
 def table(ran: dict[str, str]) -> str:
-    """A row for each way."""
+    """Return the table, with a row for each way."""
     first = next(iter(ran.values()))
-    rows = [f"{machine.told()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
+    rows = [f"{machine.description()}:\n", "| run | SHA-256 of its result | |", "|---|---|---|"]
     for name, digest in ran.items():
         rows.append(
             f"| {name} | `{digest[:16]}` | {'the same' if digest == first else '**differs**'} |"
@@ -123,7 +123,7 @@ def table(ran: dict[str, str]) -> str:
 
 
 def one(image: guest.Image, way: Way) -> str:
-    """The hash of what the arm left."""
+    """Return the hash of the arm's output."""
     (trial,) = plan("fig3a", "paper", LOADED, only=["contended"], replicates=1).trials()
     job = guest.Job(
         entry=RUN_TRIAL, args={"steps": msgspec.to_builtins(trial_steps(trial))}, seed=trial.seed

@@ -1,10 +1,9 @@
-"""Writes docs/schema/: a JSON Schema of each kind of file, for editors that complete and check
-TOML, from the types that read them.
+"""Write docs/schema/: a JSON Schema of each kind of file, from the types that read them, for
+editors that complete and check TOML.
 
     python3 bench/schema.py
 
-What it cannot say is for `qjump-mn explain` to check: whether names fit each other, and the ranges
-of numbers.
+Only `qjump-mn explain` checks whether names fit each other, and the ranges of numbers.
 """
 
 from __future__ import annotations
@@ -24,13 +23,15 @@ import msgspec
 
 from bench import reference
 from qjump_mn.analysis.published_comparison import BesideSpec
-from qjump_mn.model import defaults, units
+from qjump_mn.model import units
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec, FigureSpec, SweepSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 from qjump_mn.model.units import Quantiles, Quantity
+from qjump_mn.model.workload import AnySpec
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadSpec
+from qjump_mn.resolve import defaults
 
 FOLDER = ROOT / "docs/schema"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -44,8 +45,8 @@ FILLED: dict[type, tuple[str, ...]] = {
     FigureSpec: ("plot", "workload", "arms"),
     SweepSpec: ("sets", "values"),
 }
-"""What a file may leave out though the type has no default: qjump_mn/model/defaults.py fills it
-in."""
+"""Keys that a file may leave out though the type has no default: qjump_mn/resolve/defaults.py
+fills them in."""
 PROGRAMS = tuple(registry.spec_type(name) for name in registry.OURS)
 OF_OTHERS = {
     "description": "a program that an installed package brings",
@@ -54,22 +55,22 @@ OF_OTHERS = {
     "required": ["program"],
 }
 OVERLAID = {(ExperimentSpec, "link"), (ExperimentSpec, "schemes")}
-"""Tables that are laid over another file's, so that they need have nothing."""
+"""Tables that override another file's, so all their keys are optional."""
 
 Schema = dict[str, Any]
 
 
 class Generator:
-    """The schema of one kind of file; ``definitions`` are the tables that it has met, by name:
-    whole ones, and those that are laid over others, which need have nothing."""
+    """The schema of one kind of file; ``definitions`` are the tables met so far, by name: complete
+    ones, and overrides, in which every key is optional."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {}
 
     def of(self, hint: Any, whole: bool = True) -> Schema:
-        """What may stand where a type is asked for."""
+        """Return the schema of a type."""
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-        if hint is registry.AnySpec:
+        if hint is AnySpec:
             return {"anyOf": [*(self.of(one, whole) for one in PROGRAMS), OF_OTHERS]}
         if origin in (typing.Union, types.UnionType):
             kinds = [self.of(one, whole) for one in arguments if one is not type(None)]
@@ -125,7 +126,7 @@ class Generator:
 
 
 def schemas() -> dict[str, Schema]:
-    """The schema of each kind of file."""
+    """Return the schema of each kind of file."""
     found = {}
     for kind, spec in FILES.items():
         generator = Generator()
@@ -143,8 +144,8 @@ def schemas() -> dict[str, Schema]:
 
 
 def _add_what_loading_takes(generator: Generator) -> None:
-    """The keys of an experiment's file that are no part of the experiment:
-    qjump_mn/model/loading.py."""
+    """Add the keys of an experiment's file that are not part of the experiment:
+    qjump_mn/resolve/loading.py."""
     generator.of(ExperimentSpec, whole=False)
     known = generator.definitions
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
@@ -181,7 +182,7 @@ def _add_what_loading_takes(generator: Generator) -> None:
 
 
 def _quantity(hint: Any) -> Schema | None:
-    """Text with a unit."""
+    """Return the schema of text with a unit."""
     if hint is Quantiles:
         return {"type": "string", "examples": ["0:10us,50:147us,100:2ms"]}
     if isinstance(hint, type) and issubclass(hint, Quantity):
@@ -204,12 +205,12 @@ def _default(field: Any) -> Schema:
 
 
 def text(schema: Schema) -> str:
-    """As it is written."""
+    """Format a schema as its file has it."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write."""
+    """Write the files."""
     FOLDER.mkdir(exist_ok=True)
     for kind, schema in schemas().items():
         (FOLDER / f"{kind}.json").write_text(text(schema))

@@ -1,17 +1,17 @@
-"""Keeps what schemes measured on Figures 3a, 5 and 7 in bench/schemes.json, and writes from it the
-tables of docs/schemes.md and docs/figures/schemes.png.
+"""Keep the results of schemes on Figures 3a, 5 and 7 in bench/schemes.json, and write the tables of
+docs/schemes.md and docs/figures/schemes.png from them.
 
     python3 bench/schemes.py [--write] [RUN_DIRECTORY | EXPERIMENT/PRESET ...]
 
-A run directory is one of this machine, an experiment's preset its committed reference run. Each arm
-is kept with its kernel and commit; of one that is there twice the last counts. Without `--write`
-the tables go to standard output.
+Add the arms of run directories, and of the reference runs of presets, to the file: each with its
+kernel and commit, the last one of each arm. Without `--write`, print the tables.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import subprocess
 import sys
 from collections import Counter
@@ -26,9 +26,10 @@ import msgspec
 
 from bench import marks
 from bench.readme import reference_values
-from qjump_mn.model import loading, resolve
+from qjump_mn import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import style
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting, manifest, outcome, reference
 from qjump_mn.toolbox import lock, um
 
@@ -40,7 +41,7 @@ TIMES = ("p50_ms", "p99_ms", "max_ms")
 
 
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An arm: its scheme, what measured it, and medians over its seeds,
+    """An arm: its scheme, kernel and commit, and medians over its seeds,
     ``values[workload][measure]``."""
 
     scheme: str
@@ -51,7 +52,7 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Column(NamedTuple):
-    """A measure that is told as how many times what it is ``alone``, an arm."""
+    """A measure, to be divided by its value in the arm ``alone``."""
 
     head: str
     figure: str
@@ -72,14 +73,14 @@ COLUMNS = (
 )
 
 REFUSED = {("10 Gb/s, simulated", "window", "fig7"): "no windows"}
-"""What cannot be run, by scale, scheme and figure: the simulator's jobs have no windows of their
-own."""
+"""Combinations of scale, scheme and figure that cannot run: the simulator's jobs have no windows of
+their own."""
 
 STALLED = "job stalled"
-"""The job, which is to disturb, completed no round: nothing is said of what the others met."""
+"""The disturbing job completed no round, so the others' numbers mean nothing."""
 
 Kept = dict[str, dict[str, Measured]]
-"""By experiment and preset, as "fig5/smoke", then by arm."""
+"""Keys are an experiment and preset, such as "fig5/smoke", then an arm."""
 
 
 def main(arguments: list[str]) -> None:
@@ -98,12 +99,12 @@ def main(arguments: list[str]) -> None:
 
 
 def kept() -> Kept:
-    """What is in the file."""
+    """Read the file."""
     return msgspec.json.decode(FILE.read_bytes(), type=Kept) if FILE.exists() else {}
 
 
 def renewed(before: Kept, sources: Sequence[str]) -> Kept:
-    """What is kept, with the arms of runs and reference runs."""
+    """Return the kept arms with those of runs and reference runs added."""
     found = {name: dict(arms) for name, arms in before.items()}
     for source in sources:
         name, arms = (
@@ -163,8 +164,8 @@ def _of_reference(name: str) -> dict[str, Measured]:
 
 
 def table() -> str:
-    """Figure 3a's network at 10 Mb/s, a row for each arm: the ping's round trip and its loss, and
-    the bulk traffic."""
+    """Return the table of Figure 3a's network at 10 Mb/s: each arm's round trips, loss and bulk
+    goodput."""
     plan, values = resolve.plan(EXPERIMENT, PRESET, []), reference_values(EXPERIMENT, PRESET)
     rows = [
         "| scheme | levels | ping: median | p99 | slowest, ms | lost | iperf3, Mb/s |",
@@ -185,7 +186,7 @@ def table() -> str:
 
 
 class Row(NamedTuple):
-    """A scheme at one scale: a cell for each column, or in two words why there is none."""
+    """A scheme at one scale: a number for each column, or why there is none."""
 
     scale: str
     scheme: str
@@ -195,7 +196,8 @@ class Row(NamedTuple):
 
 
 def rows(found: Kept) -> list[Row]:
-    """By scale, slow and emulated first, and there as the experiment of all schemes has them."""
+    """Return the rows by scale, slow and emulated first, in the order of the experiment of all
+    schemes."""
     scales: dict[tuple[bool, int, str], dict[str, dict[str, Measured]]] = {}
     for name, arms in found.items():
         experiment, _, preset = name.partition("/")
@@ -257,34 +259,28 @@ def _cell(
 
 @functools.cache
 def _scales_of(figure: str) -> frozenset[str]:
-    """At which a figure can be run."""
+    """Return the scales at which a figure can be run."""
     return frozenset(
         _scale(resolve.plan(figure, preset, []))[-1] for preset in loading.presets(figure)
     )
 
 
 def everywhere(found: Kept) -> str:
-    """A row for each scheme and scale: how many times what it is alone each measure is, and what
-    measured it."""
-    heads = ["links", "scheme", *(column.head for column in COLUMNS), "seeds", "Linux", "commit"]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for row in rows(found):
-        cells = [row.scale, f"{row.label} (`{row.scheme}`)"]
-        cells += [cell if isinstance(cell, str) else f"{cell:.3g}" for cell in row.cells]
-        cells += [
-            _each(str(arm.seeds) for arm in row.measured),
-            _each(arm.linux for arm in row.measured),
-        ]
-        lines.append(f"| {' | '.join([*cells, _each(arm.commit for arm in row.measured)])} |")
+    """Return a table for each scale, with a row for each scheme: each measure divided by its value
+    when its program is alone."""
+    lines: list[str] = []
+    heads = ["scheme", *(column.head for column in COLUMNS)]
+    for scale, of_scale in itertools.groupby(rows(found), key=lambda row: row.scale):
+        lines += ["", f"Links of {scale}:", ""] if lines else [f"Links of {scale}:", ""]
+        lines += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+        for row in of_scale:
+            cells = [cell if isinstance(cell, str) else f"{cell:.3g}" for cell in row.cells]
+            lines.append(f"| {row.label} (`{row.scheme}`) | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _each(words: Iterator[str]) -> str:
-    return ", ".join(word for word in dict.fromkeys(words) if word) or "–"
-
-
 def digest(found: Kept) -> str:
-    """Of the numbers that the figure draws; the picture has it with it."""
+    """Hash the numbers that the figure draws; the picture's metadata has the hash."""
     drawn = [
         (row.scale, row.scheme, [None if isinstance(cell, str) else cell for cell in row.cells])
         for row in rows(found)
@@ -293,8 +289,7 @@ def digest(found: Kept) -> str:
 
 
 def draw(found: Kept) -> None:
-    """A panel for each column: schemes by how many times what it is alone, each scale with a
-    marker."""
+    """Draw a panel for each column, with the schemes' ratios, each scale with its marker."""
     import matplotlib.pyplot as plt
 
     drawn = rows(found)
@@ -334,7 +329,7 @@ def draw(found: Kept) -> None:
 
 
 def linux() -> str:
-    """The release of the guest's own kernel, by its lock."""
+    """Return the release of the guest's kernel, from its lock."""
     versions = lock.versions(lock.read(um.LOCK))
     (version,) = (version for name, version in versions.items() if name.startswith("linux-source-"))
     return version.partition("-")[0]

@@ -1,13 +1,12 @@
-"""How fast the simulator is beside ns-2.35, run in turn on one trace: packet-hops per CPU second
-and memory. Prints a Markdown table.
+"""Compare the simulator's speed and memory with ns-2.35's, in turn on one trace. Print a Markdown
+table.
 
     python bench/simulator.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-speed.md. It ends with 1 if
-DCTCP is less than 15 times as fast as ns-2. A packet-hop is one packet that has crossed one link.
-CPU seconds are those of the whole program, user's and system's, with reading the trace and setting
-the network up; the least of three rounds. Needs `cargo` and `ns` (`apt install ns2`); without them
-it says so and exits with 3.
+`--write` replaces the table in docs/simulator-speed.md. Exit with 1 if DCTCP is less than 15 times
+as fast as ns-2. A packet-hop is one packet that has crossed one link. CPU seconds are the whole
+program's, user and system, with reading the trace and building the network; the least of three
+rounds. Needs `cargo` and `ns` (`apt install ns2`), or exits with 3.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ DOCUMENT, SCRIPT = ROOT / "docs/simulator-speed.md", ROOT / "bench/ns2/leafspine
 ROUNDS, FLOWS, LOAD, SEED = 3, 2000, 0.6, 1
 HOSTS, RACK, RATE = 144, 16, 10e9
 DATA, PAYLOAD, MEAN = 1500, 1460, 1_661_480
-"""Bytes of a data packet on the wire and in it, and of the mean web-search flow as QJump's scripts
-have it."""
+"""Bytes of a data packet on the wire, of its data, and of the mean web-search flow in QJump's
+scripts."""
 SIZES = (
     (6, 0),
     (6, 0.15),
@@ -59,13 +58,13 @@ SCHEMES = {
     "qjump-paper": "`qjump-sim`, priorities and QJump's limiters by host",
 }
 LEAST = 15
-"""Times ns-2's speed that DCTCP must have: another machine is faster or slower at both."""
+"""The least speed of DCTCP, in times ns-2's."""
 NS2 = "ns-2.35, TCP (Sack1)"
 
 Flow = tuple[float, int, int, int]
 """Start in seconds, source, destination, packets."""
 Run = tuple[dict[str, str], float]
-"""What a program has said, by name, and its CPU seconds."""
+"""A program's output by name, and its CPU seconds."""
 
 
 def main() -> None:
@@ -103,15 +102,14 @@ def main() -> None:
 
 
 def times_ns2(runs: dict[str, list[Run]], counted: dict[str, str]) -> float:
-    """DCTCP's packet-hops per CPU second over those of ns-2, in the least time of each."""
+    """Return DCTCP's packet-hops per CPU second over ns-2's, each in its least time."""
     (said, _), *_ = taken = runs[SCHEMES["dctcp"]]
     here, there = (min(cpu for _, cpu in of) for of in (taken, runs[NS2]))
     return int(said["hops"]) / here / (int(counted["hops"]) / there)
 
 
 def trace(count: int, load: float, seed: int) -> list[Flow]:
-    """Flows between hosts drawn at random, sizes as in web search; all of them are one Poisson
-    process."""
+    """Return flows between random hosts, with sizes as in web search, all one Poisson process."""
     draw = random.Random(seed)
     each_second = HOSTS * RATE * load / (MEAN * 8 * DATA / PAYLOAD)
     flows, now = [], 0.0
@@ -123,8 +121,8 @@ def trace(count: int, load: float, seed: int) -> list[Flow]:
 
 
 def size(share: float) -> int:
-    """Packets of the flow at this place of the distribution: linear between the points, rounded
-    up."""
+    """Return the packets of a flow at a share of the distribution: linear between the points,
+    rounded up."""
     for (smaller, below), (larger, above) in itertools.pairwise(SIZES):
         if share <= above and above > below:
             return math.ceil(smaller + (larger - smaller) * (share - below) / (above - below))
@@ -132,8 +130,8 @@ def size(share: float) -> int:
 
 
 def useful(flows: Sequence[Flow]) -> int:
-    """Packet-hops that no transport can do without: each packet and its ACK, over two links in a
-    rack and four between racks."""
+    """Return the packet-hops that every transport needs: each packet and its ACK, over two links in
+    a rack and four between racks."""
     return sum(
         2 * packets * (2 if source // RACK == destination // RACK else 4)
         for _, source, destination, packets in flows
@@ -141,7 +139,7 @@ def useful(flows: Sequence[Flow]) -> int:
 
 
 def needed(name: str, sentence: str) -> str:
-    """The program's path; without it the sentence and exit code 3."""
+    """Return a program's path; without it print the sentence and exit with 3."""
     path = shutil.which(name)
     if path is None:
         print(sentence, file=sys.stderr)
@@ -150,7 +148,7 @@ def needed(name: str, sentence: str) -> str:
 
 
 def program() -> str:
-    """The simulator's, compiled if it is not."""
+    """Compile the simulator if needed, and return its path."""
     built: list[str] = [
         path for line in compiled(ROOT / "simulator") if (path := line.get("executable"))
     ]
@@ -158,7 +156,7 @@ def program() -> str:
 
 
 def compiled(crate: Path) -> list[dict[str, Any]]:
-    """Compile a crate; what cargo says of each of its parts."""
+    """Compile a crate, and return cargo's message for each of its parts."""
     cargo = needed(
         "cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later"
     )
@@ -169,7 +167,7 @@ def compiled(crate: Path) -> list[dict[str, Any]]:
 
 
 def run(command: Sequence[str]) -> Run:
-    """Run a program that prints words of name=value, to its end."""
+    """Run a program to its end, and parse the name=value words that it prints."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.read()
@@ -181,7 +179,7 @@ def run(command: Sequence[str]) -> Run:
 
 
 def complete(command: Sequence[str]) -> Run:
-    """The same, of one that must tell that all flows have finished."""
+    """Run a program, and check that all flows have finished."""
     values, cpu = run(command)
     if values["finished"] != f"{FLOWS}/{FLOWS}":
         raise SystemExit(f"{' '.join(command)}: only {values['finished']} flows have finished")
@@ -189,13 +187,13 @@ def complete(command: Sequence[str]) -> Run:
 
 
 def events_a_hop(said: dict[str, str]) -> str:
-    """Of a program that counts its events; else a dash."""
+    """Return the events per hop, or a dash if the program does not count them."""
     return f"{int(said['events']) / int(said['hops']):.2f}" if "events" in said else "–"
 
 
 def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
-    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the
-    run that counted."""
+    """Return the table with the least CPU time of each, and all times; ns-2's packet-hops come from
+    the run that counted."""
     rows = []
     slowest = int(counted["hops"]) / min(cpu for _, cpu in runs[NS2])
     for title, taken in runs.items():
@@ -212,7 +210,7 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
         )
     return "\n".join(
         [
-            f"{machine.told()}; {FLOWS:,} web-search flows at load {LOAD}, "
+            f"{machine.description()}; {FLOWS:,} web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without retransmissions:",
             "",
             "| | packet-hops | events per hop | dropped | CPU, least (all) | packet-hops per CPU "

@@ -2,13 +2,16 @@
 
     python3 bench/simulator_api.py [--write]
 
-Without `--write`, print it. The sources are read, not imported, so nothing has to be compiled.
+Without `--write`, print it. The page has the first sentence about each name; the site
+has the whole text (docs/conf.py). The sources are read, not imported, so nothing
+has to be compiled.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +35,7 @@ PARTS = {
     "units": "Units",
     "__init__": "Named networks",
 }
-"""Modules in the order of the page; `qjump_sim.apps` is one of its own for users too."""
+"""Modules in the order of the page; users import `qjump_sim.apps` as a module of its own."""
 
 
 def main(arguments: list[str]) -> None:
@@ -44,8 +47,8 @@ def main(arguments: list[str]) -> None:
         print(text)
 
 
-def page() -> Iterator[str]:
-    """Its lines."""
+def page(*, whole: bool = False) -> Iterator[str]:
+    """Yield the lines of the page; ``whole``: with all paragraphs, fields and signatures."""
     public = exported()
     for module, heading in PARTS.items():
         tree = _tree(module)
@@ -55,11 +58,19 @@ def page() -> Iterator[str]:
         for node, about in _with_text_below(tree.body):
             name = _name(node)
             if name and (name in public or (module == "apps" and not name.startswith("_"))):
-                yield from _entry(node, name, about)
+                yield from _entry(node, name, about) if whole else [_brief(node, name, about)]
+        if not whole:
+            yield ""
+
+
+def in_full(text: str) -> str:
+    """Return the text of the page with all paragraphs, fields and signatures."""
+    brief = "\n".join(page()).strip("\n")
+    return text.replace(brief, "\n".join(page(whole=True)).strip("\n"))
 
 
 def exported() -> set[str]:
-    """What `from qjump_sim import *` brings."""
+    """Return the names that `from qjump_sim import *` brings."""
     for node in _tree("__init__").body:
         if isinstance(node, ast.Assign) and _name(node) == "__all__":
             return set(ast.literal_eval(node.value))
@@ -71,7 +82,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def _with_text_below(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
-    """Statements with the text that stands below each, as it does below fields and constants."""
+    """Yield statements with the string below each, which documents fields and constants."""
     for node, below in zip(body, [*body[1:], None], strict=True):
         is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
         yield node, _plain(str(below.value.value)) if is_text else ""  # type: ignore[union-attr]
@@ -109,6 +120,17 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
         yield from (f"### `{name}`", "", about or f"`{ast.unparse(value)}`" if value else about, "")
 
 
+def _brief(node: ast.stmt, name: str, about: str) -> str:
+    """Return an entry's first sentence as an item of a list."""
+    _, _, text, *_ = _entry(node, name, about)
+    sentence = re.split(r"(?<=\.) (?=[A-Z`])|\n\n", text.removeprefix("A dict. "))[0]
+    return f"- `{name}`: {sentence}"
+
+
+def _is_property(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(one) == "property" for one in node.decorator_list)
+
+
 def _members(node: ast.ClassDef) -> Iterator[str]:
     lines = []
     for member, about in _with_text_below(node.body):
@@ -116,14 +138,14 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
         if not name or (name.startswith("_") and name != "__init__"):
             continue
         if isinstance(member, ast.FunctionDef):
-            is_value = any(ast.unparse(one) == "property" for one in member.decorator_list)
-            told = name if is_value else f"{name}{_signature(member)}"
+            is_value = _is_property(member)
+            shown = name if is_value else f"{name}{_signature(member)}"
             about = _plain(ast.get_docstring(member) or "")
             if is_value and member.returns:
-                told += f": {ast.unparse(member.returns)}"
+                shown += f": {ast.unparse(member.returns)}"
         else:
-            told = ast.unparse(member)
-        lines.append(f"- `{told}`" + (f": {about}" if about else ""))
+            shown = ast.unparse(member)
+        lines.append(f"- `{shown}`" + (f": {about}" if about else ""))
     yield from lines
     if lines:
         yield ""
@@ -142,7 +164,7 @@ def _signature(node: ast.FunctionDef) -> str:
 
 
 def _plain(text: str) -> str:
-    """A docstring as one paragraph, or several."""
+    """Return a docstring as one line for each paragraph."""
     return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
 
 

@@ -1,11 +1,10 @@
-"""Builds the documentation as a site: the Markdown of the repository, and the tutorial, which is
-run.
+"""Build the documentation as a site from the repository's Markdown, and run the tutorial.
 
     python3 bench/site.py FOLDER
 
-docs/conf.py says how. A warning is an error: the exit code is 1, and 3 where this machine cannot
-have what docs/requirements.lock names. That lies in the cache, apart from the environment of
-qjump-mn.
+docs/conf.py says how. A warning is an error. The exit code is 1 for an error, and 3 if this machine
+cannot have the packages of docs/requirements.lock, which lie in the cache, apart from the
+environment of qjump-mn.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from qjump_mn.install import installation
 LOCK = ROOT / "docs/requirements.lock"
 KIND = "documents"
 KEPT = 2
-"""So many environments stay in the cache."""
+"""The number of environments that stay in the cache."""
 _NEEDS_BYTES = 1200 << 20  # 680 MB of environment beside 200 MB of downloads, and some air
 
 
 def main(arguments: list[str]) -> int:
-    """Build; the exit code."""
+    """Build the site; return the exit code."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
@@ -43,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def build(folder: Path) -> int:
-    """Make the site in a folder; the exit code of Sphinx, whose warnings go to standard error."""
+    """Build the site in a folder; return Sphinx's exit code. Its warnings go to standard error."""
     with tempfile.TemporaryDirectory(prefix="qjump-mn-site-") as doctrees:
         argv = [str(python()), "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
         argv += ["-c", str(ROOT / "docs"), "-d", doctrees, str(ROOT), str(folder)]
@@ -53,8 +52,8 @@ def build(folder: Path) -> int:
 
 
 def python() -> Path:
-    """The Python that has what the lock names, installed now if it is not there. Raises
-    MachineError where there is neither an index nor a cache that has it."""
+    """Return the Python with the locked packages; install them if they are missing. Raise
+    MachineError if neither an index nor a cache has them."""
     key = cache.hash_of(LOCK.read_bytes(), f"3.{sys.version_info[1]}", os.uname().machine)
     made = cache.artefact(
         KIND,
@@ -68,7 +67,7 @@ def python() -> Path:
 
 
 def variables() -> dict[str, str]:
-    """The environment of what runs in it: this checkout, and no folders of the caller's."""
+    """Return the environment for Sphinx: this checkout, and none of the caller's folders."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("QJUMP_MN_RUN_")
     }

@@ -1,11 +1,11 @@
-"""Writes into docs/debug-kernel.md what the debug kernel said (tests/guest/test_kernels.py) and
-what torture left (test_torture.py), of which each kernel has a row.
+"""Write the results of the debug kernels (tests/guest/test_kernels.py) and of the torture of each
+kernel (test_torture.py) into kmod-patches/debug-kernels.md.
 
     pytest tests/guest/test_kernels.py tests/guest/test_torture.py -m slow --basetemp FOLDER
     python bench/torture.py FOLDER [FOLDER ...] [--write]
 
-A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock
-is the host's, so that nobody gets the same counts twice. What has no results stays as it is.
+Search each FOLDER for results of guests; the longest torture of each kernel counts. The clock is
+the host's, so counts never repeat. A kernel without results keeps its row.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from bench import marks
 from tests.guest.checks import EXPECTED_LOG, of_note
 from tests.guest.races import races
 
-PAGE = ROOT / "docs/debug-kernel.md"
+PAGE = ROOT / "kmod-patches/debug-kernels.md"
 ALWAYS = "wire_serialisation"
-"""A check that the guest with all checks runs."""
+"""A check that only the guest with all checks runs."""
 HEAD = """\
 | kernel | packets | operations | pauses sent, as dumps saw | left waiting | log |
 |---|---|---|---|---|---|"""
 
 
 def main() -> None:
-    """Read, and print or write."""
+    """Read the results, and print or write the tables."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("folders", nargs="+", type=Path)
     arguments.add_argument("--write", action="store_true")
-    asked = arguments.parse_args()
+    args = arguments.parse_args()
     texts = {
-        "debug-suite": said(found(asked.folders, "kernel_health"), marks.read(PAGE, "debug-suite")),
-        "torture": table(found(asked.folders, "smp_torture"), marks.read(PAGE, "torture")),
+        "debug-suite": said(found(args.folders, "kernel_health"), marks.read(PAGE, "debug-suite")),
+        "torture": table(found(args.folders, "smp_torture"), marks.read(PAGE, "torture")),
     }
     for name, text in texts.items():
-        if asked.write:
+        if args.write:
             marks.write(PAGE, name, text)
         else:
             print(text, end="\n\n")
 
 
 def found(folders: Iterable[Path], check: str) -> list[Path]:
-    """Those below `folders` in which a guest has left the results of a check."""
+    """Return the folders below `folders` in which a guest has left the results of a check."""
     return [path.parent for folder in folders for path in folder.rglob(f"{check}.json")]
 
 
 def said(guests: Iterable[Path], before: str) -> str:
-    """Kernel, log and health of the guest that ran all checks, as it printed them; without one,
+    """Format kernel, log and health of the guest that ran all checks; without one, return
     `before`."""
     for folder in guests:
         results = json.loads((folder / "results.json").read_text())
@@ -74,8 +74,8 @@ def said(guests: Iterable[Path], before: str) -> str:
 
 
 def table(guests: Iterable[Path], before: str) -> str:
-    """A row for each kernel, in the order of their names, from the folders that guests have left;
-    those of others as the table before has them."""
+    """Return the table, sorted by kernel, from the guests' folders; other kernels keep their
+    rows."""
     rows = {line.split("|")[1].strip(): line for line in before.splitlines()[2:]}
     longest: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for folder in guests:
@@ -89,7 +89,7 @@ def table(guests: Iterable[Path], before: str) -> str:
 
 
 def row(release: str, values: dict[str, Any], log: list[str]) -> str:
-    """What one guest did; the log is clean if nothing but what always stands there is in it."""
+    """Return a guest's row; the log is clean if it has only the usual lines."""
     done = values["operations"]
     kinds = ", ".join(
         f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1])

@@ -1,11 +1,11 @@
-"""Runs `vagrant up`, one arm of Figure 3a, `doctor` and `vagrant destroy` with the project's
-Vagrantfile, in a tree with Vagrant and libvirt that is made for it, without KVM. Prints, in
-Markdown, what was done and how long it took.
+"""Run `vagrant up`, one arm of Figure 3a, `doctor` and `vagrant destroy` with the project's
+Vagrantfile, in a tree with Vagrant and libvirt, without KVM. Print the commands and their times as
+Markdown.
 
     python bench/vagrant.py [--write] MACHINE_FILE [WHEELS_FOLDER]
 
-`--write` puts it between the two marks in docs/vagrant.md. Needs root, overlayfs and /dev/net/tun.
-The tree and the box are kept in the project's cache.
+`--write` replaces the table in docs/vagrant.md. Needs root, overlayfs and /dev/net/tun. The tree
+and the box are kept in the project's cache.
 """
 
 from __future__ import annotations

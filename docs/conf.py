@@ -1,8 +1,9 @@
-"""How Sphinx makes a site of the repository's Markdown; `bench/site.py` runs it.
+"""Configure Sphinx to make a site of the repository's Markdown; `bench/site.py` runs it.
 
-Pages are the files as they are, with the links that a code host shows too. README.md of this folder
-lists them: its headings are the parts of the site's contents, and a page that it leaves out is a
-warning.
+Pages are the files as they are, with the links that a code host shows too. Only
+docs/simulator-api.md has more on the site: every field of the package, from its sources. README.md
+of this folder lists the pages: its headings are the parts of the site's contents, and a page that
+it leaves out is a warning.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from typing import Any
 
 import qjump_mn
+from bench import simulator_api
 
 project = "qjump-mn"
 author = "The qjump-mn maintainers"
@@ -25,7 +27,7 @@ include_patterns = [
     "contrib/*/README.md",
     "examples/*/README.md",
     "kernel/README.md",
-    "kmod-patches/README.md",
+    "kmod-patches/*.md",
     "mininet-qos/README.md",
     "native/*/README.md",
     "simulator/README.md",
@@ -49,7 +51,7 @@ templates_path = ["templates"]
 
 
 def contents(text: str) -> str:
-    """Sphinx's lists of pages, one for each part of docs/README.md, of the links there."""
+    """Return Sphinx's lists of pages from the links of each part of docs/README.md."""
     lists = []
     for part in text.split("\n## ")[1:]:
         links = re.findall(r"\[([^]]+)\]\(([^)]+)\.(?:md|ipynb)\)", part)
@@ -61,11 +63,14 @@ def contents(text: str) -> str:
     return "\n\n".join(lists)
 
 
-def _add_contents(app: Any, page: str, source: list[str]) -> None:
+def _complete(app: Any, page: str, source: list[str]) -> None:
+    """Add to a page what only the site has."""
     if page == root_doc:
         source[0] += "\n" + contents(source[0])
+    elif page == "docs/simulator-api":
+        source[0] = simulator_api.in_full(source[0])
 
 
 def setup(app: Any) -> None:
-    """What Sphinx calls first."""
-    app.connect("source-read", _add_contents)
+    """Connect to Sphinx, which calls this first."""
+    app.connect("source-read", _complete)

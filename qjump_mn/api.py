@@ -24,8 +24,9 @@ from qjump_mn import session
 from qjump_mn.cli.options import folder
 from qjump_mn.console import Output
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, suggestions, tables
+from qjump_mn.model import suggestions, tables
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, formatting, outcome
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome

@@ -8,21 +8,22 @@ from __future__ import annotations
 import os
 import sys
 
-from qjump_mn.install import environment
+from qjump_mn.install import environment, launcher
 from qjump_mn.process import interrupts, variables
 
-variables.settle()
+variables.settle(launcher.BREAKS_PYTHON)
 if __name__ == "__main__":
     interrupts.end_at_once()
     environment.ensure()
 
 with environment.intact():
-    from qjump_mn.cli import commands
+    from qjump_mn.cache import scratch
+    from qjump_mn.cli import commands, run_command
     from qjump_mn.console import err, replace_unencodable
     from qjump_mn.errors import BEGINS, UsageError, last_words
-    from qjump_mn.model import loading, suggestions
-    from qjump_mn.process import temp_dirs
+    from qjump_mn.model import suggestions
     from qjump_mn.programs import user_programs
+    from qjump_mn.resolve import loading
 
 
 def _check_first_word(words: list[str]) -> None:
@@ -31,11 +32,11 @@ def _check_first_word(words: list[str]) -> None:
     ``run`` would otherwise complain of the words after a misspelt command.
     """
     first = words[0] if words else "-"
-    if first.startswith("-") or first in commands.VERBS or first == loading.ALL:
+    if first.startswith("-") or first in run_command.VERBS or first == loading.ALL:
         return
     experiments = loading.names("experiments")
     if loading.experiment_called(first) not in experiments:
-        names = [*commands.VERBS, *experiments]
+        names = [*run_command.VERBS, *experiments]
         hint = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
         raise UsageError(
             f"there is no command or experiment {first!r}: "
@@ -48,13 +49,13 @@ def main() -> None:
     replace_unencodable()
     try:
         interrupts.raise_interrupted()
-        temp_dirs.provide()
+        scratch.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
         if "_QJUMP_MN_COMPLETE" in os.environ:
             user_programs.forbid()
         _check_first_word(words)
         status = commands.parser()(
-            commands.arguments(words),
+            run_command.arguments(words),
             standalone_mode=False,
             prog_name="qjump-mn",
             auto_envvar_prefix=commands.VARIABLES,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__
+from qjump_mn import __version__, resolve
 from qjump_mn.analysis import published_comparison
 from qjump_mn.analysis.check import check
 from qjump_mn.analysis.judging import Judge
@@ -21,7 +21,6 @@ from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
 from qjump_mn.install import launcher, provenance
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
 from qjump_mn.process.heartbeat import heartbeat
@@ -233,10 +232,8 @@ def _check_ownership(run_directory: RunDirectory) -> None:
     path, backend = run_directory.path, run_directory.manifest.backend
     if backend in CONFINED_BACKENDS:
         return
-    from qjump_mn.cli.bundle import archive  # slow: it imports the report's libraries
-
     reason = launcher.distrust_path(str(path / manifests.NAME))
-    if (path / archive.SUMS).exists():
+    if (path / contents.SUMS).exists():
         reason = "it is an unpacked bundle"
     if reason:
         raise UsageError(

@@ -7,7 +7,7 @@ it, with a monitor that is asked for the machine's status all the time.
 Each COMMAND starts a qemu-system-x86_64; it is run without and with rr=record, in turn. NAME is
 what the table calls it. `--busy` is the number of loops that compete with QEMU for the host's
 processors. `--write` replaces the table between the two marks in that file. Needs as and ld for
-x86. It ends with 1 where a wake was late.
+x86. Exit with 1 if a wake was late.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ BEGIN, END = "<!-- reproduce begin -->", "<!-- reproduce end -->"
 
 @dataclass
 class Way:
-    """A QEMU with or without rr=record, and what came of it."""
+    """A QEMU with or without rr=record, and its results."""
 
     name: str
     command: list[str]
@@ -58,7 +58,7 @@ class Way:
 
     @property
     def row(self) -> list[object]:
-        """Its row of the table."""
+        """Return its row of the table."""
         wakes = [(wake, ns) for run in self.late for wake, ns in run.items()]
         exact = sum(ns == uncounted(wake) for wake, ns in wakes)
         return [
@@ -86,7 +86,7 @@ HEAD = [
 
 
 def main() -> None:
-    """Run all ways in turn, print the table, and end with 1 where a wake was late."""
+    """Run all ways in turn, print the table, and exit with 1 if a wake was late."""
     options = arguments()
     ways = [
         Way(name, command, record) for name, command in options.qemus for record in (False, True)
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description="show that a halted vCPU may wake late")
     parser.add_argument("qemus", nargs="+", metavar="NAME=COMMAND", help="a qemu-system-x86_64")
     parser.add_argument(
@@ -133,7 +133,7 @@ def arguments() -> argparse.Namespace:
 
 
 def assemble(folder: Path, wakes: int) -> Path:
-    """The guest, as firmware."""
+    """Assemble the guest as firmware."""
     for tool in ("as", "ld"):
         if not shutil.which(tool):
             sys.exit(f"{tool} is not installed: it is in binutils")
@@ -147,7 +147,7 @@ def assemble(folder: Path, wakes: int) -> Path:
 
 
 def once(way: Way, firmware: Path) -> dict[int, int]:
-    """One run: by how many ns which wake was late."""
+    """Run once; return the lateness in ns of each late wake."""
     console = firmware.with_name("console")
     ours, theirs = socket.socketpair()
     argv = [
@@ -189,7 +189,7 @@ def ask(qmp: socket.socket) -> None:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many loops that compete with QEMU for the host's processors."""
+    """Start loops that compete with QEMU for the host's processors."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -200,18 +200,19 @@ def busy(count: int) -> Iterator[None]:
 
 
 def busy_s() -> float:
-    """How long this process's children kept a processor busy, of those that have ended."""
+    """Return the processor time of this process's ended children, in s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def uncounted(wake: int) -> int:
-    """The instructions that this wake of the guest executes between its timer and its halt."""
+    """Return the instructions that this wake of the guest executes between its timer and its
+    halt."""
     return 2 * (wake % SPINS + 1) + OWN
 
 
 def table(ways: list[Way], wakes: int) -> str:
-    """What was measured, in Markdown."""
+    """Return the results as a Markdown table."""
     rows: list[list[object]] = [[*HEAD], ["---"] * len(HEAD), *(way.row for way in ways)]
     lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
     host = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
@@ -222,7 +223,7 @@ def table(ways: list[Way], wakes: int) -> str:
 
 
 def version(command: list[str]) -> str:
-    """What a QEMU says of itself."""
+    """Return the version that a QEMU prints."""
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[0]
 
@@ -232,7 +233,7 @@ def _has_marks(path: Path) -> bool:
 
 
 def write(path: Path, text: str) -> None:
-    """Put the table between the marks of that file."""
+    """Replace the table between the marks of the file."""
     before, _, rest = path.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")

@@ -8,37 +8,37 @@
 
 /* --- instructions, as in the kernel's include/linux/filter.h --- */
 
-#define MOVE(to, from)                                                                                                 \
-	{                                                                                                              \
-		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from)                                \
+#define MOVE(to, from)                                                                          \
+	{                                                                                       \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from)         \
 	}
-#define SET(to, value)                                                                                                 \
-	{                                                                                                              \
-		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value)                                   \
+#define SET(to, value)                                                                          \
+	{                                                                                       \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value)            \
 	}
-#define ADD(to, value)                                                                                                 \
-	{                                                                                                              \
-		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value)                                   \
+#define ADD(to, value)                                                                          \
+	{                                                                                       \
+		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value)            \
 	}
-#define LOAD_WORD(to, base, at)                                                                                        \
-	{                                                                                                              \
-		.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = (to), .src_reg = (base), .off = (at)                     \
+#define LOAD_WORD(to, base, at)                                                                 \
+	{                                                                                       \
+		.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = (to), .src_reg = (base), .off = (at) \
 	}
-#define STORE_WORD(base, at, from)                                                                                     \
-	{                                                                                                              \
-		.code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = (base), .src_reg = (from), .off = (at)                   \
+#define STORE_WORD(base, at, from)                                                              \
+	{                                                                                       \
+		.code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = (base), .src_reg = (from), .off = (at) \
 	}
-#define SKIP_UNLESS(reg, value, count)                                                                                 \
-	{                                                                                                              \
-		.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = (reg), .imm = (value), .off = (count)                    \
+#define SKIP_UNLESS(reg, value, count)                                                          \
+	{                                                                                       \
+		.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = (reg), .imm = (value), .off = (count) \
 	}
-#define CALL(function)                                                                                                 \
-	{                                                                                                              \
-		.code = BPF_JMP | BPF_CALL, .imm = (function)                                                          \
+#define CALL(function)                                                                          \
+	{                                                                                       \
+		.code = BPF_JMP | BPF_CALL, .imm = (function)                                   \
 	}
-#define RETURN                                                                                                         \
-	{                                                                                                              \
-		.code = BPF_JMP | BPF_EXIT                                                                             \
+#define RETURN                                                                                  \
+	{                                                                                       \
+		.code = BPF_JMP | BPF_EXIT                                                      \
 	}
 
 #define R0 BPF_REG_0
@@ -67,7 +67,8 @@ static const char *explain(const char *what)
 	case EINVAL:
 		return "this kernel runs no BPF programs at a cgroup (CONFIG_CGROUP_BPF), which --cgroup needs";
 	}
-	snprintf(text, sizeof(text), "cannot %s the program that sets priorities: %s", what, strerror(errno));
+	snprintf(text, sizeof(text), "cannot %s the program that sets priorities: %s", what,
+	    strerror(errno));
 	return text;
 }
 
@@ -84,7 +85,8 @@ static const char *explain_refusal(const char *log)
 	return text;
 }
 
-static const char *attach(int cgroup, enum bpf_prog_type type, enum bpf_attach_type place, const struct bpf_insn *program,
+static const char *attach(int cgroup, enum bpf_prog_type type, enum bpf_attach_type place,
+    const struct bpf_insn *program,
 			  size_t count)
 {
 	union bpf_attr target = { 0 };
@@ -119,7 +121,8 @@ static const char *attach_to_packets(int cgroup, int priority)
 		RETURN,
 	};
 
-	return attach(cgroup, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, program, sizeof(program) / sizeof(*program));
+	return attach(cgroup, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, program,
+	    sizeof(program) / sizeof(*program));
 }
 
 /*
@@ -162,7 +165,8 @@ static const char *attach_to_accepting(int cgroup, int priority)
 		RETURN,
 	};
 
-	return attach(cgroup, BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, program, sizeof(program) / sizeof(*program));
+	return attach(cgroup, BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, program,
+	    sizeof(program) / sizeof(*program));
 }
 
 const char *attach_priority(int cgroup, int priority)

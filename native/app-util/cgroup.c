@@ -218,12 +218,14 @@ static const char *mark_inherited(int priority)
 	struct dirent *entry;
 
 	if (!folder)
-		return format_error("cannot list inherited sockets (/proc/self/fd: %s); mount /proc", strerror(errno));
+		return format_error("cannot list inherited sockets (/proc/self/fd: %s); mount /proc",
+		    strerror(errno));
 	while (!why && (entry = readdir(folder))) {
 		int fd = atoi(entry->d_name), listens = 0, domain = AF_UNSPEC;
 		socklen_t length = sizeof(int);
 
-		if (*entry->d_name == '.' || (fcntl(fd, F_GETFD) & FD_CLOEXEC) || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 ||
+		if (*entry->d_name == '.' || (fcntl(fd, F_GETFD) & FD_CLOEXEC) ||
+		    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 ||
 		    (domain != AF_INET && domain != AF_INET6 && domain != AF_PACKET))
 			continue;
 		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);

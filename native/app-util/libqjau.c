@@ -181,7 +181,8 @@ static void write_line(struct line *line)
 	struct stat file;
 	int cancel;
 
-	if (fstat(STDERR_FILENO, &file) != 0 || file.st_dev != settings.stderr_dev || file.st_ino != settings.stderr_inode)
+	if (fstat(STDERR_FILENO, &file) != 0 || file.st_dev != settings.stderr_dev ||
+	    file.st_ino != settings.stderr_inode)
 		return;
 	add_text(line, "\n");
 	line->text[line->length - 1] = '\n';
@@ -274,7 +275,8 @@ EXPORTED int socket(int domain, int type, int protocol)
 {
 	bool active = start();
 	int saved = errno;
-	int fd = next_socket ? next_socket(domain, type, protocol) : (int)syscall(SYS_socket, domain, type, protocol);
+	int fd = next_socket ? next_socket(domain, type, protocol)
+	    : (int)syscall(SYS_socket, domain, type, protocol);
 
 	if (active && fd >= 0 && is_marked(domain)) {
 		mark("socket", fd, domain, 0);
@@ -384,7 +386,8 @@ EXPORTED int setsockopt(int fd, int level, int option, const void *value, sockle
 	return result;
 }
 
-EXPORTED int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict length)
+EXPORTED int getsockopt(int fd, int level, int option, void *restrict value,
+    socklen_t *restrict length)
 {
 	bool active = start();
 	sigset_t before;

@@ -56,7 +56,8 @@ int find_program(const char *name, char path[PATH_MAX])
 		folder = "/bin:/usr/bin";
 	for (;;) {
 		size_t length = strcspn(folder, ":");
-		int written = snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name);
+		int written = snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, folder, length ? "/" : "./",
+		    name);
 		int result = written < PATH_MAX ? check_executable(path) : ENAMETOOLONG;
 
 		if (result == 0)
@@ -94,7 +95,8 @@ static bool has_capabilities(const char *path)
 	/*
 	 * No byte swapping needed: look at the low byte for the flag, and compare the rest with 0.
 	 */
-	return (((unsigned char *)&data.magic_etc)[0] & VFS_CAP_FLAGS_EFFECTIVE) || data.data[0].permitted ||
+	return (((unsigned char *)&data.magic_etc)[0] & VFS_CAP_FLAGS_EFFECTIVE) ||
+	    data.data[0].permitted ||
 	       data.data[1].permitted;
 }
 
@@ -292,7 +294,8 @@ static bool check_text(const char *text, int depth, struct obstacle *why)
 	char **argv;
 
 	while ((argv = next_command(&text)))
-		if (find_program(argv[0], path) == 0 && !check_command(argv, path, depth, why) && !why->never_runs) {
+		if (find_program(argv[0], path) == 0 && !check_command(argv, path, depth, why) &&
+		    !why->never_runs) {
 			why->may_not_run = true;
 			return false;
 		}

@@ -62,7 +62,8 @@ void warn(const char *format, ...)
 	char *text;
 
 	va_start(arguments, format);
-	if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT && vasprintf(&text, format, arguments) >= 0)
+	if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT &&
+	    vasprintf(&text, format, arguments) >= 0)
 		dprintf(STDERR_FILENO, "qjau: %s\n", text);
 	va_end(arguments);
 }
@@ -82,7 +83,8 @@ static void check_options(int priority, int window)
 	if (fd < 0)
 		return;
 	if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) != 0)
-		fail(EXIT_CANNOT, "priority %d needs CAP_NET_ADMIN; run qjau as root, or ask for 6 or less", priority);
+		fail(EXIT_CANNOT, "priority %d needs CAP_NET_ADMIN; run qjau as root, or ask for 6 or less",
+		    priority);
 	for (size_t i = 0; window != 0 && i < sizeof(buffers) / sizeof(buffers[0]); i++) {
 		int got = INT_MAX;
 		socklen_t length = sizeof(got);
@@ -105,7 +107,8 @@ static void find_library(char library[PATH_MAX])
 	char *slash;
 
 	if (length < 0)
-		fail(EXIT_CANNOT, "cannot find qjau's own path (/proc/self/exe: %s); mount /proc", strerror(errno));
+		fail(EXIT_CANNOT, "cannot find qjau's own path (/proc/self/exe: %s); mount /proc",
+		    strerror(errno));
 	self[length] = '\0';
 	slash = strrchr(self, '/');
 	if (slash)
@@ -120,7 +123,8 @@ static void find_library(char library[PATH_MAX])
 			fail(EXIT_CANNOT, "its library does not load (%s); build it again on this machine", dlerror());
 		return;
 	}
-	fail(EXIT_CANNOT, "%s is neither in %s nor in %s/../lib/qjump-mn; run make install", QJAU_LIBRARY, self, self);
+	fail(EXIT_CANNOT, "%s is neither in %s nor in %s/../lib/qjump-mn; run make install", QJAU_LIBRARY,
+	    self, self);
 }
 
 static void set_variable(const char *name, const char *value)
@@ -180,11 +184,14 @@ static void check_request(struct request *request)
 	if (!request->priority_text)
 		fail(EXIT_USAGE, "give a priority, -p 0 to -p 7");
 	if (!parse_number(request->priority_text, 0, QJAU_PRIORITY_MAX, &request->priority))
-		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", request->priority_text, QJAU_PRIORITY_MAX);
+		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", request->priority_text,
+		    QJAU_PRIORITY_MAX);
 	if (request->cgroup && request->library)
 		fail(EXIT_USAGE, "--cgroup and --library exclude each other; leave one out");
-	if (request->window_text && !parse_number(request->window_text, 1, QJAU_WINDOW_MAX, &request->window))
-		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", request->window_text, QJAU_WINDOW_MAX);
+	if (request->window_text && !parse_number(request->window_text, 1, QJAU_WINDOW_MAX,
+	    &request->window))
+		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", request->window_text,
+		    QJAU_WINDOW_MAX);
 }
 
 /* Parse the options before the command, which then starts at optind. */
@@ -247,7 +254,8 @@ static void check_window(const struct request *request, const struct obstacle *w
 }
 
 /* cause: why the kernel does not mark its packets. */
-static void check_unmarked(const struct request *request, const struct obstacle *why, const char *cause)
+static void check_unmarked(const struct request *request, const struct obstacle *why,
+    const char *cause)
 {
 	if (!why->may_not_run)
 		fail(EXIT_NOT_RUN,
@@ -268,13 +276,15 @@ static void mark(const struct request *request, char **command, const char *path
 		fail(EXIT_NOT_RUN, "%s cannot be run: it %s", why.file, why.reason);
 	if (!preloadable)
 		check_window(request, &why);
-	cause = request->library ? "--library was given" : enter_cgroup(request->priority, request->verbose);
+	cause = request->library ? "--library was given"
+	    : enter_cgroup(request->priority, request->verbose);
 	if (!cause)
 		return;
 	if (request->cgroup)
 		fail(EXIT_CANNOT, "%s", cause);
 	if (is_in_cgroup())
-		fail(EXIT_CANNOT, "it runs under another qjau, whose priority sockets cannot override, and %s", cause);
+		fail(EXIT_CANNOT, "it runs under another qjau, whose priority sockets cannot override, and %s",
+		    cause);
 	if (!preloadable)
 		check_unmarked(request, &why, cause);
 }

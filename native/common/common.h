@@ -97,7 +97,8 @@ struct table {
 };
 
 void table_allocate(struct table *table, size_t columns, size_t capacity);
-/* Append a row for the caller to fill. A full table is a failure: "...; increase it with --OPTION". */
+/* Append a row for the caller to fill. A full table is a failure:
+   "...; increase it with --OPTION". */
 int64_t *table_row(struct table *table, const char *option);
 void write_table(const struct table *table);
 

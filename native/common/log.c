@@ -15,7 +15,8 @@ static const char *output_path;
 
 __attribute__((noreturn)) static void fail_output(void)
 {
-	fail("cannot write %s%s (%s), make room or name another file", output_path ? "--output " : "standard output",
+	fail("cannot write %s%s (%s), make room or name another file",
+	    output_path ? "--output " : "standard output",
 	     output_path ? output_path : "", strerror(errno));
 }
 
@@ -102,7 +103,8 @@ void *allocate(size_t count, size_t size)
 
 	errno = ENOMEM;
 	if (!__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX / 2)
-		memory = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
+		memory = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		    -1,
 			      0);
 	if (memory == MAP_FAILED)
 		fail("cannot allocate %zu times %zu bytes (%s), ask for less", count, size, strerror(errno));

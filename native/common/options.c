@@ -13,7 +13,8 @@
 #define MAX_SETTINGS 30
 enum { HELP = 256, FIRST_SETTING }; /* values for getopt_long() outside the range of characters */
 
-__attribute__((format(printf, 2, 0), noreturn)) static void end(int status, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0), noreturn)) static void end(int status, const char *format,
+    va_list arguments)
 {
 	fprintf(stderr, "%s: ", program);
 	vfprintf(stderr, format, arguments);
@@ -60,7 +61,8 @@ static bool parse_real(const char *text, double min, double max, double *real)
 	errno = 0;
 	*real = strtod(text, &rest);
 	/* strtod() also accepts blanks, signs, hexadecimal numbers, "nan" and "inf". */
-	return text[0] >= '.' && !text[strspn(text, "0123456789.e-")] && !*rest && rest != text && !errno &&
+	return text[0] >= '.' && !text[strspn(text, "0123456789.e-")] && !*rest && rest != text &&
+	    !errno &&
 	       *real >= min && *real <= max;
 }
 
@@ -159,7 +161,8 @@ static void set(struct setting *setting, const char *text)
 		       setting->name, (long long)setting->max, text);
 	case SETTING_HOST:
 		if (!parse_host(text, strlen(text), setting->addresses) || !is_one_host(setting->addresses))
-			refuse("--%s must be the IPv4 address of a host, as in 10.0.0.1 (got '%s')", setting->name, text);
+			refuse("--%s must be the IPv4 address of a host, as in 10.0.0.1 (got '%s')", setting->name,
+			    text);
 		break;
 	case SETTING_FLAG:
 		setting->number = 1;
@@ -218,6 +221,7 @@ int run_role(int argc, char **argv, const struct role *roles)
 	for (const struct role *role = roles; role->name; role++)
 		if (strcmp(role->name, word) == 0)
 			return role->run(argc - 1, argv + 1);
-	refuse("expected %s or %s as the first word (got '%s'); see --help after it", roles[0].name, roles[1].name,
+	refuse("expected %s or %s as the first word (got '%s'); see --help after it", roles[0].name,
+	    roles[1].name,
 	       word);
 }

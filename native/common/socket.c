@@ -62,6 +62,7 @@ uint32_t socket_overflowed(int fd)
 	socklen_t size = sizeof(memory);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &size) != 0)
-		fail("the kernel does not report dropped packets (%s); Linux 4.12 or later is needed", strerror(errno));
+		fail("the kernel does not report dropped packets (%s); Linux 4.12 or later is needed",
+		    strerror(errno));
 	return memory[SK_MEMINFO_DROPS];
 }

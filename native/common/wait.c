@@ -38,7 +38,8 @@ void waiter_open(struct waiter *waiter)
 	waiter->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	waiter->armed_ns = NEVER;
 	if (waiter->signals < 0 || waiter->timer < 0)
-		fail("cannot open descriptors for signals and a timer (%s), raise the limit of open files", strerror(errno));
+		fail("cannot open descriptors for signals and a timer (%s), raise the limit of open files",
+		    strerror(errno));
 }
 
 void waiter_arm(struct waiter *waiter, int64_t at_ns)

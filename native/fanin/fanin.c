@@ -7,7 +7,8 @@ const char program[] = "fanin";
 
 int main(int argc, char **argv)
 {
-	static const struct role roles[] = { { "send", fanin_send }, { "receive", fanin_receive }, { NULL, NULL } };
+	static const struct role roles[] =
+	    { { "send", fanin_send }, { "receive", fanin_receive }, { NULL, NULL } };
 
 	return run_role(argc, argv, roles);
 }

@@ -75,7 +75,8 @@ static int64_t realtime_ahead_ns(int64_t *error)
 
 static void open_socket(void)
 {
-	const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)settings[PORT].number) };
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)settings[PORT].number) };
 	const int on = 1;
 
 	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -87,7 +88,8 @@ static void open_socket(void)
 
 static int64_t arrival_ns(struct msghdr *message)
 {
-	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control =
+	    CMSG_NXTHDR(message, control)) {
 		struct timespec stamp;
 
 		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_TIMESTAMPNS)
@@ -104,7 +106,8 @@ static bool receive(void)
 	char control[CMSG_SPACE(sizeof(struct timespec))];
 	struct sockaddr_in source;
 	struct iovec space = { &run.datagram, sizeof(run.datagram) };
-	struct msghdr message = { .msg_name = &source, .msg_namelen = sizeof(source), .msg_iov = &space, .msg_iovlen = 1,
+	struct msghdr message = { .msg_name = &source, .msg_namelen = sizeof(source), .msg_iov = &space,
+	    .msg_iovlen = 1,
 				  .msg_control = control, .msg_controllen = sizeof(control) };
 	ssize_t size = recvmsg(run.socket, &message, 0);
 	int64_t *row;
@@ -115,7 +118,8 @@ static bool receive(void)
 			     strerror(errno));
 		return false;
 	}
-	if ((size_t)size < sizeof(struct fanin_header) || run.datagram.header.magic != htobe32(FANIN_MAGIC)) {
+	if ((size_t)size < sizeof(struct fanin_header) ||
+	    run.datagram.header.magic != htobe32(FANIN_MAGIC)) {
 		run.foreign++;
 		return true;
 	}

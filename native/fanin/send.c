@@ -201,7 +201,8 @@ static void open_socket(void)
 	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (run.socket < 0 || setsockopt(run.socket, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) != 0 ||
 	    connect(run.socket, (const struct sockaddr *)&receiver, sizeof(receiver)) != 0)
-		fail("cannot connect to %s (%s), give this host an address and a route", settings[TO].text, strerror(errno));
+		fail("cannot connect to %s (%s), give this host an address and a route", settings[TO].text,
+		    strerror(errno));
 }
 
 static uint16_t source_port(void)
@@ -239,7 +240,8 @@ static void send_streams(struct stream *streams, int64_t start_ns)
 
 static void check_settings(void)
 {
-	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text || settings[BURST].text ||
+	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text ||
+	    settings[BURST].text ||
 				       settings[PHASE].text))
 		refuse("--flood excludes --interval, --streams, --burst and --phase");
 	if (!settings[FLOOD].number && !settings[INTERVAL].text)

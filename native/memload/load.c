@@ -138,7 +138,8 @@ static void issue(struct load *load, int64_t due)
 	connection->request = request;
 	connection->received = 0;
 	connection->expected = HEADER_BYTES;
-	connection->unsent = message_make(connection->message, load->settings, op, key, &connection->unsent_bytes);
+	connection->unsent = message_make(connection->message, load->settings, op, key,
+	    &connection->unsent_bytes);
 	request->sent = now_ns();
 	send_more(load, connection);
 	if (connection->unsent_bytes)
@@ -225,7 +226,8 @@ static bool run_until(struct load *load, int64_t give_up)
 		while (load->ring_count && (due = next_due(load)) <= now)
 			issue(load, due);
 		if (now >= give_up ||
-		    (now >= load->end && load->ring_count == load->settings->connections && next_due(load) == NEVER))
+		    (now >= load->end && load->ring_count == load->settings->connections &&
+		        next_due(load) == NEVER))
 			return true;
 		wake = now < load->end ? load->end : give_up;
 		if (load->ring_count && next_due(load) < wake)
@@ -283,7 +285,8 @@ static size_t draw_schedule(const struct settings *settings, struct request *log
 		if (at >= length)
 			return i;
 		if (i == settings->requests)
-			fail("the log of %zu requests is too short for this rate and time; increase it with --requests", i);
+			fail("the log of %zu requests is too short for this rate and time; increase it with --requests",
+			    i);
 		if (log_of_them)
 			log_of_them[i].due = (int64_t)at;
 	}

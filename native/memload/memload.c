@@ -40,7 +40,8 @@ static const char help[] =
 	"Exit code: 0 done or ended by SIGTERM or SIGINT, 1 failed, 2 wrong command line. Columns: memload(1).\n";
 
 enum {
-	SERVER, RATE, CLOSED, THINK, CONNECTIONS, GET_FRACTION, KEY_BYTES, VALUE_BYTES, KEYS, STORE, STORED, WARMUP,
+	SERVER, RATE, CLOSED, THINK, CONNECTIONS, GET_FRACTION, KEY_BYTES, VALUE_BYTES, KEYS, STORE,
+	    STORED, WARMUP,
 	DURATION, LINGER, REQUESTS, SEED, OUTPUT,
 };
 
@@ -69,7 +70,8 @@ static struct setting settings[] = {
 
 static void check_settings(void)
 {
-	static const int not_with_store[] = { RATE, CLOSED, THINK, GET_FRACTION, STORED, WARMUP, DURATION, LINGER };
+	static const int not_with_store[] =
+	    { RATE, CLOSED, THINK, GET_FRACTION, STORED, WARMUP, DURATION, LINGER };
 
 	if (settings[STORE].number) {
 		for (size_t i = 0; i < sizeof(not_with_store) / sizeof(not_with_store[0]); i++)

@@ -5,7 +5,8 @@
 #include "request.h"
 
 /* Offsets of header fields. Lengths are in bytes; the body is everything after the header. */
-enum { AT_MAGIC, AT_OPCODE, AT_KEY_LENGTH, AT_EXTRAS_LENGTH = 4, AT_STATUS = 6, AT_BODY_LENGTH = 8 };
+enum { AT_MAGIC, AT_OPCODE, AT_KEY_LENGTH, AT_EXTRAS_LENGTH = 4, AT_STATUS = 6,
+    AT_BODY_LENGTH = 8 };
 enum { MAGIC_REQUEST = 0x80, MAGIC_ANSWER = 0x81 };
 enum { OPCODE_GET, OPCODE_SET };
 enum { CODE_OK, CODE_NOT_FOUND };
@@ -15,7 +16,8 @@ enum { CODE_OK, CODE_NOT_FOUND };
 #define BODY_MAX (1 << 20) /* no value or error text is longer */
 #define KEY_AT (HEADER_BYTES + SET_EXTRAS)
 
-static void put_header(uint8_t *header, uint8_t opcode, const struct settings *settings, uint8_t extras,
+static void put_header(uint8_t *header, uint8_t opcode, const struct settings *settings,
+    uint8_t extras,
 		       uint32_t value_bytes)
 {
 	uint16_t key_length = htons((uint16_t)settings->key_bytes);
@@ -40,7 +42,8 @@ void message_init(uint8_t *message, const struct settings *settings)
 	memset(message + KEY_AT + settings->key_bytes, 'v', settings->value_bytes);
 }
 
-const uint8_t *message_make(uint8_t *message, const struct settings *settings, enum op op, uint32_t key,
+const uint8_t *message_make(uint8_t *message, const struct settings *settings, enum op op,
+    uint32_t key,
 			    uint32_t *bytes)
 {
 	uint8_t *digit = message + KEY_AT + settings->key_bytes;
@@ -68,7 +71,8 @@ static uint32_t body_bytes(const uint8_t *header)
 
 uint64_t answer_bytes(const uint8_t *header, enum op op)
 {
-	if (header[AT_MAGIC] != MAGIC_ANSWER || header[AT_OPCODE] != (op == OP_SET ? OPCODE_SET : OPCODE_GET))
+	if (header[AT_MAGIC] != MAGIC_ANSWER ||
+	    header[AT_OPCODE] != (op == OP_SET ? OPCODE_SET : OPCODE_GET))
 		return 0;
 	return body_bytes(header) > BODY_MAX ? 0 : (uint64_t)HEADER_BYTES + body_bytes(header);
 }

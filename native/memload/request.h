@@ -19,7 +19,8 @@
 uint32_t message_bytes(const struct settings *settings);
 void message_init(uint8_t *message, const struct settings *settings);
 /* Build a request in the buffer; return its start and set *bytes to its size. */
-const uint8_t *message_make(uint8_t *message, const struct settings *settings, enum op op, uint32_t key,
+const uint8_t *message_make(uint8_t *message, const struct settings *settings, enum op op,
+    uint32_t key,
 			    uint32_t *bytes);
 
 /*

@@ -41,7 +41,8 @@ void echo_request(struct echo *request, uint16_t identifier, uint64_t number, in
 	request->checksum = checksum((const uint8_t *)request, sizeof(*request));
 }
 
-bool echo_reply(const uint8_t *packet, size_t size, size_t payload, uint64_t *number, int64_t *sent_ns)
+bool echo_reply(const uint8_t *packet, size_t size, size_t payload, uint64_t *number,
+    int64_t *sent_ns)
 {
 	const size_t header = (packet[0] & 15U) * 4; /* the IP header is always complete */
 	struct echo reply;
@@ -51,5 +52,6 @@ bool echo_reply(const uint8_t *packet, size_t size, size_t payload, uint64_t *nu
 	memcpy(&reply, packet + header, sizeof(reply));
 	*number = be64toh(reply.number);
 	*sent_ns = (int64_t)be64toh(reply.sent_ns);
-	return reply.type == ICMP_ECHOREPLY && reply.code == 0 && reply.sequence == htons((uint16_t)*number);
+	return reply.type == ICMP_ECHOREPLY && reply.code == 0 &&
+	    reply.sequence == htons((uint16_t)*number);
 }

@@ -33,6 +33,7 @@ _Static_assert(sizeof(struct echo) == ICMP_HEADER_BYTES + PAYLOAD_MIN, "there ar
 /* Build a request; its checksum holds for any length of payload, as the rest is zero. */
 void echo_request(struct echo *request, uint16_t identifier, uint64_t number, int64_t sent_ns);
 /* Parse a reply; return false unless it is undamaged and has a payload of this many bytes. */
-bool echo_reply(const uint8_t *packet, size_t size, size_t payload, uint64_t *number, int64_t *sent_ns);
+bool echo_reply(const uint8_t *packet, size_t size, size_t payload, uint64_t *number,
+    int64_t *sent_ns);
 
 #endif

@@ -87,7 +87,8 @@ static void watch_clock(void)
 	run.clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (run.clock < 0 ||
 	    timerfd_settime(run.clock, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) != 0)
-		fail("cannot create a timer to watch the clock (%s), raise the limit of open files", strerror(errno));
+		fail("cannot create a timer to watch the clock (%s), raise the limit of open files",
+		    strerror(errno));
 }
 
 static void check_clock(void)
@@ -150,7 +151,8 @@ static void open_socket(void)
 
 static int64_t arrival_realtime_ns(struct msghdr *message)
 {
-	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control =
+	    CMSG_NXTHDR(message, control)) {
 		struct timespec stamp;
 
 		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_TIMESTAMPNS)
@@ -168,7 +170,8 @@ static struct request *answered(size_t size)
 	uint64_t number;
 	int64_t sent_ns;
 
-	if (!echo_reply(run.reply, size, (size_t)settings[PAYLOAD].number, &number, &sent_ns) || number == 0 ||
+	if (!echo_reply(run.reply, size, (size_t)settings[PAYLOAD].number, &number, &sent_ns) ||
+	    number == 0 ||
 	    number > (uint64_t)run.sent)
 		return NULL;
 	request = &run.requests[number - 1];
@@ -277,8 +280,10 @@ static bool send_next(void)
 	for (bool waited = false;; waited = true) {
 		request->sent_ns = now_ns();
 		request->sent_realtime_ns = realtime_ns();
-		echo_request(&run.request.echo, run.identifier, (uint64_t)run.sent + 1, request->sent_realtime_ns);
-		if (sendto(run.socket, &run.request, size, 0, (const struct sockaddr *)&target, sizeof(target)) >= 0) {
+		echo_request(&run.request.echo, run.identifier, (uint64_t)run.sent + 1,
+		    request->sent_realtime_ns);
+		if (sendto(run.socket, &run.request, size, 0, (const struct sockaddr *)&target,
+		    sizeof(target)) >= 0) {
 			run.sent++;
 			return true;
 		}

@@ -63,9 +63,11 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return next(fd, level, name, value, size);
 }
 
-EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to, socklen_t to_size)
+EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to,
+    socklen_t to_size)
 {
-	ssize_t (*next)(int, const void *, size_t, int, const struct sockaddr *, socklen_t) = dlsym(RTLD_NEXT, "sendto");
+	ssize_t (*next)(int, const void *, size_t, int, const struct sockaddr *, socklen_t) =
+	    dlsym(RTLD_NEXT, "sendto");
 
 	if (fd == timed)
 		mark_ns = now_ns();

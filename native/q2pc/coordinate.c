@@ -18,7 +18,8 @@
 
 #define BATCH 16 /* events per epoll_wait() */
 
-enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT, OUTPUT };
+enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT,
+    OUTPUT };
 
 static struct sockaddr_in addresses[MAX_CLIENTS];
 
@@ -30,7 +31,8 @@ static struct setting settings[] = {
 	[REQUESTS] = { "requests", SETTING_NUMBER, 100000, 1, 4000000 },
 	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, MAX_NS, .required = true },
 	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 0, MAX_NS },
-	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message),
+	    MESSAGE_MAX },
 	[RTO] = { "rto", SETTING_NUMBER, 200000000, 1, MAX_NS },
 	[WAIT] = { "wait", SETTING_NUMBER, 5 * NS_PER_S, 1, MAX_NS },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
@@ -102,7 +104,8 @@ static void begin_phase(enum phase phase, int64_t at_ns)
 {
 	now.phase = phase;
 	now.answered = 0;
-	now.deadline_ns = run.transport == TCP ? NEVER : at_ns + settings[run.transport == UDP ? RTO : WAIT].number;
+	now.deadline_ns = run.transport == TCP ? NEVER
+	    : at_ns + settings[run.transport == UDP ? RTO : WAIT].number;
 	now.order.message.phase = phase;
 	send_orders(run.everyone);
 }

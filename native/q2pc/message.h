@@ -32,7 +32,8 @@ struct message {
 
 static inline bool is_message(const struct message *message, enum kind kind)
 {
-	return message->magic == htobe32(MAGIC) && message->kind == kind && (message->phase == PREPARE || message->phase == COMMIT);
+	return message->magic == htobe32(MAGIC) && message->kind == kind &&
+	    (message->phase == PREPARE || message->phase == COMMIT);
 }
 
 union message_buffer {

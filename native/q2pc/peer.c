@@ -13,7 +13,8 @@
 
 __attribute__((noreturn)) static void fail_peer(const struct peer *peer, int error)
 {
-	fail("client %s cannot be reached (%s), start q2pc serve there first", address_text(&peer->address),
+	fail("client %s cannot be reached (%s), start q2pc serve there first",
+	    address_text(&peer->address),
 	     strerror(error));
 }
 
@@ -52,7 +53,8 @@ bool open_peer(struct peer *peer, enum transport transport, struct waiter *waite
 void send_order(struct peer *peer, const union message_buffer *order, size_t size)
 {
 	const bool named = order->message.client == EVERY_CLIENT;
-	ssize_t sent = sendto(peer->fd, order, size, MSG_NOSIGNAL, named ? (struct sockaddr *)&peer->address : NULL,
+	ssize_t sent = sendto(peer->fd, order, size, MSG_NOSIGNAL,
+	    named ? (struct sockaddr *)&peer->address : NULL,
 			      named ? sizeof(peer->address) : 0);
 
 	if (sent < 0 && errno != ENOBUFS)

@@ -22,7 +22,8 @@ static struct setting settings[] = {
 	[PORT] = { "port", SETTING_NUMBER, 0, 1, UINT16_MAX, .required = true },
 	[TRANSPORT] = { "transport", SETTING_CHOICE, .choices = transports, .required = true },
 	[CLIENT] = { "client", SETTING_NUMBER, 0, 0, MAX_CLIENTS - 1 },
-	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message),
+	    MESSAGE_MAX },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
@@ -53,7 +54,8 @@ static struct {
 
 static void open_socket(void)
 {
-	const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)settings[PORT].number) };
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)settings[PORT].number) };
 	const int type = (run.transport == TCP ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK;
 	const int on = 1;
 	bool good;
@@ -102,7 +104,8 @@ static void serve_datagram(void)
 {
 	struct sockaddr_in source;
 	socklen_t length = sizeof(source);
-	ssize_t size = recvfrom(run.listener, &run.order, sizeof(run.order), MSG_TRUNC, (struct sockaddr *)&source, &length);
+	ssize_t size = recvfrom(run.listener, &run.order, sizeof(run.order), MSG_TRUNC,
+	    (struct sockaddr *)&source, &length);
 
 	/* Ignore errors: to the coordinator it is one more lost datagram. */
 	if (size >= 0 && handle_order((size_t)size))
@@ -130,7 +133,8 @@ static void serve_connection(void)
 	if (run.have < whole)
 		return;
 	run.have = 0;
-	if (!handle_order(whole) || send(run.connection, &run.order, whole, MSG_NOSIGNAL) != (ssize_t)whole)
+	if (!handle_order(whole) || send(run.connection, &run.order, whole,
+	    MSG_NOSIGNAL) != (ssize_t)whole)
 		hang_up();
 }
 
@@ -161,7 +165,8 @@ int q2pc_serve(int argc, char **argv)
 	waiter_open(&waiter);
 	open_socket();
 
-	while (wait_for(&waiter, run.connection >= 0 ? run.connection : run.listener, POLLIN, NEVER) != WAKE_SIGNAL)
+	while (wait_for(&waiter, run.connection >= 0 ? run.connection : run.listener, POLLIN,
+	    NEVER) != WAKE_SIGNAL)
 		if (run.transport == TCP)
 			serve_tcp();
 		else

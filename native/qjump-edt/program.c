@@ -36,7 +36,8 @@ struct code {
 	enum label target[MAX_INSNS]; /* of each jump; LABELS: not a jump to a label */
 };
 
-static void emit(struct code *code, uint8_t operation, int to, int from, int16_t offset, int32_t value)
+static void emit(struct code *code, uint8_t operation, int to, int from, int16_t offset,
+    int32_t value)
 {
 	if (code->count == MAX_INSNS)
 		fail("the program is too long");

@@ -54,7 +54,8 @@ static char **option(char **word, struct rule *rule)
 		uint64_t *value, min, max;
 	} plain[] = {
 		{ "epoch", &rule->epoch, 1000, MAX_EPOCH_NS }, { "slack", &rule->slack, 0, MAX_EPOCH_NS },
-		{ "limit", &rule->limit, 1, MAX_WAITING },        { "overhead", &rule->overhead, 0, MAX_OVERHEAD },
+		{ "limit", &rule->limit, 1, MAX_WAITING },
+		           { "overhead", &rule->overhead, 0, MAX_OVERHEAD },
 		{ "mpu", &rule->mpu, 0, MAX_OVERHEAD },
 	};
 
@@ -91,7 +92,8 @@ static struct rule read_rule(char **words)
 
 		limited += rule.budget[i] > 0;
 		if (rule.budget[i] && rule.budget[i] < min_cost)
-			refuse("level %d: the smallest frame costs %" PRIu64 " bytes, more than its budget of %" PRIu64, i,
+			refuse("level %d: the smallest frame costs %" PRIu64 " bytes, more than its budget of %" PRIu64,
+			    i,
 			       min_cost, rule.budget[i]);
 	}
 	if (!limited || !rule.epoch)
@@ -161,7 +163,8 @@ static int show(const char *device)
 
 		printf("%s{\"level\": %u, \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"drops\": %" PRIu64
 		       ", \"oversize\": %" PRIu64 ", \"throttled\": %" PRIu64 "}",
-		       i ? ", " : "", i, level->packets, level->bytes, level->drops + level->oversize, level->oversize,
+		       i ? ", " : "", i, level->packets, level->bytes, level->drops + level->oversize,
+		           level->oversize,
 		       level->throttled);
 	}
 	printf("]}\n");

@@ -38,15 +38,18 @@ int64_t rows_per_round(const struct settings *settings)
 {
 	int64_t workers = settings->count;
 
-	return 1 + (settings->distribute ? workers : 0) + (settings->shuffle ? workers * (workers - 1) : 0) +
+	return 1 + (settings->distribute ? workers : 0) + (settings->shuffle ? workers * (workers - 1)
+	    : 0) +
 	       (settings->aggregate ? workers : 0);
 }
 
-__attribute__((noreturn)) static void fail_worker(const struct master *master, const struct worker *worker,
+__attribute__((noreturn)) static void fail_worker(const struct master *master,
+    const struct worker *worker,
 						  const char *why)
 {
 	fail("worker %u at %s failed in round %u (%s), check that it runs and serves no other master",
-	     worker->number, address_text(&master->settings->workers[worker->number - 1]), master->round, why);
+	     worker->number, address_text(&master->settings->workers[worker->number - 1]), master->round,
+	         why);
 }
 
 static void log_transfer(struct master *master, const struct transfer *transfer)
@@ -134,7 +137,8 @@ static bool is_copy(const struct master *master, const struct worker *worker,
 	bool mapped = worker->incoming.report.what == REPORT_MAPPED;
 
 	if (transfer->destination != worker->number || transfer->round != master->round ||
-	    transfer->bytes != (mapped ? settings->distribute : settings->shuffle) || transfer->start < 0 ||
+	    transfer->bytes != (mapped ? settings->distribute : settings->shuffle) ||
+	        transfer->start < 0 ||
 	    transfer->end < transfer->start)
 		return false;
 	if (mapped)
@@ -152,7 +156,8 @@ static void handle_report(struct master *master, struct worker *worker)
 	const struct settings *settings = master->settings;
 	const struct report *report = &worker->incoming.report;
 	bool mapped = report->what == REPORT_MAPPED;
-	uint32_t expected = mapped ? settings->distribute > 0 : settings->shuffle ? settings->count - 1 : 0;
+	uint32_t expected = mapped ? settings->distribute > 0 : settings->shuffle ? settings->count - 1
+	    : 0;
 	struct transfer result = {
 		.round = master->round,
 		.step = STEP_AGGREGATE,

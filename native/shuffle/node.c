@@ -114,7 +114,8 @@ static void served_ready(struct endpoint *endpoint)
 		epoll_ctl(node->epoll, EPOLL_CTL_DEL, fd, NULL);
 		endpoint->fd = -1;
 		node->control_connected(node->owner, fd);
-	} else if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_FETCH && hello->wanted.source == node->number) {
+	} else if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_FETCH &&
+	    hello->wanted.source == node->number) {
 		serve(served, hello->wanted.bytes);
 	} else {
 		endpoint_close(endpoint);
@@ -176,7 +177,8 @@ static void fetch_ready(struct endpoint *endpoint)
 	if (got > 0)
 		fetch->got += got;
 	if (got <= 0 || fetch->got > fetch->transfer.bytes) {
-		snprintf(why, sizeof(why), "%s after %lld of %lld bytes", got < 0 ? strerror(errno) : got ? "it goes on" : "it ended",
+		snprintf(why, sizeof(why), "%s after %lld of %lld bytes",
+		    got < 0 ? strerror(errno) : got ? "it goes on" : "it ended",
 			 (long long)fetch->got, (long long)fetch->transfer.bytes);
 		fetch_failed(fetch, why);
 		return;
@@ -261,8 +263,10 @@ uint16_t node_open(struct node *node, uint16_t port)
 	node->listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (node->listener.fd >= 0)
 		setsockopt(node->listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (node->listener.fd < 0 || bind(node->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    listen(node->listener.fd, BACKLOG) || getsockname(node->listener.fd, (struct sockaddr *)&address, &size))
+	if (node->listener.fd < 0 || bind(node->listener.fd, (struct sockaddr *)&address,
+	    sizeof(address)) ||
+	    listen(node->listener.fd, BACKLOG) ||
+	        getsockname(node->listener.fd, (struct sockaddr *)&address, &size))
 		fail("cannot listen on port %u (%s), choose another", port, strerror(errno));
 	endpoint_watch(&node->listener, EPOLLIN, EPOLL_CTL_ADD);
 	return ntohs(address.sin_port);

@@ -41,13 +41,15 @@ static const char master_help[] =
 	"Exit code: 0 done or ended by SIGTERM or SIGINT, 1 failed, 2 wrong command line. Columns: shuffle(1).\n";
 
 enum {
-	WORKERS, ROUNDS, DURATION, DISTRIBUTE, SHUFFLE, AGGREGATE, PARALLEL, MAP, JITTER, TRANSFERS, SEED, OUTPUT,
+	WORKERS, ROUNDS, DURATION, DISTRIBUTE, SHUFFLE, AGGREGATE, PARALLEL, MAP, JITTER, TRANSFERS, SEED,
+	    OUTPUT,
 };
 
 static struct sockaddr_in addresses[WORKERS_MAX];
 
 static struct setting settings[] = {
-	[WORKERS] = { "workers", SETTING_ADDRESSES, .max = WORKERS_MAX, .addresses = addresses, .required = true },
+	[WORKERS] = { "workers", SETTING_ADDRESSES, .max = WORKERS_MAX, .addresses = addresses,
+	    .required = true },
 	[ROUNDS] = { "rounds", SETTING_NUMBER, 0, 1, 1000000000 },
 	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, MAX_NS },
 	[DISTRIBUTE] = { "distribute", SETTING_NUMBER, 0, 0, BYTES_MAX },
@@ -89,7 +91,8 @@ static void check(const struct settings *job)
 	if (!job->distribute && !job->aggregate && (!job->shuffle || job->count == 1))
 		refuse("there is nothing to copy, give --distribute, --shuffle or --aggregate");
 	if (!job->duration && job->rounds * rows_per_round(job) > (int64_t)job->transfers)
-		refuse("--transfers is %zu, too few for %lld rounds, give %lld", job->transfers, (long long)job->rounds,
+		refuse("--transfers is %zu, too few for %lld rounds, give %lld", job->transfers,
+		    (long long)job->rounds,
 		       (long long)(job->rounds * rows_per_round(job)));
 }
 

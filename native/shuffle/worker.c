@@ -49,7 +49,8 @@ static void report(struct worker *worker, int what, const char *why)
 static void compute(struct worker *worker, int doing)
 {
 	const struct plan *plan = &worker->plan;
-	uint64_t number = draw(draw(plan->seed, 2 * plan->node), 2ULL * worker->round + (doing == REDUCING));
+	uint64_t number = draw(draw(plan->seed, 2 * plan->node),
+	    2ULL * worker->round + (doing == REDUCING));
 	double share = (double)(number >> 11) * 0x1p-52; /* 0 to 2 */
 
 	worker->doing = doing;
@@ -153,7 +154,8 @@ static struct sockaddr_in address(void *owner, uint32_t number)
 /*
  * Check a number from the master, which sizes arrays, copies and times: exit if it is out of range.
  */
-static void check(const struct worker *worker, const char *what, int64_t number, int64_t min, int64_t max)
+static void check(const struct worker *worker, const char *what, int64_t number, int64_t min,
+    int64_t max)
 {
 	if (number < min || number > max)
 		fail("the master at %s gives %lld as %s, out of range %lld to %lld; run the same build on all nodes",

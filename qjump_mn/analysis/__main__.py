@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from qjump_mn.install import environment
+from qjump_mn.install import environment, launcher
 from qjump_mn.process import variables
 
-variables.settle()
+variables.settle(launcher.BREAKS_PYTHON)
 if __name__ == "__main__":
     environment.ensure("qjump_mn.analysis")
 

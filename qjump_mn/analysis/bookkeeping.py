@@ -16,15 +16,14 @@ import numpy as np
 from qjump_mn import theory
 from qjump_mn.errors import LostError
 from qjump_mn.links.base import Count
-from qjump_mn.model import ports
+from qjump_mn.model import hooks, ports
 from qjump_mn.model.topology import Network
+from qjump_mn.model.workload import Flow, WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import HEADERS_BYTES, Moved, Said
 from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 Carried = dict[Flow, dict[int | None, Count]]
 
@@ -132,7 +131,7 @@ def check(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
 def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]:
     network = tables.trial.network
     carried = links.carried(network, folder, "before", "after")
-    workloads = [workload for workload in tables.trial.arm.workloads if workload.SENDS]
+    workloads = [workload for workload in tables.trial.arm.workloads if hooks.sends(workload)]
     moved = {workload.name: _moved(tables, workload, raw) for workload in workloads}
     for link, levels in carried.items():
         for level, count in levels.items():
@@ -143,7 +142,9 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
                 if level in (None, one.level) and link in network.path(*one.flow)
             )
             there = [one for one in workloads if _crosses(one, network, link, level)]
-            complete = all(moved[one.name] is not None and not one.copied for one in there)
+            complete = all(
+                moved[one.name] is not None and not hooks.is_copied(one) for one in there
+            )
             if own:
                 yield Account(link, level, count, own, complete)
 
@@ -176,9 +177,9 @@ def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path) -> tuple[Move
 
 def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | None) -> bool:
     """Return whether a workload's frames may be on a link at a level."""
-    if level is not None and level not in workload.levels:
+    if level is not None and level not in hooks.levels(workload):
         return False
-    return workload.copied or any(
+    return hooks.is_copied(workload) or any(
         link in network.path(*flow) for flow, _ in ports.ways(workload, network)
     )
 
@@ -216,7 +217,7 @@ def switches(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
 def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
     network = tables.trial.network
     first, last = (links.handed_over(network, folder, when) for when in ("ended", "after"))
-    copies = any(workload.copied for workload in tables.trial.arm.workloads)
+    copies = any(hooks.is_copied(workload) for workload in tables.trial.arm.workloads)
     problems, frames = [], 0
     moment_ns = READING * (_process_ns(tables.facts) or 0.0)
     shapes, devices = network.by_device(), network.interfaces()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from qjump_mn.analysis import claims, sentences
 from qjump_mn.errors import UsageError
-from qjump_mn.model import constants, suggestions
+from qjump_mn.model import suggestions
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import registry as figures
+from qjump_mn.resolve import constants
 
 
 def check(plan: Plan) -> None:

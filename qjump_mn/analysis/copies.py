@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.facts import TrialTables
 from qjump_mn.programs.measures_api import Measures
 from qjump_mn.results import contents
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.tables import TrialTables
 
 _DRAWN = "flows"
 """The program whose instants (ps) and sizes (packets) the seed draws in the simulator."""

@@ -15,14 +15,13 @@ from qjump_mn.links import registry as links
 from qjump_mn.links.base import Wait
 from qjump_mn.model import guarantee, identity
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.programs import registry
-from qjump_mn.programs.base import Flow
-from qjump_mn.results import asbuilt, contents, counters
+from qjump_mn.model.workload import Flow
+from qjump_mn.programs import counters, registry
+from qjump_mn.programs.facts import Check, CheckStatus, TrialTables
+from qjump_mn.results import asbuilt, contents
 from qjump_mn.results import links as link_loads
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import Check, CheckStatus
-from qjump_mn.results.tables import TrialTables
 
 MOST_CPU = 0.70
 """Above this share, queues form at the CPU, and it becomes part of what is measured."""

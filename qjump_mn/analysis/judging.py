@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TextIO
 
+from qjump_mn.cache import scratch
 from qjump_mn.errors import BEGINS, LostError, MachineError, command, error_of
 from qjump_mn.process import temp_dirs, unprivileged
 from qjump_mn.process.die_with_parent import wrap_module
@@ -138,7 +139,7 @@ def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen
     argv, environment = wrap_module("qjump_mn.analysis", str(run), *words)
     with ExitStack() as stack:
         # A notebook sets a backend that only the notebook's Python has.
-        environment |= {"MPLBACKEND": "agg", **temp_dirs.for_matplotlib(stack)}
+        environment |= {"MPLBACKEND": "agg", **scratch.for_matplotlib(stack)}
         if owner := directory.owner_of(run):
             options |= {"user": owner.user, "group": owner.group, "extra_groups": []}
             # matplotlib wants to write, and root's home is not the owner's.

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from qjump_mn.programs.facts import TrialTables
 from qjump_mn.results.outcome import LinkLoad
-from qjump_mn.results.tables import TrialTables
 
 BUSY_SHARE = 0.01
 """A link that no arm keeps busy for more than this, and where nothing was dropped, is left out."""

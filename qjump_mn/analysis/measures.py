@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import ArmSummary, Spread
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 
 class TrialMeasures(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
     "".
     """
     for workload in trial.arm.workloads:
-        if not workload.BACKGROUND and "p50_ms" in registry.headings(workload):
+        if not hooks.is_background(workload) and "p50_ms" in registry.headings(workload):
             try:
                 rows = tables.table(workload, trial, run.raw(trial.name))
                 median_ms = values(workload, rows, trial, tables.facts(run, trial)).get("p50_ms")

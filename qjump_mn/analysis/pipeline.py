@@ -19,6 +19,7 @@ from qjump_mn.analysis.check import check
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
+from qjump_mn.programs.facts import TrialTables
 from qjump_mn.report import document, drawing, notes
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import contents, directory, outcome, reference, tables
@@ -71,7 +72,7 @@ def _existing(path: Path) -> RunDirectory:
 def _judge(
     run: RunDirectory,
     manifest: Manifest,
-    data: Sequence[tables.TrialTables],
+    data: Sequence[TrialTables],
     missing: Mapping[str, str],
     results: Results,
 ) -> Outcome:
@@ -107,9 +108,7 @@ def _judge(
     )
 
 
-def read_trials(
-    run: RunDirectory, manifest: Manifest
-) -> tuple[list[tables.TrialTables], dict[str, str]]:
+def read_trials(run: RunDirectory, manifest: Manifest) -> tuple[list[TrialTables], dict[str, str]]:
     """Return the tables of every trial that is done, and the reason for each other trial."""
     return _read(run, manifest, manifest.plan.unperturbed.trials())
 
@@ -140,7 +139,7 @@ def _perturbed(
 
 def _read(
     run: RunDirectory, manifest: Manifest, trials: Iterable[Trial]
-) -> tuple[list[tables.TrialTables], dict[str, str]]:
+) -> tuple[list[TrialTables], dict[str, str]]:
     data, missing = [], {}
     for trial in trials:
         record = manifest.trials.get(trial.name)

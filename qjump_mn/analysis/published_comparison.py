@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.analysis import claims
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.toml_types import convert
 from qjump_mn.model.units import Duration, Rate
+from qjump_mn.resolve import loading
+from qjump_mn.resolve.toml_types import convert
 from qjump_mn.results import reference
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Comparison, Quantity, medians

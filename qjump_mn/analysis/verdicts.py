@@ -9,7 +9,8 @@ import msgspec
 from qjump_mn.analysis import claims
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.model.plan import Plan
-from qjump_mn.results.outcome import Check, Spread, Verdict, VerdictRow
+from qjump_mn.programs.facts import Check
+from qjump_mn.results.outcome import Spread, Verdict, VerdictRow
 
 HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
 

@@ -10,14 +10,13 @@ import numpy as np
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry as link_models
 from qjump_mn.links.base import Wait
-from qjump_mn.model import ports
+from qjump_mn.model import hooks, ports
+from qjump_mn.model.workload import Flow, WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.programs.facts import Check, TrialTables
 from qjump_mn.programs.measures_api import Crossed, hundredth_us
 from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialTables
 
 CLOCK_US = 1.0
 """What clocks and the texts of programs round, at 10 Mb/s."""
@@ -160,15 +159,15 @@ def _alone(tables: TrialTables, workload: WorkloadPlan, there: _Port) -> bool:
     """Return whether all frames that left the port at that level during the measurement are the
     workload's."""
     network = tables.trial.network
-    if not workload.SENDS:  # it saw others' frames: perhaps all
+    if not hooks.sends(workload):  # it saw others' frames: perhaps all
         seen: int = tables.tables[workload.name].num_rows
         return there.ended.frames - there.began.frames == seen
     return not any(
-        there.level in other.levels
+        there.level in hooks.levels(other)
         and (
-            other.copied
+            hooks.is_copied(other)
             or any(there.port in network.path(*pair) for pair, _ in ports.ways(other, network))
         )
         for other in tables.trial.arm.workloads
-        if other.SENDS and other.name != workload.name
+        if hooks.sends(other) and other.name != workload.name
     )

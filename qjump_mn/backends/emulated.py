@@ -8,10 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from qjump_mn.errors import InvalidRunError, UsageError
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.units import Rate
-from qjump_mn.model.wiring import check_emulated
 from qjump_mn.programs import registry
+from qjump_mn.resolve.wiring import check_emulated
 from qjump_mn.results import asbuilt
 
 FASTEST_ON_HOST = Rate(10**10)
@@ -52,7 +53,7 @@ def _check_trial(location: str, trial: Trial) -> None:
         )
     outputs: set[str] = set()
     for workload in trial.arm.workloads:
-        workload.check_emulated(f"{location}: workloads.{workload.name}")
+        hooks.check_emulated(workload, f"{location}: workloads.{workload.name}")
         for launch in registry.of(workload).launches(workload, trial):
             if launch.output in outputs:
                 raise UsageError(
@@ -77,7 +78,7 @@ def _check_real_time(location: str, arm: ArmPlan) -> None:
             "out, or use --backend guest"
         )
     for workload in arm.workloads:
-        workload.check_real_time(f"{location}: workloads.{workload.name}")
+        hooks.check_real_time(workload, f"{location}: workloads.{workload.name}")
 
 
 def check_built(out: Path, trial: Trial) -> None:

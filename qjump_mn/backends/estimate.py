@@ -21,8 +21,10 @@ from qjump_mn import cache
 from qjump_mn.backends.protocol import Backend
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import outer
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results.manifest import TrialRecord, write_atomically
+from qjump_mn.process.files import write_atomically
+from qjump_mn.results.manifest import TrialRecord
 
 NAME = "durations.json"
 
@@ -117,7 +119,7 @@ def by_programs(trial: Trial, backend: Backend) -> float:
     if backend.clock == "real":
         return REAL_S + virtual_s
     faster: float = (trial.network.link.rate_bps / 1e7) ** RATE_EXPONENT
-    busy = sum(workload.busy for workload in trial.arm.workloads)
+    busy = sum(hooks.busy(workload) for workload in trial.arm.workloads)
     return BOOT_S + HOST_S * len(trial.network.hosts) + virtual_s * faster * (QUIET + BUSY * busy)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from qjump_mn import guest
 from qjump_mn.backends import emulated, estimate
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.backends.stages import Stages
+from qjump_mn.backends.trial_stages import Stages
 from qjump_mn.errors import InvalidRunError, LostError
 from qjump_mn.executor.trial import MESSAGE
 from qjump_mn.model.plan import Plan, Trial

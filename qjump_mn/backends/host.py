@@ -13,7 +13,7 @@ from typing import Self
 from qjump_mn.backends import emulated, host_needs
 from qjump_mn.backends.host_claim import Claim
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.backends.stages import Stages, ticking
+from qjump_mn.backends.trial_stages import Stages, ticking
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.executor.shell import Shell
 from qjump_mn.executor.steps import MACHINE, Run, Steps, Topology

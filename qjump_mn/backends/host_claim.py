@@ -19,7 +19,7 @@ from qjump_mn.backends import host_leftovers
 from qjump_mn.backends.host_leftovers import Journal, Setting
 from qjump_mn.backends.protocol import Progress
 from qjump_mn.errors import MachineError
-from qjump_mn.results import manifest
+from qjump_mn.process.files import write_atomically
 
 FOLDER = Path("/var/lib/qjump-mn")
 """A folder that survives a reboot, as Open vSwitch's database does."""
@@ -91,7 +91,7 @@ class Claim:
 
     def _write(self) -> None:
         content = msgspec.json.format(msgspec.json.encode(self._journal), indent=1) + b"\n"
-        manifest.write_atomically(self._path, content)
+        write_atomically(self._path, content)
 
 
 def read(path: Path) -> Journal | None:

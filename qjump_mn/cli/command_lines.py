@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from qjump_mn.cli.options import names
+from qjump_mn.cli.run_command import options_of
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, tables, units
+from qjump_mn.model import tables, units
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.session import Request
 
@@ -31,7 +32,7 @@ def typed(manifest: Manifest) -> dict[str, str]:
 
     For example {"--seed": "--seed 3", "link.rate": "link.rate=1Gbit"}.
     """
-    params = _options(manifest.argv)
+    params = options_of(manifest.argv)
     options = {
         option: _text(option, params[name]) for name, option in OPTIONS.items() if params.get(name)
     }
@@ -44,7 +45,7 @@ def settings(manifest: Manifest) -> dict[str, str]:
 
     Returns {} if these no longer accept the command line.
     """
-    params = _options(manifest.argv)
+    params = options_of(manifest.argv)
     try:
         spec, _ = loading.experiment(
             manifest.plan.shown.experiment,
@@ -63,7 +64,7 @@ def plan(experiment: str, preset: str, argv: Sequence[str]) -> Plan:
 
     Raises :class:`UsageError` as a run does.
     """
-    params = _options(argv)
+    params = options_of(argv)
     return Request(
         experiment,
         preset,
@@ -76,12 +77,6 @@ def plan(experiment: str, preset: str, argv: Sequence[str]) -> Plan:
             if name in params
         },
     ).plan()
-
-
-def _options(argv: Sequence[str]) -> dict[str, Any]:
-    from qjump_mn.cli.commands import options_of  # its commands import this module
-
-    return options_of(argv)
 
 
 def _text(option: str, value: object) -> str:

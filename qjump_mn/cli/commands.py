@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,60 +10,33 @@ import typer
 import typer.main
 
 from qjump_mn import __version__, cache
-from qjump_mn.cli import completion, examples, machine
+from qjump_mn.cli import completion, examples, machine, run_command
 from qjump_mn.cli.options import (
     LAST,
     NO_SETTINGS,
-    Backend,
-    DryRun,
     Engine,
     Experiment,
-    ExperimentOrAll,
     FindingsTable,
     Listed,
-    OnlyArms,
-    Perturb,
     Preset,
-    Replicates,
     Rerun,
     Run,
-    Runs,
     Sample,
     Scheduler,
-    Schemes,
-    Seed,
     Setting,
-    Settings,
     TheseArms,
     Trust,
     Verbose,
-    check_added,
     cluster,
     names,
 )
 from qjump_mn.console import out
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, sweep
 from qjump_mn.programs import user_programs
+from qjump_mn.resolve import loading, sweep
 
 if TYPE_CHECKING:
     from qjump_mn.session import Request
-
-VERBS = (
-    "run",
-    "resume",
-    "list",
-    "explain",
-    "new",
-    "report",
-    "compare",
-    "verify",
-    "bundle",
-    "check",
-    "doctor",
-    "machine",
-    "clean",
-)
 
 VARIABLES = "QJUMP_MN"
 """The prefix of environment variables for options."""
@@ -90,55 +62,17 @@ def _print_version(requested: bool) -> None:
 
 @app.callback()
 def main_options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="print the version"),
     ] = False,
 ) -> None:
     """Take the options that stand before a command's name."""
+    context.obj = _run  # run_command.run calls it
 
 
-@app.command()
-def run(
-    experiment: ExperimentOrAll,
-    preset: Preset = "",
-    settings: Settings = NO_SETTINGS,
-    arms: OnlyArms = None,
-    schemes: Schemes = None,
-    seed: Seed = 1,
-    replicates: Replicates = None,
-    perturb: Perturb = 0,
-    backend: Backend = "",
-    engine: Engine = "local",
-    scheduler: Scheduler = "",
-    output: Runs = Path("results"),
-    dry_run: DryRun = False,
-    verbose: Verbose = False,
-    trust: Trust = False,
-) -> None:
-    """Run an experiment, draw its figures and judge its claims.
-
-    Every arm runs with every seed. Each run gets its own folder, which contains report.html.
-    """
-    from qjump_mn import session
-
-    arm_names, scheme_names = names(arms), names(schemes, "--scheme")
-    check_added(scheme_names, arm_names)
-    request = session.Request(
-        loading.experiment_called(experiment),
-        preset,
-        tuple(settings),
-        seed,
-        replicates,
-        backend,
-        output,
-        arm_names,
-        scheme_names,
-        cluster(engine, scheduler),
-        perturb,
-        verbose,
-    )
-    raise typer.Exit(_run(request, dry_run=dry_run))
+app.command()(run_command.run)
 
 
 def _run(request: Request, *, dry_run: bool) -> int:
@@ -387,25 +321,3 @@ def parser() -> Any:
     command = typer.main.get_command(app)
     examples.complete(command)
     return command
-
-
-def arguments(words: list[str]) -> list[str]:
-    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``); without words,
-    ``--help``."""
-    if not words:
-        return ["--help"]
-    if not words[0].startswith("-") and words[0] not in VERBS:
-        return ["run", *words]
-    return words
-
-
-def options_of(argv: Sequence[str]) -> dict[str, Any]:
-    """Return the options in the command line of a run's manifest; {} for another command."""
-    words = arguments([word for word in argv[1:] if word != "--debug"])
-    if words[:1] != ["run"]:
-        return {}
-    run_command = parser().commands["run"]
-    params: dict[str, Any] = run_command.make_context(
-        "run", words[1:], resilient_parsing=True
-    ).params
-    return {key: value for key, value in params.items() if value is not None}

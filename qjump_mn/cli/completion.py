@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
+from qjump_mn.resolve import loading
 
 
 def experiments(incomplete: str) -> list[str]:
@@ -32,7 +32,7 @@ def arms(ctx: typer.Context, incomplete: str) -> list[str]:
     if not experiment:
         return []
     try:
-        from qjump_mn.model import resolve
+        from qjump_mn import resolve
 
         plan = resolve.plan(
             experiment, ctx.params.get("preset") or loading.usual_preset(experiment), []

@@ -7,10 +7,12 @@ import textwrap
 import msgspec
 from rich.console import Console
 
+from qjump_mn import resolve
 from qjump_mn.backends import estimate, registry
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve, sweep, tables, units
+from qjump_mn.model import tables, units
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.resolve import loading, sweep
 from qjump_mn.results import formatting, panels
 from qjump_mn.session import check_plan
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.backends import estimate, registry
 from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve, suggestions
+from qjump_mn.model import suggestions
 from qjump_mn.programs import user_programs
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting
 
 PAPERS = {"QJump (NSDI'15), ": "", "Hadoop/ECN paper (CLUSTER'17, extended), ": "CLUSTER'17, "}

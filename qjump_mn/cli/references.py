@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qjump_mn.errors import LostError
-from qjump_mn.model import loading
 from qjump_mn.process import temp_dirs
 from qjump_mn.process.die_with_parent import wrap_module
+from qjump_mn.resolve import loading
 from qjump_mn.results import reference
 from qjump_mn.results.reference import Reference
 

@@ -19,9 +19,10 @@ from qjump_mn.backends import estimate
 from qjump_mn.cli import compare
 from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import BEGINS, QJumpError, UsageError, last_words, user_program_line
-from qjump_mn.model import identity, loading, suggestions
+from qjump_mn.model import identity, suggestions
 from qjump_mn.model.plan import Plan
 from qjump_mn.process import interrupts
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, formatting, outcome, previous_runs
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Outcome

@@ -222,9 +222,10 @@ def main(arguments: list[str]) -> NoReturn:
 
     Without arguments, build everything that can be built, then run `doctor`.
     """
+    from qjump_mn.install import launcher
     from qjump_mn.process import variables
 
-    variables.settle()
+    variables.settle(launcher.BREAKS_PYTHON)
     if arguments == ["--is-here"]:
         sys.exit(find() is None)
     environment = _prepared()

@@ -5,9 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import msgspec
+
 import qjump_mn
 from qjump_mn.install import environment
-from qjump_mn.results.manifest import Git
+
+
+class Git(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of the checkout; ``commit`` is empty for an installed package."""
+
+    commit: str
+    dirty: bool
 
 
 def git(folder: Path = environment.CHECKOUT) -> Git:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run
 from qjump_mn.links.commands import Shaping as Shaping  # for link models of extensions
-
-if TYPE_CHECKING:  # model.topology imports the registry of link models, which imports this module
-    from qjump_mn.model.topology import Link, Network
+from qjump_mn.model.topology import Link, Network
 
 QUEUES = len(theory.LEVELS)
 """Transmit queues, receive queues and bands of an interface: one each for a level."""

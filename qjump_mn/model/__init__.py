@@ -1,3 +1,1 @@
-"""Experiment, scheme and topology files, and the plans that they resolve to; no I/O but in
-`loading`.
-"""
+"""The types of experiments, schemes, topologies, workloads and plans: plain data, no I/O."""

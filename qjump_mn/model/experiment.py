@@ -13,7 +13,7 @@ from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
-from qjump_mn.programs.registry import AnySpec
+from qjump_mn.model.workload import AnySpec
 
 EpochMode = Literal["rolling", "first-packet", "aligned"]
 

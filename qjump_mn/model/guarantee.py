@@ -20,12 +20,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from qjump_mn import theory
-from qjump_mn.model import ports
+from qjump_mn.model import hooks, ports
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.ports import Port
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import told_rate
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.workload import WorkloadPlan
 
 LEAST_IP_BYTES = theory.TCP_HEADERS_BYTES
 """The shortest packet: here Ethernet's overhead is largest in proportion to what a limiter charges.
@@ -138,14 +138,11 @@ class _Calculus:
         self.crossed: dict[int, dict[str, dict[Port, tuple[Port, ...]]]] = {}
         self.sizes: dict[int, set[int]] = {}
         for workload in workloads:
-            if not workload.SENDS:
+            if not hooks.sends(workload):
                 continue
-            sizes = (
-                {workload.packet_bytes}
-                if workload.packet_bytes
-                else {LEAST_IP_BYTES, network.mtu_bytes}
-            )
-            for level in workload.levels:
+            length = hooks.packet_bytes(workload)
+            sizes = {length} if length else {LEAST_IP_BYTES, network.mtu_bytes}
+            for level in hooks.levels(workload):
                 self.sizes.setdefault(level, set()).update(sizes)
                 senders = self.crossed.setdefault(level, {})
                 for (source, destination), _ in ports.ways(workload, network):

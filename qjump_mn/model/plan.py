@@ -8,13 +8,13 @@ from typing import ClassVar
 import msgspec
 
 from qjump_mn import theory
-from qjump_mn.model import identity
+from qjump_mn.model import hooks, identity
 from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
 from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter, Presented, SchemePlan
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.registry import AnyPlan
+from qjump_mn.model.workload import AnyPlan
 
 TAIL_NS = 10**9
 """Background traffic continues for at least this time after the last request is due. Its duration
@@ -133,7 +133,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """
         tail_ns = TAIL_NS // self.arm.time_scale
         slowest_ns = max(
-            [self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)]
+            [self.duration_ns, *(hooks.longest_ns(workload) for workload in self.arm.workloads)]
         )
         return -(-(self.warmup_ns + slowest_ns) // tail_ns) * tail_ns + tail_ns
 

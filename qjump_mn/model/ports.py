@@ -16,8 +16,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from qjump_mn import theory
+from qjump_mn.model import hooks
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.model.workload import Flow, WorkloadPlan
 
 Port = tuple[str, str]
 """A directed link, (from, to): the port by which the first node sends to the second."""
@@ -53,13 +54,13 @@ def ways(workload: WorkloadPlan, network: Network) -> Iterator[tuple[Flow, int]]
     """Yield each (sender, receiver) of a workload with its longest IP packet, in bytes: both
     directions of a conversation, and for multicast, each of its hosts to all hosts.
     """
-    longest = workload.packet_bytes or network.mtu_bytes
-    back = longest if workload.answer_bytes is None else workload.answer_bytes
-    for source, destination in workload.conversations:
+    longest = hooks.packet_bytes(workload) or network.mtu_bytes
+    back = longest if hooks.answer_bytes(workload) is None else hooks.answer_bytes(workload)
+    for source, destination in hooks.conversations(workload):
         yield (source, destination), longest
         if back:
             yield (destination, source), back
-    if workload.MULTICAST:
+    if hooks.is_multicast(workload):
         for source in {host for flow in workload.flows for host in flow}:
             yield from (((source, host), longest) for host in network.hosts if host != source)
 
@@ -69,7 +70,7 @@ def longest(workloads: Iterable[WorkloadPlan], network: Network) -> dict[Port, i
     crosses."""
     by_port: dict[Port, int] = {}
     for workload in workloads:
-        for flow, length in ways(workload, network) if workload.SENDS else ():
+        for flow, length in ways(workload, network) if hooks.sends(workload) else ():
             for port in network.path(*flow):
                 by_port[port] = max(by_port.get(port, 0), length)
     return by_port
@@ -88,7 +89,7 @@ def met(urgent: WorkloadPlan, lower: dict[Port, int], network: Network) -> Met:
 def _met(flow: Flow, urgent: WorkloadPlan, lower: dict[Port, int], network: Network) -> Met:
     crossed = [
         (lower[port], rate_bps)
-        for ends in ((flow,) if urgent.ONE_WAY else (flow, flow[::-1]))
+        for ends in ((flow,) if hooks.is_one_way(urgent) else (flow, flow[::-1]))
         for port, (rate_bps, _) in zip(network.path(*ends), network.speeds(*ends), strict=True)
         if port in lower
     ]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from qjump_mn.errors import UsageError
-from qjump_mn.links import registry
 from qjump_mn.model import changes
-from qjump_mn.model.topology import Network
 
 OF_LINUX = (
     *(
@@ -47,15 +44,6 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     tail_loss_probe: bool | None = None
     segmentation_offload: bool | None = None
-
-    def check(self, where: str, network: Network) -> None:
-        """Raise :class:`UsageError` that begins with ``where`` if ``network`` cannot do it."""
-        if self.segmentation_offload and not registry.of(network.model).cuts_segments:
-            raise UsageError(
-                f"{where}: tcp.segmentation_offload: only links of model wire cut TCP's packets "
-                f"into frames, not those of model {network.model}: leave it out, or choose that "
-                "model"
-            )
 
     @property
     def told(self) -> str:

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError, reason_of
+from qjump_mn.process.caller import Caller, caller
 from qjump_mn.process.die_with_parent import wrap_module
-from qjump_mn.results import directory
-from qjump_mn.results.directory import Caller
 
 NOBODY = "nobody"
 RIGHTS = ("--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
@@ -32,9 +31,9 @@ _BLOCK_BYTES = 1 << 20
 def user() -> Caller:
     """Return sudo's caller, else the user nobody. Raises :class:`MachineError` without such a
     user."""
-    caller = directory.caller()
-    if caller and caller.user:
-        return caller
+    calling = caller()
+    if calling and calling.user:
+        return calling
     try:
         nobody = pwd.getpwnam(NOBODY)
     except KeyError:

@@ -6,8 +6,7 @@ The standard library only: install/environment.py needs this before there is any
 from __future__ import annotations
 
 import os
-
-from qjump_mn.install.launcher import BREAKS_PYTHON
+from collections.abc import Sequence
 
 NO_HOME = "/nonexistent"
 """The home of a user who has none; Debian's system users have the same."""
@@ -18,13 +17,15 @@ MIN_COLUMNS = 20
 _XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 
-def settle() -> None:
+def settle(breaks_python: Sequence[str]) -> None:
     """Correct the variables of this process, and so those of the programs that it starts.
+
+    Those named in ``breaks_python`` are unset.
 
     A path that must be absolute and is not counts as unset, as the XDG Base Directory Specification
     says, and so does a terminal size that is not a sensible number.
     """
-    for name in BREAKS_PYTHON:
+    for name in breaks_python:
         os.environ.pop(name, None)
     for name in _XDG:
         if not os.path.isabs(os.environ.get(name, "")):

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from qjump_mn.errors import LostError
+from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import Flow, WorkloadPlan
 from qjump_mn.programs.launch import Launch, Phase
 from qjump_mn.programs.text import log
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 
 def output_name(plan: WorkloadPlan, host: str, end: str) -> str:

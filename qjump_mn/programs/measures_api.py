@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.base import Flow, Read
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.tracks import Track
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 Floats = npt.NDArray[np.float64]
 
@@ -165,8 +165,8 @@ def _check_values(values: object, plan: Any, owner: str) -> None:
         raise LostError(
             f"{owner}: values returned {type(values).__name__}: return a dict of measures"
         )
-    if unknown := [name for name in values if name not in plan.measures]:
-        known = ", ".join(plan.measures) or "nothing"
+    if unknown := [name for name in values if name not in hooks.measures(plan)]:
+        known = ", ".join(hooks.measures(plan)) or "nothing"
         raise LostError(
             f"{owner}: values returned {unknown[0]!r}, but MEASURES of the plan has {known}: add "
             "it there"

@@ -10,7 +10,6 @@ in the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
 
 from __future__ import annotations
 
-import abc
 import functools
 import operator
 import pkgutil
@@ -24,13 +23,14 @@ import msgspec
 
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, describe
-from qjump_mn.model import units
+from qjump_mn.model import hooks, units
+from qjump_mn.model.workload import AnyPlan, AnySpec, WorkloadPlan, WorkloadSpec
 from qjump_mn.programs import user_programs
-from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
+from qjump_mn.programs.base import Measure, Program
 
 if TYPE_CHECKING:
     from qjump_mn.programs.measures_api import Measures
-    from qjump_mn.simulation.stage import Simulated
+    from qjump_mn.programs.simulated_api import Simulated
 
 OURS = (
     "barrier",
@@ -147,42 +147,25 @@ def _ours(name: str) -> Program:
 
 _PROGRAMS = _Programs()
 
-if TYPE_CHECKING:
-    AnySpec = WorkloadSpec
-    AnyPlan = WorkloadPlan
-else:
 
-    class AnySpec(abc.ABC):  # noqa: B024 - for isinstance alone
-        """A workload of any program, as an experiment file has it. :func:`decode` reads it."""
-
-        @staticmethod
-        def structs() -> list[type[WorkloadSpec]]:
-            """The spec type of each loaded program."""
-            return [program.spec for program in _PROGRAMS.by_name.values()]
-
-    class AnyPlan(abc.ABC):  # noqa: B024 - for isinstance alone
-        """A workload of any program, as a plan has it. :func:`decode` reads it."""
-
-        @staticmethod
-        def structs() -> list[type[WorkloadPlan]]:
-            """The plan type of each loaded program."""
-            return [program.plan for program in _PROGRAMS.by_name.values()]
-
-    AnySpec.register(WorkloadSpec)
-    AnyPlan.register(WorkloadPlan)
+def structs(kind: type) -> list[type]:
+    """The type of each loaded program for a workload of any: AnySpec or AnyPlan; else none."""
+    programs = _PROGRAMS.by_name.values()
+    if kind is AnySpec:
+        return [program.spec for program in programs]
+    return [program.plan for program in programs] if kind is AnyPlan else []
 
 
 def decode(kind: type, value: Any) -> Any:
     """Decode workloads of any program and quantities (``dec_hook`` for msgspec). A program of a
     user's folder is imported first."""
-    structs: Callable[[], list[type]] | None = getattr(kind, "structs", None)
-    if structs is None:
+    if kind not in (AnySpec, AnyPlan):
         return units.decode(kind, value)
     if isinstance(value, kind):
         return value
     if isinstance(value, dict):
         _PROGRAMS.import_users(str(value.get("program")))
-    union = functools.reduce(operator.or_, structs())
+    union = functools.reduce(operator.or_, structs(kind))
     try:
         return msgspec.convert(value, union, dec_hook=units.decode, str_keys=True)
     except (
@@ -245,7 +228,7 @@ def headings(plan: WorkloadPlan) -> dict[str, str]:
     """The measures of a workload and their headings in tables: those of its program, then those of
     extensions."""
     return {
-        **plan.measures,
+        **hooks.measures(plan),
         **{name: added.heading for name, added in added_measures(plan).items()},
     }
 

@@ -13,7 +13,7 @@ from qjump_mn import theory
 from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.units import Duration, told_rate
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.results import formatting, result_tables
 from qjump_mn.results.outcome import Outcome
 

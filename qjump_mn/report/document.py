@@ -12,6 +12,7 @@ from typing import Any
 import markupsafe
 
 from qjump_mn.model.plan import Plan
+from qjump_mn.process.files import write_atomically
 from qjump_mn.programs import registry
 from qjump_mn.report import (
     ablation,
@@ -35,7 +36,7 @@ from qjump_mn.report.notes import Written
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import formatting, remarks, result_tables, summary
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
+from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
 
 _PICTURE = markupsafe.Markup(
@@ -91,8 +92,8 @@ def context(
         "manifest": manifest,
         "plan": plan,
         "outcome": outcome,
-        "wording": formatting,
-        "tabulated": result_tables,
+        "formatting": formatting,
+        "result_tables": result_tables,
         "simulated": manifest.backend == "simulator",
         "summary": summary.of(plan, outcome),
         "written": own,

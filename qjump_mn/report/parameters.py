@@ -5,15 +5,16 @@ from __future__ import annotations
 import markupsafe
 
 from qjump_mn import theory
+from qjump_mn.model.hooks import HasEquations
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.topology import Link, told_tolerance
 from qjump_mn.model.units import told_rate
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import templating
 from qjump_mn.report.network import roles
 from qjump_mn.results import formatting
-from qjump_mn.steps.treatment import transport
+from qjump_mn.steps.apply_arm import transport
 
 MAX_FLOWS = 12
 """The most flows of a workload that are named one by one."""
@@ -76,6 +77,7 @@ def _programs(plan: Plan) -> list[tuple[str, str, str]]:
     return [
         row
         for workload in firsts.values()
+        if isinstance(workload, HasEquations)
         for row in workload.equations(plan.shown.network, plan.judged.constants)
     ]
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.results import counters
-from qjump_mn.results.counters import DROPS, Counters
+from qjump_mn.programs import counters
+from qjump_mn.programs.counters import DROPS, Counters
 from qjump_mn.results.directory import RunDirectory
 
 

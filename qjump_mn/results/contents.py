@@ -17,6 +17,9 @@ from qjump_mn.results.manifest import Manifest, digest, sha256_of
 TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
 TIMELINES = "timeline"
 
+SUMS = "SHA256SUMS"
+"""The file of a bundle with the hashes of all other files, in the format of ``sha256sum -c``."""
+
 Files = Mapping[str, Mapping[str, str]]
 """The SHA-256 of each file of each trial."""
 

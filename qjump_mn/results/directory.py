@@ -17,16 +17,18 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
+from qjump_mn.install.provenance import Git
 from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
+from qjump_mn.process.caller import Caller, caller
+from qjump_mn.process.files import write_atomically
 from qjump_mn.results import contents
 from qjump_mn.results import manifest as manifests
-from qjump_mn.results.manifest import Clock, Git, Manifest, TrialRecord
+from qjump_mn.results.manifest import Clock, Manifest, TrialRecord
 
 NEEDS_BYTES = 200 << 20
 """Free space needed to start a run: nine arms with five replicates leave about 60 MB."""
@@ -102,7 +104,7 @@ class RunDirectory:
         self._change(with_trial)
         done = self.trial(name) / contents.MARK
         if record.status == "done":
-            manifests.write_atomically(done, manifests.digest(files).encode() + b"\n")
+            write_atomically(done, manifests.digest(files).encode() + b"\n")
         else:
             done.unlink(missing_ok=True)
         # Only this trial's files and its parent folders: other threads prepare other trials now.
@@ -233,21 +235,6 @@ def existing(path: Path) -> RunDirectory:
     run = RunDirectory(path.resolve())
     run.manifest  # noqa: B018 - raises if it is none
     return run
-
-
-class Caller(NamedTuple):
-    """A user id and a group id."""
-
-    user: int
-    group: int
-
-
-def caller() -> Caller | None:
-    """Return who called sudo; None without root or sudo."""
-    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not user.isdigit() or not group.isdigit():
-        return None
-    return Caller(int(user), int(group))
 
 
 def owner_of(run: Path) -> Caller | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -16,9 +14,11 @@ import msgspec
 
 from qjump_mn import __version__
 from qjump_mn.errors import UsageError, reason_of
+from qjump_mn.install.provenance import Git
 from qjump_mn.model import words
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
+from qjump_mn.process.files import write_atomically
 from qjump_mn.programs import registry
 
 NAME = "manifest.json"
@@ -29,13 +29,6 @@ _CONTROL = re.compile(rb"\\u00(?:[01][0-9a-f]|7f|[89][0-9a-f])|\x7f|\xc2[\x80-\x
 
 Clock = Literal["virtual", "real"]
 Status = Literal["done", "lost", "invalid"]
-
-
-class Git(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of the checkout; ``commit`` is empty for an installed package."""
-
-    commit: str
-    dirty: bool
 
 
 class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -186,26 +179,6 @@ def write(folder: Path, manifest: Manifest) -> None:
     content = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
     _check_printable(folder / NAME, content)
     write_atomically(folder / NAME, content)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the content of ``path`` atomically, even if the machine stops now."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)  # mkstemp makes 0600, but everybody may read a run
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class _Outline(msgspec.Struct):

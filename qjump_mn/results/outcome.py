@@ -6,20 +6,20 @@ The report is written from this file and the manifest alone.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from qjump_mn.errors import UsageError, command, reason_of
+from qjump_mn.process.files import write_atomically
+from qjump_mn.programs.facts import Check
 from qjump_mn.results import bootstrap
-from qjump_mn.results.manifest import write_atomically
 
 NAME = "verdicts.json"
 
 Verdict = Literal["REPRODUCED", "DIRECTION ONLY", "PARTLY", "NOT REPRODUCED", "INVALID", "NOT RUN"]
-CheckStatus = Literal["pass", "fail", "unknown"]
 
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,25 +139,6 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def fails_gate(self) -> bool:
         """Whether this is a gate that does not hold, which makes the run INVALID."""
         return self.gate and bool(self.checked) and self.held != self.checked
-
-
-class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A check of the run's fidelity. A failure makes the run INVALID, unless it is only about
-    ``completeness``."""
-
-    name: str
-    status: CheckStatus
-    text: str
-    completeness: bool = False
-
-    @classmethod
-    def of(cls, name: str, problems: Sequence[str], good: str) -> Check:
-        """Return a failed check with up to three ``problems``; without any, a passed one with
-        ``good``."""
-        if not problems:
-            return cls(name=name, status="pass", text=good)
-        more = f", and {len(problems) - 3} more" if len(problems) > 3 else ""
-        return cls(name=name, status="fail", text="; ".join(problems[:3]) + more)
 
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from qjump_mn.errors import InvalidRunError, UsageError
-from qjump_mn.model import loading
+from qjump_mn.process.files import write_atomically
+from qjump_mn.resolve import loading
 from qjump_mn.results.contents import Results
-from qjump_mn.results.manifest import Manifest, write_atomically
+from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome, medians
 
 LOCKED_IMAGE = "locked_image"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Outcome
@@ -77,7 +78,7 @@ def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
 
 def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
     """Return the limit of each bulk workload of an arm, in Mb/s; None means no limit."""
-    levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
+    levels = [workload.level for workload in arm.workloads if hooks.is_background(workload)]
     return (
         [
             formatting.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns)

@@ -16,44 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qjump_mn.errors import LostError, describe, reason_of
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs import registry, simulated_text
-from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import counters, links
+from qjump_mn.model.workload import WorkloadPlan
+from qjump_mn.programs import counters, registry, simulated_text
+from qjump_mn.programs.facts import TrialFacts, TrialTables
+from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory, hand_over
-
-
-class TrialFacts(msgspec.Struct, frozen=True):
-    """``trial.json``: when a trial measured, and how busy the processor was.
-
-    ``window_s`` is the measurement's start and end in s after the background started. ``began_ns``
-    is that start on CLOCK_MONOTONIC, which our programs log; ``began_utc_ns`` on CLOCK_REALTIME,
-    which others log. ``cpu_late_us`` is how late a waiting program got the processor ("p50", "p99",
-    "max"); null in guest and simulator, where nothing is late. ``read_ns`` is when each file of
-    asbuilt/ was read, on the clock of ``began_ns``; null in the simulator."""
-
-    cpu_busy: float
-    window_s: tuple[float, float]
-    began_ns: int
-    began_utc_ns: int
-    read_ns: dict[str, int] | None = None
-    cpu_late_us: dict[str, float] | None = None
-
-    @property
-    def window_ns(self) -> tuple[int, int]:
-        """The measurement's start and end in ns, on the clock of ``began_ns``."""
-        start_s, end_s = self.window_s
-        return self.began_ns, self.began_ns + round((end_s - start_s) * 1e9)
-
-
-class TrialTables(msgspec.Struct, frozen=True):
-    """One done trial: its facts, a table per workload, and the load of the links, if it was
-    read."""
-
-    trial: Trial
-    facts: TrialFacts
-    tables: Mapping[str, pa.Table]
-    links: pa.Table | None
 
 
 def facts(run: RunDirectory, trial: Trial) -> TrialFacts:
@@ -102,7 +71,7 @@ def _columns(
 
     The simulator's counters beside the output tell which.
     """
-    if workload.ONLY_SIMULATED or not (raw / counters.NAME).is_file():
+    if hooks.is_only_simulated(workload) or not (raw / counters.NAME).is_file():
         return registry.of(workload).table(workload, trial, read)
     return simulated_text.columns(
         read(simulated_text.output_name(workload.name)), registry.of(workload).columns

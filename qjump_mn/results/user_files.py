@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qjump_mn import extensions
-from qjump_mn.model import loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import user_programs
+from qjump_mn.resolve import loading
 
 FOLDER = "own"
 """The folder in the run directory, and in its bundle."""

@@ -11,8 +11,8 @@ import msgspec
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.programs import registry, simulated_text
-from qjump_mn.results import counters, series
+from qjump_mn.programs import counters, registry, simulated_text
+from qjump_mn.results import series
 from qjump_mn.simulation import sampling
 from qjump_mn.simulation.scenario import Staged
 

@@ -10,10 +10,10 @@ import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.simulated_api import Rows, Simulated, Stage
 from qjump_mn.simulation.scheme import cable, quantiles, scheme
-from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 
 def topology(network: Network) -> qjump_sim.network.Topology:

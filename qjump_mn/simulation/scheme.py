@@ -12,11 +12,11 @@ from typing import Any
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import units
+from qjump_mn.model import hooks, units
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Setting
 from qjump_mn.model.topology import Link
-from qjump_mn.simulation.stage import wire_bytes
+from qjump_mn.programs.simulated_api import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {**qjump_sim.QUEUES, "linux-red": qjump_sim.Red}
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
@@ -174,9 +174,13 @@ def quantiles(points: tuple[tuple[float, int], ...]) -> qjump_sim.Quantiles:
 def _check_packets(where: str, arm: ArmPlan, limiter: QJumpPlan, data_bytes: int) -> None:
     """Raise :class:`UsageError` if a level's budget is less than a full packet of a workload."""
     for workload in arm.workloads:
-        for level in workload.levels:
+        for level in hooks.levels(workload):
             budget = limiter.budget_bytes[level]
-            if workload.SENDS and not workload.packet_bytes and 0 < budget < data_bytes:
+            if (
+                hooks.sends(workload)
+                and not hooks.packet_bytes(workload)
+                and 0 < budget < data_bytes
+            ):
                 raise UsageError(
                     f"{where}: a full packet of {workload.name} takes {data_bytes} B of level "
                     f"{level}, whose budget is {budget} B: the simulator sends no smaller ones; "

@@ -13,7 +13,7 @@ from qjump_mn.links import registry
 from qjump_mn.links.base import HANDLE, PARENT, QUEUES, Qdisc
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.topology import SWITCHES, Network
-from qjump_mn.steps.treatment import for_device, port_queues, transport, vlan_lines
+from qjump_mn.steps.apply_arm import for_device, port_queues, transport, vlan_lines
 from qjump_mn.theory import LEVELS
 
 SEGMENTATION = ("tcp-segmentation-offload", "generic-segmentation-offload")

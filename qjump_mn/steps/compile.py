@@ -21,12 +21,13 @@ from qjump_mn.executor.steps import (
     Stop,
     Wait,
 )
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.steps import readback
-from qjump_mn.steps.treatment import introduce_flows, treatment
+from qjump_mn.steps.apply_arm import apply_arm, introduce_flows
 
 BACKGROUND_OFFSET_S = 0.1
 """At 10 Mb/s, background traffic starts at a random instant within this time.
@@ -72,7 +73,7 @@ def trial_steps(trial: Trial) -> Steps:
         for launch in registry.of(workload).launches(workload, trial)
     ]
     return (
-        *treatment(trial.arm, trial.seed),
+        *apply_arm(trial.arm, trial.seed),
         *introduce_flows(trial.arm),
         *readback.built(trial.arm),
         *_clock(trial),
@@ -103,7 +104,14 @@ def _clock(trial: Trial) -> Iterator[Run]:
 
 def _phase_s(trial: Trial) -> float:
     return (
-        min((workload.phase_ns for workload in trial.arm.workloads if workload.phase_ns), default=0)
+        min(
+            (
+                hooks.phase_ns(workload)
+                for workload in trial.arm.workloads
+                if hooks.phase_ns(workload)
+            ),
+            default=0,
+        )
         / 1e9
     )
 

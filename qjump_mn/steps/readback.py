@@ -8,7 +8,7 @@ from qjump_mn.executor.steps import MACHINE, Read, ReadSettings
 from qjump_mn.model import filenames
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import SWITCHES, Network
-from qjump_mn.steps.treatment import transport
+from qjump_mn.steps.apply_arm import transport
 
 BEFORE = "asbuilt/before"
 """Folder of what was read back once everything was set up."""

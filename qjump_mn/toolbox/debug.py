@@ -1,4 +1,4 @@
-"""Build debug kernels, for tests of the kernel modules (docs/debug-kernel.md).
+"""Build debug kernels, for tests of the kernel modules (kmod-patches/debug-kernels.md).
 
 One finds memory errors, leaks and wrong locking, another data races. Their code takes several times
 as many instructions, so times measured on them are not results.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from qjump_mn.errors import MachineError
-from qjump_mn.results.manifest import write_atomically
+from qjump_mn.process.files import write_atomically
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox import make_tree, sources
 from qjump_mn.toolbox.lock import Lock, Locked, Package

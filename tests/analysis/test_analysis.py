@@ -20,18 +20,19 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import qjump_mn
+from qjump_mn import resolve
 from qjump_mn.analysis import __main__ as command
 from qjump_mn.analysis import copies, fidelity, measures, pipeline, terminal
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import statistics
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.iperf import measures as iperf
 from qjump_mn.report.figures import style
 from qjump_mn.results import contents, formatting, outcome, tables
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
-from qjump_mn.results.outcome import ArmSummary, Check
+from qjump_mn.results.outcome import ArmSummary
 from tests.support import synthetic
 
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -44,7 +45,7 @@ TRIAL = resolve.plan("fig3a", "smoke", []).trials()[0]
 PING, BULK = next(
     arm for arm in resolve.plan("fig3a", "smoke", []).arms if arm.name == "contended"
 ).workloads
-FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0, began_utc_ns=0)
+FACTS = TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0, began_utc_ns=0)
 
 
 def ping_table(*rtts_ms: float | None) -> pa.Table:
@@ -617,7 +618,7 @@ def test_seeds_may_be_alike_in_the_simulator_where_nothing_is_drawn(
         backend="simulator",
         files={f"trials/{trial.name}/raw/flows.csv": "0" * 64 for trial in trials},
     )
-    data = [tables.TrialTables(trial, FACTS, {}, None) for trial in trials]
+    data = [TrialTables(trial, FACTS, {}, None) for trial in trials]
     assert len(data) == 2 and len(copies.sentences(manifest, data)) == count
 
 

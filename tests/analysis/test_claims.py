@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import Plan
-from qjump_mn.results.outcome import Check, VerdictRow
+from qjump_mn.programs.facts import Check
+from qjump_mn.results.outcome import VerdictRow
 from tests.support.processes import printed
 
 PLAN = resolve.plan("fig3a", "smoke", [])
@@ -143,7 +144,7 @@ def test_plans_are_checked_with_what_sudo_has() -> None:
     code = """
 import sys
 from qjump_mn.analysis import claims
-from qjump_mn.model import resolve
+from qjump_mn import resolve
 from qjump_mn.report.figures import registry
 plan = resolve.plan("fig3a", "smoke", [])
 claims.check(plan)

@@ -16,18 +16,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from qjump_mn import resolve
 from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.cli import verification
 from qjump_mn.links.base import Count
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import Check
 from qjump_mn.programs.measures_api import Moved
 from qjump_mn.results import contents
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
 from tests.cli.test_verification import Repeating
 from tests.support import synthetic
 

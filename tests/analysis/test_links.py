@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import qjump_mn
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.analysis import link_loads, pipeline
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.links import registry
 from qjump_mn.links.base import EDT, Count
-from qjump_mn.model import resolve
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.report import links as shown
-from qjump_mn.results import counter_readings, links, outcome, tables
+from qjump_mn.results import counter_readings, links, outcome
 from qjump_mn.results.outcome import LinkLoad
 from tests.support import synthetic
 
@@ -30,7 +30,7 @@ ROOT = Path(qjump_mn.__file__).parents[1]
 GOLDEN = Path(__file__).parents[1] / "golden" / "programs" / "links"
 PLAN = resolve.plan("fig3a", "smoke", [])
 TRIAL = next(trial for trial in PLAN.trials() if trial.arm.name == "qjump_drop")
-FACTS = msgspec.json.decode((GOLDEN / "trial.json").read_bytes(), type=tables.TrialFacts)
+FACTS = msgspec.json.decode((GOLDEN / "trial.json").read_bytes(), type=TrialFacts)
 
 
 def table(folder: Path = GOLDEN) -> pa.Table:
@@ -249,10 +249,10 @@ def load(source: str, destination: str, level: int | None, share: float, **more:
 
 def tables_of(
     arm: str, seed: int, *rows: tuple[str, str, int | None, int, float, int, int, int | None]
-) -> tables.TrialTables:
+) -> TrialTables:
     trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
     columns = dict(zip(links.SCHEMA.names, zip(*rows, strict=True), strict=True))
-    return tables.TrialTables(
+    return TrialTables(
         msgspec.structs.replace(trial, seed=seed), FACTS, {}, pa.table(columns, schema=links.SCHEMA)
     )
 

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from qjump_mn import resolve
 from qjump_mn.analysis import claims, margins, pipeline, terminal, verdicts
 from qjump_mn.analysis.margins import PerturbedRun
 from qjump_mn.analysis.measures import TrialMeasures
-from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import style

@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import ClaimSpec, Published, SizeSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Spread, VerdictRow
 

@@ -11,11 +11,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from qjump_mn import resolve
 from qjump_mn.analysis import __main__ as analysis
 from qjump_mn.analysis import claims, pipeline, published_comparison
 from qjump_mn.cli import explain
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting, outcome, reference, result_tables
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Comparison

@@ -6,14 +6,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from qjump_mn.model import resolve
+from qjump_mn import resolve
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.memcached import measures as memcached
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.report.figures import sweep, swept
 from qjump_mn.results.outcome import Spread
-from qjump_mn.results.tables import TrialFacts
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import sentences
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import SentenceSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
+from qjump_mn.resolve import loading
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import cache, resolve
 from qjump_mn.backends import estimate
 from qjump_mn.backends.estimate import Estimate
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.guest import outer
-from qjump_mn.model import resolve
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
 from qjump_mn.programs.ping.program import PingPlan
@@ -67,7 +67,7 @@ def fig3a_ran() -> Mapping[str, float]:
     ids=lambda value: value.arm.name if isinstance(value, Trial) else "",
 )
 def test_busy_counts_only_closed_loop_of_memcached(of: Trial, busy: dict[str, float]) -> None:
-    assert {workload.name: workload.busy for workload in of.arm.workloads} == busy
+    assert {workload.name: hooks.busy(workload) for workload in of.arm.workloads} == busy
 
 
 def test_guest_seconds_follow_hosts_and_busy_programs() -> None:

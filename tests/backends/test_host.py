@@ -20,7 +20,7 @@ from qjump_mn.backends.host_claim import Claim
 from qjump_mn.backends.host_leftovers import Setting
 from qjump_mn.errors import MachineError
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.toolbox import build
 from tests.guest import trees
 

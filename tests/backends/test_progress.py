@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
+from qjump_mn import resolve
 from qjump_mn.analysis.measures import first_median
 from qjump_mn.api import Run
 from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import SimulatorBackend
-from qjump_mn.backends.stages import MEASURING, Stages, ticking
-from qjump_mn.model import resolve
+from qjump_mn.backends.trial_stages import MEASURING, Stages, ticking
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory

@@ -26,7 +26,7 @@ NOT_COPIED = shutil.ignore_patterns(
 )
 IDENTITIES = """
 import json
-from qjump_mn.model import loading, resolve
+from qjump_mn import resolve
 from qjump_mn.toolbox import arm64, machines
 plans = {name: resolve.plan(name, "smoke", []).hash for name in ("fig3a", "fig9", "schemes")}
 print(json.dumps({**machines.made_of(), **arm64.made_of(), **plans}))

@@ -24,7 +24,7 @@ from rich.console import Console
 from qjump_mn.analysis import pipeline, published_comparison
 from qjump_mn.cli.bundle import archive, assignment, checking, judge, writing
 from qjump_mn.cli.bundle.archive import BundleError
-from qjump_mn.cli.commands import options_of
+from qjump_mn.cli.run_command import options_of
 from qjump_mn.errors import UsageError, last_words, no_room
 from qjump_mn.install import provenance
 from qjump_mn.model import identity
@@ -322,7 +322,7 @@ def evil(path: Path, *entries: tuple[str, bytes], mode: int = stat.S_IFREG | 0o6
     """A zip file with these entries, and sums that agree."""
     sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in entries)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, content in (*entries, (archive.SUMS, sums.encode())):
+        for name, content in (*entries, (contents.SUMS, sums.encode())):
             entry = zipfile.ZipInfo("x")
             entry.filename, entry.external_attr, entry.compress_type = (
                 name,
@@ -426,7 +426,7 @@ def test_a_file_that_is_longer_than_it_says_is_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda there: there.pop(archive.SUMS), "has no SHA256SUMS"),
+        (lambda there: there.pop(contents.SUMS), "has no SHA256SUMS"),
         (lambda there: there.pop("trials/idle/1/DONE"), "trials/idle/1/DONE is missing"),
         (lambda there: there.update({"trials/more": b"x"}), "trials/more was added to it"),
         (lambda there: there.update({"manifest.json": b"{}"}), "manifest.json was changed"),
@@ -499,7 +499,7 @@ def test_litter_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("top", ["..", ".", "", "a/.."])
 def test_top_folder_that_leads_out_is_refused(tmp_path: Path, top: str) -> None:
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as made:
-        for name in ("trials/a", archive.SUMS):
+        for name in ("trials/a", contents.SUMS):
             made.writestr(f"{top}/{name}", b"x")
     with pytest.raises(BundleError, match="is not the name of a file in a bundle"):
         unpacked(tmp_path / "evil.zip", tmp_path / "there")

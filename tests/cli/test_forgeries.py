@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import assignment
 from qjump_mn.errors import last_words
-from qjump_mn.model import identity, resolve
+from qjump_mn.model import identity
 from qjump_mn.report import document, drawing
 from qjump_mn.report.timelines import page
 from qjump_mn.results import contents, manifest, outcome

@@ -22,13 +22,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import archive, checking, hand_ins, writing
 from qjump_mn.errors import InvalidRunError, UsageError
-from qjump_mn.model import resolve
 from qjump_mn.process import unprivileged
+from qjump_mn.process.caller import Caller
 from qjump_mn.results import directory
-from qjump_mn.results.directory import Caller, RunDirectory
+from qjump_mn.results.directory import RunDirectory
 from tests.support import synthetic
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -11,12 +11,12 @@ import pytest
 import typer
 
 from bench import manual
-from qjump_mn.cli import commands
-from qjump_mn.cli.commands import options_of
+from qjump_mn.cli import commands, run_command
 from qjump_mn.cli.completion import kinds
 from qjump_mn.cli.examples import EXAMPLES, Example
 from qjump_mn.cli.options import names
-from qjump_mn.model import loading
+from qjump_mn.cli.run_command import options_of
+from qjump_mn.resolve import loading
 from qjump_mn.session import Request
 from tests.cli.test_options import called
 
@@ -65,7 +65,7 @@ def parsed(line: str) -> tuple[list[str], Any]:
 def test_the_parser_takes_an_example(words: tuple[str, ...], example: Example) -> None:
     _, context = parsed(example.line)
     path = tuple(context.command_path.split()[1:])
-    assert path[: len(words)] == words and path[0] in commands.VERBS
+    assert path[: len(words)] == words and path[0] in run_command.VERBS
 
 
 @pytest.mark.parametrize(("words", "example"), LINES)

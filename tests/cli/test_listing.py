@@ -10,7 +10,7 @@ from rich.console import Console
 
 from qjump_mn.cli import listing
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
+from qjump_mn.resolve import loading
 
 
 def shown(width: int = 80, what: str = "", *, terminal: bool = True) -> list[str]:

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import __version__
+from qjump_mn import __version__, resolve
 from qjump_mn.cli import commands
 from qjump_mn.cli.options import check_added, names
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.results import manifest
 from tests.support import synthetic, tiny
 

@@ -116,5 +116,5 @@ def test_a_width_that_makes_no_sense_is_80(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("value", WIDTHS)
 def test_a_size_that_makes_no_sense_is_unset(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"COLUMNS": value, "LINES": "24", "HOME": "/"})
-    settle()
+    settle([])
     assert os.environ == {"LINES": "24", "HOME": "/"}

@@ -20,11 +20,11 @@ from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.cli import run_all
 from qjump_mn.cli.commands import app
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
-from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
+from qjump_mn.resolve import loading, sweep
 from qjump_mn.results import directory, manifest, outcome, previous_runs
-from tests.model.test_broken_files import command
+from tests.resolve.test_broken_files import command
 from tests.support import synthetic, tiny
 
 EXIT_CODES = {"alpha": 0, "beta": 1, "gamma": 0}

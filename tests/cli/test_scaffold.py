@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis.check import check
 from qjump_mn.cli import scaffold
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import manifest
 from qjump_mn.steps import script
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import cache, session
+from qjump_mn import cache, resolve, session
 from qjump_mn.backends import estimate, registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.cli import verification
@@ -21,7 +21,6 @@ from qjump_mn.cli.bundle import checking
 from qjump_mn.cli.bundle.judge import Findings
 from qjump_mn.cli.verification import difference, verify
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import manifest
 from qjump_mn.results.directory import RunDirectory

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from bench import marks, measures, run_directory, schema, simulator_api
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.api import Run, run
-from qjump_mn.model import loading, resolve
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import LATENCIES
-from qjump_mn.results.tables import TrialFacts
+from qjump_mn.programs.facts import TrialFacts
+from qjump_mn.resolve import loading
 from tests.support import synthetic
 
 
@@ -39,8 +41,8 @@ def test_every_constant_of_every_plan_is_explained() -> None:
         for preset in loading.presets(experiment)
         for name in resolve.plan(experiment, preset, []).judged.constants
     }
-    assert [name for name in sorted(found) if measures.told(name) is None] == []
-    assert {measures.told(name) for name in found} == set(measures.CONSTANTS)
+    assert [name for name in sorted(found) if measures.constant_entry(name) is None] == []
+    assert {measures.constant_entry(name) for name in found} == set(measures.CONSTANTS)
 
 
 def test_the_table_of_a_workload_has_the_columns_of_the_page(simulated: Run) -> None:
@@ -59,15 +61,18 @@ def test_the_page_of_the_run_directory_is_the_types() -> None:
 def test_the_page_of_the_simulators_api_is_its_sources() -> None:
     text = "\n".join(simulator_api.page()).strip("\n")
     assert marks.read(simulator_api.PAGE, "simulator_api") == text
-    told = [
-        line.strip("# `").partition("(")[0] for line in text.splitlines() if line.startswith("### ")
-    ]
+    told = re.findall(r"^- `(\w+)`: \S", text, re.MULTILINE)
     assert len(told) == len(set(told)) and set(told) >= simulator_api.exported() | {
         "Ping",
         "MapReduce",
         "fan_in",
     }
-    assert "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in text
+    assert "\n- `Series`: Samples of a network, " in text
+    whole = simulator_api.in_full(simulator_api.PAGE.read_text())
+    assert (
+        "\n- `queued: NDArray[np.int64]`: Bytes that each port had accepted and not sent" in whole
+    )
+    assert "### `run(scenario: Scenario, ports: bool=False, " in whole
 
 
 def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> None:
@@ -78,18 +83,18 @@ def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> N
     for root in (simulated.path, made.path):
         for path in sorted(root.rglob("*")):
             if path.is_file():
-                entry = run_directory.told(path.relative_to(root).as_posix())
+                entry = run_directory.entry(path.relative_to(root).as_posix())
                 assert entry is not None, path
                 seen.add(entry)
     # Neither is asked for a PDF, and neither is of a user's own files: tests/cli/test_bundle.py has such a run.
     assert seen > set(run_directory.OF_RUN) - {"report.pdf", "own/*"}
-    assert run_directory.told("own/experiments/mine.toml") == "own/*"
+    assert run_directory.entry("own/experiments/mine.toml") == "own/*"
 
 
 def test_a_file_that_no_run_has_is_not_on_the_page() -> None:
-    assert run_directory.told("trials/idle/1/core") is None
-    assert run_directory.told("notes.txt") is None
-    assert run_directory.told("trials/idle/1/data/links.parquet") == "data/links.parquet"
+    assert run_directory.entry("trials/idle/1/core") is None
+    assert run_directory.entry("notes.txt") is None
+    assert run_directory.entry("trials/idle/1/data/links.parquet") == "data/links.parquet"
 
 
 def test_every_key_of_a_trial_is_on_the_page(simulated: Run) -> None:

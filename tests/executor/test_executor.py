@@ -16,13 +16,13 @@ import msgspec
 import pytest
 
 import qjump_mn
-from qjump_mn import guest, toolbox
+from qjump_mn import guest, resolve, toolbox
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.executor import steps
 from qjump_mn.guest import Job, Setup
 from qjump_mn.guest.job import encode_job, encode_setup
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.resolve import loading
 from qjump_mn.steps import openvswitch
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up

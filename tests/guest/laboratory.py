@@ -9,7 +9,7 @@ import msgspec
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 
 
 class Laboratory:

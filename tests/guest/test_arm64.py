@@ -17,9 +17,8 @@ import msgspec
 import pytest
 
 import qjump_mn
-from qjump_mn import cache, toolbox
+from qjump_mn import cache, resolve, toolbox
 from qjump_mn.guest import Image
-from qjump_mn.model import resolve
 from qjump_mn.toolbox import arm64, machine_file, machines, processors, simulator
 from qjump_mn.toolbox import outer_machine as around
 from qjump_mn.toolbox.machine_file import SIMULATOR

@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.guest import Image, Job, Setup, run
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
-from qjump_mn.steps import asbuilt, openvswitch, readback, treatment
+from qjump_mn.resolve import loading
+from qjump_mn.steps import apply_arm, asbuilt, openvswitch, readback
 from qjump_mn.steps.network import bring_up
 
 pytestmark = pytest.mark.guest
@@ -35,7 +37,9 @@ def identity(arm: ArmPlan) -> bytes:
     qjump = limiter and msgspec.structs.replace(
         limiter, epoch_ns=1, budget_bytes=tuple(min(budget, 1) for budget in limiter.budget_bytes)
     )
-    answering = sorted({reply for workload in arm.workloads for reply in workload.echo_replies})
+    answering = sorted(
+        {reply for workload in arm.workloads for reply in hooks.echo_replies(workload)}
+    )
     return msgspec.json.encode([arm.network, arm.scheme, qjump, arm.uses_levels, answering])
 
 
@@ -58,7 +62,7 @@ def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
     back."""
     networks: dict[Network, dict[str, Any]] = {}
     for name, arm in chosen.items():
-        steps = [*treatment.treatment(arm, 1), *readback.built(arm)]
+        steps = [*apply_arm.apply_arm(arm, 1), *readback.built(arm)]
         networks.setdefault(arm.network.skeleton(), {})[name] = msgspec.to_builtins(steps)
     return [
         {"up": msgspec.to_builtins(bring_up(network)), "arms": arms}

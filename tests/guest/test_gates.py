@@ -1,6 +1,6 @@
 """What stops the clock of taprio's gates, so that nothing is sent any more: on kernels before Linux
 7 whatever is added to its interface, even beside it. So a scheme's gates come after all that a
-trial adds there (`qjump_mn.steps.treatment`), for the host backend may run on one."""
+trial adds there (`qjump_mn.steps.apply_arm`), for the host backend may run on one."""
 
 from __future__ import annotations
 

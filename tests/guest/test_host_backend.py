@@ -16,7 +16,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.steps import asbuilt, openvswitch, readback
 from qjump_mn.toolbox import build
 from qjump_mn.toolbox.image import python_package

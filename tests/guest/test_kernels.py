@@ -1,4 +1,4 @@
-"""sch_qjump and sch_wire on the debug kernel (docs/debug-kernel.md): nothing is reported, and what
+"""sch_qjump and sch_wire on the debug kernel (kmod-patches/debug-kernels.md): nothing is reported, and what
 they do is right.
 
 All checks of test_qdisc.py and test_qdisc_pause.py run there in one boot, and all its assertions

@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.errors import LostError
 from qjump_mn.guest import Image, Job, Setup, run
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, outcome, tables
 from qjump_mn.steps import openvswitch

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from qjump_mn.model import guarantee, ports
+from qjump_mn.model import guarantee, hooks, ports
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import directory, links, outcome
 from qjump_mn.results.directory import RunDirectory
@@ -145,7 +145,7 @@ def check(folder: Path, preset: str, least: int, last: float) -> None:
 
 def _sent(run: RunDirectory, trial: Trial) -> int:
     """How many urgent packets were sent."""
-    (urgent,) = (workload for workload in trial.arm.workloads if not workload.BACKGROUND)
+    (urgent,) = (workload for workload in trial.arm.workloads if not hooks.is_background(workload))
     rows: int = pq.read_metadata(run.data(trial.name) / f"{urgent.name}.parquet").num_rows
     return rows
 

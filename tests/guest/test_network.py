@@ -15,9 +15,10 @@ from qjump_mn.backends.guest import setup
 from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.links import registry
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.resolve import plan
-from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.facts import TrialFacts
+from qjump_mn.programs.iperf import parse as iperf
 from qjump_mn.programs.ping.program import PingPlan
+from qjump_mn.resolve import plan
 from qjump_mn.results import links, tables
 from tests.guest.laboratory import Laboratory, fig3a
 from tests.support.nights import nightly
@@ -127,7 +128,7 @@ def test_links_between_switches_may_have_another_rate_and_delay(
 def test_trunk_utilisation_is_relative_to_its_own_rate(laboratory: Laboratory) -> None:
     # What all of the bulk's senders have to s3 is 8 Mb/s, which it hands on over links of 10.
     trial, out = laboratory.run(fig3a("link.trunk_rate=8Mbit", "duration=3s"), "contended")
-    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
     assert facts.read_ns is not None
     rows = links.table(trial.network, out, facts.read_ns).to_pylist()
     share = {(row["source"], row["destination"]): 0.0 for row in rows}
@@ -160,7 +161,7 @@ def test_hosts_link_carries_only_its_own_flows(
     laboratory: Laboratory, source: str, destination: str
 ) -> None:
     trial, out = laboratory.run(fig3a(f"workloads.bulk.flows={source}>{destination}"), "contended")
-    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
     assert facts.read_ns is not None
     carried = dict.fromkeys(trial.network.hosts, 0)
     for row in links.table(trial.network, out, facts.read_ns).to_pylist():
@@ -197,7 +198,7 @@ def test_links_carry_copies_with_their_headers(laboratory: Laboratory) -> None:
     _, job = trial.arm.workloads
     network, facts = (
         trial.network,
-        msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts),
+        msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts),
     )
     copies = [
         row for row in tables.table(job, trial, out / "raw").to_pylist() if row["step"] != "round"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.guest import Image, Job, Setup, run
-from qjump_mn.programs.memcaslap import program as memcaslap
+from qjump_mn.programs.memcaslap import parse as memcaslap
 from qjump_mn.toolbox import build
 from tests.guest import trees, vm
 from tests.guest.programs_job import LOAD_FROM_S, LOAD_S, PTP_S

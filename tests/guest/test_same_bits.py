@@ -14,7 +14,7 @@ import pytest
 
 from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.results.manifest import sha256_of
 from tests.guest.laboratory import Laboratory, fig3a
 from tests.guest.strangers import Stranger

@@ -13,7 +13,7 @@ from qjump_mn.executor.shell import inside
 from qjump_mn.executor.steps import Read, Run, Start
 from qjump_mn.guest import Image, Job, Setup, run
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.results import tables
 from qjump_mn.steps import asbuilt, openvswitch, readback, script
 from qjump_mn.steps.compile import trial_steps

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench import run_directory
-from qjump_mn.model import loading, resolve
+from qjump_mn import resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from tests.support.nights import nightly
@@ -52,7 +53,7 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     others = {row.verdict for row in found.verdicts if row.claim not in refuted | directions}
     assert others == {"REPRODUCED"}
     left = [path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()]
-    assert [path for path in left if run_directory.told(path) is None] == []
+    assert [path for path in left if run_directory.entry(path) is None] == []
     assert (run.path / "report.html").stat().st_size > 50_000
     drawn = {
         run.path / name: FIGURE_BYTES[ending]

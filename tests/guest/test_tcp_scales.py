@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pytest
 
 from qjump_mn import theory
-from qjump_mn.model.resolve import plan
 from qjump_mn.programs.tap.program import TapPlan
+from qjump_mn.resolve import plan
 from qjump_mn.results import tables
 from tests.guest.laboratory import Laboratory
 

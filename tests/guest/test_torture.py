@@ -1,6 +1,6 @@
 """sch_qjump and sch_wire on several processors at once: tests/guest/qdisc/checks/smp_torture.py,
 for a moment on the kernels of the guest, and long on those that look for errors and races
-(docs/debug-kernel.md).
+(kmod-patches/debug-kernels.md).
 
 The clock is the host's, so that nothing of it is asserted: only that nothing breaks, hangs, or
 stays.

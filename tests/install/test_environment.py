@@ -406,7 +406,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    script = "from qjump_mn.install import environment; environment.ensure(); from qjump_mn.model import loading; print(loading.names('experiments'), loading.__file__)"
+    script = "from qjump_mn.install import environment; environment.ensure(); from qjump_mn.resolve import loading; print(loading.names('experiments'), loading.__file__)"
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
     done = subprocess.run(
         [sys.executable, "-P", "-c", script],

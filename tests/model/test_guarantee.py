@@ -13,12 +13,12 @@ import pytest
 
 from qjump_mn import theory
 from qjump_mn.analysis import fidelity
-from qjump_mn.model import guarantee
+from qjump_mn.model import guarantee, hooks
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.ports import Port
-from qjump_mn.model.resolve import plan
+from qjump_mn.programs.facts import Check
+from qjump_mn.resolve import plan
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.outcome import Check
 
 FRAME_NS = 1_233_600
 """Of a full-size frame at 10 Mb/s."""
@@ -175,8 +175,8 @@ def test_a_frame_that_waited_comes_closer_to_the_next_one() -> None:
     found = {
         port: wait for (port, one), wait in guarantee.of_arm(arm).waits_ns.items() if one == level
     }
-    own = theory.AROUND_FRAME_BYTES + theory.frame_bytes(ping.packet_bytes or 0)
-    packets = arm.qjump.budget_bytes[level] // arm.qjump.cost_bytes(ping.packet_bytes or 0)
+    own = theory.AROUND_FRAME_BYTES + theory.frame_bytes(hooks.packet_bytes(ping) or 0)
+    packets = arm.qjump.budget_bytes[level] // arm.qjump.cost_bytes(hooks.packet_bytes(ping) or 0)
     first = 1542 + (packets - 1) * own
     assert found["s2", "s0"] == pytest.approx(first * 800)
     later = packets * own * first * 800 / arm.qjump.epoch_ns

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import theory
-from qjump_mn.model import guarantee, ports
+from qjump_mn.model import guarantee, hooks, ports
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.programs.ping.program import PingPlan
+from qjump_mn.resolve import plan
 
 FULL_MS = 1.2336
 ACK_MS = (80 + 14 + 4 + 4 + 20) * 8 / 10**4
@@ -64,6 +65,7 @@ def test_each_frame_takes_the_time_of_its_own_link() -> None:
 def test_the_bound_and_what_is_allowed_beside_it_are_printed_apart() -> None:
     shown = fig3a()
     ping = next(load for arm in shown.arms for load in arm.workloads if load.name == "ping")
+    assert isinstance(ping, PingPlan)
     rows = {
         name: (formula, value)
         for name, formula, value in ping.equations(shown.shown.network, shown.judged.constants)
@@ -110,7 +112,9 @@ def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
     waits = {
         port: wait for (port, level), wait in guarantee.of_arm(arm).waits_ns.items() if level == 6
     }
-    bulk = ports.longest((load for load in arm.workloads if load.BACKGROUND), shown.shown.network)
+    bulk = ports.longest(
+        (load for load in arm.workloads if hooks.is_background(load)), shown.shown.network
+    )
     hosts = shown.shown.network.hosts
     crossed = {
         port

@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.backends import emulated
 from qjump_mn.cli import listing
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Cable, End, Read, Run, Switch, Topology
-from qjump_mn.model import loading, resolve, words
+from qjump_mn.model import words
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 from qjump_mn.steps import script
 
 EXPERIMENT = """title = {title}

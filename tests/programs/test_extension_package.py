@@ -105,7 +105,7 @@ def test_its_parts_serve_our_experiments(site: Path) -> None:
 
 
 def test_users_files_come_before_its_own_and_those_before_ours(site: Path) -> None:
-    script = "from qjump_mn.model import loading; print(*loading.folders('schemes'), sep='\\n')"
+    script = "from qjump_mn.resolve import loading; print(*loading.folders('schemes'), sep='\\n')"
     ours = environment.CHECKOUT / "schemes"
     folders = good(python(site, "-c", script)).splitlines()
     assert folders == [str(site / "schemes"), str(site / "qjump_mn_lossy/schemes"), str(ours)]
@@ -149,7 +149,7 @@ NETEM: dict[str, Any] = {
 READ_BACK = """
 import json, sys
 from qjump_mn.links import registry
-from qjump_mn.model import resolve
+from qjump_mn import resolve
 arms = {arm.name: arm for arm in resolve.plan("lossy", "smoke", []).arms}
 link = arms["lossy"].network.link
 print(*registry.of("lossy").differences(json.load(sys.stdin), link, on_switch=True), sep="\\n")

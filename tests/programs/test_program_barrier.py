@@ -9,18 +9,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
 from qjump_mn.programs.barrier import program as barrier
 from qjump_mn.programs.barrier.program import BarrierPlan, launches
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.results import tables
 
 GOLDEN = Path(__file__).parents[2] / "qjump_mn/programs/barrier/golden"
 PLAN = resolve.plan("fig3c", "smoke", [])
 TRIAL = next(trial for trial in PLAN.trials() if trial.arm.name == "contended")
 WORKLOAD = next(workload for workload in TRIAL.arm.workloads if isinstance(workload, BarrierPlan))
-FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(2.0, 8.0), began_ns=0, began_utc_ns=0)
+FACTS = TrialFacts(cpu_busy=0.1, window_s=(2.0, 8.0), began_ns=0, began_utc_ns=0)
 
 
 def read(name: str) -> str:

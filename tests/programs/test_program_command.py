@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import claims, measures
 from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.command import numbers
 from qjump_mn.programs.command.measures import requests
 from qjump_mn.programs.command.program import CommandPlan, launches
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.launch import Launch
 from qjump_mn.results import tables
 
@@ -26,7 +27,7 @@ GOLDEN = CHECKOUT / "qjump_mn/programs/command/golden"
 """What a run of the example left of its arm 'contended'."""
 PING = (GOLDEN / "client-h8-h11.command.txt").read_text()
 IPERF = (GOLDEN / "copy-h9-h11.command.txt").read_text()
-FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(2.0, 12.0), began_ns=0, began_utc_ns=0)
+FACTS = TrialFacts(cpu_busy=0.1, window_s=(2.0, 12.0), began_ns=0, began_utc_ns=0)
 
 EXAMPLE = (CHECKOUT / "examples/experiments/command.toml").read_text()
 CLIENT = 'command = "ping -n -i 0.1 -c 100 {address}"'

@@ -10,17 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.memcached import program as memcached
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.memcaslap import program as memcaslap
+from qjump_mn.programs.memcaslap.parse import parse
 from qjump_mn.programs.memcaslap.program import MemcaslapPlan, launches
 from qjump_mn.results import tables
 
 GOLDEN = Path(__file__).parents[2] / "qjump_mn/programs/memcaslap/golden"
-FACTS = tables.TrialFacts(cpu_busy=0.2, window_s=(3.0, 15.0), began_ns=0, began_utc_ns=0)
+FACTS = TrialFacts(cpu_busy=0.2, window_s=(3.0, 15.0), began_ns=0, began_utc_ns=0)
 
 PLAN = resolve.plan("fig3b", "memaslap", ["duration=10s"])
 TRIAL = next(trial for trial in PLAN.trials() if trial.arm.name == "qjump")
@@ -130,7 +132,7 @@ def test_the_mean_of_two_flows_is_that_of_their_answers() -> None:
 
 
 def test_a_short_run_without_a_get() -> None:
-    rows = memcaslap.parse(text("sets"), 1)
+    rows = parse(text("sets"), 1)
     assert {row[1] for row in rows} == {"SET", "TOTAL"}
     (period,) = (row for row in rows if row[:2] == ("period", "TOTAL"))
     assert period[2:5] == (1, 58352, 58352)
@@ -140,7 +142,7 @@ def test_a_short_run_without_a_get() -> None:
 def test_a_second_without_an_answer_has_no_latency() -> None:
     line = [line for line in text("alone").splitlines() if line.startswith("Period ")][-1]
     silent = "Period   1        0            0            0.0        0          -1       0          0          -nan       0.00"
-    rows = memcaslap.parse(text("alone").replace(line, silent), 10)
+    rows = parse(text("alone").replace(line, silent), 10)
     assert ("period", "TOTAL", 10, 0, 0, 0.0, 0, None, None, None, None, None, None) in rows
 
 
@@ -156,7 +158,7 @@ def test_a_second_without_an_answer_has_no_latency() -> None:
 )
 def test_run_that_ended_otherwise_is_lost(raw: str, seconds: int, sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
-        memcaslap.parse(raw, seconds)
+        parse(raw, seconds)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.ptp import program as ptp
 from qjump_mn.programs.ptp import ptpd
 from qjump_mn.programs.ptp.plan import PtpPlan
@@ -82,7 +83,7 @@ def test_incomplete_statistics_are_lost(damage: Callable[[str], str], sentence: 
 
 def test_values_use_only_the_measurement() -> None:
     began = (SECOND + 10) * 10**9 + 250_000_000
-    facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
+    facts = TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
     values = measured.values(WORKLOAD, table(), TRIAL, facts)
     assert tuple(values) == tuple(WORKLOAD.MEASURES)
     inside = [
@@ -102,7 +103,7 @@ def test_values_use_only_the_measurement() -> None:
 
 
 def test_values_without_messages_have_only_samples() -> None:
-    facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=0)
+    facts = TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=0)
     assert measured.values(WORKLOAD, table(), TRIAL, facts) == {"samples": 0}
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.ptp import program as ptp
 from qjump_mn.programs.ptp import ptp4l
 from qjump_mn.programs.ptp.plan import PtpPlan
@@ -132,7 +133,7 @@ def test_incomplete_output_is_lost(damage: Callable[[str], str], sentence: str) 
 def test_values_use_only_the_measurement() -> None:
     samples = ptp4l.parse(TEXT)
     began = samples[3].at_ns + 1
-    facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
+    facts = TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
     values = measured.values(WORKLOAD, table(), TRIAL, facts)
     assert tuple(values) == tuple(WORKLOAD.MEASURES)
     inside = [sample for sample in samples if began <= sample.at_ns < began + TRIAL.duration_ns]
@@ -147,7 +148,7 @@ def test_values_use_only_the_measurement() -> None:
 def test_a_slave_without_an_offset_yet_has_delays_all_the_same() -> None:
     """Before its first offset ptp4l tells of messages, but not of a status."""
     text = TEXT[: TEXT.index(f"\t020000.fffe.000009-0 seq 0 RESPONSE MANAGEMENT {STATUS}")]
-    facts = tables.TrialFacts(
+    facts = TrialFacts(
         cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=ptp4l.parse(text)[0].at_ns
     )
     values = measured.values(WORKLOAD, table(text), TRIAL, facts)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import Said
 from qjump_mn.programs.noise import measures as noise_measures
 from qjump_mn.programs.noise import program as noise
@@ -19,7 +20,6 @@ from qjump_mn.programs.q2pc import measures as q2pc_measures
 from qjump_mn.programs.q2pc import program as q2pc
 from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.results import tables
-from qjump_mn.results.tables import TrialFacts
 
 GOLDEN = Path(__file__).parents[2] / "qjump_mn/programs"
 
@@ -248,7 +248,7 @@ def test_measurement_after_the_last_burst_is_reported(intervals: float, status: 
     rows = pa.table({"flow": [">".join(workload.flows[0])] * 3, "start_ns": starts})
     window_s = (0.0, intervals * workload.interval_ns / 1e9)
     facts = TrialFacts(cpu_busy=0.1, window_s=window_s, began_ns=0, began_utc_ns=0)
-    data = tables.TrialTables(of, facts, {workload.name: rows}, None)
+    data = TrialTables(of, facts, {workload.name: rows}, None)
     (check,) = noise_measures.checks("virtual", [data])
     assert check.status == status
     assert check.text.endswith("the rest was not disturbed") == (status == "fail")

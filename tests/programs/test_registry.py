@@ -69,7 +69,7 @@ JITTER = Measure("jitter, ms", jitter)
 
 SHOW = """
 from qjump_mn.analysis import claims
-from qjump_mn.model import resolve
+from qjump_mn import resolve
 from qjump_mn.programs import registry
 plan = resolve.plan("fig3a", "smoke", [])
 claims.parse("idle.ping.jitter_ms", "number", plan, "here")
@@ -135,9 +135,7 @@ def test_ours_have_one_name_each_and_measures() -> None:
 
 
 def test_planning_imports_no_library_of_numbers(tmp_path: Path) -> None:
-    script = (
-        "import sys, qjump_mn.model.resolve as r; r.plan('fig3b', 'smoke', []); print(*sys.modules)"
-    )
+    script = "import sys, qjump_mn.resolve as r; r.plan('fig3b', 'smoke', []); print(*sys.modules)"
     assert not {"numpy", "pyarrow", "qjump_sim", "matplotlib"} & set(
         python(script, tmp_path).split()
     )
@@ -228,7 +226,7 @@ def test_two_packages_with_one_name_are_both_named(site: Path) -> None:
 
 
 def test_a_plan_is_of_the_program_that_its_tag_names() -> None:
-    from qjump_mn.model import resolve
+    from qjump_mn import resolve
 
     (ping,) = resolve.plan("fig3a", "smoke", []).arms[0].workloads
     assert registry.of(ping).name == "ping"

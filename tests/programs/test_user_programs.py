@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.cli import commands
+from qjump_mn.cli import run_command
 from qjump_mn.programs import user_programs
 from qjump_mn.results import outcome
 
@@ -328,7 +328,7 @@ def test_root_imports_from_the_current_folder_only_with_trust(folder: Path) -> N
 
 def test_trust_in_a_strangers_command_line_is_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(user_programs.VARIABLE, raising=False)
-    commands.options_of(["qjump-mn", "run", "fig3a", "--trust"])
+    run_command.options_of(["qjump-mn", "run", "fig3a", "--trust"])
     assert user_programs.VARIABLE not in os.environ
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import fidelity, pipeline, waits
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
+from qjump_mn.programs.facts import Check
 from qjump_mn.results import tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
-from qjump_mn.results.outcome import Check
 from tests.support import synthetic
 
 PROGRAMS = Path(__file__).parents[2] / "qjump_mn/programs"

@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry, text
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.shuffle import measures as measured_shuffle
+from qjump_mn.resolve import loading
 from qjump_mn.results import tables
 
 GOLDEN = Path(__file__).parents[2] / "qjump_mn/programs"
@@ -42,7 +44,7 @@ CONTENDED = trial("fig3b", "contended", "duration=5s")
 MEMCACHED, JOB = CONTENDED.arm.workloads
 PACED = trial("fig11", "levels_25ms", *FANIN)
 # What this trial said of itself.
-FACTS = tables.TrialFacts(
+FACTS = TrialFacts(
     cpu_busy=0.1404, window_s=(3.000294, 8.221121), began_ns=19746877641, began_utc_ns=0
 )
 
@@ -241,7 +243,7 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(
         for plan in plans
         for trial in plan.trials()
         for workload in trial.arm.workloads
-        if workload.ONLY_SIMULATED or "guest" in plan.shown.backends
+        if hooks.is_only_simulated(workload) or "guest" in plan.shown.backends
     }
     assert len(every) == len(registry.names()), "some program is in no experiment"
     for workload, one in every.values():
@@ -249,7 +251,7 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(
         folder.mkdir()
         with pytest.raises(LostError) as absent:
             tables.table(workload, one, folder)
-        whose = "" if workload.ONLY_SIMULATED else r"\S+ on (?:h\d+|the switches): "
+        whose = "" if hooks.is_only_simulated(workload) else r"\S+ on (?:h\d+|the switches): "
         said = re.fullmatch(
             rf"({whose}raw/(\S+)) cannot be read: no such file or directory", str(absent.value)
         )

@@ -13,12 +13,11 @@ import pytest
 from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.executor.steps import Wait
-from qjump_mn.model import loading
-from qjump_mn.model.resolve import plan
 from qjump_mn.programs.base import read_flows
 from qjump_mn.programs.fanin import program as fanin
-from qjump_mn.programs.iperf import program as iperf
-from qjump_mn.programs.ping import program as ping
+from qjump_mn.programs.iperf import parse as iperf
+from qjump_mn.programs.ping import parse as ping
+from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import asbuilt
 from qjump_mn.steps.compile import trial_steps
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import resolve
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.figures.numbers import MOST_ROWS, Numbers
 from tests.report import test_ratios

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
 import qjump_mn
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.report import drawing
 from qjump_mn.report.figures import (
@@ -35,6 +35,7 @@ from qjump_mn.report.figures import (
     registry,
     style,
 )
+from qjump_mn.resolve import loading
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -271,7 +272,7 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
 
 
 def test_to_check_a_figure_imports_no_matplotlib() -> None:
-    code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn.model import resolve"
+    code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn import resolve"
     code += "; registry.check(resolve.plan('fig3a', 'smoke', []).shown.figure); sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 

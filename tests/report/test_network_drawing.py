@@ -12,14 +12,16 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import Check
 from qjump_mn.report import document, parameters
 from qjump_mn.report.network import drawing, outline, roles, svg
 from qjump_mn.report.network import use as uses
 from qjump_mn.report.network.drawing import Drawn
-from qjump_mn.results.outcome import Check, LinkLoad
+from qjump_mn.resolve import loading
+from qjump_mn.results.outcome import LinkLoad
 from tests.support import synthetic
 
 SVG = "{http://www.w3.org/2000/svg}"

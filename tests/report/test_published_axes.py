@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
 from qjump_mn.report.figures import (
@@ -31,6 +32,7 @@ from qjump_mn.report.figures import (
     timeline,
 )
 from qjump_mn.report.figures.style import Figure
+from qjump_mn.resolve import loading
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Spread
@@ -299,7 +301,9 @@ def swept(plan: Plan, series: str, values: Mapping[float, Mapping[str, float]]) 
     x."""
     at = {arm.x: arm for arm in plan.arms if arm.series == series}
     arms = {
-        at[x].name: {next(one.name for one in at[x].workloads if not one.BACKGROUND): measured}
+        at[x].name: {
+            next(one.name for one in at[x].workloads if not hooks.is_background(one)): measured
+        }
         for x, measured in values.items()
     }
     return summaries(plan, arms)

@@ -9,7 +9,7 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
-from qjump_mn.model import resolve
+from qjump_mn import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import ratios
 from qjump_mn.report.figures import variations

@@ -16,17 +16,18 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
+from qjump_mn.programs.facts import Check
 from qjump_mn.report import asbuilt, document, links, original
 from qjump_mn.results import formatting, remarks
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
-from qjump_mn.results.outcome import Check, LinkLoad, Spread
+from qjump_mn.results.outcome import LinkLoad, Spread
 from tests.support import synthetic
 
 CHECKOUT = Path(document.__file__).parents[2]

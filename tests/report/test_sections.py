@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import Check
 from qjump_mn.report import ablation, challenges, original
+from qjump_mn.resolve import loading
 from qjump_mn.results import outcome as outcomes
-from qjump_mn.results.outcome import ArmSummary, Check, Spread, VerdictRow
+from qjump_mn.results.outcome import ArmSummary, Spread, VerdictRow
 from tests.support import synthetic
 
 

@@ -14,13 +14,14 @@ import pytest
 from rich.console import Console
 
 from bench import readme
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline, terminal
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import Check
 from qjump_mn.report import document, original
 from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
-from qjump_mn.results.outcome import Check, Outcome, Spread, Verdict, VerdictRow
+from qjump_mn.results.outcome import Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
 
 CHECKOUT = Path(summary.__file__).parents[2]

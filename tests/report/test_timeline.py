@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import measures, pipeline
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.memcached.measures import means
 from qjump_mn.report.figures import timeline

@@ -21,15 +21,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.cli.bundle import writing
-from qjump_mn.model import resolve
 from qjump_mn.programs import registry, tracks
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.programs.tracks import Track
 from qjump_mn.report.timelines import packing, page
 from qjump_mn.results import contents, formatting
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.tables import TrialFacts, TrialTables
 from tests.analysis.test_forged import ARMS, REAL, mend
 from tests.support import synthetic
 

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.results import contents, manifest, reference
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord

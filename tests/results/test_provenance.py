@@ -8,7 +8,7 @@ from pathlib import Path
 
 import qjump_mn
 from qjump_mn.install import provenance
-from qjump_mn.results.manifest import Git
+from qjump_mn.install.provenance import Git
 
 
 def repository(folder: Path) -> str:

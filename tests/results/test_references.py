@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.cli import references
 from qjump_mn.errors import LostError
-from qjump_mn.model import loading, resolve
+from qjump_mn.resolve import loading
 from qjump_mn.results import reference
 
 FOLDER = references.ours()

@@ -25,8 +25,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qjump_mn
+from qjump_mn import resolve
 from qjump_mn.errors import LostError, MachineError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.install.provenance import Git
+from qjump_mn.process.files import write_atomically
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import (
     bootstrap,
@@ -123,7 +125,7 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
             backend="guest",
             clock="virtual",
             argv=(),
-            git=manifest.Git("", False),
+            git=Git("", False),
             versions={},
             machine={},
             now=synthetic.NOW,
@@ -225,14 +227,14 @@ def test_failing_to_write_leaves_the_old_file_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
-    manifest.write_atomically(path, b"old")
+    write_atomically(path, b"old")
 
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        manifest.write_atomically(path, b"new")
+        write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import cache, resolve
 from qjump_mn.analysis import fidelity, pipeline
-from qjump_mn.model import resolve
-from qjump_mn.results import counters, directory, outcome
+from qjump_mn.programs import counters
+from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.toolbox import simulator
 from tests.guest import trees

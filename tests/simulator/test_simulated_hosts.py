@@ -14,9 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.links import registry
-from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.results import tables

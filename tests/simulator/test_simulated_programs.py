@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from qjump_mn import theory
+from qjump_mn import resolve, theory
 from qjump_mn.analysis import measures
-from qjump_mn.model import resolve
+from qjump_mn.model.hooks import HasConstants
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.results import tables
-from qjump_mn.results.tables import TrialFacts, TrialTables
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 
@@ -345,6 +345,7 @@ def test_barriers_take_their_closed_form(laboratory: Laboratory) -> None:
         workload("barrier", "barrier", hosts=["h1", "h2", "h3", "h4"], interval="1ms")
     )
     (plan,) = found.trial.arm.workloads
+    assert isinstance(plan, HasConstants)
     latencies = found.tables["barrier"]["latency_us"].to_numpy()
     # 196 B of IP are a frame of 218 B; two before the last one, and one or two ACKs of others'.
     alone = (2 * 238 + 2 * 226) * 8e-4

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn import resolve
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.support.result_store import VARIABLE

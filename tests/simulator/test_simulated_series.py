@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from qjump_mn.model import resolve
+from qjump_mn import resolve
+from qjump_mn.programs import counters
 from qjump_mn.programs.flows.program import LEVELS_PACKETS
 from qjump_mn.report.timelines import sampled
-from qjump_mn.results import counters, directory, formatting, series
+from qjump_mn.results import directory, formatting, series
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import command, figure_9

@@ -12,13 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import extensions
+from qjump_mn import extensions, resolve
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import Said, SimulatorBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.install import environment
-from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.resolve import loading
 from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.support import result_store

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.resolve import plan
+from qjump_mn.resolve import plan
 from qjump_mn.steps import asbuilt
 from tests.support import synthetic
 

@@ -31,16 +31,16 @@ from qjump_mn.executor.steps import (
     Wait,
 )
 from qjump_mn.links import commands, htb, registry
-from qjump_mn.model import loading
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
-from qjump_mn.model.resolve import plan
 from qjump_mn.model.topology import SWITCHES
 from qjump_mn.programs import registry as programs
+from qjump_mn.resolve import loading, plan
 from qjump_mn.steps import script
+from qjump_mn.steps.apply_arm import apply_arm, introduce_flows, qjump
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 from qjump_mn.steps.script import Script
-from qjump_mn.steps.treatment import introduce_flows, qjump, treatment
 from tests.support import distributions
 
 EMULATED = [
@@ -134,11 +134,11 @@ TREATED = [
 
 
 @pytest.mark.parametrize(("experiment", "settings", "schemes"), TREATED)
-def test_treatment_has_an_undo_for_every_step(
+def test_apply_arm_has_an_undo_for_every_step(
     experiment: str, settings: tuple[str, ...], schemes: tuple[str, ...]
 ) -> None:
     for arm in plan(experiment, "smoke", list(settings), schemes=schemes).run.arms:
-        steps = tuple(treatment(arm, 1))
+        steps = tuple(apply_arm(arm, 1))
         assert steps
         for step in steps:
             if isinstance(step, Settings | Offloads):
@@ -179,7 +179,7 @@ def removals(lines: Sequence[str]) -> Iterator[str]:
 
 def test_saved_settings_are_those_that_are_set() -> None:
     arm = arm_of(plan("fig3a", "smoke", [], schemes=("dctcp",)), "dctcp")
-    setting = [step for step in treatment(arm, 1) if isinstance(step, Settings)]
+    setting = [step for step in apply_arm(arm, 1) if isinstance(step, Settings)]
     assert [step.node for step in setting] == list(arm.network.hosts)
     for step in setting:
         assert step.values == {"net.ipv4.tcp_congestion_control": "dctcp", "net.ipv4.tcp_ecn": "1"}
@@ -200,14 +200,14 @@ def test_arm_overrides_tcp_settings_of_its_experiment() -> None:
     )
     for name, value in (("contended", 0), ("qjump", 3)):
         arm = arm_of(resolved, name)
-        values = [step.values for step in treatment(arm, 1) if isinstance(step, Settings)]
+        values = [step.values for step in apply_arm(arm, 1) if isinstance(step, Settings)]
         assert values == [{"net.ipv4.tcp_early_retrans": str(value)}] * len(arm.network.hosts)
     assert resolved.shown.tcp.told == "TCP without a tail-loss probe"
 
 
 def test_segmentation_offload_needs_links_that_segment() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
-    steps = [step for step in treatment(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
+    steps = [step for step in apply_arm(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
     assert [step.node for step in steps] == list(resolved.shown.network.hosts)
     printed, node = Script(), "ip netns exec h1 ethtool -K"
     assert list(printed.lines((steps[0],))) == [
@@ -272,7 +272,7 @@ def test_trial_steps_are_in_order(experiment: str) -> None:
     for trial in plan(experiment, "smoke", [], replicates=1).trials():
         steps = trial_steps(trial)
         assert ORDER.fullmatch("".join(map(letter, steps)))
-        treated = tuple(treatment(trial.arm, trial.seed))
+        treated = tuple(apply_arm(trial.arm, trial.seed))
         assert steps[: len(treated)] == treated
         assert [step.name for step in steps if isinstance(step, Mark)] == ["load"]
         started = [step.output for step in steps if isinstance(step, Start)]
@@ -357,10 +357,10 @@ def without_seed(step: AnyStep) -> AnyStep:
 def test_warm_up_exceeds_plan_by_less_than_a_phase() -> None:
     resolved = plan("fig3a", "smoke", [], replicates=8)
     for trial in resolved.trials():
-        (ping,) = [workload for workload in trial.arm.workloads if workload.phase_ns]
+        (ping,) = [workload for workload in trial.arm.workloads if hooks.phase_ns(workload)]
         offset, warmup = instants(trial_steps(trial))[:2]
         assert 0 <= offset <= 0.1
-        assert trial.warmup_ns <= round(warmup * 1e9) <= trial.warmup_ns + ping.phase_ns
+        assert trial.warmup_ns <= round(warmup * 1e9) <= trial.warmup_ns + hooks.phase_ns(ping)
 
 
 # Link models of somebody else's.
@@ -401,7 +401,7 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
     ]
     assert loading_modules.argv[0] == "modprobe" and "sch_wire" not in loading_modules.argv
     arm = arm_of(resolved, "qjump")
-    lines = batches(tuple(treatment(arm, 1)), "tc")
+    lines = batches(tuple(apply_arm(arm, 1)), "tc")
     rates = network.by_device()
     assert lines[""] == [
         f"qdisc add dev {device} root handle 5: cable rate {rates[device].rate_bps}bit"
@@ -414,7 +414,7 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
     unlimited = msgspec.structs.replace(arm, qjump=None)
     assert (
         unlimited.uses_levels
-        and "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]
+        and "prio bands 8" in batches(tuple(apply_arm(unlimited, 1)), "tc")["h1"][1]
     )
 
 

@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from qjump_mn import theory
-from qjump_mn.model import resolve
+from qjump_mn import resolve, theory
+from qjump_mn.install.provenance import Git
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan, Trial
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.iperf import program as iperf
@@ -30,10 +30,10 @@ from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import contents, directory
 from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Clock, Git, TrialRecord
+from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Outcome
 from qjump_mn.steps import asbuilt
-from qjump_mn.steps.treatment import transport
+from qjump_mn.steps.apply_arm import transport
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 START = 1767225636.0

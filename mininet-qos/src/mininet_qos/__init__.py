@@ -1,9 +1,8 @@
-"""Priorities for Mininet: hosts on VLANs, veths of many queues, links that are wires, switches that
-serve 802.1p levels.
+"""Priorities for Mininet: hosts on VLANs, veths with many queues, links that behave like wires, and
+switches that serve 802.1p levels.
 
-:mod:`mininet_qos.commands` has the commands, as data, and needs no Mininet. Everything else is
-Mininet's
-classes that run them.
+:mod:`mininet_qos.commands` has the commands as data, and needs no Mininet. The other modules have
+Mininet classes that run them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MODULES.update(dict.fromkeys(("ChildLink", "QueuedLink", "TbfLink", "WireLink")
 
 
 def __getattr__(name: str) -> Any:
-    """A class, when it is asked for: whoever wants the commands alone needs no Mininet."""
+    """Import a class on first use, so that the commands alone need no Mininet."""
     if name not in _MODULES:
         raise AttributeError(f"module 'mininet_qos' has no {name!r}")
     try:

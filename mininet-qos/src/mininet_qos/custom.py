@@ -2,7 +2,7 @@
 
 ``mn --custom "$(python3 -m mininet_qos)" --host qjvlan --link qjwire --switch qjprio``
 
-``mn`` runs this file and takes every name in it for one of its own, so that there are no others.
+``mn`` runs this file and takes every name in it for one of its own, so it defines no others.
 """
 
 import mininet.util
@@ -17,5 +17,5 @@ links = {
     "qjtbf": mininet.util.specialClass(mininet_qos.TbfLink, defaults={"bw": 10}),
     "qjtc": mininet.util.specialClass(mininet_qos.ChildLink, defaults={"bw": 10}),
 }
-# Mininet 2.3.0 takes no links from a custom file: its list of names lacks a comma behind 'links'.
+# Mininet 2.3.0 takes no links from a custom file: its list of names lacks a comma after 'links'.
 LINKS = {**getattr(__main__, "LINKS", {}), **links}

@@ -1,4 +1,4 @@
-"""Hosts that send and receive everything on a VLAN, so that a packet's priority crosses the
+"""Hosts that send and receive on a VLAN, whose tags carry a packet's priority through the
 network."""
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from mininet_qos.shell import batch, run
 
 
 class VLANHost(Host):  # type: ignore[misc]
-    """A host with a VLAN's device on each of its interfaces, which has the address.
+    """A host with a VLAN device on each of its interfaces, which has the address.
 
-    The priority of a packet (``SO_PRIORITY``, or the class of its TOS) is the PCP of its tag, and
-    back. What shapes stays on the interface itself: ``intfList()`` and ``intf(NAME)`` are as
-    always, ``defaultIntf()`` and ``IP()`` are the VLAN's.
+    The priority of a packet (``SO_PRIORITY``, or the class of its TOS) becomes the PCP of its tag,
+    and the reverse on receipt. Shapers stay on the interface itself: ``intfList()`` and
+    ``intf(NAME)`` return it; ``defaultIntf()`` and ``IP()`` are those of the VLAN.
     """
 
     def __init__(
@@ -30,21 +30,20 @@ class VLANHost(Host):  # type: ignore[misc]
         ingress: Mapping[int, int] = IDENTITY,
         **params: Any,
     ) -> None:
-        """``vlan``: its number, the same for all; ``egress``: the PCP of each priority;
-        ``ingress``: the priority of each PCP; what they do not name is 0. Raises QosError before
-        anything is made."""
+        """Check the settings. ``vlan``: its number, the same for all hosts; ``egress``: the PCP of
+        each priority; ``ingress``: the priority of each PCP; others are 0. Raises QosError."""
         commands.vlan(f"{name}-eth0", vlan, egress, ingress)
         self._vlan, self._egress, self._ingress = vlan, egress, ingress
         self._tagged: dict[Any, Any] = {}
         super().__init__(name, **params)
 
     def defaultIntf(self) -> Any:
-        """The VLAN's device on the interface of the lowest port."""
+        """Return the VLAN device on the interface of the lowest port."""
         interface = super().defaultIntf()
         return self._tagged.get(interface, interface)
 
     def config(self, mac: str | None = None, **params: Any) -> dict[str, Any]:
-        """Mininet's parameters of a host; interfaces that are new get their VLAN's device first."""
+        """Give new interfaces their VLAN device, then set Mininet's parameters of a host."""
         for interface in self.intfList():
             if interface not in self._tagged:
                 if mac and interface is super().defaultIntf():

@@ -1,4 +1,4 @@
-"""Links of Mininet's whose ends have eight queues, and those that serve the levels."""
+"""Mininet links whose ends have eight queues, and links that serve the levels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 NOT_HERE = frozenset(
     "jitter loss speedup use_hfsc use_tbf latency_ms enable_ecn enable_red max_queue_size".split()
 )
-"""What Mininet's TC link knows besides: each puts a qdisc of its own where the eight queues are."""
+"""Further parameters of Mininet's TC link; each adds a qdisc where the eight queues are."""
 
 
 class Wanted(NamedTuple):
-    """What is asked of one end of a link: bit/s, bytes of each level, ns."""
+    """The settings of one end of a link: bit/s, bytes of each level, ns."""
 
     rate: int
     buffer: int
@@ -28,10 +28,10 @@ class Wanted(NamedTuple):
 
 
 def wanted(link: str, params: dict[str, Any]) -> Wanted:
-    """What ``params`` ask of a link of this class, in Mininet's units. Raises QosError."""
+    """Parse the parameters of a link of this class, in Mininet's units. Raises QosError."""
     if wrong := sorted(name for name in NOT_HERE & set(params) if params[name]):
         raise QosError(
-            f"{link} has no {', '.join(wrong)}: ChildLink and Mininet's TCLink have, without levels"
+            f"{link} has no {', '.join(wrong)}: use ChildLink or Mininet's TCLink, without levels"
         )
     bandwidth, buffer = params.get("bw"), params.get("buffer", BUFFER)
     # A bool is an int, and nan is neither below nor above anything.
@@ -62,21 +62,21 @@ def _delay(link: str, delay: Any) -> int:
 
 
 class LevelIntf(TCIntf):  # type: ignore[misc]
-    """The end of a link that serves the levels; a subclass says by which commands.
+    """The end of a link that serves the levels; a subclass has the commands.
 
-    It is a TCIntf because a switch of Mininet's configures these again, after Open vSwitch has
-    taken their qdiscs away.
+    It is a TCIntf because Mininet's switches configure these again, after Open vSwitch has removed
+    their qdiscs.
     """
 
     serves_levels = True
 
     def shaping(self, asked: Wanted) -> Shaping:
-        """What makes this interface an end of the link."""
+        """Return the commands that make this interface an end of the link."""
         raise NotImplementedError
 
     def config(self, **params: Any) -> dict[str, Any]:
-        """Parameters: ``bw`` in Mbit/s; ``buffer``, bytes of each level; ``delay``, as in '1ms';
-        and those of Mininet's Intf. Raises QosError."""
+        """Shape the interface: ``bw`` in Mbit/s; ``buffer`` in bytes for each level; ``delay``,
+        such as '1ms'; and the parameters of Mininet's Intf. Raises QosError."""
         shaping = self.shaping(wanted(type(self).__name__, params))
         result: dict[str, Any] = Intf.config(self, **params)
         run(commands.offloads(self.name), self.node)
@@ -86,7 +86,7 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
         return result
 
     def delete(self) -> None:
-        """Delete the interface, and what was made beside it."""
+        """Delete the interface, and the devices made for it."""
         shaping = self.shaping(wanted(type(self).__name__, self.params))
         batch("ip", shaping.undo_ip, self.node, force=True)
         super().delete()
@@ -115,17 +115,17 @@ class TbfIntf(LevelIntf):
 
 
 class ChildIntf(TCIntf):  # type: ignore[misc]
-    """Mininet's TC interface with a qdisc of one's own below its shaper."""
+    """Mininet's TC interface with the user's own qdisc below its shaper."""
 
     @property
     def serves_levels(self) -> bool:
-        """Whether a switch leaves this port alone: what is below the shaper is somebody's own."""
+        """Whether a switch must leave this port alone, because it has a user's own qdisc."""
         return bool(self.params.get("child"))
 
     def config(self, child: str = "", **params: Any) -> dict[str, Any]:
-        """Parameters: ``child``, a qdisc as ``tc`` has it, without device, parent and handle; and
-        those of Mininet's TCIntf. Raises QosError."""
-        # Mininet takes what has a prio somewhere for a device without qdisc, and fails to add one.
+        """Shape the interface: ``child`` is a qdisc in tc's syntax, without device, parent and
+        handle; other parameters are TCIntf's. Raises QosError."""
+        # Mininet takes a device with a prio anywhere for one without a qdisc, and fails to add one.
         batch("tc", [f"qdisc del dev {self} root"], self.node, force=True)
         result: dict[str, Any] = super().config(**params) or {"parent": " root "}
         run(commands.offloads(self.name), self.node)
@@ -142,7 +142,7 @@ class QueuedLink(Link):  # type: ignore[misc]
     """A veth pair with several transmit and receive queues on both ends."""
 
     def __init__(self, node1: Any, node2: Any, queues: int = len(LEVELS), **params: Any) -> None:
-        """``queues``: of each end; other parameters are Link's. Raises QosError."""
+        """Make a link with ``queues`` at each end; other parameters are Link's. Raises QosError."""
         if type(queues) is not int or not 1 <= queues <= 4096:
             raise QosError(f"queues={queues!r}: a veth has from 1 to 4096")
         self._queues = queues
@@ -158,7 +158,7 @@ class QueuedLink(Link):  # type: ignore[misc]
         node2: Any = None,
         deleteIntfs: bool = True,
     ) -> None:
-        """Make the pair, each end where its node is."""
+        """Make the pair, each end in its node's namespace."""
         first, second = (
             End(name, mac or "", str(node.pid) if node and node.inNamespace else "")
             for name, mac, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
@@ -169,14 +169,14 @@ class QueuedLink(Link):  # type: ignore[misc]
 
 
 class WireLink(QueuedLink):
-    """A link that is a wire: it serves the levels by itself and has a finite buffer for each. Needs
-    the kernel module sch_wire, and its plugin of tc."""
+    """A link that behaves like a wire: it serves the levels, with a finite buffer for each. Needs
+    the kernel module sch_wire and its tc plugin."""
 
     ends: type[LevelIntf] = WireIntf
 
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
-        """``bw``, ``buffer``, ``delay`` as :meth:`LevelIntf.config` has them, of both ends;
-        ``params1`` and ``params2`` of one. Raises QosError before anything is made."""
+        """Check the settings of both ends: ``bw``, ``buffer``, ``delay`` as in
+        :meth:`LevelIntf.config`; ``params1`` and ``params2`` are for one end. Raises QosError."""
         name = type(self).__name__.partition("{")[0]  # mn's are called "WireLink{'bw': 10}"
         for own in ("params1", "params2"):
             wanted(name, {**(params.get(own) or {}), **params})
@@ -184,15 +184,15 @@ class WireLink(QueuedLink):
 
 
 class TbfLink(WireLink):
-    """The same of what every Linux has, tbf, prio, netem and ifb: frames are chosen and delivered
-    as there. For an MTU of 1500 bytes."""
+    """The same link from tbf, prio, netem and ifb, which every Linux has. For an MTU of 1500
+    bytes."""
 
     ends = TbfIntf
 
 
 class ChildLink(QueuedLink):
-    """Mininet's TC link; ``child`` is a qdisc that stands below its shaper."""
+    """Mininet's TC link with the qdisc ``child`` below its shaper."""
 
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
-        """Parameters are those of :meth:`ChildIntf.config` and :class:`QueuedLink`."""
+        """Take the parameters of :meth:`ChildIntf.config` and :class:`QueuedLink`."""
         super().__init__(node1, node2, **{"cls1": ChildIntf, "cls2": ChildIntf, **params})

@@ -1,5 +1,5 @@
-"""Commands, run in a node of Mininet's or on the machine; one that fails is an error, where Mininet
-prints it and goes on."""
+"""Run commands in a Mininet node or on the machine. A failure raises an error; Mininet only prints
+it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from mininet_qos.commands import QosError
 
 
 def run(command: Sequence[str], node: Any = None, text: str = "") -> str:
-    """What ``command`` prints, given ``text``, in the namespace of ``node``. Raises QosError."""
+    """Run ``command`` with the input ``text`` in the namespace of ``node``; return its output.
+    Raises QosError."""
     code, out, said = _run(command, node, text)
     if code:
         where = f"on {node}" if node else "on this machine"
@@ -24,7 +25,7 @@ def run(command: Sequence[str], node: Any = None, text: str = "") -> str:
 
 
 def batch(program: str, lines: Sequence[str], node: Any = None, *, force: bool = False) -> None:
-    """Lines of ``tc`` or ``ip``, by one process; with ``force`` whatever becomes of each. Raises
+    """Run lines of ``tc`` or ``ip`` in one process; with ``force``, ignore failures. Raises
     QosError."""
     if not lines:
         return
@@ -45,26 +46,26 @@ def _run(command: Sequence[str], node: Any, text: str) -> tuple[int, str, str]:
     try:
         process = start(list(command), **pipes)
     except FileNotFoundError:
-        raise QosError(f"this machine has no program {command[0]}") from None
+        raise QosError(f"{command[0]} is not installed") from None
     out, said = process.communicate(text.encode())
     return process.returncode, out.decode(), said.decode()
 
 
 def _advice(said: str, text: str) -> str:
-    """What to do where a kernel lacks a part."""
+    """Say what to do if the kernel lacks a part."""
     if "kind is unknown" not in said and "Unknown qdisc" not in said:
         return ""
     if " wire " in text:
         return (
-            " (the module sch_wire and its plugin of tc are a package of their own; TbfLink "
-            "needs neither)"
+            " (install the module sch_wire and its tc plugin, packages qjump-dkms and qjump-tc, or "
+            "use TbfLink)"
         )
     return " (this kernel lacks the module, or tc its plugin)"
 
 
 @functools.cache
 def load_ifb() -> None:
-    """The module ``ifb``, without the two devices that it makes by itself. Where it cannot be
-    loaded so, the first ``ip link add`` says why."""
+    """Load the module ``ifb`` without its two default devices. If that fails, the first ``ip link
+    add`` says why."""
     with contextlib.suppress(QosError):
         run(["modprobe", "ifb", "numifbs=0"])

@@ -1,4 +1,4 @@
-"""Switches that serve the levels in strict priority, each from a queue of its own."""
+"""Switches that serve the levels in strict priority, with a queue for each."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ TABLES = ("qos", "queue")
 
 
 class PrioritySwitch(OVSBridge):  # type: ignore[misc]
-    """A learning switch of Open vSwitch's, without a controller, that serves a frame's level.
+    """An Open vSwitch learning switch without a controller, whose ports serve the levels.
 
     Ports of a WireLink or a TbfLink do so by themselves. A port of Mininet's TC link gets eight
-    queues below its shaper (``qos="tc"``), or Open vSwitch's own in its place (``qos="ovs"``). A
-    ChildLink's child is left alone.
+    queues below its shaper (``qos="tc"``), or Open vSwitch's own in its place (``qos="ovs"``). The
+    switch does not change a ChildLink's child.
     """
 
     def __init__(self, name: str, qos: str = "tc", buffer: int = BUFFER, **params: Any) -> None:
-        """``buffer``: bytes of each level at each port of a TC link. Raises QosError."""
+        """Check the settings. ``buffer``: bytes of each level at each port of a TC link. Raises
+        QosError."""
         if qos not in ("tc", "ovs"):
             raise QosError(f"qos={qos!r}: a PrioritySwitch has 'tc' or 'ovs'")
         self._qos, self._buffer = qos, buffer
         super().__init__(name, **params)
 
     def start(self, controllers: Any) -> None:
-        """Start the bridge; its ports serve the levels then. Raises QosError."""
+        """Start the bridge, and let its ports serve the levels. Raises QosError."""
         super().start(controllers)
         if not self.batch:
             self._serve(self.intfList())
 
     @classmethod
     def batchStartup(cls, switches: Sequence[Any], run: Any = errRun) -> Sequence[Any]:
-        """Start those whose start was put off, together."""
-        # Mininet gives this all switches, and would take the queues of those that are started away.
+        """Start together the switches whose start was deferred."""
+        # Mininet passes all switches, and would remove the queues of those that run.
         if late := [switch for switch in switches if switch.batch]:
             super().batchStartup(late, run)
             for switch in late:
@@ -50,18 +51,18 @@ class PrioritySwitch(OVSBridge):  # type: ignore[misc]
         return switches
 
     def attach(self, intf: Any) -> None:
-        """Add a port to the bridge that runs. Raises QosError."""
+        """Add a port to the running bridge. Raises QosError."""
         super().attach(intf)
         self._serve([intf])
 
     def stop(self, deleteIntfs: bool = True) -> None:
-        """Delete the bridge, and the rows that Open vSwitch would keep."""
+        """Delete the bridge, and its rows in Open vSwitch's database."""
         super().stop(deleteIntfs)
         destroy_rows(self.name)
 
     @classmethod
     def batchShutdown(cls, switches: Sequence[Any], run: Any = errRun) -> Sequence[Any]:
-        """The same of many."""
+        """Delete several bridges and their rows."""
         super().batchShutdown(switches, run)
         for switch in switches:
             destroy_rows(switch.name)
@@ -99,7 +100,7 @@ class PrioritySwitch(OVSBridge):  # type: ignore[misc]
 
 
 def _below(port: Any) -> str:
-    """The class below all that Mininet has put at a port."""
+    """Return the lowest class that Mininet has made at a port."""
     asked = port.params
     _, parent = port.bwCmds(
         bw=asked["bw"],
@@ -118,8 +119,8 @@ def _below(port: Any) -> str:
 
 
 def destroy_rows(switch: str = "") -> None:
-    """Destroy the QoS of a switch in Open vSwitch's database, or of all that were made here."""
-    with contextlib.suppress(QosError):  # it does not run: then it has none
+    """Destroy the QoS rows of a switch in Open vSwitch's database, or all of our rows."""
+    with contextlib.suppress(QosError):  # Open vSwitch does not run, so it has no rows
         rows = {
             table: run(commands.ovs_rows(table, commands.owned(switch))).split() for table in TABLES
         }

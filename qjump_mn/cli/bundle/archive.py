@@ -16,11 +16,9 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
+from qjump_mn.process.files import write_atomically
 from qjump_mn.report import notes
 from qjump_mn.results import contents, manifest, outcome, user_files
-
-SUMS = "SHA256SUMS"
-"""The file with the hashes of all other files, in the format of ``sha256sum -c``."""
 
 FILES = (
     manifest.NAME,
@@ -31,7 +29,7 @@ FILES = (
     "report.pdf",
     "fig/network.svg",
     "log.jsonl",
-    SUMS,
+    contents.SUMS,
 )
 FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", user_files.FOLDER)
 
@@ -83,8 +81,8 @@ def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
                 content = source if isinstance(source, bytes) else _read(source)
                 sums.append(f"{sha256(content).hexdigest()}  {name}\n")
                 bundle.writestr(_entry(name), content, compresslevel=9)
-            bundle.writestr(_entry(SUMS), "".join(sums))
-        manifest.write_atomically(path, archive.getvalue())
+            bundle.writestr(_entry(contents.SUMS), "".join(sums))
+        write_atomically(path, archive.getvalue())
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {reason_of(error)}") from None
 
@@ -184,8 +182,11 @@ def _is_ignored(entry: zipfile.ZipInfo) -> bool:
 
 def _top_folder(names: list[str]) -> str:
     """Return the folder that contains all files of the archive, as "name/"; "" if there is none."""
-    top = next((name for name in names if name.endswith(f"/{SUMS}") and name.count("/") == 1), SUMS)
-    top = top.removesuffix(SUMS)
+    top = next(
+        (name for name in names if name.endswith(f"/{contents.SUMS}") and name.count("/") == 1),
+        contents.SUMS,
+    )
+    top = top.removesuffix(contents.SUMS)
     is_top = _SAFE.fullmatch(top) and all(name.startswith(top) for name in names)
     return top if is_top else ""
 
@@ -231,10 +232,12 @@ def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target
 def _check_sums(path: Path, folder: Path) -> None:
     """Raise :class:`ChangedError` unless exactly the listed files are there, with their hashes."""
     unpacked = {file.relative_to(folder).as_posix(): file for file in _files(folder)}
-    if unpacked.pop(SUMS, None) is None:
-        raise BundleError(f"{path} has no {SUMS}: it is not a bundle, or only a part of one")
+    if unpacked.pop(contents.SUMS, None) is None:
+        raise BundleError(
+            f"{path} has no {contents.SUMS}: it is not a bundle, or only a part of one"
+        )
     listed: dict[str, str] = {}
-    for line in (folder / SUMS).read_text(errors="replace").splitlines():
+    for line in (folder / contents.SUMS).read_text(errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
     for name in sorted({*listed, *unpacked}):

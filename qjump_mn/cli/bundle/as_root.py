@@ -16,8 +16,8 @@ from qjump_mn.cli.bundle import archive, hand_ins
 from qjump_mn.cli.bundle.checking import Rerun
 from qjump_mn.errors import UsageError
 from qjump_mn.process import temp_dirs, unprivileged
+from qjump_mn.process.caller import Caller
 from qjump_mn.results import directory
-from qjump_mn.results.directory import Caller
 
 MAX_TABLE_BYTES = 256 << 20
 

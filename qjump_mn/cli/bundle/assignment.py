@@ -21,14 +21,15 @@ from typing import Any
 
 import msgspec
 
-from qjump_mn import session
+from qjump_mn import resolve, session
 from qjump_mn.cli import command_lines
 from qjump_mn.cli.options import check_added
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import loading, resolve, tables
+from qjump_mn.model import tables
 from qjump_mn.model.differences import Difference, between
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.toml_types import convert
+from qjump_mn.resolve import loading
+from qjump_mn.resolve.toml_types import convert
 from qjump_mn.results.manifest import Manifest
 
 NUMBERS = ("seed", "replicates", "perturb")

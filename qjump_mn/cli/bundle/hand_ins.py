@@ -20,7 +20,8 @@ from qjump_mn.cli.bundle import assignment, checking
 from qjump_mn.cli.bundle.checking import Checked, Rerun, plain
 from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
-from qjump_mn.results import directory, manifest
+from qjump_mn.process.files import write_atomically
+from qjump_mn.results import directory
 
 ENDING = ".zip"
 GRADESCOPE = "results.json"
@@ -79,7 +80,7 @@ def bundles(folder: Path) -> list[Path]:
 def save(table: Path, content: bytes) -> None:
     """Write a table; raise :class:`UsageError` if it cannot be written."""
     try:
-        manifest.write_atomically(table, content)
+        write_atomically(table, content)
     except OSError as error:
         if is_full(error):
             raise

@@ -264,7 +264,7 @@ def _refusal(path: Path, error: Exception) -> Findings:
 def main(path: str, folder: str, memory_bytes: str, seconds: str, *assigned: str) -> None:
     """Judge the bundle ``path``, and print the findings."""
     _limit(int(memory_bytes), int(seconds))
-    from qjump_mn.cli.commands import options_of
+    from qjump_mn.cli.run_command import options_of
     from qjump_mn.programs import user_programs
 
     user_programs.forbid()

@@ -7,8 +7,9 @@ import keyword
 from pathlib import Path
 
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import loading, suggestions, words
+from qjump_mn.model import suggestions, words
 from qjump_mn.programs import registry
+from qjump_mn.resolve import loading
 from qjump_mn.results import directory
 
 KINDS = {

@@ -10,10 +10,10 @@ import pyarrow as pa
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.barrier.program import BarrierPlan, shortest_frame
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Floats, Measures, OnTheWire
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:

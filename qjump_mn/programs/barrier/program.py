@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs.base import (
@@ -20,13 +21,10 @@ from qjump_mn.programs.base import (
     WorkloadPlan,
     WorkloadSpec,
     bounded,
+    check_interval,
 )
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 CONNECTING_NS = 10**9
 """Time for the processes to connect and agree on a start, through full buffers at 10 Mb/s
@@ -69,7 +67,7 @@ class BarrierPlan(
 
     def check_real_time(self, where: str) -> None:
         if self.interval_ns:
-            self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
+            check_interval(self, where, self.interval_ns, LEAST_INTERVAL_NS)
 
     @property
     def longest_ns(self) -> int:

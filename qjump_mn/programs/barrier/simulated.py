@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import qjump_sim
 from qjump_mn.programs.barrier.program import MESSAGE_BYTES, BarrierPlan
-from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, level, segments_bytes, us
+from qjump_mn.programs.simulated_api import Apps, Rows, Simulated, Stage, level, segments_bytes, us
 from qjump_sim import apps
 
 

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.command.program import PERCENTILES, CommandPlan
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Floats, Measures
 from qjump_mn.programs.statistics import of_latencies, percentile
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: CommandPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:

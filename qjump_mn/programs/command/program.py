@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs.base import (
@@ -25,9 +26,6 @@ from qjump_mn.programs.base import (
 from qjump_mn.programs.command.numbers import Number
 from qjump_mn.programs.launch import Launch, Phase
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 Role = Literal["serve", "load", "measure"]
 
@@ -104,7 +102,7 @@ class CommandPlan(
     latency: str
 
     @property
-    def BACKGROUND(self) -> bool:  # type: ignore[override]
+    def BACKGROUND(self) -> bool:
         """Depends on its role."""
         return self.role != "measure"
 

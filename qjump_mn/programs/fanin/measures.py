@@ -9,19 +9,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn import theory
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.fanin.program import FaninPlan
 from qjump_mn.programs.measures_api import Crossed, Measures, Moved, OnTheWire, Said, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of all flows together. ``late_ms`` is the most by which a sender was late.
     ``bound_ms`` is the network's bound with everything else that the trial sends; it has no value
     if that includes another fanin."""
-    others = [other for other in trial.arm.workloads if other.SENDS and other.name != plan.name]
+    others = [
+        other for other in trial.arm.workloads if hooks.sends(other) and other.name != plan.name
+    ]
     late_ns = pc.subtract(table["sent_ns"], table["due_ns"]).to_numpy()
     numbers = of_latencies(table) | {"late_ms": float(np.max(late_ns, initial=0)) / 1e6}
     if not any(isinstance(other, FaninPlan) for other in others):

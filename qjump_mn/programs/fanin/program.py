@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import datagrams
-from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.base import (
+    LATENCIES,
+    FlowSpec,
+    Program,
+    Read,
+    WorkloadPlan,
+    bounded,
+    check_interval,
+)
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 LEAST_INTERVAL_NS = 100_000
 """The shortest interval that one processor keeps in real time."""
@@ -70,7 +75,7 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
 
     def check_real_time(self, where: str) -> None:
-        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
+        check_interval(self, where, self.interval_ns, LEAST_INTERVAL_NS)
 
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"

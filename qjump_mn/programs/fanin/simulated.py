@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.programs.fanin.program import FaninPlan
-from qjump_mn.simulation.stage import (
+from qjump_mn.programs.simulated_api import (
     Apps,
     Rows,
     Simulated,

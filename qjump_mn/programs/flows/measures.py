@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.flows.program import LEVELS_PACKETS, FlowsPlan
 from qjump_mn.programs.measures_api import Measures, OnTheWire
 from qjump_mn.programs.tracks import Track, floats, split
-from qjump_mn.results.tables import TrialFacts
 
 DATA_BYTES, ACK_BYTES = 1500, 40
 """Bytes of packets on the wire, from which completion times in an empty network are computed."""

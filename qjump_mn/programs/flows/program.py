@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs import simulated_text
 from qjump_mn.programs.base import Flow, Program, Read, WorkloadPlan, WorkloadSpec, bounded
 from qjump_mn.programs.launch import Launch
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 REGIONS = ("short", "medium", "long", "all")
 """Flows of at most 10 kB on the wire, of at most 10 MB, larger ones, as in the published script;

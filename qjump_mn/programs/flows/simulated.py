@@ -7,7 +7,7 @@ from typing import Any
 
 import qjump_sim
 from qjump_mn.programs.flows.program import FlowsPlan
-from qjump_mn.simulation.stage import Rows, Simulated, Stage
+from qjump_mn.programs.simulated_api import Rows, Simulated, Stage
 
 
 def _rows(

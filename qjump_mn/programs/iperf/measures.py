@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.iperf.program import IperfPlan, output_name, parse, report_s
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
+from qjump_mn.programs.iperf.parse import parse
+from qjump_mn.programs.iperf.program import IperfPlan, output_name, report_s
 from qjump_mn.programs.measures_api import HEADERS_BYTES, Measures, Moved, Said
 from qjump_mn.programs.tracks import Floats, Track, floats, split
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 CONTROL_BYTES = 16_384
 """Bytes of iperf3's control connection, each way: the request, and both results in JSON (seen: 3

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from qjump_mn import theory
-from qjump_mn.errors import LostError, UsageError
+from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.tcp import congestion_remarks
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Rate, told_rate
 from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan
+from qjump_mn.programs.iperf.parse import parse
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 
 class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="iperf"):
@@ -100,10 +98,6 @@ BLOCK = f"{BLOCK_BYTES >> 10}K"
 """iperf3 counts a block once it is complete: with its default of 128 KiB, the error at 10 Mb/s is
 20 % of an interval."""
 
-ENDED = "the client has terminated"
-"""What both ends report when the sender was stopped. A receiver whose report is due at that moment
-(iperf3 3.18) then reads from the closed socket, fails, and writes that as a second "error"."""
-
 ENDINGS = (0, 1)
 """Exit statuses of a sender that was stopped: older versions give 1."""
 
@@ -118,17 +112,6 @@ COLUMNS = {
 }
 """A row for each interval of each stream. ``side`` is "sender" or "receiver". ``start_s`` and
 ``end_s`` count from the start of the flow's test. ``retransmits`` is null at the receiver."""
-
-
-class Interval(NamedTuple):
-    """Bytes of one TCP stream (its socket number) between two instants, in s since the start of the
-    test; ``retransmits`` only at the sender."""
-
-    stream: int
-    start_s: float
-    end_s: float
-    bytes: int
-    retransmits: int | None
 
 
 def output_name(plan: IperfPlan, flow: tuple[str, str], end: str) -> str:
@@ -206,35 +189,6 @@ def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
         for interval in parse(read(output_name(plan, flow, end)))
     ]
     return transposed(rows, COLUMNS)
-
-
-def parse(text: str) -> list[Interval]:
-    """Every interval of every stream; raise :class:`LostError`, with iperf3's own message, if the
-    test failed or its report is incomplete."""
-    try:
-        # Of a duplicate key take the first value: the first error caused the second.
-        report = json.loads(text, object_pairs_hook=lambda pairs: dict(reversed(pairs)))
-    except json.JSONDecodeError as error:
-        raise LostError(f"iperf3's report is not complete: {error}") from None
-    if not isinstance(report, dict):
-        raise LostError("iperf3's report is not a JSON object")
-    if "error" in report and ENDED not in report["error"]:
-        raise LostError(f"iperf3 failed: {report['error']}")
-    intervals = [
-        Interval(
-            stream["socket"],
-            stream["start"],
-            stream["end"],
-            stream["bytes"],
-            stream.get("retransmits"),
-        )
-        for interval in report.get("intervals", [])
-        for stream in interval["streams"]
-    ]
-    if not intervals:
-        raise LostError("iperf3's report has no intervals: nothing was sent")
-    # A receiver whose sender was stopped reports its last interval once more.
-    return list(dict.fromkeys(intervals))
 
 
 PROGRAM = Program(

@@ -11,7 +11,7 @@ import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.programs.iperf.program import IperfPlan
-from qjump_mn.simulation.stage import (
+from qjump_mn.programs.simulated_api import (
     Apps,
     Rows,
     Simulated,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.mapreduce.program import DROPPED, MapReducePlan
 from qjump_mn.programs.measures_api import Measures
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(

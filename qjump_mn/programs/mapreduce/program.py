@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import simulated_text
 from qjump_mn.programs.base import Flow, Program, Read, WorkloadPlan, WorkloadSpec, bounded
 from qjump_mn.programs.launch import Launch
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
 """Kinds of dropped packets; answers to SYNs are counted with SYNs."""

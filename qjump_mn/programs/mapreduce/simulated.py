@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import qjump_sim
 from qjump_mn.errors import UsageError
+from qjump_mn.programs import counters
 from qjump_mn.programs.mapreduce.program import MapReducePlan
-from qjump_mn.results import counters
-from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, level
+from qjump_mn.programs.simulated_api import Apps, Rows, Simulated, Stage, level
 from qjump_sim import apps
 
 

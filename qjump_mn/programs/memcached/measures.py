@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Floats, Measures, Moved, OnTheWire, Said, Timeline
 from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan
 from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
 from qjump_mn.programs.tracks import Track, took
-from qjump_mn.results.tables import TrialFacts
 
 BINS_S = (0.025, 0.25, 2.5)
 """Widths of bins over which a drawing averages: the paper's is the second; the first in which an

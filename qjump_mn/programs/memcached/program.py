@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan, bounded
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 BINARY_HEADER_BYTES = 24
 """Header of memcached's binary protocol, in requests and answers; an answer to GET has 4 more bytes

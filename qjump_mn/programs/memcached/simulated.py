@@ -10,7 +10,7 @@ import numpy as np
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan
-from qjump_mn.simulation.stage import (
+from qjump_mn.programs.simulated_api import (
     Apps,
     Rows,
     Simulated,

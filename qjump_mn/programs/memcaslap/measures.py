@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Measures
 from qjump_mn.programs.memcached.measures import MINIMUM_RTO_MS
 from qjump_mn.programs.memcaslap.program import MemcaslapPlan
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(

@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import Measures, Moved, Said
 from qjump_mn.programs.noise.program import NoisePlan
 from qjump_mn.programs.tracks import Track, floats, split
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 LONGEST_PAUSE = 2
 """Longest time between the last burst and the end of the measurement, in intervals of bursts."""

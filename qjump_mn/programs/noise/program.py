@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs import datagrams
-from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan, bounded, check_interval
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 LEAST_INTERVAL_NS = 10**6
 """The shortest interval of bursts that one processor keeps in real time."""
@@ -45,7 +42,7 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         }
 
     def check_real_time(self, where: str) -> None:
-        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS)
+        check_interval(self, where, self.interval_ns, LEAST_INTERVAL_NS)
 
     @property
     def answer_bytes(self) -> int:

@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.links import registry as links
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import Check, TrialFacts, TrialTables
 from qjump_mn.programs.measures_api import (
     Crossed,
     Measures,
@@ -24,8 +26,6 @@ from qjump_mn.programs.measures_api import (
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.programs.statistics import of_latencies, percentile
 from qjump_mn.programs.tracks import Floats, Track, floats, milliseconds, split
-from qjump_mn.results.outcome import Check
-from qjump_mn.results.tables import TrialFacts, TrialTables
 
 PACE_PERCENT = 2.0
 """Allowed deviation of the interval between requests from the planned one (measured: 0.2 % at 10
@@ -96,7 +96,7 @@ class _IdleFlow(NamedTuple):
 def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
     for tables in data:
         arm = tables.trial.arm
-        senders = [workload for workload in arm.workloads if workload.SENDS]
+        senders = [workload for workload in arm.workloads if hooks.sends(workload)]
         if arm.qjump is not None or len(senders) != 1 or not links.of(arm.network.model).exact:
             continue
         if arm.network.jittery:

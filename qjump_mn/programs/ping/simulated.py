@@ -8,7 +8,16 @@ import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, flow_name, level, us, wire_bytes
+from qjump_mn.programs.simulated_api import (
+    Apps,
+    Rows,
+    Simulated,
+    Stage,
+    flow_name,
+    level,
+    us,
+    wire_bytes,
+)
 from qjump_sim import apps
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import (
     Measures,
     Moved,
@@ -22,7 +23,6 @@ from qjump_mn.programs.measures_api import (
 from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
 from qjump_mn.programs.statistics import percentile
 from qjump_mn.programs.tracks import Track, milliseconds, split
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:

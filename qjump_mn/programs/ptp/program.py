@@ -4,10 +4,11 @@ one clock."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs.base import Flow, FlowSpec, Program, Read, bounded
@@ -15,9 +16,6 @@ from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.ptp import ptp4l, ptpd
 from qjump_mn.programs.ptp.plan import Implementation, PtpPlan
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 
 class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):

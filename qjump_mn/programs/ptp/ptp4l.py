@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from qjump_mn.errors import LostError
+from qjump_mn.model.plan import Trial
 from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.ptp.plan import PtpPlan
 from qjump_mn.programs.ptp.ptpd import Sample
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-    from qjump_mn.programs.ptp.plan import PtpPlan
 
 READY_S = 40.0
 """A master waits 6 to 8 s for a better one; a slave waits for two Announces, 2 s apart, then for

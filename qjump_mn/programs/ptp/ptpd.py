@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from qjump_mn.errors import LostError
+from qjump_mn.model.plan import Trial
 from qjump_mn.programs.launch import Launch
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-    from qjump_mn.programs.ptp.plan import PtpPlan
+from qjump_mn.programs.ptp.plan import PtpPlan
 
 PRELOAD = "libptpstamps.so"
 """Keeps ptpd from spinning (native/ptp-stamps)."""

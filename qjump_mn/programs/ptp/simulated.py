@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
-from qjump_mn.simulation.stage import (
+from qjump_mn.programs.simulated_api import (
     Apps,
     Rows,
     Simulated,

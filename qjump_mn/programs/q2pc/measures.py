@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import HEADERS_BYTES, Floats, Measures, Moved, OnTheWire, Said
 from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tracks import Track, took
-from qjump_mn.results.tables import TrialFacts
 
 KERNELS_LEVEL = 0
 """Level of packets that kernels send by themselves."""

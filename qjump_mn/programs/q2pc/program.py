@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import PREFIX_BITS, Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs.base import LATENCIES, Flow, FlowSpec, Program, Read, WorkloadPlan, bounded
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
-
 
 Transport = Literal["tcp", "udp", "broadcast"]
 

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Measures, Moved, Said
 from qjump_mn.programs.shuffle.program import ShufflePlan
 from qjump_mn.programs.tracks import Track, floats, split
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from qjump_mn import theory
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Crossed, Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.programs.tap.program import TapPlan
 from qjump_mn.programs.tracks import Track, floats, split, took
-from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -62,7 +63,9 @@ def crossed(plan: TapPlan, trial: Trial) -> dict[str, Crossed]:
         levels = {
             other.level
             for other in trial.arm.workloads
-            if other.SENDS and flow in other.flows and _frame_bytes(other) == plan.frame_bytes
+            if hooks.sends(other)
+            and flow in other.flows
+            and _frame_bytes(other) == plan.frame_bytes
         }
         if len(levels) == 1:
             (level,) = levels
@@ -72,7 +75,8 @@ def crossed(plan: TapPlan, trial: Trial) -> dict[str, Crossed]:
 
 
 def _frame_bytes(workload: WorkloadPlan) -> int | None:
-    return None if workload.packet_bytes is None else theory.frame_bytes(workload.packet_bytes)
+    length = hooks.packet_bytes(workload)
+    return None if length is None else theory.frame_bytes(length)
 
 
 MEASURES = Measures(values=values, wire=wire, crossed=crossed, tracks=tracks)

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.executor.steps import MACHINE
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Size
 from qjump_mn.programs.base import LATENCIES, Flow, FlowSpec, Program, Read, WorkloadPlan, bounded
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 BUFFER_KB = 65536
 """Size of the kernel's trace buffer; a frame takes about 100 bytes."""

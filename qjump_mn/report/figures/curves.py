@@ -10,9 +10,10 @@ import matplotlib.axes
 import numpy as np
 import pyarrow.parquet as pq
 
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 
@@ -75,7 +76,7 @@ class Lines(NamedTuple):
 def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
     """Return an arm's curve; None if nothing was measured."""
     workload = min(
-        (one for one in arm.workloads if not one.BACKGROUND),
+        (one for one in arm.workloads if not hooks.is_background(one)),
         key=lambda one: one.name != plan.shown.figure.workload,
         default=None,
     )

@@ -10,9 +10,10 @@ from itertools import pairwise
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import expression, loading
-from qjump_mn.model.toml_types import convert
+from qjump_mn.model import expression
 from qjump_mn.model.units import Rate
+from qjump_mn.resolve import loading
+from qjump_mn.resolve.toml_types import convert
 
 KIND = "plots/published"
 

@@ -22,9 +22,10 @@ import numpy.typing as npt
 from matplotlib.transforms import Bbox
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, scheme
+from qjump_mn.model import scheme
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.toml_types import convert
+from qjump_mn.resolve import loading
+from qjump_mn.resolve.toml_types import convert
 from qjump_mn.results import formatting
 
 from .numbers import Numbers

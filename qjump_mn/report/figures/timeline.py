@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.measures_api import Timeline, Whole
 from qjump_mn.results import formatting, tables
 from qjump_mn.results.directory import RunDirectory

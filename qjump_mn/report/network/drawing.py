@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.report.network import outline, roles, svg
 from qjump_mn.report.network.use import Use, busiest, on_the_way, use
@@ -56,7 +57,9 @@ def _about(arm: ArmPlan, used: Use) -> str:
     network = arm.network
     switches = f"{len(network.switches)} switch{'' if len(network.switches) == 1 else 'es'}"
     flows = "; ".join(
-        f"{workload.name}: {roles.flows(workload)}" for workload in arm.workloads if workload.SENDS
+        f"{workload.name}: {roles.flows(workload)}"
+        for workload in arm.workloads
+        if hooks.sends(workload)
     )
     most = f" The busiest link: {found}." if (found := busiest(used)) else ""
     return (

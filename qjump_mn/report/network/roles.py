@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.results import formatting
 
 Way = Literal["to", "from", "with", "at"]
@@ -52,12 +53,16 @@ def measured(arm: ArmPlan, shown: str) -> frozenset[str]:
     """Return the workloads that the figure shows: ``shown``, or those that it observes if it sends
     nothing."""
     looks = [
-        flow for one in arm.workloads if one.name == shown and not one.SENDS for flow in one.flows
+        flow
+        for one in arm.workloads
+        if one.name == shown and not hooks.sends(one)
+        for flow in one.flows
     ]
     return frozenset(
         workload.name
         for workload in arm.workloads
-        if workload.SENDS and (workload.name == shown or set(looks).intersection(workload.flows))
+        if hooks.sends(workload)
+        and (workload.name == shown or set(looks).intersection(workload.flows))
     )
 
 
@@ -65,7 +70,7 @@ def roles(arm: ArmPlan, measured: frozenset[str]) -> dict[str, tuple[Role, ...]]
     """Return the roles of every host of an arm, in the order of its workloads."""
     by_host: dict[str, list[Role]] = {}
     for workload in arm.workloads:
-        if workload.SENDS:
+        if hooks.sends(workload):
             for host, way, peers in _parts(arm, workload):
                 role = Role(
                     workload.name, way, peers, level(arm, workload), workload.name in measured
@@ -76,11 +81,11 @@ def roles(arm: ArmPlan, measured: frozenset[str]) -> dict[str, tuple[Role, ...]]
 
 def level(arm: ArmPlan, workload: WorkloadPlan) -> str:
     """Return the 802.1Q priorities of a workload's frames in words; "" if it marks none."""
-    if not arm.uses_levels or not workload.SENDS:
+    if not arm.uses_levels or not hooks.sends(workload):
         return ""
-    if workload.LEVELS_BY_SIZE:
+    if hooks.has_levels_by_size(workload):
         return "level by size"
-    levels = sorted(workload.levels, reverse=True)
+    levels = sorted(hooks.levels(workload), reverse=True)
     told = f"level{'s' if len(levels) > 1 else ''} {' and '.join(map(str, levels))}"
     return told.replace(" ", "\N{NO-BREAK SPACE}")  # never on two lines
 
@@ -130,7 +135,7 @@ def _parts(arm: ArmPlan, workload: WorkloadPlan) -> list[tuple[str, Way, tuple[s
         return [(host, "with", (ALL,)) for host in arm.network.hosts]
     to: dict[str, list[str]] = {}
     come: dict[str, list[str]] = {}
-    for source, destination in workload.conversations:
+    for source, destination in hooks.conversations(workload):
         to.setdefault(source, []).append(destination)
         come.setdefault(destination, []).append(source)
     order = {host: place for place, host in enumerate(arm.network.hosts)}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.results import formatting
 from qjump_mn.results.outcome import LinkLoad
@@ -52,15 +53,15 @@ def use(arm: ArmPlan, loads: Sequence[LinkLoad] | None) -> Use:
         return Use(shares, counted=True, most=1.0)
     flows: Counter[Direction] = Counter()
     for workload in arm.workloads:
-        if workload.SENDS and len(workload.conversations) <= MOST_FLOWS:
-            for flow in workload.conversations:
+        if hooks.sends(workload) and len(hooks.conversations(workload)) <= MOST_FLOWS:
+            for flow in hooks.conversations(workload):
                 flows.update(arm.network.path(*flow))
     return Use(dict(flows), counted=False, most=max(flows.values(), default=0))
 
 
 def on_the_way(arm: ArmPlan, measured: frozenset[str]) -> frozenset[frozenset[str]]:
     """Return the links that measured flows cross, if there are others and these are few."""
-    sending = [workload for workload in arm.workloads if workload.SENDS]
+    sending = [workload for workload in arm.workloads if hooks.sends(workload)]
     flows = [flow for workload in sending if workload.name in measured for flow in workload.flows]
     if len(sending) < 2 or len(flows) > ON_THE_WAY:
         return frozenset()

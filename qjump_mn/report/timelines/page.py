@@ -13,8 +13,11 @@ import msgspec
 import numpy as np
 
 from qjump_mn.errors import LostError
+from qjump_mn.model import hooks
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.process.files import write_atomically
 from qjump_mn.programs import registry
+from qjump_mn.programs.facts import TrialTables
 from qjump_mn.programs.tracks import Track
 from qjump_mn.report import templating
 from qjump_mn.report.timelines import packing, ports, sampled
@@ -22,9 +25,8 @@ from qjump_mn.report.timelines.packing import Store
 from qjump_mn.results import contents, counter_readings, formatting, series
 from qjump_mn.results.counter_readings import Reading
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Manifest, write_atomically
+from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.series import Series
-from qjump_mn.results.tables import TrialTables
 
 _MOST_TICKS = (1 << 31) - 1
 """Of the time axis: a time is a number of 32 bits in the page."""
@@ -139,7 +141,10 @@ def _lanes(
     trial, facts = tables.trial, tables.facts
     workloads = sorted(
         trial.arm.workloads,
-        key=lambda workload: (workload.name != plan.shown.figure.workload, workload.BACKGROUND),
+        key=lambda workload: (
+            workload.name != plan.shown.figure.workload,
+            hooks.is_background(workload),
+        ),
     )
     for workload in workloads:
         tracks = registry.measures(workload).tracks(

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs.base import LATENCIES, Flow, FlowSpec, Program, Read, WorkloadPlan, bounded
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 SOURCE = Path(__file__).with_name("udp.py").read_text(encoding="utf-8")
 LEAST_BYTES, LINGER_S = 12, 1.0

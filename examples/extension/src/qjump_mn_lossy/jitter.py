@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import Measure
-from qjump_mn.results.tables import TrialFacts
+from qjump_mn.programs.facts import TrialFacts
 
 
 def jitter_ms(table: pa.Table, plan: Any, trial: Trial, facts: TrialFacts) -> float | None:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
 from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan, bounded
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
-
-if TYPE_CHECKING:
-    from qjump_mn.model.plan import Trial
 
 NAME = __name__.split(".")[-2]
 """The name of this folder, which experiments write as program = "NAME"."""
@@ -47,6 +45,7 @@ class Plan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, 
     interval_ns: int
     count: int
 
+    # Optional, as are others: docs/programs.md lists them.
     @property
     def longest_ns(self) -> int:
         return self.count * self.interval_ns

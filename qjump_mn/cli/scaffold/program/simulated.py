@@ -7,7 +7,16 @@ from collections.abc import Sequence
 
 import qjump_sim
 from qjump_mn import theory
-from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, flow_name, level, us, wire_bytes
+from qjump_mn.programs.simulated_api import (
+    Apps,
+    Rows,
+    Simulated,
+    Stage,
+    flow_name,
+    level,
+    us,
+    wire_bytes,
+)
 from qjump_sim import apps
 
 from .program import PAYLOAD_BYTES, Plan

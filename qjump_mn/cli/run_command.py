@@ -1,0 +1,114 @@
+"""Declare the command ``run`` and its options, and parse the command line of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+import typer.main
+
+from qjump_mn.cli.options import (
+    NO_SETTINGS,
+    Backend,
+    DryRun,
+    Engine,
+    ExperimentOrAll,
+    OnlyArms,
+    Perturb,
+    Preset,
+    Replicates,
+    Runs,
+    Scheduler,
+    Schemes,
+    Seed,
+    Settings,
+    Trust,
+    Verbose,
+    check_added,
+    cluster,
+    names,
+)
+from qjump_mn.resolve import loading
+
+VERBS = (
+    "run",
+    "resume",
+    "list",
+    "explain",
+    "new",
+    "report",
+    "compare",
+    "verify",
+    "bundle",
+    "check",
+    "doctor",
+    "machine",
+    "clean",
+)
+
+
+def run(
+    context: typer.Context,
+    experiment: ExperimentOrAll,
+    preset: Preset = "",
+    settings: Settings = NO_SETTINGS,
+    arms: OnlyArms = None,
+    schemes: Schemes = None,
+    seed: Seed = 1,
+    replicates: Replicates = None,
+    perturb: Perturb = 0,
+    backend: Backend = "",
+    engine: Engine = "local",
+    scheduler: Scheduler = "",
+    output: Runs = Path("results"),
+    dry_run: DryRun = False,
+    verbose: Verbose = False,
+    trust: Trust = False,
+) -> None:
+    """Run an experiment, draw its figures and judge its claims.
+
+    Every arm runs with every seed. Each run gets its own folder, which contains report.html.
+    """
+    from qjump_mn import session
+
+    arm_names, scheme_names = names(arms), names(schemes, "--scheme")
+    check_added(scheme_names, arm_names)
+    request = session.Request(
+        loading.experiment_called(experiment),
+        preset,
+        tuple(settings),
+        seed,
+        replicates,
+        backend,
+        output,
+        arm_names,
+        scheme_names,
+        cluster(engine, scheduler),
+        perturb,
+        verbose,
+    )
+    raise typer.Exit(context.obj(request, dry_run=dry_run))
+
+
+def arguments(words: list[str]) -> list[str]:
+    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``); without words,
+    ``--help``."""
+    if not words:
+        return ["--help"]
+    if not words[0].startswith("-") and words[0] not in VERBS:
+        return ["run", *words]
+    return words
+
+
+def options_of(argv: Sequence[str]) -> dict[str, Any]:
+    """Return the options in the command line of a run's manifest; {} for another command."""
+    words = arguments([word for word in argv[1:] if word != "--debug"])
+    if words[:1] != ["run"]:
+        return {}
+    app = typer.Typer()
+    app.command()(run)
+    command: Any = typer.main.get_command(app)
+    params: dict[str, Any] = command.make_context("run", words[1:], resilient_parsing=True).params
+    return {key: value for key, value in params.items() if value is not None}
