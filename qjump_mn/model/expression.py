@@ -70,7 +70,6 @@ class UndefinedError(Exception):
     """
 
     def __init__(self, *, is_missing: bool = False) -> None:
-        super().__init__()
         self.is_missing = is_missing
 
 

@@ -26,8 +26,6 @@ def line(text: str, place: str) -> int | None:
         begin, table = _table(text, parts[:cut])
         if table is None:
             continue
-        if cut == len(parts):
-            return begin if parts else None
         # The whole dotted key, or the first key with the longest common prefix.
         for end in range(len(parts), cut, -1):
             rest = r"[ \t]*\.[ \t]*".join(map(_key, parts[cut:end]))

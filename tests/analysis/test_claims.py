@@ -13,7 +13,7 @@ from qjump_mn import resolve
 from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import UsageError
-from qjump_mn.model.experiment import ClaimSpec
+from qjump_mn.model.experiment import ClaimSpec, SizeSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.facts import Check
 from qjump_mn.results.outcome import VerdictRow
@@ -160,6 +160,151 @@ def test_arms_in_the_order_of_their_names() -> None:
     ).arms == ("contended", "idle")
 
 
+@pytest.mark.parametrize(
+    ("value", "met"),
+    [(None, False), (1.0, True), (0.999, False), (8.0, True), (8.001, False), (3.0, True)],
+)
+def test_size_is_met_within_its_factor_on_both_sides(value: float | None, met: bool) -> None:
+    assert claims.Size(2, 4, 2, "because").is_met(value) is met
+
+
+def published(size: SizeSpec, **numbers: float | tuple[float, float]) -> claims.Claim:
+    claim = ClaimSpec(
+        statement="s",
+        source="s",
+        predicate="idle.ping.p50_ms > 0",
+        shows="contended.ping.p50_ms / idle.ping.p50_ms",
+        size=size,
+    )
+    numbered = {f"{arm}.ping.p50_ms": value for arm, value in numbers.items()}
+    judged = msgspec.structs.replace(PLAN.judged, claims={"one": claim}, published=numbered)
+    return claims.Claim.of(msgspec.structs.replace(PLAN, judged=judged), "one")
+
+
+@pytest.mark.parametrize(
+    ("size", "numbers", "ends"),
+    [
+        (SizeSpec(factor=1, because="b"), {"idle": 2.0, "contended": 6.0}, (3, 3)),
+        (SizeSpec(factor=2, because="b"), {"idle": (1.0, 2.0), "contended": (6.0, 8.0)}, (3, 8)),
+        (SizeSpec(factor=2, because="b", published=5), {}, (5, 5)),
+        (SizeSpec(factor=2, because="b", published=(5, 5)), {}, (5, 5)),
+        (SizeSpec(factor=2, because="b", published=(0.1, 7)), {}, (0.1, 7)),
+    ],
+)
+def test_published_size_is_given_or_of_all_published_ends(
+    size: SizeSpec, numbers: dict[str, float], ends: tuple[float, float]
+) -> None:
+    made = published(size, **numbers).size
+    assert made is not None and (made.least, made.most, made.factor) == (*ends, size.factor)
+
+
+@pytest.mark.parametrize(
+    ("size", "numbers", "sentence"),
+    [
+        (SizeSpec(factor=0.99, because="b"), {}, "set `factor` to 1 or more"),
+        (SizeSpec(factor=2, because=""), {}, "explain it in `because`"),
+        (SizeSpec(factor=2, because="b", published=0), {}, "give a number above 0"),
+        (SizeSpec(factor=2, because="b", published=(2, 1)), {}, "the first is smaller"),
+        (SizeSpec(factor=2, because="b"), {"idle": 2.0}, "there is no 'contended.ping.p50_ms'"),
+        (
+            SizeSpec(factor=2, because="b"),
+            {"idle": 2.0, "contended": (0.0, 2.0)},
+            "no number above",
+        ),
+        (SizeSpec(factor=2, because="b"), {"idel": 2.0}, "because there is no"),
+    ],
+)
+def test_size_without_published_numbers_is_refused(
+    size: SizeSpec, numbers: dict[str, float], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"claims\.one\.size.*{re.escape(sentence)}"):
+        published(size, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("idle.ping.p50", "names no measure"),
+        ("idle.p50_ms", "is not a measure"),
+        ("other.ping.p50_ms.more", "is not a measure"),
+        ("other.ping.nosuch", None),
+    ],
+)
+def test_published_numbers_are_of_measures(name: str, sentence: str | None) -> None:
+    judged = msgspec.structs.replace(PLAN.judged, claims={}, published={name: 1.0})
+    made = msgspec.structs.replace(PLAN, judged=judged)
+    if sentence is None:
+        claims.check(made)  # the arm may be another preset's
+        return
+    with pytest.raises(UsageError, match=rf"published\.{re.escape(name)}: {sentence}"):
+        claims.check(made)
+
+
+SWEPT = resolve.plan("fig10", "smoke", [])
+"""The series delay at x = 100, 250, 450, 500 and dropped at 250, 500; and the arm free."""
+OVER_SERIES = "delay.memcached.requests_per_s < 10 * x"
+OVER_BOTH = "delay.memcached.requests_per_s < dropped.memcached.requests_per_s"
+
+
+def swept(predicate: str, where: str = "", shows: str = "") -> claims.Claim:
+    claim = ClaimSpec(statement="s", source="s", predicate=predicate, where=where, shows=shows)
+    judged = msgspec.structs.replace(SWEPT.judged, claims={"one": claim})
+    return claims.Claim.of(msgspec.structs.replace(SWEPT, judged=judged), "one")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "where", "arms"),
+    [
+        (OVER_SERIES, "", ("delay_100", "delay_250", "delay_450", "delay_500")),
+        (OVER_SERIES, "x >= 450", ("delay_450", "delay_500")),
+        (OVER_SERIES, "x <= 10 * rate_mbps", ("delay_100",)),
+        (OVER_BOTH, "", ("delay_250", "dropped_250", "delay_500", "dropped_500")),
+        ("free.memcached.requests_per_s > 1", "", ("free",)),
+        ("delay_250.memcached.requests_per_s > 1", "", ("delay_250",)),
+    ],
+)
+def test_claim_over_series_is_about_each_x_that_all_have(
+    predicate: str, where: str, arms: tuple[str, ...]
+) -> None:
+    assert swept(predicate, where).arms == arms
+
+
+def requests(**values: float) -> claims.Measured:
+    return {arm: {"memcached": {"requests_per_s": value}} for arm, value in values.items()}
+
+
+def test_claim_over_series_holds_at_every_x_and_shows_the_largest() -> None:
+    claim = swept(OVER_SERIES, "x <= 250", "delay.memcached.requests_per_s / x")
+    for values, held, shown in (((999, 2499), True, 9.996), ((999, 2501), False, 10.004)):
+        measured = requests(delay_100=values[0], delay_250=values[1])
+        assert claim.holds(measured, {}) is held
+        assert claim.shown(measured, {}) == pytest.approx(shown)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "where", "sentence"),
+    [
+        ("free.memcached.requests_per_s > 1", "x > 1", "so there is no x: leave `where` out"),
+        (OVER_SERIES, "x > 500", "no value of the sweep is left"),
+        (
+            OVER_SERIES,
+            "delay.memcached.loss > 0",
+            "is a measure, which is not known before the run",
+        ),
+        (OVER_SERIES, "x", "is a number, but must be a condition"),
+        ("free.memcached.requests_per_s > x", "", "'x' is not known"),
+        ("delay > 1", "", "is a series: write a measure of it, such as delay.memcached."),
+        ("delay_250 > 1", "", "is an arm: write a measure of it, such as delay_250.memcached."),
+        ("1 / (x - 100) > delay.memcached.loss", "", "never has a value"),
+    ],
+)
+def test_claim_over_series_that_cannot_be_is_refused(
+    predicate: str, where: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        swept(predicate, where)
+
+
 # Verdicts
 
 
@@ -208,6 +353,7 @@ def test_reproduced_for_every_seed() -> None:
     )
     assert claim.shown is not None
     assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
+    assert (claim.published, claim.factor, claim.because) == (None, 1.0, "")
 
 
 def test_a_predicate_without_a_measure_says_so() -> None:

@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from qjump_mn.analysis.judging import Judge, judging
+from qjump_mn.analysis import judging as analysis_process
+from qjump_mn.analysis.judging import Judge, _ended, _written, judging
+from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.results import outcome
 from tests.support import synthetic
 
@@ -79,3 +82,78 @@ def test_an_analysis_that_dies_is_lost_and_no_verdict(tmp_path: Path) -> None:
         f"qjump-mn: {run.path}: its analysis ended with exit status 1 and without a verdict, "
         f"perhaps for want of memory: run  qjump-mn report {run.path}\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "errors", "verdict", "raised", "sentence", "passed_on"),
+    [
+        (1, b"a warning\n", 1, None, "", "a warning\n"),
+        (0, b"", None, LostError, "exit status 0 and without a verdict", ""),
+        (1, b"", 0, LostError, "exit status 1 and without a verdict", ""),
+        (-9, b"", 0, LostError, "was ended by SIGKILL, perhaps for want of memory", ""),
+        (2, b"a warning\nqjump-mn: two\nlines\n", 2, UsageError, "^two\nlines$", "a warning\n"),
+        (3, b"qjump-mn: no disk", 3, MachineError, "^no disk$", ""),
+    ],
+)
+def test_end_of_an_analysis_is_its_verdict_or_its_error(
+    status: int,
+    errors: bytes,
+    verdict: int | None,
+    raised: type[Exception] | None,
+    sentence: str,
+    passed_on: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if verdict is not None:
+        outcome.write(tmp_path, synthetic.outcome([], exit_code=verdict))
+    with pytest.raises(raised, match=sentence) if raised else nullcontext():
+        assert _ended(tmp_path, status, None, b"printed\n", errors) == status
+    assert capsys.readouterr() == ("printed\n", passed_on)
+
+
+def test_old_verdict_is_not_the_one_of_an_analysis_that_wrote_none(tmp_path: Path) -> None:
+    outcome.write(tmp_path, synthetic.outcome([]))
+    before = _written(tmp_path)
+    assert before is not None
+    with pytest.raises(LostError, match="without a verdict"):
+        _ended(tmp_path, 0, before, None, b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, []),
+        ({"pdf": True}, ["--pdf"]),
+        ({"verbose": True, "pdf": True}, ["--pdf", "--verbose"]),
+    ],
+)
+@pytest.mark.parametrize("early", [False, True])
+def test_process_is_started_once_with_what_is_asked_for(
+    early: bool,
+    options: dict[str, bool],
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, told = [], []
+
+    class Process:
+        returncode = 3
+
+        def communicate(self, text: bytes | None) -> tuple[None, bytes]:
+            told.append(text)
+            return None, b"qjump-mn: no disk"
+
+    def start(run: Path, *given: str, **popen: object) -> nullcontext[Process]:
+        started.append((run, [*given], popen.get("stdin")))
+        return nullcontext(Process())
+
+    monkeypatch.setattr(analysis_process, "judging", start)
+    with Judge(tmp_path, **options) as judge:
+        for _ in range(2 * early):
+            judge.call_in()
+        with pytest.raises(MachineError, match="no disk"):
+            judge.judge()
+    waiting = (["--wait", *words], subprocess.PIPE) if early else (words, None)
+    assert (started, told) == ([(tmp_path, *waiting)], [b"\n" if early else None])

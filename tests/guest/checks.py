@@ -63,6 +63,14 @@ class Guest:
     folder: Path
     results: dict[str, Any]
 
+    @classmethod
+    def read(cls, kernel: str, folder: Path) -> Guest:
+        """Read what the runner has left; it must have ended well."""
+        assert (folder / "stderr").read_text() == ""
+        results = json.loads((folder / "results.json").read_text())
+        results["log"] = of_note(results["log"])
+        return cls(kernel, folder, results)
+
     def values(self, check: str) -> dict[str, Any]:
         """What a check reported; it must have ended well."""
         stderr = (self.folder / f"{check}.stderr").read_text()
@@ -74,8 +82,8 @@ class Guest:
 # Debian 12's tc, and the two of its libraries that the guest, which is Debian 13, has not.
 OTHER_TC = {
     "opt/bookworm/tc": "sbin/tc",
-    "opt/bookworm/lib/libbsd.so.0": "libbsd.so.0",
-    "opt/bookworm/lib/libmd.so.0": "libmd.so.0",
+    "opt/bookworm/lib/libbsd.so.0": "lib/x86_64-linux-gnu/libbsd.so.0",
+    "opt/bookworm/lib/libmd.so.0": "lib/x86_64-linux-gnu/libmd.so.0",
 }
 
 
@@ -84,11 +92,7 @@ def kernel_image(kernel: str) -> Image:
     usr = trees.kernel_tree(kernel).root / "usr"
     extra: dict[str, Node] = {}
     if kernel == "6.1":
-        folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
-        extra = {
-            name: Node.file((folder["/" in path] / path).resolve())
-            for name, path in OTHER_TC.items()
-        }
+        extra = {name: Node.file((usr / path).resolve()) for name, path in OTHER_TC.items()}
     return prepare(print, extra=extra, kernel=kernel)
 
 
@@ -104,17 +108,15 @@ def debug_module(name: str, suite: str, folder: Path) -> bytes:
     shutil.copy(Path(__file__).with_name(f"{name}.c"), folder)
     (folder / "Makefile").write_text(f"obj-m := {name}.o\n")
     kernel = debug.kernel_tree(suite)
-    kernel.run(
-        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"],
-        folder,
-    )
+    build_folder = f"/usr/lib/modules/{kernel.kernel_release}/build"
+    kernel.run(["make", "-C", build_folder, "M=/build", "modules"], folder)
     return (folder / f"{name}.ko").read_bytes()
 
 
 def job_of(
     checks: list[list[str]],
     data: dict[str, bytes],
-    virtual_deadline_s: float,
+    deadline_s: float,
     others: Sequence[str] = MODULES,
 ) -> Job:
     """The job that runs these checks, with what they import: a job's room is small. `data` are
@@ -125,16 +127,11 @@ def job_of(
         found[f"{name}.py"] = sources[name]
         imported = re.findall(r"^(?:import|from) (\w+)", sources[name], re.MULTILINE)
         wanted += [other for other in imported if other in sources and other not in wanted]
-    packed = {
-        name: base64.b64encode(lzma.compress(content, preset=9)).decode()
-        for name, content in data.items()
-    }
+    packed = {name: base64.b64encode(lzma.compress(data[name], preset=9)).decode() for name in data}
     plan = {"checks": checks, "data": packed, "others": others}
-    return Job(
-        script=(QDISC / "runner.py").read_text(),
-        files={**found, "plan.json": json.dumps(plan)},
-        virtual_deadline_s=virtual_deadline_s,
-    )
+    files = {**found, "plan.json": json.dumps(plan)}
+    script = (QDISC / "runner.py").read_text()
+    return Job(script=script, files=files, virtual_deadline_s=deadline_s)
 
 
 def bpf_programs() -> dict[str, bytes]:
@@ -152,8 +149,5 @@ def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
         data["pktgen.ko"] = outside(image, "net/core/pktgen")
     if {name for name, *_ in checks} & WITH_BPF:
         data |= {"cls_bpf.ko": outside(image, "net/sched/cls_bpf"), **bpf_programs()}
-    result = run(image, Setup(), job_of(checks, data, 2000, OF_DEBIAN), folder)
-    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    results = json.loads((folder / "results.json").read_text())
-    results["log"] = of_note(results["log"])
-    return Guest(kernel, folder, results)
+    run(image, Setup(), job_of(checks, data, 2000, OF_DEBIAN), folder)
+    return Guest.read(kernel, folder)

@@ -13,11 +13,8 @@ CHECKS = Path(__file__).parent / "qdisc/checks"
 
 def measured(image: Image, folder: Path, check: str = "edt_window") -> dict[str, Any]:
     """Boot the guest and run the check; return what it reported."""
-    job = Job(
-        script=(CHECKS / f"{check}.py").read_text(),
-        files={"rig.py": (CHECKS / "rig.py").read_text()},
-        virtual_deadline_s=1000,
-    )
+    script, rig = ((CHECKS / name).read_text() for name in (f"{check}.py", "rig.py"))
+    job = Job(script=script, files={"rig.py": rig}, virtual_deadline_s=1000)
     result = run(image, Setup(), job, folder)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     values: dict[str, Any] = json.loads((folder / "stdout").read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from qjump_mn.backends.guest import GuestBackend
-from qjump_mn.backends.protocol import Ended
+from qjump_mn.guest import Image, Job, Result, Setup, run
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.resolve import plan
 
@@ -21,18 +21,12 @@ class Laboratory:
 
     def run(self, resolved: Plan, arm: str, *, seed: int = 1, name: str = "") -> tuple[Trial, Path]:
         """Run the arm called ``arm``; fail the test unless it ends well."""
-        trial, ended, out = self.attempt(resolved, arm, seed=seed, name=name)
-        assert ended.exit_code == 0, ended.message
-        return trial, out
-
-    def attempt(
-        self, resolved: Plan, arm: str, *, seed: int = 1, name: str = ""
-    ) -> tuple[Trial, Ended, Path]:
-        """Run the arm called ``arm``, whatever comes of it."""
         trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)
         trial = msgspec.structs.replace(trial, seed=seed)
         out = self.folder / (name or f"{resolved.hash[:8]}-{arm}-{seed}")
-        return trial, self.backend(resolved).run(trial, out, print), out
+        ended = self.backend(resolved).run(trial, out, print)
+        assert ended.exit_code == 0, ended.message
+        return trial, out
 
     def backend(self, resolved: Plan) -> GuestBackend:
         """A backend that is ready for the plan."""
@@ -40,6 +34,13 @@ class Laboratory:
             self.ready[resolved.hash] = GuestBackend()
             self.ready[resolved.hash].prepare(resolved, print)
         return self.ready[resolved.hash]
+
+
+def run_well(image: Image, setup: Setup, job: Job, out: Path) -> Result:
+    """Run a job in a guest; fail the test unless it ends well."""
+    result = run(image, setup, job, out, progress=print)
+    assert result.exit_code == 0, (out / "stderr").read_text()
+    return result
 
 
 def fig3a(*settings: str) -> Plan:

@@ -30,9 +30,8 @@ def treated(name: str, fate: str, seconds: float) -> Iterator[None]:
     real = AWAY / name
     shutil.move(place, real)
     if fate in FAKES:
-        place.write_text(
-            "#!/bin/bash\n" + FAKES[fate].format(name=name, real=real, seconds=seconds) + "\n"
-        )
+        line = FAKES[fate].format(name=name, real=real, seconds=seconds)
+        place.write_text(f"#!/bin/bash\n{line}\n")
         place.chmod(0o755)
     try:
         yield
@@ -53,9 +52,8 @@ def code_of(network: trial.Network, todo: object, folder: Path) -> int:
 
 plan = json.loads(Path(__file__).with_name("plan.json").read_text())
 AWAY.mkdir()
-Path("/dev/fd").symlink_to(
-    "/proc/self/fd"
-)  # where bash looks for what it is to write to; the guest has no udev
+# Where bash looks for what it is to write to; the guest has no udev.
+Path("/dev/fd").symlink_to("/proc/self/fd")
 trial.bring_up({"steps": plan["openvswitch"]})
 out = Path.cwd()
 codes: dict[str, int] = {}

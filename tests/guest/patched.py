@@ -52,12 +52,8 @@ def tc_patches(tc_source: Path, tmp_path_factory: pytest.TempPathFactory) -> lis
 def applied(patches: list[Path], tree: Path) -> None:
     """Apply them as a maintainer does, but for the commits."""
     for path in patches[1:]:
-        done = subprocess.run(
-            ["git", "apply", "--whitespace=error", str(path)],
-            cwd=tree,
-            capture_output=True,
-            text=True,
-        )
+        argv = ["git", "apply", "--whitespace=error", str(path)]
+        done = subprocess.run(argv, cwd=tree, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), path.name
 
 

@@ -1,5 +1,4 @@
-"""Runs in the guest: the programs of other people and ours, as the workloads will start them.
-test_programs.py judges what it leaves."""
+"""Runs in the guest: ptpd, as the workloads start it. test_programs.py judges what it leaves."""
 
 from __future__ import annotations
 
@@ -43,48 +42,11 @@ def cpu_ms(process: subprocess.Popen[bytes]) -> float:
     return int(path.read_text().split()[0]) / 1e6 if path.exists() else 0.0
 
 
-def versions() -> dict[str, str]:
-    """What each program says it is."""
-    lines = {
-        "memcached": "memcached -V",
-        "memcaslap": "memcaslap -V",
-        "ptpd": "ptpd --version",
-        "ptp4l": "ptp4l -v",
-        "barrier": "barrier --help",
-    }
-    return {name: shell(line) for name, line in lines.items()}
-
-
-def memcached() -> str:
-    """What memcaslap prints of 10,000 requests to memcached."""
-    server = subprocess.Popen(["memcached", "-u", "root", "-l", "127.0.0.1"])
-    while ":2BCB " not in Path("/proc/net/tcp").read_text():
-        time.sleep(0.01)
-    said = shell("memcaslap -s 127.0.0.1:11211 -B -S 1s -T 2 -c 2 -w 1k -x 10000")
-    server.terminate()
-    server.wait()
-    return said
-
-
-def barrier() -> int:
-    """The status of four processes with 300 barriers."""
-    hosts = ",".join(f"127.0.0.{index}:2101" for index in range(1, 5))
-    options = ["--iterations", "300", "--interval", "10000000"]
-    processes = [
-        subprocess.Popen(
-            ["barrier", "--hosts", hosts, "--process", str(p), "--output", f"barrier.{p}", *options]
-        )
-        for p in range(4)
-    ]
-    return max(process.wait() for process in processes)
-
-
 def in_host(host: str, argv: list[str], output: str) -> subprocess.Popen[bytes]:
     """A program in the namespace of a host, with what it says in a file."""
+    argv = ["ip", "netns", "exec", host, *argv]
     with open(output, "wb") as file:
-        return subprocess.Popen(
-            ["ip", "netns", "exec", host, *argv], stdout=file, stderr=subprocess.STDOUT
-        )
+        return subprocess.Popen(argv, stdout=file, stderr=subprocess.STDOUT)
 
 
 def pair(name: str, model: str) -> tuple[str, str]:
@@ -92,10 +54,8 @@ def pair(name: str, model: str) -> tuple[str, str]:
     hosts = f"{name}m", f"{name}s"
     for host in hosts:
         shell(f"ip netns add {host}")
-    shell(
-        f"ip link add {hosts[0]}-eth0 netns {hosts[0]} type veth peer name {hosts[1]}-eth0 netns "
-        f"{hosts[1]}"
-    )
+    ends = [f"{host}-eth0 netns {host}" for host in hosts]
+    shell(f"ip link add {ends[0]} type veth peer name {ends[1]}")
     for number, host in enumerate(hosts, 1):
         device = f"{host}-eth0"
         shell(f"""ip netns exec {host} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
@@ -119,18 +79,10 @@ def ptp() -> dict[str, list[float]]:
     )
     for name, model, preload in cases:
         master, slave = pair(name, model)
-        processes[f"{name}.master"] = in_host(
-            master, [*preload, *PTPD, *MASTER, "-i", f"{master}-eth0.2"], f"{name}.master.txt"
-        )
-        argv = [
-            *preload,
-            *PTPD,
-            *SLAVE,
-            f"--global:statistics_file={name}.slave.csv",
-            "-i",
-            f"{slave}-eth0.2",
-        ]
-        processes[f"{name}.slave"] = in_host(slave, argv, f"{name}.slave.txt")
+        slaves = [*SLAVE, f"--global:statistics_file={name}.slave.csv"]
+        for role, host, options in (("master", master, MASTER), ("slave", slave, slaves)):
+            argv = [*preload, *PTPD, *options, "-i", f"{host}-eth0.2"]
+            processes[f"{name}.{role}"] = in_host(host, argv, f"{name}.{role}.txt")
         if name != "plain":
             floods.append(master)
     used: dict[str, list[float]] = {name: [] for name in processes}
@@ -149,8 +101,4 @@ def ptp() -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    if not Path(__file__).with_name("ptp alone").exists():
-        Path("versions.json").write_text(json.dumps(versions()))
-        Path("memcached.txt").write_text(memcached())
-        Path("barrier.json").write_text(json.dumps(barrier()))
     Path("ptp.json").write_text(json.dumps(ptp()))

@@ -26,14 +26,12 @@ LOOKS = {
 
 def look() -> dict[str, str]:
     """What there is on this machine."""
-    return {
-        what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()
-    }
+    looks = LOOKS.items()
+    return {what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in looks}
 
 
-trial.Network().build(
-    steps.decode(json.loads((HOME / "openvswitch.json").read_text())), Path("/tmp")
-)
+start = steps.decode(json.loads((HOME / "openvswitch.json").read_text()))
+trial.Network().build(start, Path("/tmp"))
 results = {}
 for script in sorted(HOME.glob("*.sh")):
     Path("/dev/console").write_text(f"{trial.PROGRESS}{script.name}\n")

@@ -28,24 +28,13 @@ class Stranger:
 
     def run(self, code: str, given: bytes) -> str:
         """Run Python code as that user with `given` as its input; returns what it printed."""
-        environment = {
-            **os.environ,
-            "HOME": str(self.home),
-            "TMPDIR": str(self.home),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
+        environment = {**os.environ, **dict.fromkeys(("HOME", "TMPDIR"), str(self.home))}
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         del environment[VARIABLE]  # the session's folder is not theirs
-        argv = [self.python, "-c", code]
-        done = subprocess.run(
-            argv,
-            input=given,
-            env=environment,
-            stdout=subprocess.PIPE,
-            user=self.user,
-            extra_groups=[] if self.user else None,
-            check=True,
-        )
-        return done.stdout.decode()
+        argv, groups = [self.python, "-c", code], () if self.user else None
+        return subprocess.check_output(
+            argv, input=given, env=environment, user=self.user, extra_groups=groups
+        ).decode()
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from qjump_mn.toolbox import arm64, machine_file, machines, processors, simulato
 from qjump_mn.toolbox import outer_machine as around
 from qjump_mn.toolbox.machine_file import SIMULATOR
 from tests.guest import trees
+from tests.guest.command import succeeds
 from tests.guest.test_same_bits import files_of
 from tests.support import facts, result_store
 
@@ -54,9 +55,7 @@ def test_the_file_for_arm64_is_the_locked_one_with_the_same_guest(
     image: Image, tmp_path: Path
 ) -> None:
     file = tmp_path / "machine.tar.xz"
-    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "export", "--for", "arm64", str(file)]
-    done = subprocess.run(argv, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    succeeds("machine", "export", "--for", "arm64", file)
     described = machine_file.unpack(file, tmp_path / "unpacked")
     assert {name: described.files[name] for name in image.sha256} == image.sha256
     machine = around.machine(print)
@@ -75,20 +74,15 @@ def test_the_simulator_for_arm64_leaves_the_same_files(image: Image, tmp_path: P
     tree = trees.needed(lambda progress: toolbox.made("arm64-python", progress))
     trees.needed(lambda progress: toolbox.made(arm64.COMPILER, progress))
     assert tree.processor is processors.AARCH64
-    python = [
-        str(emulator.root / "usr/bin/qemu-aarch64"),
-        *tree.program("usr/bin/python3.13", "-S"),
-    ]
+    translator = str(emulator.root / "usr/bin/qemu-aarch64")
+    python = [translator, *tree.program("usr/bin/python3.13", "-S")]
     folder = tree.root / tree.processor.libraries
     python[python.index("--library-path") + 1] += f":{folder / 'blas'}:{folder / 'lapack'}"
     here, there = [simulator.package(print)], [arm64.simulator_package(print)]
     there.append(tree.root / "usr/lib/python3/dist-packages")
     for number, trial in enumerate(resolve.plan("fig9", "smoke", []).trials()[::7]):
-        text, ours, theirs = (
-            msgspec.json.encode(trial),
-            tmp_path / f"{number}",
-            tmp_path / f"{number}-there",
-        )
+        text = msgspec.json.encode(trial)
+        ours, theirs = tmp_path / f"{number}", tmp_path / f"{number}-there"
         with measured("x86-64"):
             simulated([sys.executable], here, ours, text)
         with measured("arm64"):
@@ -99,12 +93,8 @@ def test_the_simulator_for_arm64_leaves_the_same_files(image: Image, tmp_path: P
 def simulated(python: list[str], places: list[Path], out: Path, text: bytes, **more: str) -> None:
     """Run a trial by this Python, which imports from these places and the checkout."""
     path = os.pathsep.join(map(str, (*places, Path(qjump_mn.__file__).parents[1])))
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": path,
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **more,
-    }
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, **more}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     argv = [*python, "-m", "qjump_mn.simulation", str(out)]
     done = subprocess.run(argv, input=text, env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

@@ -11,13 +11,14 @@ import msgspec
 import pytest
 
 from qjump_mn import resolve
-from qjump_mn.guest import Image, Job, Setup, run
+from qjump_mn.guest import Image, Job, Setup
 from qjump_mn.model import hooks
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.resolve import loading
 from qjump_mn.steps import apply_arm, asbuilt, openvswitch, readback
 from qjump_mn.steps.network import bring_up
+from tests.guest.laboratory import run_well
 
 pytestmark = pytest.mark.guest
 
@@ -63,34 +64,19 @@ def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
     networks: dict[Network, dict[str, Any]] = {}
     for name, arm in chosen.items():
         steps = [*apply_arm.apply_arm(arm, 1), *readback.built(arm)]
-        networks.setdefault(arm.network.skeleton(), {})[name] = msgspec.to_builtins(steps)
-    return [
-        {"up": msgspec.to_builtins(bring_up(network)), "arms": arms}
-        for network, arms in networks.items()
-    ]
+        networks.setdefault(arm.network.skeleton(), {})[name] = steps
+    return [{"up": bring_up(network), "arms": arms} for network, arms in networks.items()]
 
 
 @pytest.mark.nightly
 def test_kernel_accepts_every_other_treatment(image: Image, booted: Setup, tmp_path: Path) -> None:
     chosen = untried()
     assert len(chosen) >= 30
-    are_taken(chosen, image, booted, tmp_path)
-
-
-def are_taken(chosen: dict[str, ArmPlan], image: Image, booted: Setup, out: Path) -> None:
-    todo = {"openvswitch": msgspec.to_builtins(openvswitch.start()), "networks": work(chosen)}
-    script, files = (
-        Path(__file__).with_name("arms_job.py").read_text(),
-        {"work.json": json.dumps(todo)},
-    )
-    result = run(
-        image, booted, Job(script=script, files=files, virtual_deadline_s=4000), out, progress=print
-    )
-    assert result.exit_code == 0, (out / "stderr").read_text()
-    print(
-        f"{len(todo['networks'])} networks: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s"
-    )
+    todo = {"openvswitch": openvswitch.start(), "networks": work(chosen)}
+    script = Path(__file__).with_name("arms_job.py").read_text()
+    files = {"work.json": msgspec.json.encode(todo).decode()}
+    run_well(image, booted, Job(script=script, files=files, virtual_deadline_s=4000), tmp_path)
     for name, arm in chosen.items():
-        assert asbuilt.differences(out / name / readback.BEFORE, arm) == [], name
-    sentences = json.loads((out / "sentences.json").read_text())
+        assert asbuilt.differences(tmp_path / name / readback.BEFORE, arm) == [], name
+    sentences = json.loads((tmp_path / "sentences.json").read_text())
     assert {name: sentences[name] for name in chosen} == dict.fromkeys(chosen, "")

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn.results import directory
+from tests.guest.command import experiment
 from tests.guest.test_smoke import ran
 
 pytestmark = pytest.mark.guest
@@ -24,8 +25,6 @@ SIZES = {24: 16, 238: 5, 700: 2, 1472: 1}
 
 EXPERIMENT = """
 title = "Budgets in packets of all sizes"
-reproduces = "none: a test"
-question = "Do the guest and the simulator charge the same?"
 topology = "star60"
 backends = ["guest", "simulator"]
 warmup = "100ms"
@@ -70,15 +69,11 @@ def test_guest_and_simulator_charge_packets_of_all_sizes_the_same(
     """Of each host's burst some datagrams are above its budget, and leave an epoch later; with
     departure times, of which the simulator knows nothing, as with the qdisc."""
     workloads = (
-        WORKLOAD.format(
-            payload=payload, host=number + 1, streams=fit + excess(fit), phase=4 * number
-        )
-        for number, (payload, fit) in enumerate(SIZES.items())
+        WORKLOAD.format(payload=size, host=n + 1, streams=fit + excess(fit), phase=4 * n)
+        for n, (size, fit) in enumerate(SIZES.items())
     )
     names = [f"of{payload}" for payload in SIZES]
-    (tmp_path / "experiments").mkdir()
-    text = EXPERIMENT.format(workloads="".join(workloads), names=names)
-    (tmp_path / "experiments" / "sizes.toml").write_text(text)
+    experiment(tmp_path, "sizes", EXPERIMENT.format(workloads="".join(workloads), names=names))
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     guest = latencies(tmp_path / "guest", "guest", "-s", f"arms.qjump.scheme={scheme}")
     simulator = latencies(tmp_path / "simulator", "simulator")

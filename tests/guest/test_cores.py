@@ -64,18 +64,25 @@ def test_each_guest_has_a_core_of_its_own() -> None:
         assert again == 3
 
 
+class Waiter(threading.Thread):
+    """A thread that takes a core, as soon as it is started, and notes which in `got`."""
+
+    def __init__(self, got: list[int], slots: Path) -> None:
+        super().__init__()
+        self.got, waiting = got, len(tickets(slots))
+        self.start()
+        until(lambda: len(tickets(slots)) > waiting)
+
+    def run(self) -> None:
+        with core() as number:
+            self.got.append(number)
+
+
 def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
     got: list[int] = []
-
-    def third() -> None:
-        with core() as number:
-            got.append(number)
-
     with ExitStack() as first, core() as one:
         other = first.enter_context(core())
-        thread = threading.Thread(target=third)
-        thread.start()
-        until(lambda: tickets(slots))
+        thread = Waiter(got, slots)
         thread.join(0.3)
         assert got == []
         first.close()
@@ -84,28 +91,16 @@ def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
         assert one != other
 
 
-def test_killed_holder_frees_its_core(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    number = int(holder.stdout.readline())
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {number})
+def test_killed_holder_frees_its_core(slots: Path, only: int) -> None:
     got: list[int] = []
-
-    def second() -> None:
-        with core() as mine:
-            got.append(mine)
-
-    thread = threading.Thread(target=second)
-    thread.start()
-    until(lambda: tickets(slots))
-    thread.join(0.3)
-    assert got == []
-    holder.kill()
-    holder.communicate()
-    thread.join(10)
-    assert got == [number]
+    with process(CONFINED) as holder:
+        assert holder.stdout is not None and int(holder.stdout.readline()) == only
+        thread = Waiter(got, slots)
+        thread.join(0.3)
+        assert got == []
+        holder.kill()
+        thread.join(10)
+        assert got == [only]
 
 
 @pytest.mark.root
@@ -247,17 +242,10 @@ def test_short_guest_passes_long_one_for_a_limited_time(
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_killed_or_stopped_waiters_are_passed(slots: Path, only: int, how: signal.Signals) -> None:
     got: list[int] = []
-
-    def second() -> None:
-        with core() as number:
-            got.append(number)
-
     with process(CONFINED) as first, ExitStack() as held:
         held.enter_context(core())
         until(lambda: len(tickets(slots)) == 1)
-        thread = threading.Thread(target=second)
-        thread.start()
-        until(lambda: len(tickets(slots)) == 2)
+        thread = Waiter(got, slots)
         first.send_signal(how)
         if how == signal.SIGKILL:
             first.wait()
@@ -272,23 +260,15 @@ def test_killed_or_stopped_waiters_are_passed(slots: Path, only: int, how: signa
 def test_core_that_no_earlier_waiter_may_use_is_taken(
     slots: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = 3, 5
-    affinity: dict[int, set[int]] = {}
-    me = threading.get_native_id
-    monkeypatch.setattr(
-        os, "sched_getaffinity", lambda thread: affinity.get(thread or me(), {one, other})
-    )
+    one, other, main = 3, 5, threading.get_native_id()
 
-    def first() -> None:
-        affinity[threading.get_native_id()] = {one}
-        with core():
-            pass
+    def affinity(thread: int) -> set[int]:
+        return {one, other} if (thread or threading.get_native_id()) == main else {one}
 
+    monkeypatch.setattr(os, "sched_getaffinity", affinity)
     with core() as held:
         assert held == one
-        thread = threading.Thread(target=first)
-        thread.start()
-        until(lambda: len(tickets(slots)) == 1)
+        thread = Waiter([], slots)
         with core() as number:
             assert number == other
     thread.join(10)

@@ -28,9 +28,7 @@ SETUP = Setup(entry="builtins:str", args={"answer": 42})
 JOB = Job(script="import os\nprint(os.urandom(4).hex())", seed=5)
 PROGRAM = "usr/bin/kmod"
 BIG_BYTES = 20 << 20  # compilers' libraries: nothing is compiled here
-PARTS = (
-    "usr/bin usr/sbin usr/lib64 usr/lib/python3 usr/lib/python3.13 var/lib/dpkg/status"
-).split()
+PARTS = "usr/bin usr/sbin usr/lib64 usr/lib/python3 usr/lib/python3.13 var/lib/dpkg/status".split()
 
 
 def copied(source: Path, target: Path) -> None:
@@ -40,12 +38,8 @@ def copied(source: Path, target: Path) -> None:
         paths = (Path(folder, name) for name in names)
         return [path.name for path in paths if path.is_file() and path.stat().st_size > BIG_BYTES]
 
-    libraries = [
-        f"{X86_64.libraries}/{path.name}"
-        for path in (source / X86_64.libraries).iterdir()
-        if not path.is_dir()
-    ]
-    for name in (*PARTS, *libraries):
+    libraries = [path for path in (source / X86_64.libraries).iterdir() if not path.is_dir()]
+    for name in (*PARTS, *(str(path.relative_to(source)) for path in libraries)):
         path = source / name
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
@@ -127,11 +121,9 @@ def empty(path: Path) -> None:
 
 def flip(path: Path) -> None:
     path.chmod(0o755)
-    with path.open("r+b") as file:
-        file.seek(1 << 12)
-        byte = file.read(1)[0]
-        file.seek(1 << 12)
-        file.write(bytes([byte ^ 1]))
+    data = bytearray(path.read_bytes())
+    data[1 << 12] ^= 1
+    path.write_bytes(data)
 
 
 def verified(private: Path) -> list[str]:

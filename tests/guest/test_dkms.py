@@ -9,11 +9,13 @@ what takes the time.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,15 +41,7 @@ KERNELS = ("6.12", "6.1")
 # As much as the tree twice, for it is unpacked into memory, and a compiler.
 MEMORY_MB = 3072
 NOT_IN_GUEST = (
-    "proc",
-    "sys",
-    "dev",
-    "run",
-    "tmp",
-    "build",
-    "var/cache/apt",
-    "var/lib/apt/lists",
-    "etc/dpkg/dpkg.cfg.d",
+    "proc sys dev run tmp build var/cache/apt var/lib/apt/lists etc/dpkg/dpkg.cfg.d".split()
 )
 
 
@@ -81,61 +75,50 @@ def test_another_build_gives_the_same_bytes(packages: list[Path], tmp_path: Path
         again = debian.packages_of(source, tmp_path / "package")
     finally:
         os.umask(umask)
-    assert [path.name for path in again] == [path.name for path in packages]
-    assert [cache.hash_of_file(path) for path in again] == [
-        cache.hash_of_file(path) for path in packages
+    hashes = [
+        {path.name: cache.hash_of_file(path) for path in built} for built in (again, packages)
     ]
+    assert hashes[0] == hashes[1]
 
 
-def contents(package: Path) -> list[str]:
-    listed = subprocess.run(
-        debian.tree().program("usr/bin/dpkg-deb", "--fsys-tarfile", str(package)),
-        capture_output=True,
-        check=True,
-    ).stdout
-    names = (
-        subprocess.run(["tar", "-t"], input=listed, capture_output=True, check=True)
-        .stdout.decode()
-        .split()
-    )
-    return [name.removeprefix("./") for name in names if not name.endswith("/")]
+def check_contents(package: Path, name: str, wanted: set[str]) -> None:
+    """The package holds these files and its documents, and no more."""
+    argv = debian.tree().program("usr/bin/dpkg-deb", "--fsys-tarfile", str(package))
+    packed = io.BytesIO(subprocess.check_output(argv))
+    with tarfile.open(fileobj=packed) as tar:
+        files = {member.name.removeprefix("./") for member in tar if not member.isdir()}
+    documents = {f"usr/share/doc/{name}/{file}" for file in ("changelog.gz", "copyright")}
+    assert files == wanted | documents
 
 
-def documents(name: str) -> set[str]:
-    return {f"usr/share/doc/{name}/{file}" for file in ("changelog.gz", "copyright")}
-
-
-def test_one_holds_what_dkms_needs_and_no_more(packages: list[Path]) -> None:
-    sources = {
-        str(path.relative_to(SOURCE))
-        for path in (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))
-    } | {"Kbuild", "Makefile", "dkms.conf"}
-    assert packages[0].name == "qjump-dkms_0.1_all.deb"
-    assert set(contents(packages[0])) == {
-        f"usr/src/qjump-0.1/{name}" for name in sources
-    } | documents("qjump-dkms")
-
-
-def test_the_other_holds_what_tc_needs_and_no_more(packages: list[Path]) -> None:
-    plugins = {
-        f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in ("qjump", "qjump2015", "wire")
+def test_dkms_package_holds_what_dkms_needs_and_no_more(packages: list[Path]) -> None:
+    paths = (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))
+    sources = {str(path.relative_to(SOURCE)) for path in paths} | {
+        "Kbuild",
+        "Makefile",
+        "dkms.conf",
     }
+    assert packages[0].name == "qjump-dkms_0.1_all.deb"
+    wanted = {f"usr/src/qjump-0.1/{name}" for name in sources}
+    check_contents(packages[0], "qjump-dkms", wanted)
+
+
+def test_tc_package_holds_what_tc_needs_and_no_more(packages: list[Path]) -> None:
+    names = ("qjump", "qjump2015", "wire")
+    plugins = {f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in names}
     manuals = {f"usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")}
     assert packages[1].name == "qjump-tc_0.1_amd64.deb"
-    assert set(contents(packages[1])) == plugins | manuals | documents("qjump-tc")
+    check_contents(packages[1], "qjump-tc", plugins | manuals)
 
 
 def test_the_plugins_ask_for_the_versions_of_tc_that_they_were_tested_with(
     packages: list[Path],
 ) -> None:
     """What tc's functions are says the comment of plugin.h."""
-    tested = re.search(
-        r"iproute2 (\d+)\.(\d+) to (\d+)\.(\d+)", (SOURCE / "tc/plugin.h").read_text()
-    )
-    assert tested
-    above = f"{tested[3]}.{int(tested[4]) + 1}"
+    text = (SOURCE / "tc/plugin.h").read_text()
+    ((least, major, minor),) = re.findall(r"iproute2 (\d+\.\d+) to (\d+)\.(\d+)", text)
     asked = debian.tree().output("usr/bin/dpkg-deb", "--field", str(packages[1]), "Depends").strip()
-    wanted = {f"iproute2 (>= {tested[1]}.{tested[2]})", f"iproute2 (<< {above})"}
+    wanted = {f"iproute2 (>= {least})", f"iproute2 (<< {major}.{int(minor) + 1})"}
     assert wanted <= set(asked.split(", ")), asked
 
 
@@ -158,11 +141,8 @@ def test_the_configurations_that_dkms_asks_for_are_those_of_debian() -> None:
     conf = (SOURCE / "dkms.conf").read_text()
     (names,) = re.findall(r'^BUILD_EXCLUSIVE_CONFIG="(.*)"$', conf, re.M)
     kernel = trees.kernel_tree("7")
-    lines = (
-        next((kernel.root / "usr/src").glob("linux-headers-*-amd64/.config"))
-        .read_text()
-        .splitlines()
-    )
+    (config,) = (kernel.root / "usr/src").glob("linux-headers-*-amd64/.config")
+    lines = config.read_text().splitlines()
     assert all(f"{name}=y" in lines or f"{name}=m" in lines for name in names.split())
 
 
@@ -191,10 +171,6 @@ def test_the_changelog_has_the_version_that_dkms_is_told() -> None:
     changelog = re.match(r"qjump \((.*?)\)", (SOURCE / "debian/changelog").read_text())
     conf = re.search(r'^PACKAGE_VERSION="(.*)"$', (SOURCE / "dkms.conf").read_text(), re.M)
     assert changelog and conf and changelog[1] == conf[1]
-
-
-# --- the life of the package
-# ------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -227,11 +203,8 @@ class Debian(toolbox.Tree):
 
     @cached_property
     def kernel_release(self) -> str:
-        return next(
-            path.name
-            for path in (self.root / "usr/lib/modules").iterdir()
-            if "cloud" not in path.name
-        )
+        names = (path.name for path in (self.root / "usr/lib/modules").iterdir())
+        return next(name for name in names if "cloud" not in name)
 
 
 def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
@@ -270,14 +243,12 @@ def life(
 ) -> Life:
     if "slow" not in request.config.option.markexpr:
         pytest.skip(
-            "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour "
-            "per kernel"
+            "the life of the package is for `pytest -m slow`: a quarter of an hour a kernel"
         )
     trees.toolbox()
     folder = tmp_path_factory.mktemp("life")
-    job = Job(
-        script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600
-    )
+    script = (Path(__file__).parent / "dkms/lifecycle.py").read_text()
+    job = Job(script=script, virtual_deadline_s=3600)
     with tempfile.TemporaryDirectory() as scratch:
         try:
             machine = guest_image(request.param, [*packages, *newer], Path(scratch, "initrd"))
@@ -298,41 +269,32 @@ def check_installed(life: Life, after: str, version: str, releases: list[str]) -
     assert sorted(state["dkms"].splitlines()) == sorted(
         f"qjump/{version}, {release}, x86_64: installed" for release in releases
     )
-    modules = [
-        re.sub(r"\.xz$", "", name)
-        for name in state["new"]
-        if name.startswith("/usr/lib/modules/") and ".ko" in name
-    ]
-    assert modules == sorted(
+    new = state["new"]
+    built = [name for name in new if name.startswith("/usr/lib/modules/") and ".ko" in name]
+    assert [name.removesuffix(".xz") for name in built] == sorted(
         f"/usr/lib/modules/{release}/updates/dkms/{name}.ko"
         for release in releases
         for name in ("sch_qjump", "sch_qjump2015", "sch_wire")
     )
-    assert set(life.manuals) <= set(state["new"])
-    assert f"/usr/src/qjump-{version}/dkms.conf" in state["new"]
-    assert [
-        name for name in state["new"] if re.search(r"/qjump[-/]0\.\d", name) and version not in name
-    ] == []
+    assert set(life.manuals) <= set(new)
+    assert f"/usr/src/qjump-{version}/dkms.conf" in new
+    versions = [name for name in new if re.search(r"/qjump[-/]0\.\d", name)]
+    assert [name for name in versions if version not in name] == []
 
 
 def check_used(life: Life, when: str) -> None:
     use = life.steps[when]
     assert use["modprobe"] == use["wire"] == use["2015"] == {"code": 0, "said": ""}
-    assert use["qjump"]["code"] == 0 and use["qjump"]["said"].startswith("Warning: "), (
-        "lo's largest frame is above 1500 bytes"
-    )
+    # The largest frame of lo is above 1500 bytes.
+    assert use["qjump"]["code"] == 0 and use["qjump"]["said"].startswith("Warning: ")
     assert use["file"].startswith(f"/lib/modules/{life.release}/updates/dkms/sch_qjump.ko")
     (qjump,), (wire,) = (json.loads(use[shown]["said"]) for shown in ("shown", "shown wire"))
-    assert (qjump["kind"], qjump["options"]["epoch_ns"], qjump["options"]["budgets"]) == (
-        "qjump",
-        10_000_000,
-        [0] * 7 + [1500],
-    )
+    assert qjump["kind"] == "qjump" and qjump["options"]["epoch_ns"] == 10_000_000
+    assert qjump["options"]["budgets"] == [0] * 7 + [1500]
     assert (wire["kind"], wire["options"]["rate_bps"]) == ("wire", 10_000_000)
-    assert (use["alone"], use["loaded"]) == (
-        ["sch_qjump"],
-        ["sch_qjump", "sch_qjump2015", "sch_wire"],
-    ), "tc loads a qdisc's module by its name"
+    # tc loads a qdisc's module by its name.
+    assert use["alone"] == ["sch_qjump"]
+    assert use["loaded"] == ["sch_qjump", "sch_qjump2015", "sch_wire"]
 
 
 @pytest.mark.slow
@@ -353,9 +315,8 @@ def test_a_new_kernel_gets_the_modules_with_its_headers(life: Life) -> None:
     assert life.steps["new kernel"]["code"] == 0, life.steps["new kernel"]["said"]
     check_installed(life, "with the new kernel", "0.1", [life.release, life.newer])
     # DKMS 3.0 runs depmod for a kernel that is not there.
-    assert (
-        f"/usr/lib/modules/{life.newer}/modules.dep" in life.steps["with the new kernel"]["new"]
-    ) == (life.kernel == "6.1")
+    dep = f"/usr/lib/modules/{life.newer}/modules.dep"
+    assert (dep in life.steps["with the new kernel"]["new"]) == (life.kernel == "6.1")
 
 
 @pytest.mark.slow
@@ -382,8 +343,5 @@ def test_nothing_is_left(life: Life, command: str, after: str) -> None:
     assert life.steps[command]["code"] == 0, life.steps[command]["said"]
     assert (state["gone"], state["loaded"], state["dkms"]) == ([], [], "")
     # DKMS 3.0 makes lists of modules for a kernel that is not there. They are not ours to remove.
-    of_dkms = f"/usr/lib/modules/{life.newer}/modules."
-    left = [
-        name for name in state["new"] if not (life.kernel == "6.1" and name.startswith(of_dkms))
-    ]
-    assert left == []
+    of_dkms = f"/usr/lib/modules/{life.newer}/modules." if life.kernel == "6.1" else "nothing"
+    assert [name for name in state["new"] if not name.startswith(of_dkms)] == []

@@ -70,14 +70,9 @@ def run_doctor(
 
 @contextmanager
 def running(code: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    argv, env = [sys.executable, "-c", code], {**os.environ, **variables}
+    argv, env, pipe = [sys.executable, "-c", code], {**os.environ, **variables}, subprocess.PIPE
     with subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=env,
-        cwd=environment.CHECKOUT,
+        argv, stdin=pipe, stdout=pipe, text=True, env=env, cwd=environment.CHECKOUT
     ) as process:
         try:
             yield process
@@ -116,9 +111,8 @@ def test_it_does_not_wait_for_those_who_have_the_cores(image: Image, tmp_path: P
     assert "experiments do not run here" not in said.text or said.code_without_guest
     for one in (said, as_json):
         assert (one.code, one.seconds < LIMIT_S) == (said.code_without_guest, True)
-    (found,) = (
-        one for one in msgspec.json.decode(as_json.text)["findings"] if one["what"] == "guest"
-    )
+    findings = msgspec.json.decode(as_json.text)["findings"]
+    (found,) = (one for one in findings if one["what"] == "guest")
     assert (found["state"], found["says"], found["remedy"]) == ("unknown", sentence, "")
 
 
@@ -130,9 +124,8 @@ def test_a_guest_that_is_late_is_ended(
     monkeypatch.setattr(doctor, "START_S", 0.0)
     found = doctor._boot(print, time.monotonic() + 0.5)
     assert found[0] is doctor.State.UNKNOWN
-    assert re.fullmatch(
-        r"not done within \d s, this machine is busy or slow; try again later", found[1]
-    )
+    busy = r"not done within \d s, this machine is busy or slow; try again later"
+    assert re.fullmatch(busy, found[1])
     assert not list(tmp_path.glob("qjump-mn-[0-9]*")), "nothing of it is left"
 
 

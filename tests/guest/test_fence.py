@@ -25,9 +25,8 @@ def intruder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("gcc") or os.uname().machine != "x86_64":
         pytest.skip("builds a static program for x86_64 by gcc: install gcc on such a machine")
     program = tmp_path_factory.mktemp("intruder") / "intruder"
-    subprocess.run(
-        ["gcc", "-Wall", "-Werror", "-static", "-o", program, HERE / "intruder.c"], check=True
-    )
+    source = str(HERE / "intruder.c")
+    subprocess.run(["gcc", *"-Wall -Werror -static -o".split(), program, source], check=True)
     return program
 
 
@@ -80,13 +79,8 @@ argv = ["sh", "-c", '"$@" 5>&1', "sh", {str(program)!r}, *{aims!r}]
 print(subprocess.run(argv, capture_output=True, text=True).stdout)
 """
     reached = stranger.run(code, b"").splitlines()
-    assert {
-        "lists /",
-        "reads /etc/passwd",
-        "reaches a server",
-        "sends datagrams",
-        "signals its parent",
-    } <= set(reached)
+    real = "lists /|reads /etc/passwd|reaches a server|sends datagrams|signals its parent"
+    assert set(real.split("|")) <= set(reached)
     for left in ("/tmp/intruder", "/dev/shm/intruder", "/tmp/intruder.l"):
         Path(left).unlink(missing_ok=True)
     shutil.rmtree("/tmp/intruder.d", ignore_errors=True)
@@ -96,16 +90,13 @@ def test_descriptors_are_renumbered(tmp_path: Path) -> None:
     files = [os.open(tmp_path / str(number), os.O_RDWR | os.O_CREAT) for number in range(3)]
     given = [files[2], files[0], files[1]]
     names = [os.readlink(f"/proc/self/fd/{fd}") for fd in given]
-    code = (
-        f"import os, sys; sys.path.insert(0, {str(Path(starter.__file__).parent)!r}); import "
-        f"starter\nstarter._renumber({given})\nprint([os.readlink(f'/proc/self/fd/{{n}}') for n in "
-        "range(3, 6)], len(os.listdir('/proc/self/fd')))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", code],
-        pass_fds=given,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == f"{names} 7\n"  # 0 to 5, and that of the listing
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(Path(starter.__file__).parent)!r})
+import starter
+starter._renumber({given})
+names = [os.readlink(f"/proc/self/fd/{{fd}}") for fd in range(3, 6)]
+print(names, len(os.listdir("/proc/self/fd")))
+"""
+    said = subprocess.check_output([sys.executable, "-I", "-c", code], pass_fds=given, text=True)
+    assert said == f"{names} 7\n"  # 0 to 5, and that of the listing

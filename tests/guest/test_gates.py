@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.guest import Image, Job, Setup, run
+from qjump_mn.guest import Image, Job, Setup
 from tests.guest import vm
 from tests.guest.checks import kernel_image
+from tests.guest.laboratory import run_well
 
 pytestmark = pytest.mark.guest
 
@@ -64,8 +65,7 @@ def answered(out: Path) -> dict[str, list[int]]:
 def test_what_is_added_to_an_interface_leaves_its_gates_moving(
     image: Image, booted: Setup, tmp_path: Path
 ) -> None:
-    ended = run(image, booted, Job(script=TWO_CLASSES), tmp_path)
-    assert ended.exit_code == 0, (tmp_path / "stderr").read_text()
+    run_well(image, booted, Job(script=TWO_CLASSES), tmp_path)
     assert all(pings == [10, 10] for pings in answered(tmp_path).values()), answered(tmp_path)
 
 
@@ -124,8 +124,8 @@ def test_what_fits_a_window_only_without_its_headers_is_never_sent(
     the second; so nothing is sent any more (hence ``max-sdu`` in schemes/taprio.toml, which makes
     it segment what is larger)."""
     window_ns = 6_000 if stuck else 7_500
-    ended = run(image, booted, Job(script=NEVER_FITS.replace("WINDOW", str(window_ns))), tmp_path)
-    assert ended.exit_code == 0, (tmp_path / "stderr").read_text()
+    script = NEVER_FITS.replace("WINDOW", str(window_ns))
+    run_well(image, booted, Job(script=script), tmp_path)
     plain, segmented = json.loads((tmp_path / "arrived.json").read_text())
     assert plain == ([] if stuck else [100] * 70)
     assert segmented == [100] * 70

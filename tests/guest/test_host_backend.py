@@ -21,6 +21,7 @@ from qjump_mn.steps import asbuilt, openvswitch, readback
 from qjump_mn.toolbox import build
 from qjump_mn.toolbox.image import python_package
 from tests.guest import trees
+from tests.guest.command import experiment
 from tests.guest.vm import Image, Job, Setup, prepare, run
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
@@ -30,21 +31,15 @@ KILLS = 20
 """So often is a run killed."""
 EXPERIMENT = """
 title = "Two switches"
-reproduces = "nothing"
-question = "What stays?"
 topology = "trunk"
 warmup = "100ms"
 duration = "300ms"
 replicates = 1
-compare = "both"
 
 [link]
 
 [qjump.course]
 factors = { 6 = 1, 0 = 30 }
-
-[claims]
-slower = { statement = "Slower", source = "-", predicate = "both.ping.p50_ms >= 2 * ping.ping.p50_ms" }
 
 [workloads]
 ping = { program = "ping", label = "ping", flows = ["h1>h4"], level = 6, interval = "10ms" }
@@ -69,9 +64,7 @@ about = "all there is"
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
     """One a link model; the second needs none of our modules."""
-    folder = tmp_path_factory.mktemp("experiment")
-    (folder / "experiments").mkdir()
-    (folder / "experiments/two.toml").write_text(EXPERIMENT)
+    folder = experiment(tmp_path_factory.mktemp("experiment"), "two", EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QJUMP_MN_PATH", str(folder))
         return {
@@ -91,27 +84,15 @@ def machine() -> Image:
 
 
 @pytest.fixture(scope="module")
-def out(
-    machine: Image,
-    plans: dict[str, Plan],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
+def out(machine: Image, plans: dict[str, Plan], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What beside_strangers.py leaves."""
     folder = tmp_path_factory.mktemp("out")
-    work = {
-        "openvswitch": msgspec.to_builtins(openvswitch.start()),
-        "plans": [*plans],
-        "kills": KILLS,
-    }
-    files = {f"{name}.json": msgspec.json.encode(each).decode() for name, each in plans.items()}
-    files |= {"work.json": json.dumps(work), "carry_out.py": (JOBS / "carry_out.py").read_text()}
+    work = {"openvswitch": openvswitch.start(), "plans": [*plans], "kills": KILLS}
+    texts: dict[str, object] = {**plans, "work": work}
+    files = {f"{name}.json": msgspec.json.encode(each).decode() for name, each in texts.items()}
+    files["carry_out.py"] = (JOBS / "carry_out.py").read_text()
     script = (JOBS / "beside_strangers.py").read_text()
-    result = run(
-        machine,
-        Setup(),
-        Job(script=script, files=files, virtual_deadline_s=3000),
-        folder,
-    )
+    result = run(machine, Setup(), Job(script=script, files=files, virtual_deadline_s=3000), folder)
     assert result.exit_code == 0, (folder / "stderr").read_text()
     print(f"{result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
     return folder
@@ -131,10 +112,8 @@ def test_run_restores_the_machine_byte_for_byte(
     assert shows["code"] == 0, shows["said"]
     assert shows["left"] == {}
     for trial in plans[name].trials():
-        assert (
-            asbuilt.differences(out / "whole" / name / trial.name / readback.BEFORE, trial.arm)
-            == []
-        )
+        folder = out / "whole" / name / trial.name / readback.BEFORE
+        assert asbuilt.differences(folder, trial.arm) == []
 
 
 @pytest.mark.parametrize("number", range(KILLS))
@@ -164,12 +143,9 @@ def test_second_run_is_refused_with_holder_and_start(results: dict[str, Any]) ->
     shows = results["second"]
     whose = rf"a run of root \(pid {shows['pid']}, since 2026-01-01 \d\d:\d\d UTC\) has this machine's network"
     assert shows["other"]["code"] == 3
-    assert re.fullmatch(
-        rf"{whose}: wait for its end, or use --backend guest\n", shows["other"]["said"]
-    ), shows["other"]["said"]
-    assert len(shows["clean"]) == 1 and re.fullmatch(
-        rf"{whose}; nothing was removed", shows["clean"][0]
-    )
+    (said, clean), words = (shows["other"]["said"], shows["clean"]), "wait for its end, or use"
+    assert re.fullmatch(rf"{whose}: {words} --backend guest\n", said), said
+    assert len(clean) == 1 and re.fullmatch(rf"{whose}; nothing was removed", clean[0])
     assert shows["running"]
 
 
@@ -177,9 +153,8 @@ def test_next_run_removes_what_a_killed_run_left(results: dict[str, Any]) -> Non
     shows = results["second"]
     assert shows["third"]["code"] == 0, shows["third"]["said"]
     first, _, _ = shows["third"]["said"].partition("\n")
-    assert re.fullmatch(
-        r"removing what a run of root \(pid \d+, .*\) left when it was killed", first
-    )
+    left = r"removing what a run of root \(pid \d+, .*\) left when it was killed"
+    assert re.fullmatch(left, first)
     assert shows["left"] == {}
 
 

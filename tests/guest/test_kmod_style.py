@@ -25,8 +25,8 @@ pytestmark = pytest.mark.guest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "kmod-patches"
-SOURCE_FILES = {"kmod-patches": 7}
-"""The folders with kernel modules, and how many C files each has."""
+SOURCE_FILES = 7
+"""So many files in C are modules'."""
 COMPILERS = {"6.12": "gcc-14", "6.1": "gcc-12", "7": "gcc-14"}
 # How make is told to check. Debian's headers of 7.3 lack scripts/checker-valid.sh, without which
 # C=2 checks nothing; it would refuse Debian 13's sparse, 0.6.4, which knows no __typeof_unqual__
@@ -36,8 +36,7 @@ CHECKED = {
     "6.1": ["C=2"],
     "7": ["KBUILD_CHECKSRC=2", "CF=-D__typeof_unqual__=__typeof__ '-D_Static_assert(...)='"],
 }
-PAGES = sorted(path.name for path in (SOURCES / "tc").glob("*.8"))
-NATIVE_PAGES = sorted((CHECKOUT / "native").glob("*/*.1"))
+PAGES = sorted([*SOURCES.glob("tc/*.8"), *(CHECKOUT / "native").glob("*/*.1")])
 
 
 @pytest.fixture(scope="module")
@@ -45,28 +44,18 @@ def style() -> Tree:
     return trees.needed(toolbox.style_tools)
 
 
-def copied(name: str, folder: Path) -> Path:
-    """A folder's sources, where they may be built."""
-    made = shutil.ignore_patterns("*.so", "*.o", "*.ko", ".*")
-    return Path(shutil.copytree(CHECKOUT / name, folder / name, ignore=made))
-
-
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The sources of qjump and wire."""
-    return copied("kmod-patches", tmp_path)
+    """The sources, where they may be built."""
+    made = shutil.ignore_patterns("*.so", "*.o", "*.ko", ".*")
+    return Path(shutil.copytree(SOURCES, tmp_path / SOURCES.name, ignore=made))
 
 
-def read(
-    kernel: str = "6.12", name: str = "kmod-patches", style: Tree | None = None, **_: object
-) -> list[str]:
+def read(kernel: str = "6.12", style: Tree | None = None, **_: object) -> list[str]:
     """All that the tools are, and read."""
     used = [trees.kernel_tree(kernel), *filter(None, [style])]
-    folder = CHECKOUT / name
-    files = [
-        f"{path.relative_to(folder)} {cache.hash_of_file(path)}"
-        for path in Recipe(folder, "").sources()
-    ]
+    paths = Recipe(SOURCES, "").sources()
+    files = [f"{path.relative_to(SOURCES)} {cache.hash_of_file(path)}" for path in paths]
     return [*(tree.packages_sha256 for tree in used), *files]
 
 
@@ -82,18 +71,16 @@ def modules(kernel: str, folder: Path) -> str:
     tree = trees.kernel_tree(kernel)
     assert tree.kernel_release.startswith(f"{kernel}.")
     kdir = f"KDIR=/usr/lib/modules/{tree.kernel_release}/build"
-    said = tree.run(
-        ["make", "--no-print-directory", kdir, "W=1", *CHECKED[kernel], "modules"], folder
-    )
-    assert said.count("  CHECK ") == SOURCE_FILES[folder.name], said
+    argv = ["make", "--no-print-directory", kdir, "W=1", *CHECKED[kernel], "modules"]
+    said = tree.run(argv, folder)
+    assert said.count("  CHECK ") == SOURCE_FILES, said
     return said
 
 
-@pytest.mark.parametrize("name", SOURCE_FILES)
 @pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 @of_the_sources
-def test_compiler_and_sparse_find_nothing(kernel: str, name: str, tmp_path: Path) -> None:
-    assert complaints(modules(kernel, copied(name, tmp_path))) == []
+def test_compiler_and_sparse_find_nothing(kernel: str, copy: Path) -> None:
+    assert complaints(modules(kernel, copy)) == []
 
 
 @pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
@@ -106,9 +93,8 @@ def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
 
 @pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 def test_the_plugins_compile_without_a_warning(kernel: str, copy: Path) -> None:
-    trees.kernel_tree(kernel).run(
-        ["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy
-    )
+    argv = ["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"]
+    trees.kernel_tree(kernel).run(argv, copy)
     assert (copy / "tc/q_qjump.so").exists() and (copy / "tc/q_wire.so").exists()
 
 
@@ -118,32 +104,25 @@ def checkpatch(style: Tree, folder: Path) -> list[str]:
     tree = trees.kernel_tree("6.12")
     shutil.copytree(style.root / "scripts", folder / "scripts")
     headers = next((tree.root / "usr/src").glob("linux-headers-*-common"))
-    files = sorted(
-        str(path.relative_to(folder))
-        for pattern in ("*.c", "*.h")
-        for path in folder.rglob(pattern)
-    )
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.[ch]"))
     options = f"--no-tree --root=/usr/src/{headers.name} --strict --max-line-length=100 --terse --no-summary --ignore PREFER_KERNEL_TYPES -f"
     # Its exit code tells findings, too.
-    return tree.run(
-        ["sh", "-c", f"perl scripts/checkpatch.pl {options} {' '.join(files)} || true"], folder
-    ).splitlines()
+    line = f"perl scripts/checkpatch.pl {options} {' '.join(files)} || true"
+    return tree.run(["sh", "-c", line], folder).splitlines()
 
 
-@pytest.mark.parametrize("name", SOURCE_FILES)
 @of_the_sources
-def test_checkpatch_finds_nothing(style: Tree, name: str, tmp_path: Path) -> None:
-    assert checkpatch(style, copied(name, tmp_path)) == []
+def test_checkpatch_finds_nothing(style: Tree, copy: Path) -> None:
+    assert checkpatch(style, copy) == []
 
 
 def test_checkpatch_finds_nothing_in_the_patches_of_linux(style: Tree, tmp_path: Path) -> None:
     """But that nobody has signed them off, and that there is a new file."""
     patches = sorted((CHECKOUT / "kernel").glob("*.patch"))
     assert len(patches) == 10
-    for path in (*patches, *(style.root / "scripts").iterdir()):
-        target = tmp_path / ("scripts" if path.parent.name == "scripts" else "") / path.name
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, target)
+    shutil.copytree(style.root / "scripts", tmp_path / "scripts")
+    for path in patches:
+        shutil.copy(path, tmp_path)
     script = "perl scripts/checkpatch.pl --no-tree --no-signoff --terse --no-summary --ignore FILE_PATH_CHANGES *.patch || true"
     assert trees.toolbox().run(["sh", "-c", script], tmp_path) == ""
 
@@ -151,9 +130,8 @@ def test_checkpatch_finds_nothing_in_the_patches_of_linux(style: Tree, tmp_path:
 @of_the_sources
 def test_checkpatch_is_at_work(style: Tree, copy: Path) -> None:
     source = copy / "sch_qjump.c"
-    source.write_text(
-        re.sub(r"^\t(\w.*;)$", r"        \1", source.read_text(), count=1, flags=re.M)
-    )
+    text = source.read_text()
+    source.write_text(re.sub(r"^\t(\w.*;)$", r"        \1", text, count=1, flags=re.M))
     assert any("sch_qjump.c" in line and "ERROR" in line for line in checkpatch(style, copy))
 
 
@@ -161,23 +139,14 @@ def troff(style: Tree, page: Path) -> str:
     """What troff says of a page, with every warning on."""
     groff = next((style.root / "usr/share/groff").glob("[0-9]*"))
     argv = style.program("usr/bin/troff", "-ww", "-z", "-mandoc", "-Tutf8", str(page))
-    environment = os.environ | {
-        "GROFF_FONT_PATH": str(groff / "font"),
-        "GROFF_TMAC_PATH": str(groff / "tmac"),
-    }
-    done = subprocess.run(argv, env=environment, capture_output=True, text=True)
+    paths = {"GROFF_FONT_PATH": str(groff / "font"), "GROFF_TMAC_PATH": str(groff / "tmac")}
+    done = subprocess.run(argv, env=os.environ | paths, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_manual_pages_are_clean(page: str, style: Tree) -> None:
-    assert len(PAGES) == 3
-    assert troff(style, SOURCES / "tc" / page) == ""
-
-
-@pytest.mark.parametrize("page", NATIVE_PAGES, ids=lambda page: page.name)
-def test_manual_pages_of_native_programs_are_clean(page: Path, style: Tree) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_manual_pages_are_clean(page: Path, style: Tree) -> None:
     assert troff(style, page) == ""
 
 
@@ -193,12 +162,9 @@ def test_troff_is_at_work(style: Tree, tmp_path: Path) -> None:
 def test_the_manual_page_names_every_option(page: str, source: str, count: int) -> None:
     """Those that `help` tells."""
     text = (SOURCES / "tc" / page).read_text().replace("\\-", "-")
-    usage = re.search(
-        r'"Usage: \.\.\. qjump(?:2015)? (.*?)\);', (SOURCES / "tc" / source).read_text(), re.S
-    )
-    assert usage
-    options = set(re.findall(r"[a-z]{3,}", usage[1]))
+    code = (SOURCES / "tc" / source).read_text()
+    (usage,) = re.findall(r'"Usage: \.\.\. qjump(?:2015)? (.*?)\);', code, re.S)
+    options = set(re.findall(r"[a-z]{3,}", usage))
     assert len(options) == count
-    assert {
-        one for one in options if not re.search(rf"^\.[BIR]+\S* .*\b{one}\b", text, re.M)
-    } == set()
+    named = {one for one in options if re.search(rf"^\.[BIR]+\S* .*\b{one}\b", text, re.M)}
+    assert named == options

@@ -6,10 +6,7 @@ The sentence says what is wrong, where, and how.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -17,19 +14,19 @@ import pytest
 
 from qjump_mn import resolve
 from qjump_mn.errors import LostError
-from qjump_mn.guest import Image, Job, Setup, run
+from qjump_mn.guest import Image, Job, Setup
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, outcome, tables
 from qjump_mn.steps import openvswitch
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
+from tests.guest.command import experiment, qjump_mn
+from tests.guest.laboratory import run_well
 
 pytestmark = pytest.mark.guest
 
 EXPERIMENT = """
 title = "Every program"
-reproduces = "nothing"
-question = "Is what is lost said?"
 topology = "single"
 warmup = "200ms"
 duration = "2s"
@@ -82,12 +79,7 @@ PROGRAMS = (
     ("ping", "qjau", "h1", "absent dies"),
     ("bulk", "iperf3", "h3", "absent dies half silent"),
     ("clock", "ptpd", "h3", "absent dies half silent"),
-    (
-        "cache",
-        "memcached",
-        "h3",
-        "absent dies half",
-    ),  # which has nothing to print, and no version that matters
+    ("cache", "memcached", "h3", "absent dies half"),  # nothing to print, no version that matters
     ("cache", "memload", "h1", "absent dies half silent other"),
     ("job", "shuffle", "h2", "absent dies half silent other"),
     ("barrier", "barrier", "h1", "absent dies half silent other"),
@@ -123,9 +115,7 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    folder = tmp_path_factory.mktemp("lost")
-    (folder / "experiments").mkdir()
-    (folder / "experiments/every.toml").write_text(EXPERIMENT)
+    folder = experiment(tmp_path_factory.mktemp("lost"), "every", EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QJUMP_MN_PATH", str(folder))
         return resolve.plan("every", "smoke", [])
@@ -140,21 +130,15 @@ def out(image: Image, booted: Setup, plan: Plan, tmp_path_factory: pytest.TempPa
         for case, (arm, program, _, fate) in CASES.items()
     }
     work = {
-        "openvswitch": msgspec.to_builtins(openvswitch.start()),
-        "up": msgspec.to_builtins(bring_up(plan.shown.network.skeleton())),
-        "trials": {
-            trial.arm.name: msgspec.to_builtins(trial_steps(trial)) for trial in plan.trials()
-        },
+        "openvswitch": openvswitch.start(),
+        "up": bring_up(plan.shown.network.skeleton()),
+        "trials": {trial.arm.name: trial_steps(trial) for trial in plan.trials()},
         "cases": cases,
     }
-    files = {"plan.json": json.dumps(work)}
-    job = Job(
-        script=Path(__file__).with_name("lost_job.py").read_text(),
-        files=files,
-        virtual_deadline_s=2000,
-    )
-    result = run(image, booted, job, folder, progress=print)
-    assert result.exit_code == 0, (folder / "stderr").read_text()
+    files = {"plan.json": msgspec.json.encode(work).decode()}
+    script = Path(__file__).with_name("lost_job.py").read_text()
+    job = Job(script=script, files=files, virtual_deadline_s=2000)
+    result = run_well(image, booted, job, folder)
     print(f"{len(CASES)} trials: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
     return folder
 
@@ -181,40 +165,18 @@ def test_lost_program_is_one_sentence(case: str, plan: Plan, out: Path) -> None:
 
 
 def test_lost_arm_does_not_stop_the_others(plan: Plan, tmp_path: Path) -> None:
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/every.toml").write_text(EXPERIMENT)
-    argv = [
-        sys.executable,
-        "-m",
-        "qjump_mn.run",
-        "every",
-        "--preset",
-        "smoke",
-        "--arms",
-        "ping,both,broken",
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    done = subprocess.run(
-        argv,
-        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    print(done.stdout, done.stderr)
+    folder = experiment(tmp_path, "every", EXPERIMENT)
+    words = "every --preset smoke --arms ping,both,broken --out out".split()
+    done = qjump_mn(*words, cwd=folder)
     assert done.returncode == 5
     run = directory.existing(tmp_path / "out/last")
     found = outcome.read(run.path)
-    assert {row.claim: row.verdict for row in found.verdicts} == {
-        "slower": "REPRODUCED",
-        "unknown": "NOT RUN",
-    }
+    verdicts = {row.claim: row.verdict for row in found.verdicts}
+    assert verdicts == {"slower": "REPRODUCED", "unknown": "NOT RUN"}
     assert {arm.name: arm.done for arm in found.arms} == {"ping": 1, "both": 1, "broken": 0}
     why = found.missing["broken/1"]
-    assert re.fullmatch(
-        r"lost: iperf3 on h2 ended with status 1 while it was needed: .*congestion.*", why
-    )
+    lost = "lost: iperf3 on h2 ended with status 1 while it was needed: .*congestion.*"
+    assert re.fullmatch(lost, why)
     assert (run.path / "fig/latency_cdf.png").is_file()
     assert set(found.links) == {"ping", "both"}
     for text in (done.stdout, (run.path / "report.md").read_text()):

@@ -16,30 +16,18 @@ from qjump_mn import cache
 from qjump_mn.cache import verification
 from qjump_mn.toolbox import machines
 from tests.guest import strangers
+from tests.guest.command import SAME, qjump_mn, succeeds
 
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
-RUN = [
-    "-m",
-    "qjump_mn.run",
-    "run",
-    "fig3a",
-    "--preset",
-    "smoke",
-    "--arms",
-    "idle",
-    "--out",
-    "results",
-]
+RUN = "-m qjump_mn.run run fig3a --preset smoke --arms idle --out results".split()
 NO_MIRROR = "http://127.0.0.1:9/debian"
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("machine") / "machine.tar.xz"
-    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "export", str(path)]
-    done = subprocess.run(argv, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    succeeds("machine", "export", path)
     return path
 
 
@@ -53,30 +41,22 @@ def test_another_user_has_the_reference_results_with_nothing_but_the_file(export
         file = someone.home / "machine.tar.xz"
         file.write_bytes(exported.read_bytes())
         file.chmod(0o444)
+        environment = {
+            **dict.fromkeys(("HOME", "TMPDIR"), str(someone.home)),
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "QJUMP_MN_CACHE": str(someone.home / "cache"),
+            "QJUMP_MN_MIRROR": NO_MIRROR,
+            "QJUMP_MN_ARCHIVE": "",
+            machines.VARIABLE: str(file),
+        }
         done = subprocess.run(
-            [someone.python, *RUN],
-            env={
-                "PATH": "/usr/bin:/bin",
-                "HOME": str(someone.home),
-                "TMPDIR": str(someone.home),
-                "PYTHONPATH": os.pathsep.join(sys.path),
-                "QJUMP_MN_CACHE": str(someone.home / "cache"),
-                "QJUMP_MN_MIRROR": NO_MIRROR,
-                "QJUMP_MN_ARCHIVE": "",
-                machines.VARIABLE: str(file),
-            },
-            cwd=someone.home,
-            user=someone.user,
-            extra_groups=[] if someone.user else None,
-            capture_output=True,
-            text=True,
-        )
+            [someone.python, *RUN], env=environment, cwd=someone.home, user=someone.user,
+            extra_groups=[] if someone.user else None, capture_output=True, text=True,
+        )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"takes the machine from {file}" in done.stdout + done.stderr
-        assert (
-            "the results are those of the reference run in the 1 trial that both have"
-            in done.stdout
-        )
+        assert SAME in done.stdout
         assert {path.name for path in (someone.home / "cache").iterdir()} == {"machine"}
 
 
@@ -115,10 +95,7 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     both = [importing(exported), importing(exported)]
     said = [process.communicate()[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    assert (
-        sum("waiting for another qjump-mn that builds the same machine" in text for text in said)
-        == 1
-    )
+    assert "".join(said).count("waiting for another qjump-mn that builds the same machine") == 1
     left = {path.name for path in (tmp_path / "cache/machine").iterdir()}
     assert left == {machines.read().sha256, f"{machines.read().sha256}.lock"}
     assert verification.verify(print) == (1, 0, 0)
@@ -130,15 +107,7 @@ def test_built_anew_in_another_folder_it_is_the_same_file(
     """Of packages, with compilers, modules, programs and image: nothing is taken of what was built
     before."""
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "another cache"))
-    argv = [
-        sys.executable,
-        "-m",
-        "qjump_mn.run",
-        "machine",
-        "export",
-        str(tmp_path / "again.tar.xz"),
-    ]
-    done = subprocess.run(argv, capture_output=True, text=True)
+    done = qjump_mn("machine", "export", tmp_path / "again.tar.xz")
     if "can be had nowhere" in done.stdout + done.stderr:
         pytest.skip("the locked packages cannot be had any more")
     assert done.returncode == 0, done.stdout + done.stderr

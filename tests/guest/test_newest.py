@@ -46,12 +46,9 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def called(*argv: str) -> str:
     """What a command says, as a user sees it."""
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
     done = subprocess.run(
-        [sys.executable, *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=moved.CHECKOUT,
+        [sys.executable, *argv], stdout=pipe, stderr=both, text=True, cwd=moved.CHECKOUT
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -60,25 +57,17 @@ def called(*argv: str) -> str:
 def test_a_run_on_another_machine_says_so_first_and_last(mirror: Path, tmp_path: Path) -> None:
     version = locks.versions(locks.read(toolbox.NAME))[PACKAGE]
     other = f"{PACKAGE} is {version}.1, the reference has {version}"
-    first = called(*RUN, "--out", str(tmp_path))
-    assert (
-        f"such as {PACKAGE} {version}: takes what the mirror has now, which is another machine"
-        in first
-    )
-    again = called(*RUN, "--out", str(tmp_path))
+    first, again = (called(*RUN, "--out", str(tmp_path)) for _ in range(2))
+    moved_on = "takes what the mirror has now, which is another machine"
+    assert f"such as {PACKAGE} {version}: {moved_on}" in first
+    images = rf"\(ours .*, the reference's .*; {re.escape(other)}\)"
     for said in (first, again):
         assert f"not the machine of the reference runs: {other}" in said
-        assert re.search(
-            rf"^Reference: .* another (one|image) \(ours .*, the reference's .*; {re.escape(other)}\)",
-            said,
-            re.M,
-        )
+        assert re.search(rf"^Reference: .* another (one|image) {images}", said, re.M)
         assert "identical to the reference run" not in said
     assert directory.existing(tmp_path / "last").manifest.machine["differences"] == other
-    assert called("-m", "qjump_mn.run", "machine").splitlines()[-2:] == [
-        "           other packages:",
-        f"             {other}",
-    ]
+    listed = called("-m", "qjump_mn.run", "machine")
+    assert listed.endswith(f"\n           other packages:\n             {other}\n")
     locked = toolbox._key(locks.read(toolbox.NAME))
     assert not (mirror.parent / "cache/toolbox" / locked).exists(), "under the reference's key"
 

@@ -83,10 +83,8 @@ def test_missing_qemu_names_packages_to_install(
 ) -> None:
     monkeypatch.setattr(processors, "here", lambda: "aarch64")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        MachineError,
-        match=r"on aarch64 the guest needs .*not installed: run `apt-get install qemu-sys",
-    ):
+    missing = "on aarch64 the guest needs .*not installed: run `apt-get install qemu-sys"
+    with pytest.raises(MachineError, match=missing):
         guest.check_processor()
 
 
@@ -113,9 +111,8 @@ def test_instance_gets_the_same_input_as_without_qemu(
     argv = (tmp_path / "argv").read_text().splitlines()
     told = dict(itertools.pairwise(argv))
     assert told["-accel"].startswith("tcg") and "-icount" not in argv and told["-cpu"] == "max"
-    assert told["-m"] == f"{512 + outer.MORE_MB}M" and told["-kernel"] == str(
-        machine / machine_file.KERNEL
-    )
+    assert told["-m"] == f"{512 + outer.MORE_MB}M"
+    assert told["-kernel"] == str(machine / machine_file.KERNEL)
     assert "-nodefaults" in argv and not {"-nic", "-netdev", "-drive"} & set(argv)
     archive = Path(told["-initrd"]).read_bytes()
     assert archive.startswith(b"<initrd>")
@@ -130,13 +127,9 @@ def test_instance_gets_the_same_input_as_without_qemu(
     ("status", "then", "why"),
     [
         ("1\\n", "", "^the guest ended with status 1; the end of its console:\n  hello$"),
-        (
-            "",
-            "echo no room >&2; exit 1",
-            "(?s)^the machine around the guest ended before the guest; .*no room$",
-        ),
+        ("", "echo no room >&2; exit 1", "(?s)^the machine around the guest ended before the guest; .*no room$"),
     ],
-)
+)  # fmt: skip
 def test_bad_end_is_an_error_with_the_console(
     status: str, then: str, why: str, machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

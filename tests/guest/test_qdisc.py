@@ -7,7 +7,6 @@ of a minute and a half per kernel, for `pytest -m slow`.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -19,31 +18,13 @@ from tests.guest.checks import EXPECTED_LOG, KERNELS, OTHERS_NIGHTLY, Guest, mea
 
 pytestmark = pytest.mark.guest
 
-QUICK = [
-    ["wire_serialisation"],
-    ["wire_rate", "10000000:1514", "7777777:577"],
-    ["wire_priority"],
-    ["wire_limit"],
-    ["wire_delay"],
-    ["wire_orphan"],
-    ["wire_stamps"],
-    ["wire_jitter"],
-    ["wire_gso"],
-    ["wire_tap"],
-    ["wire_random"],
-    ["wire_child"],
-    ["qjump_priority"],
-    ["qjump_refusals"],
-    ["qjump_window", "root:7", "wire:3", "htb:0"],
-    ["qjump_tcp", "1", "16"],
-    ["qjump_change"],
-    ["qjump_slack"],
-    ["qjump_churn"],
-    ["qjump_2015"],
-    ["qjump_rules2015"],
-    ["qjump_netlink"],
-    ["qjump_options"],
-]
+_LINES = """wire_serialisation|wire_rate 10000000:1514 7777777:577|wire_priority|wire_limit|wire_delay
+wire_orphan|wire_stamps|wire_jitter|wire_gso|wire_tap|wire_random|wire_child
+qjump_priority|qjump_refusals|qjump_window root:7 wire:3 htb:0|qjump_tcp 1 16|qjump_change
+qjump_slack|qjump_churn|qjump_2015|qjump_rules2015|qjump_netlink|qjump_options"""
+QUICK = [line.split() for line in _LINES.replace("\n", "|").split("|")]
+"""The checks of one boot, with their arguments."""
+
 DOCUMENT = Path(__file__).parents[2] / "docs/qdisc.md"
 SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"]]
 THREAD_NS = 25_000
@@ -63,24 +44,13 @@ def sweep(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return measured(request.param, SWEEP, tmp_path_factory.mktemp("sweep"))
 
 
-def test_the_kernel_is_the_one_meant(guest: Guest) -> None:
+def test_modules_load_and_unload_and_the_kernel_says_nothing(guest: Guest) -> None:
     assert guest.results["release"].startswith(f"{guest.kernel}.")
-
-
-def test_the_modules_load_and_unload(guest: Guest) -> None:
     assert guest.results["load"] == ["", ["sch_qjump", "sch_qjump2015", "sch_wire"]]
     assert guest.results["unload"] == ["", []]
-
-
-def test_every_module_of_the_image_loads(guest: Guest) -> None:
-    assert guest.results["others"] == ""
-
-
-def test_the_kernel_log_is_clean(guest: Guest) -> None:
+    assert guest.values("qjump_churn")["removed"] is True, "after use too"
+    assert guest.results["others"] == "", "every other module of the image"
     assert set(guest.results["log"]) <= EXPECTED_LOG
-
-
-# --- wire -------------------------------------------------------------------------------------------------------------
 
 
 def test_serialisation_is_exact(guest: Guest) -> None:
@@ -91,9 +61,8 @@ def test_serialisation_is_exact(guest: Guest) -> None:
         assert case["gaps"] == 100
         assert abs(case["mean_ns"] - case["expected_ns"]) <= 5, case
         # Timers are late by this or that instruction: 15 ns on 7.3, and nothing on the average.
-        assert abs(case["median_ns"] - case["expected_ns"]) <= (
-            20 if guest.kernel == "7" else 10
-        ), case
+        most_ns = 20 if guest.kernel == "7" else 10
+        assert abs(case["median_ns"] - case["expected_ns"]) <= most_ns, case
         # A few of a hundred stamps may meet a tick (2.3 us on 7.3), or a kernel thread.
         assert case["off_ns"][96] <= 2500, case
         assert case["off_ns"][100] <= THREAD_NS, case
@@ -155,25 +124,18 @@ def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
     assert (values["delivered"], values["drops"], values["other"]) == (50, 250, 49)
     assert (values["backlog"], values["qlen"]) == (0, 0)
     on_wire = 1000 + 4 + 20
-    level = {"qlen": 0, "backlog": 0, "max_backlog": 49 * 1004}
-    expected = {
-        "level0": level | {"level": 0, "packets": 50, "bytes": 50 * on_wire, "drops": 250},
-        "level5": level | {"level": 5, "packets": 49, "bytes": 49 * on_wire, "drops": 0},
-    }
-    for name, counts in expected.items():
+    for level, packets, drops in ((0, 50, 250), (5, 49, 0)):
+        counts = values[f"level{level}"]
         # The last that came in waited for 49 others, to within the time that the sender took.
-        assert 0.9 * 49 * on_wire * 8000 < values[name].pop("max_wait_ns") <= 98 * on_wire * 8000
-        assert values[name].pop("max_late_ns") < THREAD_NS
-        assert values[name] == counts
-    options = {
-        "rate_bps": 1_000_000,
-        "limit": 50_000,
-        "classify": "priority",
-        "overhead": 0,
-        "delay_ns": 0,
-        "orphan": True,
-    }
-    assert values["options"] == options
+        assert 0.9 * 49 * on_wire * 8000 < counts.pop("max_wait_ns") <= 98 * on_wire * 8000
+        assert counts.pop("max_late_ns") < THREAD_NS
+        assert counts == {
+            "level": level, "packets": packets, "bytes": packets * on_wire, "drops": drops,
+            "qlen": 0, "backlog": 0, "max_backlog": 49 * 1004,
+        }  # fmt: skip
+    assert values["options"] == {
+        "rate_bps": 1_000_000, "limit": 50_000, "classify": "priority", "overhead": 0, "delay_ns": 0, "orphan": True,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("by", "gap_ns"), [("delay", 50), ("netem", 2000)])
@@ -218,11 +180,9 @@ def test_jitter_keeps_the_order_of_a_flow_and_of_no_more(guest: Guest) -> None:
     assert values["kept"] == [list(range(40))] * 3
     assert 10 < values["overtook"] < 110
     assert values["plain"] and values["emptied"] == 0
-
-
-def test_jitter_keeps_udp_of_a_pair_of_hosts_in_order(guest: Guest) -> None:
-    # As a card's receive queues do, whatever the ports: ptpd drops a Sync that its Follow_Up has overtaken.
-    assert guest.values("wire_jitter")["overtook_udp"] == 0
+    # UDP of a pair of hosts stays in order whatever the ports, as with a card's receive queues:
+    # ptpd drops a Sync that its Follow_Up has overtaken.
+    assert values["overtook_udp"] == 0
 
 
 def test_a_gso_packet_is_split_into_its_frames(guest: Guest) -> None:
@@ -232,12 +192,9 @@ def test_a_gso_packet_is_split_into_its_frames(guest: Guest) -> None:
     assert max(abs(gap - 1) for gap in values["gaps"]) < 0.05
 
 
-def test_an_urgent_frame_passes_between_those_of_a_gso_packet(guest: Guest) -> None:
-    assert guest.values("wire_gso")["urgent"] == 1
-
-
-def test_a_full_level_drops_frames_of_a_gso_packet_and_keeps_the_others(guest: Guest) -> None:
+def test_gso_packets_let_urgent_frames_pass_and_are_dropped_by_the_frame(guest: Guest) -> None:
     values = guest.values("wire_gso")
+    assert values["urgent"] == 1
     # The first is on the wire before the second comes: five wait.
     assert values["full"] == {"received": 6, "drops": 14} and values["child"] == 20
     assert values["left"] == [[0, 0], [0, 0]]
@@ -286,13 +243,11 @@ def test_a_frame_is_stamped_once_and_when_it_starts(guest: Guest, mode: str) -> 
     case = guest.values("wire_stamps")["modes"][mode]
     assert case["numbers"] == [0, 1, 2, 3, 4]
     assert 3000 < sorted(case["after_send_ns"])[1] < 15_000, "the system call: 7.5 us on 6.12"
+    # 6.12: 4.4 us from the device to the receiver; one in three may meet a kernel thread.
     wires_ns = (8 + 1004) * 8 * (100 + 10)
-    assert 0 < sorted(case["on_wires_ns"])[1] - wires_ns < 10_000, (
-        "6.12: 4.4 us from the device to the receiver; one in three may meet a kernel thread"
-    )
-    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < THREAD_NS, (
-        "6.12: 963 ns, for the second is stamped by a timer"
-    )
+    assert 0 < sorted(case["on_wires_ns"])[1] - wires_ns < 10_000
+    # 6.12: 963 ns, for the second is stamped by a timer.
+    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < THREAD_NS
 
 
 @pytest.mark.parametrize("mode", ["orphan", "noorphan"])
@@ -300,9 +255,6 @@ def test_a_frame_that_overtakes_is_stamped_once_too(guest: Guest, mode: str) -> 
     case = guest.values("wire_stamps")["modes"][mode]["jitter"]
     assert case["overtook"] > 5
     assert case["numbers"] == [list(range(20))] * 2
-
-
-# --- qjump ------------------------------------------------------------------------------------------------------------
 
 
 def check_windows(guest: Guest, count: int) -> None:
@@ -327,10 +279,9 @@ def test_with_a_slack_no_exact_epoch_holds_more_than_a_budget(guest: Guest) -> N
     assert len(cases) == 6
     for case in cases:
         assert case["received"] == case["sent"] and case["drops"] == 0, case
+        # A budget every epoch and slack.
         period = case["epoch_ns"] + case["slack_ns"]
-        assert 0.98 <= case["share"] * period / case["epoch_ns"] <= 1, (
-            "a budget every epoch and slack"
-        )
+        assert 0.98 <= case["share"] * period / case["epoch_ns"] <= 1
         assert case["most"] == 1 if case["slack_ns"] else 1 <= case["most"] <= 2, case
 
 
@@ -362,9 +313,8 @@ def test_the_document_has_the_table_of_slack(guest: Guest) -> None:
         assert told[:2] == measured_now[:2] and told[3:5] == measured_now[3:5]
         # Whether a frame is late without a slack, and where ticks fall, changes with what ran before.
         assert told[1] == "none" or told[2] == measured_now[2] == "1"
-        assert float(told[5]) == pytest.approx(float(measured_now[5]), abs=1), (
-            "python bench/qdisc.py --write"
-        )
+        shares = float(told[5]), float(measured_now[5])
+        assert abs(shares[0] - shares[1]) <= 1, "python bench/qdisc.py --write"
 
 
 def check_tcp(guest: Guest, count: int) -> None:
@@ -402,9 +352,7 @@ def test_every_refusal_has_a_sentence_and_changes_nothing(guest: Guest) -> None:
         if answer["code"] == 2:  # the kernel's own sentence
             assert first.startswith("Error: ") and first.endswith("."), (command, first)
         assert len(first.split()) > 3, (command, first)
-        assert "Unknown error" not in answer["words"] and "RTNETLINK" not in answer["words"], (
-            command
-        )
+        assert not re.search("Unknown error|RTNETLINK", answer["words"]), command
     assert values["unchanged"] and all(values["unchanged"].values())
     assert values["leftover"] is False
 
@@ -471,11 +419,7 @@ def test_nobody_has_a_fresh_budget_within_an_epoch(guest: Guest) -> None:
 def test_a_gso_packet_that_an_unlimited_level_held_is_split_for_a_budget(guest: Guest) -> None:
     split = guest.values("qjump_change")["split"]
     assert split["after"]["qlen"] + split["after"]["packets"] == 10
-    assert (split["gone"]["packets"], split["gone"]["oversize"], split["gone"]["drops"]) == (
-        10,
-        0,
-        0,
-    )
+    assert [split["gone"][name] for name in ("packets", "oversize", "drops")] == [10, 0, 0]
     assert split["parents"][1] == 0 < split["parents"][0]
 
 
@@ -494,10 +438,6 @@ def test_a_gso_packet_with_more_segments_than_the_limit_counts_as_oversize(guest
     found = guest.values("qjump_change")["never"]
     assert (found["packets"], found["qlen"]) == (0, 0)
     assert (found["drops"], found["oversize"]) == (1, 1)
-
-
-def test_the_modules_unload_after_use(guest: Guest) -> None:
-    assert guest.values("qjump_churn")["removed"] is True
 
 
 def test_the_parameters_of_2015_fill_in_what_has_no_epoch(guest: Guest) -> None:
@@ -523,11 +463,7 @@ def test_two_budgets_of_2015_meet_at_the_edge_of_a_lazy_epoch(guest: Guest) -> N
     edge = values["edge"]
     assert edge["passed"] == [0, 3, 3]
     assert edge["most"] == 2 * values["budget"]
-    assert (edge["stats"]["packets"], edge["stats"]["drops"], edge["stats"]["oversize"]) == (
-        6,
-        5,
-        1,
-    )
+    assert [edge["stats"][name] for name in ("packets", "drops", "oversize")] == [6, 5, 1]
 
 
 def test_priorities_above_the_top_level_belong_to_it_in_2015_only(guest: Guest) -> None:
@@ -542,11 +478,8 @@ def test_a_budget_of_0_lets_nothing_pass_in_2015(guest: Guest) -> None:
 
 
 def test_gso_packets_are_charged_whole_in_2015_and_split_otherwise(guest: Guest) -> None:
-    gso = guest.values("qjump_rules2015")["gso"]
-    counts = {
-        name: [case[key] for key in ("packets", "bytes", "drops", "oversize")]
-        for name, case in gso.items()
-    }
+    gso, keys = guest.values("qjump_rules2015")["gso"], ("packets", "bytes", "drops", "oversize")
+    counts = {name: [case[key] for key in keys] for name, case in gso.items()}
     assert counts == {
         "qjump2015 10420": [1, 10420, 0, 0],
         "qjump2015 10419": [0, 0, 1, 1],
@@ -579,17 +512,12 @@ def test_messages_that_tc_never_sends_are_refused_with_a_sentence(guest: Guest) 
 
 def test_what_tc_shows_it_takes_back(guest: Guest) -> None:
     values = guest.values("qjump_options")
-    assert set(values["versions"]) == (
-        {"guest", "bookworm"} if guest.kernel == "6.1" else {"guest"}
-    )
+    assert set(values["versions"]) == {"guest", *(["bookworm"] if guest.kernel == "6.1" else [])}
     assert len(set(values["versions"].values())) == len(values["versions"])
     for cases in values["roundtrip"].values():
-        assert len(cases) == 5
+        assert cases == values["roundtrip"]["guest"] and len(cases) == 5, "every tc shows the same"
         for case, (before, after, words) in cases.items():
             assert before == after, (case, words)
-    assert (
-        len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1
-    ), "every tc shows the same"
 
 
 def test_options_are_what_was_given(guest: Guest) -> None:
@@ -614,29 +542,18 @@ def test_factors_are_rounded_to_the_nearest_byte(guest: Guest) -> None:
 def test_a_change_changes_what_it_names(guest: Guest) -> None:
     changes = guest.values("qjump_options")["changes"]
     state: dict[str, Any] = {
-        "epoch_ns": 10_000_000,
-        "slack_ns": 0,
-        "budgets": [0] * 7 + [1550],
-        "limits": [1000] * 8,
-        "priomap": [0, 1, 2, 3, 4, 5, 6, 7, *[0] * 8],
-        "overhead": 0,
-        "mpu": 0,
-    }
+        "epoch_ns": 10_000_000, "slack_ns": 0, "overhead": 0, "mpu": 0,
+        "budgets": [0] * 7 + [1550], "limits": [1000] * 8, "priomap": [*range(8), *[0] * 8],
+    }  # fmt: skip
     named_by: dict[str, dict[str, Any]] = {
         "level 3 3100": {"budgets": [0, 0, 0, 3100, 0, 0, 0, 1550]},
         "epoch 20ms": {"epoch_ns": 20_000_000},
-        "level 3 4000 limit 70": {
-            "budgets": [0, 0, 0, 4000, 0, 0, 0, 1550],
-            "limits": [1000, 1000, 1000, 70, 1000, 1000, 1000, 1000],
-        },
+        "level 3 4000 limit 70": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 1550], "limits": [1000] * 3 + [70] + [1000] * 4},
         "limit 50": {"limits": [50] * 8},
-        "level 7 unlimited limit 60": {
-            "budgets": [0, 0, 0, 4000, 0, 0, 0, 0],
-            "limits": [50] * 7 + [60],
-        },
+        "level 7 unlimited limit 60": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "limits": [50] * 7 + [60]},
         "mpu 84": {"mpu": 84},
         "slack 1ms": {"slack_ns": 1_000_000},
-    }
+    }  # fmt: skip
     assert set(changes) == set(named_by)
     for change, named in named_by.items():
         state |= named
@@ -646,9 +563,6 @@ def test_a_change_changes_what_it_names(guest: Guest) -> None:
 def test_each_level_has_a_limit_of_its_own(guest: Guest) -> None:
     # Sent at once by the budget: one packet. Level 4 holds five, level 3 three.
     assert guest.values("qjump_options")["limits"] == {"4": [1, 5, 14], "3": [1, 3, 16]}
-
-
-# --- the sweep --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -65,12 +65,8 @@ def test_a_frame_that_a_busy_parent_has_taken_leaves_after_it_was_charged(cases:
 
 def test_one_frame_that_a_parent_has_taken_goes_before_an_urgent_one(cases: Cases) -> None:
     """drr and ets take none that they do not send at once, unless it is another class's turn."""
-    assert all(
-        case[key]["arrived"] == 100
-        for case in cases.values()
-        for key in ("alone", "beside")
-        if key in case
-    )
+    for case in cases.values():
+        assert all(case[key]["arrived"] == 100 for key in ("alone", "beside") if key in case)
     alone = {name: case["alone"]["passed"] for name, case in cases.items()}
     beside = {name: case["beside"]["passed"] for name, case in cases.items() if name != "tbf"}
     assert alone == {name: int(name in ("qfq", "hfsc rt", "tbf")) for name in cases}
@@ -93,6 +89,5 @@ def test_other_classes_wait_for_one_that_may_not_send(cases: Cases) -> None:
 def test_the_document_has_the_table_of_parents(guest: Guest, cases: Cases) -> None:
     if guest.kernel != "6.12":
         pytest.skip("docs/qdisc.md has 6.12's")
-    assert marks.read(DOCUMENT, "parents") == qdisc.parents_table(cases), (
-        "python bench/qdisc.py --write"
-    )
+    written = marks.read(DOCUMENT, "parents")
+    assert written == qdisc.parents_table(cases), "python bench/qdisc.py --write"

@@ -21,9 +21,7 @@ PRIORITIES |= dict.fromkeys(("arp", "ping", "none", "cs6", "cs7"), 0)
 
 
 @pytest.fixture(scope="module", params=KERNELS)
-def values(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
+def values(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     maps = [priomap.replace(" ", ",") for priomap in (DEFAULT, SHIPPED, FOR_QJAU)]
     guest = measured(request.param, [["qjump_who", *maps]], tmp_path_factory.mktemp("who"))
     return guest.values("qjump_who")

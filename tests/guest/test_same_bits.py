@@ -49,11 +49,8 @@ open("random", "w").write(os.urandom(16).hex())
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): sha256_of(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): sha256_of(path) for path in paths}
 
 
 @facts.of_the_guest

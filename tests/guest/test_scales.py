@@ -6,8 +6,6 @@ beside that, pings alone.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ import pytest
 
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
+from tests.guest import command
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -33,8 +32,6 @@ CYCLES = range(3, 13)
 
 HEAD = """
 title = "Bursts that meet"
-reproduces = "none: a test"
-question = "Is it the same at two scales?"
 topology = "paper12"
 warmup = "100ms"
 duration = "900ms"
@@ -64,12 +61,6 @@ plot = "latency_cdf"
 workload = "ping"
 arms = ["idle"]
 
-[claims.there]
-statement = "A ping takes time"
-source = "a test"
-predicate = "idle.ping.p50_ms > 0"
-shows = "idle.ping.p50_ms"
-
 [presets.slow]
 about = "10 Mb/s"
 
@@ -89,10 +80,9 @@ def experiment() -> str:
             f'\n[workloads.{host}]\nprogram = "fanin"\nlabel = "{host}"\nlevel = 0\nflows = ["{host}>h10"]\n'
             f'streams = 10\npayload = "1472B"\ninterval = "{INTERVAL_US}us"\nphase = "{phase_us}us"\n'
         )
-        fast += [
-            f'workloads.{host}.interval = "{INTERVAL_US}ns"',
-            f'workloads.{host}.phase = "{phase_us}ns"',
-        ]
+        fast.append(
+            f'workloads.{host} = {{ interval = "{INTERVAL_US}ns", phase = "{phase_us}ns" }}'
+        )
         names.append(host)
     for switch in PORTS:
         flow = "h7>h10" if switch == "s2" else "h1>h10"
@@ -137,17 +127,13 @@ class Scale:
         came: list[tuple[float, str]] = []
         for host in PHASES_US:
             table = self.table("met", host)
-            came += [
-                (sent + latency_us * 1e3, host)
-                for sent, latency_us in zip(
-                    table["sent_ns"].to_pylist(), table["latency_us"].to_pylist(), strict=True
-                )
-                if latency_us is not None
-            ]
+            pairs = zip(
+                *(table[name].to_pylist() for name in ("sent_ns", "latency_us")), strict=True
+            )
+            came += [(sent + us * 1e3, host) for sent, us in pairs if us is not None]
         began = (min(came)[0] // self.cycle_ns + CYCLES.start) * self.cycle_ns
-        return [
-            host for when, host in sorted(came) if 0 <= when - began < len(CYCLES) * self.cycle_ns
-        ]
+        ended = began + len(CYCLES) * self.cycle_ns
+        return [host for when, host in sorted(came) if began <= when < ended]
 
     def lost(self) -> dict[str, list[int]]:
         """By host, how many of the ten datagrams of each cycle were lost."""
@@ -157,10 +143,8 @@ class Scale:
 
     def way(self, host: str) -> npt.NDArray[np.float64]:
         """One-way times of the cycles compared, in frames."""
-        arrived: npt.NDArray[np.float64] = np.array(
-            [value for rows in self._arrived(host).values() for value in rows]
-        )
-        return arrived * 1e3 / self.frame_ns
+        arrived = np.array([us for rows in self._arrived(host).values() for us in rows])
+        return np.asarray(arrived * 1e3 / self.frame_ns)
 
     def _arrived(self, host: str) -> dict[int, list[float]]:
         table = self.table("met", host)
@@ -176,14 +160,10 @@ class Scale:
 
 @pytest.fixture(scope="module")
 def scales(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scale, Scale]:
-    folder = tmp_path_factory.mktemp("scales")
-    (folder / "experiments").mkdir()
-    (folder / "experiments/scales.toml").write_text(experiment())
+    folder = command.experiment(tmp_path_factory.mktemp("scales"), "scales", experiment())
 
     def ran(preset: str, faster: int) -> Scale:
-        argv = [sys.executable, "-m", "qjump_mn.run", "scales", "--preset", preset, "--out", preset]
-        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        command.succeeds("scales", "--preset", preset, "--out", preset, cwd=folder)
         run = directory.existing(Path(folder / preset / "last"))
         assert {arm.time_scale for arm in run.manifest.plan.arms} == {faster}
         return Scale(run, faster)

@@ -11,13 +11,14 @@ import pytest
 
 from qjump_mn.executor.shell import inside
 from qjump_mn.executor.steps import Read, Run, Start
-from qjump_mn.guest import Image, Job, Setup, run
+from qjump_mn.guest import Image, Job, Setup
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.resolve import plan
 from qjump_mn.results import tables
 from qjump_mn.steps import asbuilt, openvswitch, readback, script
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
+from tests.guest.laboratory import run_well
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
@@ -48,13 +49,8 @@ def out(image: Image, booted: Setup, tmp_path_factory: pytest.TempPathFactory) -
         f"{name}.sh": "\n".join([*script.lines(resolved), ""]) for name, resolved in PLANS.items()
     }
     files["openvswitch.json"] = msgspec.json.encode(openvswitch.start()).decode()
-    job = Job(
-        script=Path(__file__).with_name("script_job.py").read_text(),
-        files=files,
-        virtual_deadline_s=1000,
-    )
-    result = run(image, booted, job, folder, progress=print)
-    assert result.exit_code == 0, (folder / "stderr").read_text()
+    code = Path(__file__).with_name("script_job.py").read_text()
+    run_well(image, booted, Job(script=code, files=files, virtual_deadline_s=1000), folder)
     return folder
 
 

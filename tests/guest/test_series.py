@@ -20,6 +20,7 @@ from qjump_mn.toolbox import Tree
 from tests.guest.patched import AUTHOR, SOURCES, applied, written
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+HEADER = SOURCES / "include/pkt_sched_qjump.h"
 STRICT = ["--strict", "--terse", "--no-summary"]
 # tc is C of user space, and in iproute2's MAINTAINERS there are no files of single qdiscs.
 NOT_FOR_TC = ["--no-tree", "--ignore", "PREFER_KERNEL_TYPES,FILE_PATH_CHANGES"]
@@ -37,10 +38,6 @@ def patched(
     shutil.rmtree(folder)
 
 
-# --- what is written
-# --------------------------------------------------------------------------------------------------
-
-
 def test_the_same_sources_and_tree_give_the_same_bytes(
     source: Path, patches: list[Path], tmp_path: Path
 ) -> None:
@@ -53,22 +50,9 @@ def test_nothing_is_left_that_is_for_building_outside_of_a_tree(
     patches: list[Path], tc_patches: list[Path]
 ) -> None:
     text = "".join(path.read_text() for path in [*patches[1:], *tc_patches[1:]])
-    for word in (
-        "HAVE_",
-        "compat",
-        "KERNEL_VERSION",
-        "module_param",
-        "qjump2015",
-        "split_gso",
-        "in every version",
-        "docs/",
-        "fork",
-        "NLA_U64",
-        "type: u64",
-        '"plugin.h"',
-        "pkt_sched_qjump.h",
-    ):
-        assert word not in text, word
+    words = "HAVE_ compat KERNEL_VERSION module_param qjump2015 split_gso docs/ fork NLA_U64"
+    names = ("in every version", "type: u64", '"plugin.h"', "pkt_sched_qjump.h")
+    assert [word for word in (*words.split(), *names) if word in text] == []
 
 
 def test_the_module_of_the_series_is_that_of_the_checkout() -> None:
@@ -79,44 +63,28 @@ def test_the_module_of_the_series_is_that_of_the_checkout() -> None:
     mine = (SOURCES / "sch_qjump.c").read_text().splitlines()
     kept = {line for line in mine if not line.startswith('#include "')}
     assert kept - set(made.splitlines()) == set()
-    assert len(mine) <= 500 and len(made.splitlines()) <= 570, (
-        "a qdisc that can be read in one sitting"
-    )
+    assert len(mine) <= 500 and len(made.splitlines()) <= 570, "readable in one sitting"
 
 
 def test_a_source_that_has_changed_is_refused(tmp_path: Path) -> None:
     shutil.copytree(SOURCES, tmp_path / "kmod-patches")
     path = tmp_path / "kmod-patches/sch_qjump.c"
     path.write_text(path.read_text().replace("#define QJUMP_MAX", "#define MAX"))
-    with pytest.raises(
-        single.TextError,
-        match=r"^sch_qjump\.c: 0 places match .* change the series with its source",
-    ):
+    changed = r"^sch_qjump\.c: 0 places match .* change the series with its source"
+    with pytest.raises(single.TextError, match=changed):
         kernel.module(tmp_path / "kmod-patches")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (
-            ["{empty}", "out"],
-            2,
-            "is not a kernel or iproute2 source tree: give the directory that contains net/ or tc/",
-        ),
-        (
-            ["{tree}", "out", "--author", "me"],
-            2,
-            "'me' is not a valid author: give one as 'NAME <ADDRESS>'",
-        ),
+        (["{empty}", "out"], 2, "is not a kernel or iproute2 source tree: give the directory that contains net/ or tc/"),
+        (["{tree}", "out", "--author", "me"], 2, "'me' is not a valid author: give one as 'NAME <ADDRESS>'"),
         (["{tree}", "{full}", "--author", AUTHOR], 3, "holds patches already: name a new folder"),
-        (
-            ["{hollow}", "out", "--author", AUTHOR],
-            3,
-            "cannot be read (No such file or directory): the series is for another version of "
-            "this tree",
-        ),
+        (["{hollow}", "out", "--author", AUTHOR], 3,
+         "cannot be read (No such file or directory): the series is for another version of this tree"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_a_sentence(
     arguments: list[str], code: int, sentence: str, tc_source: Path, tmp_path: Path
 ) -> None:
@@ -137,47 +105,38 @@ def test_the_letter_has_the_figures_of_the_documents() -> None:
     module = kernel.module(SOURCES)
     letter = " ".join(cover.letter(CHECKOUT / "docs", module).split())
     compared = cover.rows((CHECKOUT / "docs/qdisc.md").read_text(), "what limits level 4")
-    costs = cover.rows(
-        (CHECKOUT / "docs/qdisc-cost.md").read_text(), "a packet that leaves at once"
-    )
-    assert f"What do {len(module.splitlines())} lines buy?" in letter
-    own, tbf, bucket = (
-        compared[name] for name in ("qjump", "prio + tbf", "prio + tbf, burst of a frame")
-    )
-    assert f"no more: {own[0]} at the root and {own[1]} below a busy HTB class" in letter
-    assert (
-        f"leaves at once, in {own[4]}, and TCP gets {own[5]} of a budget of four frames" in letter
-    )
-    assert f"one budget we saw {tbf[0]} at the root and {tbf[1]} below" in letter
-    assert (
-        f"With a burst of one frame we saw {bucket[0]} of full frames, and {bucket[3]} of small"
-        in letter
-    )
-    assert f"one budget, takes {bucket[4]}." in letter
-    assert f"The same bucket as tbf: {compared['htb'][0]} at the root" in letter
-    assert f"the root it does: {compared['bpf times + prio, fq'][0]}." in letter
-    assert f"is gone: {compared['bpf times + prio, fq'][1]} below" in letter
-    bare, prio, ets = (
-        int(costs[name][0]) for name in ("qjump_priorities", "prio8_level0", "ets8_level0")
-    )
-    assert (
-        f"no limit costs {bare} instructions, {bare / prio:.0%} of what prio with eight" in letter
-    )
-    assert f"does ({prio}) and {bare / ets:.0%} of ets ({ets});" in letter
     page = (CHECKOUT / "docs/qdisc-cost.md").read_text()
+    costs = cover.rows(page, "a packet that leaves at once")
+    own, tbf, htb = (compared[name] for name in ("qjump", "prio + tbf", "htb"))
+    bucket, edt = (
+        compared[f"{name}"] for name in ("prio + tbf, burst of a frame", "bpf times + prio, fq")
+    )
+    bare, prio, ets = (
+        int(costs[f"{name}"][0]) for name in ("qjump_priorities", "prio8_level0", "ets8_level0")
+    )
     device = re.search(r"^Linux 6\.12\S*: noqueue (\d+)", page, re.M)
     limited = int(costs["qjump_10ms_level0"][0])
-    assert device
-    assert (
-        f"Of the {int(device[1]) + limited} instructions from pktgen into a dummy device at most "
-        f"{limited} are under that lock (without limits {bare});" in letter
-    )
-    for name in ("prio8_tbf_level0", "qjump_10ms_level0", "htb_pfifo", "fq", "cake"):
-        assert costs[name][0] in letter, name
-    assert f"{costs['bpf_qdisc_level0'][2]} instructions." in letter, "Linux 7.x"
+    whole = int(device[1]) + limited if device else 0
+    alternatives = ("prio + tbf", "HTB", "fq and departure times (EDT)", "a BPF qdisc")
+    sentences = [
+        f"What do {len(module.splitlines())} lines buy?",
+        f"no more: {own[0]} at the root and {own[1]} below a busy HTB class",
+        f"leaves at once, in {own[4]}, and TCP gets {own[5]} of a budget of four frames",
+        f"one budget we saw {tbf[0]} at the root and {tbf[1]} below",
+        f"With a burst of one frame we saw {bucket[0]} of full frames, and {bucket[3]} of small",
+        f"one budget, takes {bucket[4]}.",
+        f"The same bucket as tbf: {htb[0]} at the root",
+        f"the root it does: {edt[0]}.",
+        f"is gone: {edt[1]} below",
+        f"no limit costs {bare} instructions, {bare / prio:.0%} of what prio with eight",
+        f"does ({prio}) and {bare / ets:.0%} of ets ({ets});",
+        *(costs[name][0] for name in ("prio8_tbf_level0", "htb_pfifo", "fq", "cake")),
+        f"Of the {whole} instructions from pktgen into a dummy device at most {limited} are under",
+        f"{costs['bpf_qdisc_level0'][2]} instructions.",  # Linux 7.x
+        *(f"Why not {alternative}" for alternative in alternatives),
+    ]  # fmt: skip
+    assert [sentence for sentence in sentences if sentence not in letter] == []
     assert "{" not in letter
-    for alternative in ("prio + tbf", "HTB", "fq and departure times (EDT)", "a BPF qdisc"):
-        assert f"Why not {alternative}" in letter
 
 
 def test_a_figure_that_no_table_has_is_named(
@@ -185,42 +144,27 @@ def test_a_figure_that_no_table_has_is_named(
 ) -> None:
     (tmp_path / "cover.txt").write_text("Subject\n\nIt costs {no_qdisc, instructions}.\n")
     monkeypatch.setattr(cover, "TEXT", tmp_path / "cover.txt")
-    with pytest.raises(
-        single.TextError, match="refers to 'no_qdisc, instructions', which is in no table"
-    ):
+    unknown = "refers to 'no_qdisc, instructions', which is in no table"
+    with pytest.raises(single.TextError, match=unknown):
         cover.letter(CHECKOUT / "docs", "")
-
-
-# --- the tools of the kernel and of iproute2
-# --------------------------------------------------------------------------
 
 
 def checkpatch(source: Path, patch: Path, *options: str) -> str:
     """What it says of a patch; its exit code tells findings, too."""
-    argv = [
-        "perl",
-        str(source / "scripts/checkpatch.pl"),
-        f"--root={source}",
-        *STRICT,
-        *options,
-        str(patch),
-    ]
+    script: list[str | Path] = ["perl", source / "scripts/checkpatch.pl", f"--root={source}"]
+    argv = [*script, *STRICT, *options, patch]
     return subprocess.run(argv, cwd=source, capture_output=True, text=True).stdout
 
 
 def test_checkpatch_is_silent(source: Path, patches: list[Path], tc_patches: list[Path]) -> None:
-    assert {path.name: checkpatch(source, path) for path in patches[1:]} == {
-        path.name: "" for path in patches[1:]
-    }
-    said = [checkpatch(source, path, *NOT_FOR_TC) for path in tc_patches[1:]]
-    assert said == [""] * 3
+    assert [checkpatch(source, path) for path in patches[1:]] == [""] * 4
+    assert [checkpatch(source, path, *NOT_FOR_TC) for path in tc_patches[1:]] == [""] * 3
 
 
 def test_checkpatch_is_at_work(source: Path, patches: list[Path], tmp_path: Path) -> None:
     bad = tmp_path / "bad.patch"
-    bad.write_text(
-        re.sub(r"^\+\t(\w.*;)$", r"+        \1", patches[1].read_text(), count=1, flags=re.M)
-    )
+    text = patches[1].read_text()
+    bad.write_text(re.sub(r"^\+\t(\w.*;)$", r"+        \1", text, count=1, flags=re.M))
     assert "ERROR" in checkpatch(source, bad)
 
 
@@ -239,9 +183,8 @@ nm -u net/sched/sch_qjump.o
     said, _, symbols = tools.run(["sh", "-e", "-c", script], patched).partition("undefined:")
     assert "CONFIG_NET_SCH_QJUMP=m" in said and "CC [M]  net/sched/sch_qjump.o" in said
     assert not re.search(r"sch_qjump\.c.*(warning|error)", said), said
-    exported = {
-        line.split("\t")[1] for line in (patched / "source/Module.symvers").read_text().splitlines()
-    }
+    lines = (patched / "source/Module.symvers").read_text().splitlines()
+    exported = {line.split("\t")[1] for line in lines}
     wanted = set(symbols.split()) - {"U", "__this_module"}  # modpost makes that
     assert len(wanted) > 20 and wanted <= exported, wanted - exported
 
@@ -250,9 +193,8 @@ nm -u net/sched/sch_qjump.o
 def test_it_builds_as_allmodconfig_has_it(tools: Tree, patched: Path) -> None:
     script = "cd source; make -s allmodconfig; grep -x CONFIG_NET_SCH_QJUMP=m .config; make W=1 net/sched/sch_qjump.o 2>&1"
     said = tools.run(["sh", "-e", "-c", script], patched)
-    assert "CONFIG_NET_SCH_QJUMP=m" in said and not re.search(
-        r"sch_qjump\.c.*(warning|error)", said
-    ), said
+    assert "CONFIG_NET_SCH_QJUMP=m" in said
+    assert not re.search(r"sch_qjump\.c.*(warning|error)", said), said
 
 
 def test_ynl_reads_the_specification_by_its_schema(tools: Tree, patched: Path) -> None:
@@ -268,9 +210,7 @@ def test_ynl_reads_the_specification_by_its_schema(tools: Tree, patched: Path) -
 
 
 def test_the_schema_is_at_work(tools: Tree, source: Path, tmp_path: Path) -> None:
-    text = spec.written(
-        (source / kernel.SPEC).read_text(), (SOURCES / "include/pkt_sched_qjump.h").read_text()
-    )
+    text = spec.written((source / kernel.SPEC).read_text(), HEADER.read_text())
     (tmp_path / "tc.yaml").write_text(text.replace("name: qjump-attrs", "nom: qjump-attrs"))
     shutil.copytree(source / "tools/net/ynl/pyynl", tmp_path / "pyynl")
     shutil.copy(source / "Documentation/netlink/netlink-raw.yaml", tmp_path)
@@ -281,15 +221,13 @@ def test_the_schema_is_at_work(tools: Tree, source: Path, tmp_path: Path) -> Non
 
 def test_every_attribute_is_in_the_specification_with_its_number(source: Path) -> None:
     """A number of the kernel's is the place in the list, from 1."""
-    header = (SOURCES / "include/pkt_sched_qjump.h").read_text()
+    header = HEADER.read_text()
     text = spec.written((source / kernel.SPEC).read_text(), header)
     for prefix, name in spec.SETS.items():
         names = re.findall(rf"^\t{prefix}([A-Z]+),", header, re.M)
-        listed = re.search(
-            rf"    name: {name}\n.*?    attributes:\n(.*?)(?=^  -\n)", text, re.M | re.S
-        )
-        assert listed
-        found = re.findall(r"^        name: (\S+)$", listed[1], re.M)
+        pattern = rf"    name: {name}\n.*?    attributes:\n(.*?)(?=^  -\n)"
+        (listed,) = re.findall(pattern, text, re.M | re.S)
+        found = re.findall(r"^        name: (\S+)$", listed, re.M)
         assert [one.upper() for one in found] == [one for one in names if one != "UNSPEC"], name
 
 
@@ -312,11 +250,9 @@ def test_tdc_reads_the_cases(tools: Tree, patched: Path) -> None:
 
 
 def test_no_case_has_the_id_of_another(patched: Path) -> None:
-    ids = [
-        case["id"]
-        for path in (patched / "source/tools/testing/selftests/tc-testing/tc-tests").rglob("*.json")
-        for case in json.loads(path.read_text())
-    ]
+    folder = patched / "source/tools/testing/selftests/tc-testing/tc-tests"
+    files = [json.loads(path.read_text()) for path in folder.rglob("*.json")]
+    ids = [case["id"] for cases in files for case in cases]
     mainline = json.loads((CHECKOUT / "contrib/tdc/mainline.json").read_text())
     ours = {case["id"] for case in json.loads(kernel.cases(SOURCES))}
     assert not {case["id"] for case in mainline} & set(ids)
@@ -342,15 +278,8 @@ def test_iproute2_builds_with_it(tc: Path) -> None:
     ],
 )
 def test_tc_parses(tools: Tree, tc: Path, options: str, sentence: str) -> None:
-    said = tools.run(
-        [
-            "sh",
-            "-c",
-            f"unshare --net source/tc/tc qdisc add dev lo root qjump {options} 2>&1 || true",
-        ],
-        tc,
-    )
-    assert sentence in said
+    line = f"unshare --net source/tc/tc qdisc add dev lo root qjump {options} 2>&1 || true"
+    assert sentence in tools.run(["sh", "-c", line], tc)
 
 
 def test_the_manual_page_is_that_of_the_series() -> None:

@@ -48,11 +48,8 @@ def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
             entry.size = len(text.encode())
             tar.addfile(entry, io.BytesIO(text.encode()))
         for name in SELFTEST_FILES:
-            tar.add(
-                source / name,
-                name,
-                filter=lambda entry: None if "__pycache__" in entry.name else entry,
-            )
+            kept = lambda entry: None if "__pycache__" in entry.name else entry  # noqa: E731
+            tar.add(source / name, name, filter=kept)
         tar.add(tc / "source/tc/tc", "bin/tc")
     return packed.getvalue()
 
@@ -63,16 +60,13 @@ def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPath
     packed = archive(tools, source, tc, tmp_path_factory.mktemp("archive"))
     trees.toolbox()
     image = prepare(print, extra={"opt/series.tar": Node.file(packed)})
-    files = {
-        f"{name}.py": (checks / f"{name}.py").read_text()
-        for name in ("rig", "series_tools", "tdc_cases")
-    }
+    names = ("rig.py", "series_tools.py", "tdc_cases.py")
+    files = {name: (checks / name).read_text() for name in names}
     plan = {"checks": [["series_tools", "qjump.json"]], "data": {}, "others": MODULES}
     files |= {"plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=900)
-    result = run(image, Setup(), job, folder)
-    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
+    run(image, Setup(), job, folder)
+    return Guest.read("6.12", folder)
 
 
 @pytest.fixture(scope="module")
@@ -88,24 +82,13 @@ def test_the_selftest_passes(values: dict[str, Any]) -> None:
 
 def test_ynl_makes_and_reads_a_qdisc(values: dict[str, Any]) -> None:
     options, stats = values["ynl"]["options"], values["ynl"]["stats"]
-    assert (options["epoch"], options["slack"], options["overhead"]) == (
-        1_000_000,
-        5_000_000_000,
-        0,
-    )
+    given = {"epoch": 1_000_000, "slack": 5_000_000_000, "overhead": 0}
+    assert given.items() <= options.items()
     assert [level["budget"] for level in options["level"]] == [0, 0, 0, 9000, 0, 0, 0, 1550]
     assert [level["limit"] for level in options["level"]] == [1000] * 3 + [10] + [1000] * 4
     assert [level["index"] for level in stats["level"]] == list(range(8))
-    assert set(stats["level"][0]) == {
-        "index",
-        "packets",
-        "bytes",
-        "drops",
-        "oversize",
-        "throttled",
-        "qlen",
-        "backlog",
-    }
+    names = "index packets bytes drops oversize throttled qlen backlog"
+    assert set(stats["level"][0]) == set(names.split())
 
 
 def test_the_cases_pass_with_the_tc_of_the_series(values: dict[str, Any], guest: Guest) -> None:

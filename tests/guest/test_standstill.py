@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,9 @@ import pytest
 from qjump_mn import toolbox
 from qjump_mn.errors import LostError
 from qjump_mn.guest import instance
-from qjump_mn.process.processes import Used, wait
 from qjump_mn.toolbox import cpio, image, um
 from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
-from tests.support.load import busy_host
 
 _INIT = b"""#!/bin/sh
 export PATH=/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
@@ -56,6 +52,14 @@ while True:
     pass
 """
 
+_SPIN_FOR_THREAD = """
+import threading, time
+flag = []
+threading.Thread(target=lambda: (time.sleep(0.01), flag.append(1))).start()
+while not flag:
+    pass
+"""
+
 Run = Callable[..., instance.Outcome]
 
 
@@ -75,14 +79,8 @@ def run(initrd: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     kernel = um.kernel(print)
 
     def one(job: str, *words: str, **options: Any) -> instance.Outcome:
-        return instance.run(
-            kernel,
-            initrd,
-            job.encode(),
-            tmp_path_factory.mktemp("instance"),
-            words=words,
-            **options,
-        )
+        folder = tmp_path_factory.mktemp("instance")
+        return instance.run(kernel, initrd, job.encode(), folder, words=words, **options)
 
     return one
 
@@ -111,6 +109,26 @@ def test_a_sleep_takes_what_was_asked_for(run: Run) -> None:
     late = {took - ns for took, ns in zip(values(run(_SLEEPS)), asked, strict=True)}
     # Two readings of the clock of this program's, and Python's own two for its deadline; the slack is 1 ns.
     assert all(0 < one <= 60 for one in late), late
+
+
+def test_clocks_and_periodic_timers_keep_step(run: Run) -> None:
+    job = """
+import ctypes, json, struct, time
+clocks = (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)
+began = [time.clock_gettime_ns(clock) for clock in clocks]
+time.sleep(0.3)
+passed = [time.clock_gettime_ns(clock) - ns for clock, ns in zip(clocks, began)]
+libc = ctypes.CDLL(None)
+timer = libc.timerfd_create(time.CLOCK_MONOTONIC, 0)
+began = time.monotonic_ns()
+libc.timerfd_settime(timer, 0, struct.pack("4q", 0, 250_000, 0, 250_000), None)
+with open(timer, "rb", buffering=0) as file:
+    print(json.dumps([passed, [(file.read(8), time.monotonic_ns() - began)[1] for _ in range(40)]]))
+"""
+    passed, times = values(run(job))
+    assert all(0 <= ns - 300_000_000 <= 100_000 for ns in passed) and len(passed) == 3
+    assert max(passed) - min(passed) <= 60
+    assert all(0 <= at - 250_000 * number <= 60 for number, at in enumerate(times, 1)), times
 
 
 def test_declared_times_are_drawn_from_the_seed(run: Run) -> None:
@@ -154,48 +172,14 @@ print(json.dumps([cpuinfo, list(os.uname()), sorted(os.listdir("/")), sorted(os.
     cpuinfo, uname, _, devices = values(run(job))
     assert "flags\t\t:\n" in cpuinfo and "host\t\t: \n" in cpuinfo
     assert os.uname().release not in uname and os.uname().nodename not in uname
-    assert {name for name in devices if name.startswith("host-")} == {
-        "host-in",
-        "host-log",
-        "host-out",
-    }
+    ours = {name for name in devices if name.startswith("host-")}
+    assert ours == {"host-in", "host-log", "host-out"}
 
 
-def test_the_same_bits_beside_busy_loops(run: Run) -> None:
-    job = """
-import os, subprocess, threading, time, uuid
-def work(number):
-    for _ in range(200):
-        time.sleep(0.0001 * number)
-threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 6)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]
-print(time.monotonic_ns(), os.urandom(8).hex(), uuid.uuid4(), os.getpid(), id(threads))
-print(subprocess.run(["ip", "link", "add", "type", "veth"]), time.monotonic_ns())
-print(open("/sys/class/net/veth0/address").read(), open("/proc/meminfo").read(), open("/proc/stat").read())
-"""
-    quiet = run(job)
-    with busy_host(len(os.sched_getaffinity(0)) + 1):
-        loaded = run(job)
-    assert quiet.out.read_bytes() and quiet.out.read_bytes() == loaded.out.read_bytes()
-
-
-def test_a_program_that_spins_ends_the_run_by_name(run: Run) -> None:
-    with pytest.raises(
-        LostError, match=r"panicked: time-travel: python3\[\d+\] took 2 s of processor"
-    ):
-        run(_SPIN, "time_travel.spin_s=2", wall_deadline_s=120)
-
-
-def test_a_thread_that_waits_for_another_in_memory_ends_the_run_too(run: Run) -> None:
-    job = """
-import threading, time
-flag = []
-threading.Thread(target=lambda: (time.sleep(0.01), flag.append(1))).start()
-while not flag:
-    pass
-"""
-    with pytest.raises(LostError, match=r"panicked: time-travel: python3\[\d+\] took 2 s"):
+@pytest.mark.parametrize("job", [_SPIN, _SPIN_FOR_THREAD], ids=["alone", "for another thread"])
+def test_a_program_that_spins_ends_the_run_by_name(run: Run, job: str) -> None:
+    spins = r"panicked: time-travel: python3\[\d+\] took 2 s of processor"
+    with pytest.raises(LostError, match=spins):
         run(job, "time_travel.spin_s=2", wall_deadline_s=120)
 
 
@@ -211,30 +195,3 @@ while not done:
 print(done[0] - began)
 """
     assert 1_000_000 < int(run(job).out.read_bytes()) < 10_000_000
-
-
-def test_a_deadline_ends_it_and_all_its_processes(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    groups: list[int] = []
-
-    def watched(process: subprocess.Popen[bytes], timeout_s: float) -> Used | None:
-        groups.append(process.pid)
-        return wait(process, timeout_s)
-
-    monkeypatch.setattr(instance, "wait", watched)
-    with pytest.raises(LostError, match="overran its deadline of 3 s"):
-        run(_SPIN, "time_travel.spin_s=0", wall_deadline_s=3)
-    until = time.monotonic() + 10
-    while running(groups[0]) and time.monotonic() < until:
-        time.sleep(0.05)  # who is killed ends in its own time
-    assert not running(groups[0])
-
-
-def running(group: int) -> list[str]:
-    """The processes of a group that have not ended."""
-    listed = subprocess.check_output(["ps", "-eo", "pgid=,stat=,comm="], text=True).splitlines()
-    fields = [line.split(maxsplit=2) for line in listed]
-    return [
-        name for pgid, state, name in fields if int(pgid) == group and not state.startswith("Z")
-    ]

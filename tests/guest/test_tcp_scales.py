@@ -21,6 +21,7 @@ from qjump_mn import theory
 from qjump_mn.programs.tap.program import TapPlan
 from qjump_mn.resolve import plan
 from qjump_mn.results import tables
+from tests.guest.command import experiment
 from tests.guest.laboratory import Laboratory
 
 pytestmark = [pytest.mark.guest, pytest.mark.nightly]
@@ -37,8 +38,6 @@ FULL_BYTES, HELD_BYTES = 1522, 152_200
 
 EXPERIMENT = r"""
 title = "TCP at two scales"
-reproduces = "none: a test"
-question = "Which differences are left?"
 topology = "paper12"
 warmup = "100ms"
 duration = "4s"
@@ -185,12 +184,6 @@ plot = "latency_cdf"
 workload = "data"
 arms = ["window"]
 
-[claims.there]
-statement = "A frame takes time"
-source = "a test"
-predicate = "window.data.p50_ms > 0"
-shows = "window.data.p50_ms"
-
 [presets.slow]
 about = "10 Mb/s"
 
@@ -244,13 +237,8 @@ class Arm:
     def host_queue(self) -> dict[str, Any]:
         """What tc says of the sender's own interface."""
         read = json.loads((self.out / "asbuilt/ended/tc-h7.json").read_text())
-        (level,) = (
-            level
-            for root in read
-            if root["kind"] == "wire"
-            for level in root["levels"]
-            if level["packets"]
-        )
+        (levels,) = (root["levels"] for root in read if root["kind"] == "wire")
+        (level,) = (level for level in levels if level["packets"])
         return dict(level)
 
     def questions_ms(self) -> npt.NDArray[np.float64]:
@@ -262,9 +250,9 @@ class Arm:
         rows = json.loads((self.out / "raw/transfers-h7.command.txt").read_text())
         return {
             segments: Transfer(
-                segments, began / 1e6, took / 1e6 / self.frame_ms, took / 1e6, timeouts, probes
+                segments, began / 1e6, took / 1e6 / self.frame_ms, took / 1e6, *counts
             )
-            for segments, began, took, timeouts, probes in rows
+            for segments, began, took, *counts in rows
         }
 
 
@@ -273,9 +261,7 @@ Arms = dict[tuple[str, int], Arm]
 
 @pytest.fixture(scope="module")
 def arms(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Arms:
-    folder = tmp_path_factory.mktemp("tcp")
-    (folder / "experiments").mkdir()
-    (folder / "experiments/tcp.toml").write_text(EXPERIMENT)
+    folder = experiment(tmp_path_factory.mktemp("tcp"), "tcp", EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         return {
@@ -335,16 +321,16 @@ def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(
         idle_ms = float(np.diff([*arm.sent_within(one), one.began_ms + one.took_ms]).max())
         # A round trip behind the port's queue and ticks are added to the least timeout, and one of a probe before it.
         ticks = 3 if name == "lossy" else 4
-        assert (
-            0 <= idle_ms - LEAST_RTO_MS <= 2 * (one.segments + 8) * arm.frame_ms + ticks * TICK_MS
-        )
+        most_ms = 2 * (one.segments + 8) * arm.frame_ms + ticks * TICK_MS
+        assert 0 <= idle_ms - LEAST_RTO_MS <= most_ms
         rest = (one.took_ms - idle_ms) / arm.frame_ms
         assert 0 < rest < 2 * one.segments + 20
 
 
-def _repaired(slow: dict[int, Transfer], fast: dict[int, Transfer]) -> list[int]:
-    """Those that lost packets, and at neither rate waited for a timeout."""
-    return [n for n in slow if n > 7 and max(slow[n].took_ms, fast[n].took_ms) < LEAST_RTO_MS]
+def _apart(slow: dict[int, Transfer], fast: dict[int, Transfer]) -> list[float]:
+    """By how many frames those differ that lost packets, and at neither rate waited for a timeout."""
+    pairs = ((slow[n], fast[n]) for n in slow if n > 7)
+    return [abs(a.took - b.took) for a, b in pairs if max(a.took_ms, b.took_ms) < LEAST_RTO_MS]
 
 
 @pytest.mark.parametrize("name", ["lossy", "probing"])
@@ -352,9 +338,8 @@ def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(
     name: str, arms: Arms
 ) -> None:
     slow, fast = (arms[name, faster].transfers() for faster in (SLOW, FAST))
-    repaired = _repaired(slow, fast)
-    assert len(repaired) == 32
-    apart = [abs(slow[n].took - fast[n].took) for n in repaired]
+    apart = _apart(slow, fast)
+    assert len(apart) == 32
     assert max(apart) < 7
     assert sum(frames < 0.6 for frames in apart) >= 28
 
@@ -390,12 +375,12 @@ def told(arms: Arms) -> list[str]:
 
     def timeouts(faster: int) -> str:
         least = LEAST_RTO_MS / arms["lossy", faster].frame_ms
-        return (
-            f"{sum(one.timeouts for one in lossy[faster].values())} of {least:,.0f} frames and more"
-        )
+        count = sum(one.timeouts for one in lossy[faster].values())
+        return f"{count} of {least:,.0f} frames and more"
 
     def question(faster: int) -> str:
-        return f"{np.median(arms['delayed', faster].questions_ms()) / arms['delayed', faster].frame_ms:,.0f}"
+        arm = arms["delayed", faster]
+        return f"{np.median(arm.questions_ms()) / arm.frame_ms:,.0f}"
 
     def held(faster: int) -> str:
         queue = arms["free", faster].host_queue()
@@ -405,24 +390,18 @@ def told(arms: Arms) -> list[str]:
         return str(sum(one.probes for one in arms["probing", faster].transfers().values()))
 
     lossy = {faster: arms["lossy", faster].transfers() for faster in (SLOW, FAST)}
-    apart = [
-        abs(lossy[SLOW][n].took - lossy[FAST][n].took) for n in _repaired(lossy[SLOW], lossy[FAST])
-    ]
+    apart = _apart(lossy[SLOW], lossy[FAST])
     return [
         row("window of 6 kB: frames in the time of 1000", rate("window"), "no timer takes part"),
         row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
         row("a transfer of 7 segments, none lost, in frames", took(7), "no timer takes part"),
         row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
-        row(
-            "a question of two small writes, in frames",
-            question,
-            "a delayed acknowledgement: 40 ms",
-        ),
+        row("a question of two small writes, in frames", question, "a delayed acknowledgement: 40 ms"),
         row("tail-loss probes in 40 transfers", probes, "their timer counts ticks of 4 ms"),
         row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
         f"Of {len(apart)} other transfers that lose packets {sum(frames < 0.6 for frames in apart)} take as many "
         f"frames within 0.6, and none differs by more than {max(apart):.1f}.",
-    ]
+    ]  # fmt: skip
 
 
 def test_the_page_tells_these_numbers(arms: Arms) -> None:

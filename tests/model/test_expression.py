@@ -353,3 +353,10 @@ PERMITTED = (
 def test_no_other_kind_of_node_gets_through(node: type[ast.expr]) -> None:
     with pytest.raises(UsageError, match="is not allowed in an expression"):
         expression._Source("x", "here").node(node(lineno=1, col_offset=0), 1)
+
+
+def test_longest_text_is_read() -> None:
+    longest = f"1{' ' * (expression.MAX_CHARACTERS - 3)}+1"
+    assert expression.parse(longest, "here").value(lambda path: 0.0) == 2
+    with pytest.raises(UsageError, match="1001 characters are too many"):
+        expression.parse(longest.replace(" ", "  ", 1), "here")

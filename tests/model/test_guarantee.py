@@ -4,6 +4,7 @@ frame."""
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,10 +26,14 @@ FRAME_NS = 1_233_600
 MEETING = ("s1", "h61")
 
 
+@cache
+def trials(experiment: str, preset: str, *settings: str) -> dict[str, Trial]:
+    """The trials of a plan by the name of their arm."""
+    return {one.arm.name: one for one in plan(experiment, preset, list(settings)).trials()}
+
+
 def trial(name: str, experiment: str = "bound", preset: str = "course", *settings: str) -> Trial:
-    return next(
-        one for one in plan(experiment, preset, list(settings)).trials() if one.arm.name == name
-    )
+    return trials(experiment, preset, *settings)[name]
 
 
 def waits(name: str, *settings: str) -> dict[tuple[Port, int], float]:
@@ -94,6 +99,12 @@ def test_no_host_offers_more_than_its_link_carries() -> None:
     arm = trial("qjump", "fig3a", "paper").arm
     (none,) = guarantee.worst(guarantee.of_arm(arm).unknown.values())
     assert none.text == "levels 0 and 7 may offer 30 Gb/s to s3>s0, which carries 10 Gb/s"
+    arm = trial("qjump", "fig3a", "paper", "link.tolerance=200ppm").arm
+    planned = msgspec.structs.replace(
+        arm, network=msgspec.structs.replace(arm.network, faster_ppb=())
+    )
+    (none,) = guarantee.worst(guarantee.of_arm(planned).unknown.values())
+    assert none.offered_bps == pytest.approx(30e9 * (1 + 200e-6), rel=1e-12)
 
 
 def test_links_that_are_faster_than_their_rate_change_no_bound() -> None:

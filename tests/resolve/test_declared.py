@@ -8,6 +8,7 @@ import pytest
 from qjump_mn.backends import emulated
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run, Start
+from qjump_mn.model.clock import ClockPlan
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.resolve import plan
 from qjump_mn.steps.compile import trial_steps
@@ -67,6 +68,11 @@ def test_links_that_send_at_no_exact_rate_have_no_tolerance(model: str) -> None:
 def test_what_is_out_of_range_is_refused(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         fig3a(setting)
+
+
+def test_largest_declared_values_are_allowed() -> None:
+    resolved = fig3a("link.tolerance=1000ppm", "clock.wakeup=10ms", "clock.syscall=10ms")
+    assert resolved.run.arms[0].clock == ClockPlan(syscall_ns=10**7, wakeup_ns=10**7)
 
 
 def clock_lines(trial: Trial) -> list[str]:

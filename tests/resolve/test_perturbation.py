@@ -108,6 +108,8 @@ def test_a_buffer_is_varied_wherever_it_is_used() -> None:
             ("network.trunk.buffer_bytes", 152_200, buffer),
         }
         assert plan.judged.varied[what]["buffer_ms"] == pytest.approx(buffer * 8e3 / 1e7)
+    trunk = planned("fig3a", "smoke", "link.trunk_buffer=200kB", perturb=6)
+    assert ("network.trunk.buffer_bytes", 200_000, 204_000) in varied(trunk, "buffer + 2 %")
     ecn = planned("fig3a", "smoke", schemes=["ecn"], only=["idle", "ecn"], perturb=6)
     lines = [line for arm in ecn.run.varied["buffer - 2 %"] for line in arm.scheme.switch_port]
     assert any("limit 149156" in line for line in lines), lines
@@ -198,3 +200,18 @@ def test_the_expected_time_counts_them() -> None:
     assert sum(
         estimate.each_trial(perturbed, backend, perturbed.trials()).values()
     ) == pytest.approx(4 * alone_s)
+
+
+@pytest.mark.parametrize(
+    ("perturb", "used"),
+    [(1, set()), (2, {"buffer + 2 %"}), (4, {"buffer + 2 %", "propagation + 20 ns", PACKETS})],
+)
+def test_plan_has_only_the_variants_that_it_runs(perturb: int, used: set[str]) -> None:
+    made = planned("fig3a", "smoke", only=["idle"], perturb=perturb)
+    assert set(made.run.varied) == set(made.judged.varied) == used
+
+
+def test_only_perturbed_runs_remark_on_what_cannot_be_varied() -> None:
+    for perturb, count in ((0, 0), (6, 1)):
+        remarks = planned("fig3a", "smoke", "link.buffer=1522B", perturb=perturb).shown.remarks
+        assert sum("No perturbed run has buffer - 2 %" in remark for remark in remarks) == count

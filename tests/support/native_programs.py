@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pytest
@@ -52,12 +51,7 @@ class Listener:
         self._threads[0].start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
@@ -70,10 +64,9 @@ class Listener:
             except OSError:
                 return
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._threads.append(
-                threading.Thread(target=self._serve, args=(connection,), daemon=True)
-            )
-            self._threads[-1].start()
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
         raise NotImplementedError
@@ -85,12 +78,7 @@ class Running(subprocess.Popen[str]):
     def __init__(self, argv: Sequence[str | Path]) -> None:
         super().__init__(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
         self.communicate()
 
@@ -98,9 +86,8 @@ class Running(subprocess.Popen[str]):
         """Until something happened; fails if the program ends before, or lets too long pass."""
         last_s = time.monotonic() + WAIT_S
         while True:
-            assert self.poll() is None, (
-                f"it ended before {what}: {self.communicate()}"
-            )  # first: /proc has no network of one that ended
+            # First: /proc has no network of one that ended.
+            assert self.poll() is None, f"it ended before {what}: {self.communicate()}"
             if happened():
                 return
             assert time.monotonic() < last_s, f"not within {WAIT_S} s: {what}"
@@ -251,23 +238,10 @@ def check_installed(program: Program, folder: Path) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     assert {path.name for path in (folder / "copy").iterdir()} == {program.name, "common"}
-    subprocess.run(
-        [
-            "make",
-            "-C",
-            folder / "copy" / program.name,
-            f"DESTDIR={target}",
-            "PREFIX=/opt/q",
-            "install",
-        ],
-        capture_output=True,
-        check=True,
-    )
-    files = {
-        str(path.relative_to(target)): path.stat().st_mode & 0o777
-        for path in target.rglob("*")
-        if path.is_file()
-    }
+    line = f"make -C {folder}/copy/{program.name} DESTDIR={target} PREFIX=/opt/q install"
+    subprocess.run(line.split(), capture_output=True, check=True)
+    paths = [path for path in target.rglob("*") if path.is_file()]
+    files = {str(path.relative_to(target)): path.stat().st_mode & 0o777 for path in paths}
     assert files == {
         f"opt/q/bin/{program.name}": 0o755,
         f"opt/q/share/man/man1/{program.name}.1": 0o644,
@@ -288,27 +262,12 @@ def check_manual(program: Program, columns: str, *roles: str) -> None:
 
 
 def _has_sanitizers() -> bool:
-    argv = [
-        shutil.which("cc") or "cc",
-        "-fsanitize=address,undefined",
-        "-x",
-        "c",
-        "-",
-        "-o",
-        "/dev/null",
-    ]
-    return (
-        subprocess.run(
-            argv, input="int main(void) { return 0; }", text=True, capture_output=True, check=False
-        ).returncode
-        == 0
-    )
+    argv = "cc -fsanitize=address,undefined -x c - -o /dev/null".split()
+    done = subprocess.run(argv, input=b"int main(void) { return 0; }", capture_output=True)
+    return done.returncode == 0
 
 
 def _sockets_of_port(table: str, port: int) -> set[str]:
     lines = [line.split() for line in Path(table).read_text().splitlines()[1:]]
-    return {
-        words[9]
-        for words in lines
-        if words[1].endswith(f":{port:04X}") and words[3] in ("0A", "07")
-    }
+    ours = [words for words in lines if words[1].endswith(f":{port:04X}")]
+    return {words[9] for words in ours if words[3] in ("0A", "07")}

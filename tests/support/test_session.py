@@ -143,7 +143,7 @@ def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
         return any(re.fullmatch(pattern, reason) for pattern in patterns)
 
     assert is_allowed("it takes long: ./bootstrap test --nightly")
-    assert is_allowed("this kernel has no nf_tables") and is_allowed(
+    assert is_allowed("this kernel allows no io_uring") and is_allowed(
         "the sweep is for `pytest -m slow`"
     )
     assert not is_allowed("the toolbox is not built") and not is_allowed("needs root")

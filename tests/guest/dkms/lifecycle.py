@@ -42,11 +42,8 @@ def files() -> set[str]:
 
 def loaded() -> list[str]:
     """Which of our modules the kernel has."""
-    return [
-        name
-        for name in ("sch_qjump", "sch_qjump2015", "sch_wire")
-        if Path("/sys/module", name).exists()
-    ]
+    names = ("sch_qjump", "sch_qjump2015", "sch_wire")
+    return [name for name in names if Path("/sys/module", name).exists()]
 
 
 def left(before: set[str]) -> dict[str, Any]:
@@ -67,13 +64,11 @@ def uses() -> dict[str, Any]:
         "shown": command("tc -j qdisc show dev lo root"),
         "file": command("modinfo -F filename sch_qjump")["said"],
         "alone": loaded(),
-        "wire": command(
-            "ip link add d0 type dummy && tc qdisc add dev d0 root handle 5: wire rate 10mbit"
-        ),
+        "wire": command("ip link add d0 type dummy && tc qdisc add dev d0 root handle 5: wire rate 10mbit"),
         "2015": command("tc qdisc add dev d0 parent 5:1 qjump2015 epoch 10ms level 7 1500"),
         "shown wire": command("tc -j qdisc show dev d0 root"),
         "loaded": loaded(),
-    }
+    }  # fmt: skip
     command("ip link del d0")
     return found
 
@@ -84,11 +79,8 @@ def settle() -> None:
     os.symlink("/proc/self/fd", "/dev/fd")
     # The guest's clock starts at a fixed day, before the package's files were made: make would take
     # their times for errors.
-    package = subprocess.run(
-        ["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("qjump-dkms_0.1_*")],
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
+    (path,) = PACKAGES.glob("qjump-dkms_0.1_*")
+    package = subprocess.check_output(["dpkg-deb", "--fsys-tarfile", path])
     with tarfile.open(fileobj=io.BytesIO(package)) as unpacked:
         command(f"date -s @{max(member.mtime for member in unpacked)}")
     for kernel in MODULES.iterdir():
@@ -100,9 +92,8 @@ def main() -> None:
     settle()
     newer = next(path for path in MODULES.iterdir() if path.name != RELEASE)
     os.rename(newer, "/root/newer")
-    built_in = (
-        MODULES / "6.0.0-own"
-    )  # somebody's own kernel without a single module: its lists are empty, and stay his
+    # Somebody's own kernel without a single module: its lists are empty, and stay his.
+    built_in = MODULES / "6.0.0-own"
     built_in.mkdir()
     for name in ("order", "builtin", "dep", "alias"):
         Path(built_in, f"modules.{name}").touch()
@@ -120,11 +111,8 @@ def main() -> None:
         os.rename("/root/newer", newer)
         before |= {str(newer), *(str(path) for path in newer.rglob("*"))}
         # As the maintainer script of linux-headers does it.
-        step(
-            "new kernel",
-            command,
-            f"run-parts --exit-on-error --arg={newer.name} /etc/kernel/header_postinst.d",
-        )
+        hooks = f"run-parts --exit-on-error --arg={newer.name} /etc/kernel/header_postinst.d"
+        step("new kernel", command, hooks)
         step("with the new kernel", left, before)
         step("reinstall", command, "dpkg -i /root/dkms/*_0.1_*.deb")
         step("reinstalled", left, before)

@@ -74,37 +74,28 @@ LOOKS = {
 
 def look() -> dict[str, str]:
     """What there is on this machine, whoever's it is."""
-    return {
-        what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()
-    }
+    looks = LOOKS.items()
+    return {what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in looks}
 
 
 def differences(before: dict[str, str]) -> dict[str, list[str]]:
     """What is otherwise than before; waits until the kernel has removed what it was told to."""
     until = time.monotonic() + 10
-    while (
-        found := {
-            what: [before[what], text] for what, text in look().items() if text != before[what]
-        }
-    ) and (time.monotonic() < until):
+    while True:
+        now = look()
+        found = {what: [before[what], now[what]] for what in now if now[what] != before[what]}
+        if not found or time.monotonic() > until:
+            return found
         time.sleep(0.5)
-    return found
 
 
 def start(out: str, *plans: str) -> subprocess.Popen[str]:
     """The host backend, with the plans, in a process of its own."""
-    argv = [
-        sys.executable,
-        str(HOME / "carry_out.py"),
-        out,
-        *(str(HOME / f"{plan}.json") for plan in plans),
-    ]
+    files = [str(HOME / f"{plan}.json") for plan in plans]
+    argv = [sys.executable, str(HOME / "carry_out.py"), out, *files]
+    env = {**os.environ, "PYTHONPATH": HARNESS, "SUDO_UID": "0"}
     return subprocess.Popen(
-        argv,
-        env={**os.environ, "PYTHONPATH": HARNESS, "SUDO_UID": "0"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 
@@ -151,13 +142,9 @@ def second(before: dict[str, str]) -> dict[str, Any]:
     first.wait()
     third = finished(start("third", "wire"))
     return {
-        "pid": first.pid,
-        "other": other,
-        "clean": lines,
-        "running": running,
-        "third": third,
+        "pid": first.pid, "other": other, "clean": lines, "running": running, "third": third,
         "left": differences(before),
-    }
+    }  # fmt: skip
 
 
 def in_the_way(before: dict[str, str]) -> dict[str, Any]:

@@ -42,8 +42,6 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    assert host_needs.DEBIAN_PACKAGES in sys.path
-    sys.path.remove(
-        host_needs.DEBIAN_PACKAGES
-    )  # as in an environment that sees no packages of the system
+    # As in an environment that sees no packages of the system.
+    sys.path.remove(host_needs.DEBIAN_PACKAGES)
     sys.exit(main())

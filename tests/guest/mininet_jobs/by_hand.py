@@ -27,9 +27,7 @@ def called(*options: str) -> dict[str, Any]:
     """mn, to its end."""
     stage.say(" ".join(options))
     before = stage.look()
-    done = subprocess.run(
-        mn(*options), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    done = subprocess.run(mn(*options), capture_output=True, text=True, stdin=subprocess.DEVNULL)
     return {"code": done.returncode, "said": done.stdout + done.stderr, "left": stage.left(before)}
 
 
@@ -37,13 +35,11 @@ def killed(*options: str) -> dict[str, Any]:
     """mn, killed while it waits for a command, and what ``mn -c`` leaves then."""
     stage.say(f"killed: {' '.join(options)}")
     before = stage.look()
-    with subprocess.Popen(
-        mn(*options), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(mn(*options), stdin=pipe, stderr=pipe, text=True) as process:
         assert process.stderr is not None
-        for line in process.stderr:
-            if "Starting CLI" in line:
-                break
+        while "Starting CLI" not in process.stderr.readline():
+            assert process.poll() is None
         process.send_signal(signal.SIGKILL)
     stayed = stage.left(before)
     done = subprocess.run(mn("-c"), capture_output=True, text=True, check=False)
@@ -74,12 +70,6 @@ def qdiscs(node: Any, device: str) -> dict[str, str]:
     return {qdisc["kind"]: qdisc.get("parent", "root") for qdisc in json.loads(text)}
 
 
-def lost_percent(net: Any) -> float:
-    """Of pings from everybody to everybody."""
-    lost: float = net.pingAll()
-    return lost
-
-
 def came_and_went(link: Any, **params: Any) -> dict[str, Any]:
     """A host that is added while the network runs, and taken away."""
     from mininet_qos import PrioritySwitch
@@ -89,13 +79,13 @@ def came_and_went(link: Any, **params: Any) -> dict[str, Any]:
         added = net.addLink(net.addHost("h3"), "s1", **params)
         net["s1"].attach(added.intf2)
         net["h3"].configDefault()
-        three = lost_percent(net)
+        three = net.pingAll()
         rates["new port"] = qdiscs(net["s1"], added.intf2.name)
         mac = net["h3"].pexec(["cat", "/sys/class/net/h3-eth0.2/address"])[0].strip()
         net["s1"].detach(added.intf2)
         net.delLink(added)
         net.delHost(net["h3"])
-        two = lost_percent(net)
+        two = net.pingAll()
     return {"lost": [three, two], "qdiscs": rates, "mac": mac, "left": stage.left(before)}
 
 
@@ -112,7 +102,7 @@ def child() -> dict[str, Any]:
         told["changed"] = qdiscs(net["h1"], "h1-eth0")
         interface.config(child="fq_codel")
         told["alone"] = qdiscs(net["h1"], "h1-eth0")
-        lost = lost_percent(net)
+        lost = net.pingAll()
     return {"qdiscs": told, "lost": lost, "left": stage.left(before)}
 
 
@@ -130,14 +120,11 @@ def maps() -> dict[str, Any]:
     addresses = {f"params{end}": {"ip": f"10.1.0.{end}/24"} for end in (1, 2)}
     net.addLink(first, second, queues=4, fast=False, **addresses)
     net.build()
-    lost = lost_percent(net)
+    lost = net.pingAll()
     text, _, _ = first.pexec(["ip", "-j", "-d", "addr", "show"])
     net.stop()
-    return {
-        "devices": {one["ifname"]: one for one in json.loads(text)},
-        "lost": lost,
-        "left": stage.left(before),
-    }
+    devices = {one["ifname"]: one for one in json.loads(text)}
+    return {"devices": devices, "lost": lost, "left": stage.left(before)}
 
 
 def without_wire() -> dict[str, Any]:
@@ -201,16 +188,7 @@ def main() -> None:
 
     ours = ("--host", "qjvlan", "--switch", "qjprio", "--controller", "none")
     pings = (*ours, "--topo", "linear,3", "--test", "pingall")
-    by_ovs = (
-        "--host",
-        "qjvlan",
-        "--link",
-        "tc,bw=10",
-        "--switch",
-        "qjprio,qos=ovs",
-        "--controller",
-        "none",
-    )
+    by_ovs = "--host qjvlan --link tc,bw=10 --switch qjprio,qos=ovs --controller none".split()
     results = {
         "mn": {
             "qjwire": called(*pings, "--link", "qjwire"),
@@ -222,14 +200,9 @@ def main() -> None:
             "no bytes": called(*pings, "--link", "qjwire,buffer=10"),
             "no controller": called("--host", "qjvlan", "--link", "qjwire", "--switch", "qjprio"),
         },
-        "killed": {
-            "qjtbf": killed(*ours, "--link", "qjtbf,bw=10"),
-            "ovs": killed(*by_ovs),
-        },
+        "killed": {"qjtbf": killed(*ours, "--link", "qjtbf,bw=10"), "ovs": killed(*by_ovs)},
         "came and went": {
-            "WireLink": came_and_went(WireLink, bw=10),
-            "TbfLink": came_and_went(TbfLink, bw=10),
-            "TCLink": came_and_went(TCLink, bw=10),
+            link.__name__: came_and_went(link, bw=10) for link in (WireLink, TbfLink, TCLink)
         },
         "child": child(),
         "maps": maps(),

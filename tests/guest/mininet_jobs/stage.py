@@ -25,9 +25,8 @@ def bring_up() -> None:
     for name, text in json.loads((HOME / "package.json").read_text()).items():
         (PACKAGES / name).parent.mkdir(exist_ok=True)
         (PACKAGES / name).write_text(text)
-    trial.Network().build(
-        steps.decode(json.loads((HOME / "openvswitch.json").read_text())), Path("/tmp")
-    )
+    start = steps.decode(json.loads((HOME / "openvswitch.json").read_text()))
+    trial.Network().build(start, Path("/tmp"))
 
 
 def say(line: str) -> None:
@@ -37,9 +36,8 @@ def say(line: str) -> None:
 
 def look() -> dict[str, str]:
     """What there is on this machine that a network may leave."""
-    return {
-        what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in LOOKS.items()
-    }
+    looks = LOOKS.items()
+    return {what: subprocess.check_output(["sh", "-c", line], text=True) for what, line in looks}
 
 
 def left(before: dict[str, str]) -> dict[str, tuple[str, str]]:

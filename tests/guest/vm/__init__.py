@@ -22,20 +22,7 @@ from qjump_mn.toolbox.image import initramfs
 from tests.guest.vm import machine, modules
 from tests.support import result_store
 
-__all__ = [
-    "MODULE_FOLDERS",
-    "Image",
-    "Job",
-    "Result",
-    "Setup",
-    "first_programs",
-    "of_files",
-    "prepare",
-    "run",
-]
-
-MODULE_FOLDERS = ("kmod-patches",)
-"""The folders of the checkout with kernel modules."""
+__all__ = ["Image", "Job", "Result", "Setup", "first_programs", "of_files", "prepare", "run"]
 
 Progress = Callable[[str], None]
 _PACKAGE = Path(qjump_mn.__file__).parent
@@ -78,29 +65,19 @@ def nodes(tree: Tree, kernel: Tree, progress: Progress = lambda line: None) -> d
     """What an image holds of ours: nothing but what tests of the kernel need, so that a change of
     anything else does not run them again."""
     made = build.tc_plugins(tree, progress) | first_programs()
-    for folder in MODULE_FOLDERS:
-        made |= modules.ours(kernel, folder, progress)
-    return made
+    return made | modules.ours(kernel, progress)
 
 
 def of_files(kernel: Path, initrd: Path, release: str) -> Image:
     """The image of these files. Among its hashes is all else that decides of a result: QEMU, with
     its libraries and firmware, and how it is started."""
-    sha256 = {
-        name: cache.hash_of_file(path) for name, path in (("kernel", kernel), ("initrd", initrd))
-    }
+    sha256 = {"kernel": cache.hash_of_file(kernel), "initrd": cache.hash_of_file(initrd)}
     sha256["qemu"] = toolbox.made(machine.QEMU).packages_sha256
     sha256["machine"] = cache.hash_of_code(Path(machine.__file__))
     return Image(
-        kernel=kernel,
-        initrd=initrd,
-        sha256=sha256,
-        packages=[],
-        packages_sha256="",
-        differences=[],
-        identity="",
-        release=release,
-    )
+        kernel=kernel, initrd=initrd, sha256=sha256, packages=[], packages_sha256="", differences=[],
+        identity="", release=release,
+    )  # fmt: skip
 
 
 def first_programs() -> dict[str, Node]:

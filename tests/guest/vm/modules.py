@@ -57,26 +57,21 @@ def of_debian(kernel: Tree) -> dict[str, Node]:
         raise MachineError(f"kernel {kernel.kernel_release} has no module {absent[0]}")
     wanted = [by_name[name] for name in (*MODULES, *QDISCS) if name in by_name]
     paths = {path for one in wanted for path in (one, *needs[one])}
-    paths.update(
-        by_name[soft]
-        for name, soft in _SOFT.items()
-        if by_name.get(name) in paths and soft in by_name
-    )
+    soft = [other for name, other in _SOFT.items() if by_name.get(name) in paths]
+    paths.update(by_name[name] for name in soft if name in by_name)
     top = f"usr/lib/modules/{kernel.kernel_release}"
     # modprobe of packed modules would unpack them in the guest, at its pace.
-    nodes = {
-        f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in paths
-    }
-    return nodes | {f"{top}/{name}": Node.file(source / name) for name in _LISTS}
+    nodes = {f"{top}/{name}": Node.file(source / name) for name in _LISTS}
+    for path in paths:
+        nodes[f"{top}/{path.removesuffix('.xz')}"] = Node.file(_unpacked(source / path))
+    return nodes
 
 
-def ours(
-    kernel: Tree, name: str, progress: Callable[[str], None] = lambda line: None
-) -> dict[str, Node]:
-    """The modules of the checkout's folder `name`, for a tree's kernel, by their names relative to
-    /. Raises MachineError with the compiler's words."""
-    what = f"the kernel modules of {name} for {kernel.kernel_release}"
-    recipe = Recipe(build.folder(name), _BUILD.format(release=kernel.kernel_release))
+def ours(kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
+    """The modules of kmod-patches, for a tree's kernel, by their names relative to /. Raises
+    MachineError with the compiler's words."""
+    what = f"the kernel modules of kmod-patches for {kernel.kernel_release}"
+    recipe = Recipe(build.folder("kmod-patches"), _BUILD.format(release=kernel.kernel_release))
     return dropped_in(build.built(kernel, what, recipe, progress))
 
 

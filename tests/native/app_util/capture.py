@@ -37,10 +37,8 @@ def filter_of(priority: int) -> int:
         + instruction(0x95)
     )
     text, license_ = ctypes.create_string_buffer(program), ctypes.create_string_buffer(b"GPL")
-    count = len(program) // 8
-    attributes = struct.pack(
-        "<IIQQ", SOCKET_FILTER, count, ctypes.addressof(text), ctypes.addressof(license_)
-    )
+    places = (ctypes.addressof(text), ctypes.addressof(license_))
+    attributes = struct.pack("<IIQQ", SOCKET_FILTER, len(program) // 8, *places)
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = int(libc.syscall(SYS_BPF, PROG_LOAD, attributes.ljust(128, b"\0"), 128))
     if descriptor < 0:
@@ -68,9 +66,8 @@ def seen(heard: socket.socket) -> list[tuple[int, int]]:
             return found
         if direction != socket.PACKET_OUTGOING or ethertype not in (ETH_P_IP, ETH_P_IPV6):
             continue
-        protocol, header = (
-            (packet[9], (packet[0] & 15) * 4) if ethertype == ETH_P_IP else (packet[6], 40)
-        )
+        of_ip = ethertype == ETH_P_IP
+        protocol, header = (packet[9], (packet[0] & 15) * 4) if of_ip else (packet[6], 40)
         found.append((protocol, packet[header + 13] if protocol == socket.IPPROTO_TCP else 0))
 
 
@@ -78,11 +75,8 @@ def main() -> None:
     taps = {priority: tap(sys.argv[1], priority) for priority in range(8)}
     print("ready", flush=True)
     sys.stdin.read()
-    print(
-        json.dumps(
-            [[priority, *packet] for priority, heard in taps.items() for packet in seen(heard)]
-        )
-    )
+    heard = {priority: seen(one) for priority, one in taps.items()}
+    print(json.dumps([[priority, *packet] for priority in heard for packet in heard[priority]]))
 
 
 if __name__ == "__main__":

@@ -50,10 +50,6 @@ def go(app: AppUtil) -> dict[str, Path]:
     ):
         made[name] = app.folder / f"talk-{name}"
         argv: Words = ["go", "build", "-o", made[name], *options, PROGRAMS / "talk.go"]
-        folder = {
-            "GOCACHE": str(app.folder / "gocache"),
-            "GOFLAGS": "-trimpath",
-            "GO111MODULE": "off",
-        }
-        subprocess.run(argv, env={**os.environ, **folder, **environment}, check=True)
+        own = {"GOCACHE": f"{app.folder}/gocache", "GOFLAGS": "-trimpath", "GO111MODULE": "off"}
+        subprocess.run(argv, env={**os.environ, **own, **environment}, check=True)
     return made

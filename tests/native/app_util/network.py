@@ -26,6 +26,10 @@ while connection.recv(99): pass
 connection.sendall(b"world")
 """
 
+SERVER = f"""import socket, time
+listener = socket.create_server(("{HERE}", {PORT})); time.sleep(0.1)
+connection = listener.accept()[0]; connection.recv(9); connection.sendall(b"world"); connection.close()"""
+
 ASK_ONE = f"""
 import socket, time
 for _ in range(1000):
@@ -57,11 +61,8 @@ class Capture:
 
     def tcp(self, flags: int) -> Counter[int]:
         """The priorities of TCP's packets whose SYN and ACK are these."""
-        return Counter(
-            priority
-            for priority, protocol, had in self.packets
-            if protocol == 6 and had & (SYN | ACK) == flags
-        )
+        of_tcp = [(priority, had) for priority, protocol, had in self.packets if protocol == 6]
+        return Counter(priority for priority, had in of_tcp if had & (SYN | ACK) == flags)
 
 
 class Network:
@@ -79,10 +80,8 @@ class Network:
     def captured(self) -> Iterator[Capture]:
         """What leaves while the block runs."""
         argv = self.here(sys.executable, Path(__file__).with_name("capture.py"), "q0")
-        found = Capture()
-        with subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
+        found, pipe = Capture(), subprocess.PIPE
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as process:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             yield found
             said, _ = process.communicate(timeout=20)
@@ -91,10 +90,8 @@ class Network:
     @contextmanager
     def serving(self, text: str = ANSWER_ONE) -> Iterator[subprocess.Popen[str]]:
         """A server at the other end that is ready, and ends by itself."""
-        argv = self.there(sys.executable, "-c", text)
-        with subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as server:
+        argv, pipe = self.there(sys.executable, "-c", text), subprocess.PIPE
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as server:
             assert server.stdout is not None and server.stdout.readline() == "ready\n"
             yield server
             server.communicate(timeout=20)
@@ -108,21 +105,12 @@ def made() -> Iterator[Network]:
             subprocess.run(["ip", "netns", "add", name], check=True)
             stack.callback(subprocess.run, ["ip", "netns", "delete", name], check=True)
         a, b = network.names
-        lines = [
-            f"link add q0 netns {a} type veth peer name q0 netns {b}",
-            *(
-                line
-                for name, address in ((a, HERE), (b, THERE))
-                for line in (
-                    f"-n {name} address add {address}/24 dev q0",
-                    f"-n {name} link set lo up",
-                    f"-n {name} link set q0 up",
-                )
-            ),
-        ]
+        lines = [f"link add q0 netns {a} type veth peer name q0 netns {b}"]
+        for name, address in ((a, HERE), (b, THERE)):
+            lines += [f"-n {name} address add {address}/24 dev q0"]
+            lines += [f"-n {name} link set {device} up" for device in ("lo", "q0")]
+            # No routers' solicitations of the kernel's own.
+            lines += [f"netns exec {name} sysctl -qw net.ipv6.conf.q0.disable_ipv6=1"]
         for line in lines:
             subprocess.run(["ip", *line.split()], check=True)
-        for name in network.names:  # no routers' solicitations of the kernel's own
-            argv = ["ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv6.conf.q0.disable_ipv6=1"]
-            subprocess.run(argv, check=True)
         yield network

@@ -25,7 +25,7 @@ from tests.native.app_util.qjau import (
     Words,
     needs_root,
     run,
-)
+)  # fmt: skip
 
 pytestmark = needs_root
 
@@ -59,9 +59,8 @@ class Running:
                 folder = os.readlink(status.with_name("fd") / "0")
             except OSError:
                 continue
-            if status.read_text() == "qjau-watch\n" and folder.endswith(
-                f"{self.cgroup.name}/cgroup.events"
-            ):
+            events = f"{self.cgroup.name}/cgroup.events"
+            if status.read_text() == "qjau-watch\n" and folder.endswith(events):
                 return int(status.parent.name)
         return 0
 
@@ -165,9 +164,8 @@ except BlockingIOError: print(count)"""
             server.stdin.flush()
             assert server.stdout.readline() == written
     others = [packet for packet in packets.packets if packet[0] != 6]
-    assert others in ([], [(0, socket.IPPROTO_TCP, ACK)]), (
-        "the latter is TIME_WAIT's, see forgotten()"
-    )
+    # The latter is TIME_WAIT's, see forgotten().
+    assert others in ([], [(0, socket.IPPROTO_TCP, ACK)])
     assert len(packets.packets) > 5
 
 
@@ -202,10 +200,6 @@ def test_closed_descriptors(app: AppUtil) -> None:
     assert run(argv).returncode == 7
 
 
-# --- what cannot be
-# ---------------------------------------------------------------------------------------------------
-
-
 def refusing(app: AppUtil, call: int, number: int) -> Words:
     return [compiled(app, "refusing"), str(call), str(number)]
 
@@ -227,15 +221,11 @@ def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -
     before = cgroups()
     result = run([*refusing(app, call, number), *under(app, "true")])
     assert (result.returncode, result.stdout) == (125, "")
-    assert (
-        result.stderr.startswith("qjau: ")
-        and words in result.stderr
-        and result.stderr.count("\n") == 1
-    )
+    said = result.stderr
+    assert said.startswith("qjau: ") and words in said and said.count("\n") == 1
+    # Then the library marks alone.
     result = run([*refusing(app, call, number), app.command, "-p", "6", app.probe])
-    assert (result.returncode, result.stdout, result.stderr) == (0, MARKED, ""), (
-        "then the library marks alone"
-    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, MARKED, "")
     assert cgroups() <= before
 
 
@@ -264,11 +254,9 @@ def test_a_window_where_there_is_none(app: AppUtil) -> None:
     result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", static])
     assert (result.returncode, result.stdout) == (126, "")
     assert "is statically linked" in result.stderr and "so -w cannot be used" in result.stderr
-    text = (
-        PRELUDE + "print(prio(socket.socket()), bufs(socket.socket()), "
-        "prio(socket.socket(socket.AF_PACKET, 2)))"
-    )
-    result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", sys.executable, "-c", text])
+    text = "print(prio(socket.socket()), bufs(socket.socket()), prio(socket.socket(socket.AF_PACKET, 2)))"
+    argv: Words = [app.command, "-p", "6", "-w", "15500", "--cgroup"]
+    result = run([*argv, sys.executable, "-c", PRELUDE + text])
     assert result.stdout == "6 (31000, 31000) 6\n"
 
 

@@ -24,9 +24,6 @@ from tests.native.app_util.qjau import (
     run,
 )
 
-# --- what cannot work is said
-# -----------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("option", ["-static", "-static-pie"])
 def test_static(app: AppUtil, option: str) -> None:
@@ -44,13 +41,9 @@ def test_a_script_is_judged_by_its_interpreter(app: AppUtil, tmp_path: Path) -> 
         script.write_text(good)
         script.chmod(0o755)
         assert app.run(script, env=path).stdout == MARKED, good
-    for bad in (
-        f"#!{static}\n",
-        f"#! {static} -x\n",
-        "#!/usr/bin/env statictool\n",
-        "#!/usr/bin/env -S A=1 statictool\n",
-    ):
-        script.write_text(bad)
+    env = "/usr/bin/env"
+    for bad in (f"{static}", f" {static} -x", f"{env} statictool", f"{env} -S A=1 statictool"):
+        script.write_text(f"#!{bad}\n")
         check_refused(app.run(script, env=path), 126, f"{static} is statically linked")
 
 
@@ -86,13 +79,10 @@ def test_what_is_in_a_shells_text_is_said_and_runs(app: AppUtil, text: str) -> N
     nobody."""
     static = app.compile("statictool", PROBE, "-static")
     result = app.run("sh", "-ec", text.format(static))
-    line = (
-        rf"qjau: {static} is statically linked, [^;\n]*: it runs unmarked \(--cgroup needs .*\)\n"
-    )
+    said = rf"{static} is statically linked, [^;\n]*: it runs unmarked \(--cgroup needs .*\)"
     if "sh -c" not in text:
-        assert (result.returncode, result.stdout) == (0, PLAIN) and re.fullmatch(
-            line, result.stderr
-        )
+        assert (result.returncode, result.stdout) == (0, PLAIN)
+        assert re.fullmatch(rf"qjau: {said}\n", result.stderr)
     for silent in (f"echo '; {static}'", f"false && {app.probe} || {app.probe}"):
         assert app.run("sh", "-c", silent).stderr == ""
 
@@ -117,9 +107,7 @@ def test_setuid_and_setgid(app: AppUtil, mode: int, words: str) -> None:
     check_refused(app.run(program, user=NOBODY), 126, words)
     assert app.run(program).stdout == MARKED, "root gains nothing"
     env = {"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}
-    assert run([program], env=env, user=NOBODY).stdout == PLAIN, (
-        "the loader does ignore the library"
-    )
+    assert run([program], env=env, user=NOBODY).stdout == PLAIN, "the loader ignores the library"
     told: Words = ["setpriv", "--no-new-privs", app.command, "-p", "6", program]
     assert run(told, user=NOBODY).stdout == MARKED, "nor does anyone whom the kernel denies it"
 
@@ -133,12 +121,8 @@ def test_file_capabilities(app: AppUtil) -> None:
     except OSError as error:
         pytest.skip(f"no file capabilities on this file system: {error}")
     check_refused(app.run(program, user=NOBODY), 126, "file capabilities")
-    assert (
-        run(
-            [program], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}, user=NOBODY
-        ).stdout
-        == PLAIN
-    )
+    env = {"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}
+    assert run([program], env=env, user=NOBODY).stdout == PLAIN
     assert app.run(program).stdout == MARKED
 
 
@@ -158,11 +142,8 @@ def test_a_program_for_another_machine(
 
 def test_a_missing_loader_and_go(app: AppUtil) -> None:
     program = app.compile("noloader", PROBE, "-Wl,--dynamic-linker=/nowhere/ld.so")
-    check_refused(
-        app.run(program),
-        126,
-        "cannot be run: it needs the loader /nowhere/ld.so, which is missing here",
-    )
+    why = "cannot be run: it needs the loader /nowhere/ld.so, which is missing here"
+    check_refused(app.run(program), 126, why)
     note = r"""__asm__(".pushsection .note.go.buildid, \"a\", %note\n"
 ".long 4, 4, 4\n.asciz \"Go\\0\"\n.long 0\n.popsection");"""
     check_refused(app.run(app.compile("likego", PROBE + note)), 126, "is written in Go")
@@ -171,11 +152,8 @@ def test_a_missing_loader_and_go(app: AppUtil) -> None:
 def test_a_damaged_program_is_not_given_to_the_shell(app: AppUtil, tmp_path: Path) -> None:
     program = tmp_path / "cut"
     content = app.probe.read_bytes()
-    for damaged in (
-        *(content[:size] for size in (4, 16, 63, 64, 100)),
-        b"echo yes\0\n",
-        b"\x7fELF\necho yes\n",
-    ):
+    cut = [content[:size] for size in (4, 16, 63, 64, 100)]
+    for damaged in (*cut, b"echo yes\0\n", b"\x7fELF\necho yes\n"):
         program.write_bytes(damaged)
         program.chmod(0o755)
         result = app.run(program, cwd=tmp_path)
@@ -189,14 +167,12 @@ def test_what_is_not_there_or_may_not_be_run(app: AppUtil, tmp_path: Path) -> No
         check_refused(app.run(missing), 127, "not found")
     for wrong in (plain, tmp_path):
         check_refused(app.run(wrong), 126, "cannot be run: Permission denied")
-    check_refused(
-        app.run("plain", env={"PATH": str(tmp_path)}), 126, "cannot be run: Permission denied"
-    )
+    result = app.run("plain", env={"PATH": str(tmp_path)})
+    check_refused(result, 126, "cannot be run: Permission denied")
     later = {"PATH": f"{tmp_path}:{app.folder}"}
     (tmp_path / "probe").write_text("")
-    assert app.run("probe", env=later).stdout == MARKED, (
-        "a file that may not be run is passed over, as by execvp"
-    )
+    # A file that may not be run is passed over, as by execvp.
+    assert app.run("probe", env=later).stdout == MARKED
     assert app.run("probe", env={"PATH": ":/bin"}, cwd=app.folder).stdout == MARKED
 
 
@@ -246,35 +222,18 @@ def test_as_an_ordinary_user(app: AppUtil) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, MARKED, "")
 
 
-# --- where it is
-# ------------------------------------------------------------------------------------------------------
-
-
 def test_an_installed_qjau_works_from_any_folder(app: AppUtil, tmp_path: Path) -> None:
-    argv: Words = [
-        "make",
-        "-C",
-        SOURCE,
-        f"BUILD={app.folder}",
-        f"DESTDIR={tmp_path}",
-        "PREFIX=/opt/q",
-        "install",
-    ]
-    assert run(argv).returncode == 0
+    places = f"BUILD={app.folder} DESTDIR={tmp_path} PREFIX=/opt/q"
+    assert run(["make", "-C", SOURCE, *places.split(), "install"]).returncode == 0
     installed = tmp_path / "opt/q"
     files = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
     assert files == {"bin/qjau", "lib/qjump-mn/libqjau.so", "share/man/man1/qjau.1"}
-    assert not any(
-        path.stat().st_mode & (stat.S_ISUID | stat.S_IWOTH) for path in installed.rglob("*")
-    )
+    modes = [path.stat().st_mode for path in installed.rglob("*")]
+    assert not any(mode & (stat.S_ISUID | stat.S_IWOTH) for mode in modes)
     (tmp_path / "link").symlink_to(installed / "bin/qjau")
     assert run(["./link", "-p", "6", app.probe], cwd=tmp_path).stdout == MARKED
-    assert (
-        run(
-            ["qjau", "-p", "6", app.probe], cwd=Path("/"), env={"PATH": f"{installed}/bin:/bin"}
-        ).stdout
-        == MARKED
-    )
+    path = {"PATH": f"{installed}/bin:/bin"}
+    assert run(["qjau", "-p", "6", app.probe], cwd=Path("/"), env=path).stdout == MARKED
 
 
 def test_a_missing_a_broken_and_an_unusable_library(app: AppUtil, tmp_path: Path) -> None:
@@ -288,8 +247,5 @@ def test_a_missing_a_broken_and_an_unusable_library(app: AppUtil, tmp_path: Path
         folder.mkdir()
         shutil.copy(app.command, folder)
         shutil.copy(app.library, folder)
-        check_refused(
-            run([folder / "qjau", "-p", "6", app.probe]),
-            125,
-            "LD_PRELOAD does not allow blanks or colons in paths",
-        )
+        result = run([folder / "qjau", "-p", "6", app.probe])
+        check_refused(result, 125, "LD_PRELOAD does not allow blanks or colons in paths")

@@ -21,21 +21,15 @@ from tests.native.app_util.qjau import MARKED, PLAIN, PRELUDE, AppUtil, Words, n
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
 def test_a_new_socket_has_the_priority(app: AppUtil, priority: str, family: str, kind: str) -> None:
-    assert (
-        app.python(f"print(prio(socket.socket(socket.{family}, socket.{kind})))", priority=priority)
-        == priority
-    )
+    text = f"print(prio(socket.socket(socket.{family}, socket.{kind})))"
+    assert app.python(text, priority=priority) == priority
 
 
 def test_local_sockets_and_pairs_are_left_alone(app: AppUtil) -> None:
-    text = "a, b = socket.socketpair(); c = socket.socket(socket.AF_UNIX); d = socket.socket(socket.AF_NETLINK, 3)\n"
-    plain = run(
-        [sys.executable, "-c", PRELUDE + text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])"]
-    ).stdout
-    assert (
-        app.python(text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])", "-w", "15500")
-        == plain.strip()
-    )
+    text = """a, b = socket.socketpair(); c = socket.socket(socket.AF_UNIX); d = socket.socket(socket.AF_NETLINK, 3)
+print([(prio(s), bufs(s)) for s in (a, b, c, d)])"""
+    plain = run([sys.executable, "-c", PRELUDE + text]).stdout
+    assert app.python(text, "-w", "15500") == plain.strip()
 
 
 def test_an_accepted_local_socket_is_left_alone(app: AppUtil, tmp_path: Path) -> None:
@@ -52,9 +46,8 @@ def test_a_packet_socket_gets_the_priority_and_not_the_window(app: AppUtil) -> N
 
 
 def test_both_ends_and_accepted_sockets_have_priority_and_window(app: AppUtil) -> None:
-    assert app.python("print([(prio(s), *bufs(s)) for s in pair()])", "-w", "15500") == str(
-        [(6, 31000, 31000)] * 3
-    )
+    said = app.python("print([(prio(s), *bufs(s)) for s in pair()])", "-w", "15500")
+    assert said == str([(6, 31000, 31000)] * 3)
 
 
 def test_accept_and_errno_in_c(app: AppUtil) -> None:
@@ -64,33 +57,15 @@ def test_accept_and_errno_in_c(app: AppUtil) -> None:
 
 def test_an_inherited_listener_gives_marked_sockets_with_a_window(app: AppUtil) -> None:
     """The listener is made outside qjau, as inetd and systemd do; nobody has chosen its buffers."""
-    inner = (
-        PRELUDE
-        + "l = socket.socket(fileno=int(sys.argv[1])); a = l.accept()[0]; print(prio(a), bufs(a))"
-    )
+    inner = "l = socket.socket(fileno=int(sys.argv[1])); a = l.accept()[0]; print(prio(a), bufs(a))"
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         stack.enter_context(socket.create_connection(listener.getsockname()))
-        argv: Words = [
-            app.command,
-            "-p",
-            "6",
-            "-w",
-            "15500",
-            sys.executable,
-            "-c",
-            inner,
-            str(listener.fileno()),
-        ]
-        done = subprocess.run(
-            argv,
-            pass_fds=[listener.fileno()],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert done.stdout == "6 (31000, 31000)\n"
+        handed = listener.fileno()
+        words: Words = ["-p", "6", "-w", "15500", sys.executable, "-c", PRELUDE + inner]
+        argv = [app.command, *words, str(handed)]
+        said = subprocess.check_output(argv, pass_fds=[handed], text=True, timeout=60)
+    assert said == "6 (31000, 31000)\n"
 
 
 def test_a_programs_own_buffers_win(app: AppUtil) -> None:
@@ -160,9 +135,8 @@ def test_the_innermost_qjau_wins_and_preloads_once(app: AppUtil) -> None:
     inner = (
         "print(prio(socket.socket()), bufs(socket.socket())[0] == 31000, os.environ['LD_PRELOAD'])"
     )
-    result = app.run(
-        "-v", "-w", "15500", app.command, "-p", "3", sys.executable, "-c", PRELUDE + inner
-    )
+    under: Words = ["-v", "-w", "15500", app.command, "-p", "3"]
+    result = app.run(*under, sys.executable, "-c", PRELUDE + inner)
     assert (result.stdout, result.stderr) == (f"3 False {app.library}\n", "")
 
 

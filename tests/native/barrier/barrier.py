@@ -4,11 +4,12 @@ loopback."""
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.native_programs import Log, Running
 
 PORT = 2101
 
@@ -19,105 +20,45 @@ class Program:
 
     argv: list[str]
 
-    def start(self, hosts: str, process: int, *options: str) -> subprocess.Popen[str]:
-        """One process of several."""
-        argv = [*self.argv, "--hosts", hosts, "--process", str(process), *options]
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def started(self, line: str) -> Running:
+        return Running([*self.argv, *line.split()])
 
-    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """One process, to its end."""
-        return subprocess.run(
-            [*self.argv, *options], capture_output=True, text=True, timeout=60, check=False
-        )
+    @contextmanager
+    def processes(self, hosts: str, line: str) -> Iterator[list[Running]]:
+        """A process for every host, whose number stands for {} in the line."""
+        with ExitStack() as stack:
+            yield [
+                stack.enter_context(
+                    self.started(f"--hosts {hosts} --process {process} {line.format(process)}")
+                )
+                for process in range(hosts.count(",") + 1)
+            ]
 
 
-@dataclass(frozen=True)
-class Log:
-    """A log: what the first line says, rows of begin and end in nanoseconds, what the last line
-    says."""
-
-    first: dict[str, str]
-    rows: list[tuple[int, int]]
-    last: dict[str, int]
-
-
-def hosts_of(count: int, group: int = 0) -> str:
+def hosts_of(count: int) -> str:
     """Loopback addresses of this process's own, so that tests may run side by side."""
     pid = os.getpid()
-    return ",".join(
-        f"127.{1 + pid // 250 % 250}.{1 + pid % 250}.{1 + 16 * group + index}:{PORT}"
-        for index in range(count)
-    )
+    network = f"127.{1 + pid // 250 % 250}.{1 + pid % 250}"
+    return ",".join(f"{network}.{1 + index}:{PORT}" for index in range(count))
 
 
-@contextmanager
-def together(
-    program: Program, hosts: str, *options: str, folder: Path
-) -> Iterator[list[subprocess.Popen[str]]]:
-    """A process for every host; their logs are the files 0, 1, ... in `folder`."""
-    count = hosts.count(",") + 1
-    processes = [
-        program.start(hosts, process, "--output", str(folder / str(process)), *options)
-        for process in range(count)
-    ]
-    try:
-        yield processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
-
-
-def ended(processes: Sequence[subprocess.Popen[str]]) -> list[tuple[int, str]]:
+def ended(processes: Sequence[Running]) -> list[tuple[int, str]]:
     """Status and standard error of each, when all have ended."""
-    return [(process.wait(60), process.communicate()[1]) for process in processes]
+    results = [process.result() for process in processes]
+    return [(result.returncode, result.stderr) for result in results]
 
 
-def read(path: Path) -> Log:
-    """Parse a log; it must be complete."""
-    first, columns, *rows, last = path.read_text().splitlines()
-    assert (
-        first.startswith("# barrier 1 ")
-        and columns == "# columns start_ns end_ns"
-        and last.startswith("# end ")
-    )
-    pairs = [tuple(map(int, row.split(" "))) for row in rows]
-    log = Log(
-        _fields(first[12:]),
-        [(start, end) for start, end in pairs],
-        {name: int(text) for name, text in _fields(last[6:]).items()},
-    )
-    assert log.last["rows"] == len(log.rows)
-    return log
+def logs(folder: Path, count: int) -> list[Log]:
+    """The logs 0, 1, ... in a folder."""
+    return [Log.read((folder / str(number)).read_text()) for number in range(count)]
 
 
-def _fields(text: str) -> dict[str, str]:
-    return dict(field.split("=", 1) for field in text.split(" "))
+def rows(log: Log) -> list[tuple[int, int]]:
+    """When each barrier began and ended, in nanoseconds."""
+    return [(row["start_ns"], row["end_ns"]) for row in log.rows]
 
 
 def switches(pid: int) -> int:
     """How often a process's threads have waited: it grows with the barriers that it has passed."""
-    found = 0
-    for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        found += next(
-            int(line.split()[1])
-            for line in status.read_text().splitlines()
-            if line.startswith("voluntary_ctxt_switches")
-        )
-    return found
-
-
-def listens(address: str) -> bool:
-    """Whether somebody listens at ADDRESS:PORT."""
-    host, port = address.split(":")
-    wanted = f"{int.from_bytes(bytes(map(int, host.split('.'))), 'little'):08X}:{int(port):04X}"
-    return any(
-        line.split()[1] == wanted and line.split()[3] == "0A"
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-    )
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in texts)

@@ -1,5 +1,4 @@
-"""memload, built once as it is and once with sanitizers, and servers to load: the real one and one
-that misbehaves on demand."""
+"""Servers for memload: the real memcached, one for each test."""
 
 from __future__ import annotations
 
@@ -11,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import toolbox
-from tests.support.native_programs import BUILDS, Program, Running, free_port
-
-
-@pytest.fixture(scope="session", params=BUILDS)
-def memload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program("memload", request.param, tmp_path_factory.mktemp("memload"))
+from tests.support.native_programs import Running, free_port
 
 
 @pytest.fixture(scope="session")
@@ -35,22 +29,8 @@ def memcached(memcached_program: list[str]) -> Iterator[str]:
     """A memcached of its own for each test; its address."""
     port = free_port()
     user = ["-u", "nobody"] if os.geteuid() == 0 else []
-    with Running(
-        [
-            *memcached_program,
-            *user,
-            "-l",
-            "127.0.0.1",
-            "-p",
-            str(port),
-            "-U",
-            "0",
-            "-m",
-            "64",
-            "-t",
-            "1",
-        ]
-    ) as server:
+    options = f"-l 127.0.0.1 -p {port} -U 0 -m 64 -t 1".split()
+    with Running([*memcached_program, *user, *options]) as server:
         server.wait_for_port("tcp", port)
         yield f"127.0.0.1:{port}"
 

@@ -29,11 +29,8 @@ class Request:
 
 def reply(opcode: int, status: int = OK, extras: bytes = b"", value: bytes = b"") -> bytes:
     """An answer's bytes."""
-    return (
-        HEADER.pack(0x81, opcode, 0, len(extras), 0, status, len(extras) + len(value), 0, 0)
-        + extras
-        + value
-    )
+    body = extras + value
+    return HEADER.pack(0x81, opcode, 0, len(extras), 0, status, len(body), 0, 0) + body
 
 
 @dataclass
@@ -56,19 +53,14 @@ class Server(Listener):
         with connection, connection.makefile("rb") as stream:
             try:
                 while header := stream.read(HEADER.size):
-                    magic, opcode, key_length, extras_length, *_, body_length, _, _ = HEADER.unpack(
-                        header
-                    )
+                    fields = HEADER.unpack(header)
+                    magic, opcode, key_length, extras_length, *_, body_length, _, _ = fields
                     body = stream.read(body_length)
                     assert magic == 0x80 and extras_length == (8 if opcode == SET else 0)
                     key_end = extras_length + key_length
                     with self._lock:
-                        request = Request(
-                            len(self.requests) - self.keys,
-                            opcode,
-                            body[extras_length:key_end],
-                            body[key_end:],
-                        )
+                        number, key = len(self.requests) - self.keys, body[extras_length:key_end]
+                        request = Request(number, opcode, key, body[key_end:])
                         self.requests.append(request)
                         pieces = self.answer(request)
                         if pieces is None:
@@ -81,8 +73,6 @@ class Server(Listener):
 
 def well(request: Request, value_bytes: int = 16) -> list[bytes]:
     """The right answer, in one piece."""
-    return [
-        reply(GET, extras=bytes(4), value=b"v" * value_bytes)
-        if request.opcode == GET
-        else reply(SET)
-    ]
+    if request.opcode == SET:
+        return [reply(SET)]
+    return [reply(GET, extras=bytes(4), value=b"v" * value_bytes)]

@@ -11,21 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.memload.misbehaving import (
-    GET,
-    NO_MEMORY,
-    NOT_FOUND,
-    SET,
-    Request,
-    Server,
-    reply,
-    well,
-)
+from tests.native.memload import misbehaving
+from tests.native.memload.misbehaving import GET, SET, Request, Server, reply, well
 from tests.support.native_programs import WAIT_S, Log, Program, free_port
 
 MS = 10**6
-SMALL = ["--keys", "3", "--value-bytes", "16", "--linger", str(60000 * MS)]
-OPEN = [*SMALL, "--rate", "1000", "--duration", str(50 * MS)]
+SMALL = f"--keys 3 --value-bytes 16 --linger {60_000 * MS}".split()
+OPEN = [*SMALL, *f"--rate 1000 --duration {50 * MS}".split()]
 
 
 def schedule(log: Log) -> list[int]:
@@ -74,57 +66,41 @@ def test_requests_without_an_answer(memload: Program) -> None:
     with Server(3, lambda request: well(request) if request.number < 5 else []) as server:
         log = memload.log("--server", server.address, *OPEN, "--linger", "0", "--connections", "2")
     sent = [row for row in log.rows if row["sent_ns"]]
-    assert len(sent) == log.end["sent"] and log.end["answered"] + 2 == len(sent) < len(log.rows), (
-        "each connection waits for one answer"
-    )
+    # Each connection waits for one answer.
+    assert len(sent) == log.end["sent"] and log.end["answered"] + 2 == len(sent) < len(log.rows)
     assert log.end["answered"] == sum(row["done_ns"] > 0 for row in log.rows) <= 5
     for row in log.rows:
         assert row["status"] == (0 if row["done_ns"] else 3)
         assert row["sent_ns"] >= row["due_ns"] or row["sent_ns"] == row["done_ns"] == 0
-    assert len({row["op"] for row in log.rows}) == 2, (
-        "a request that was not sent has its operation"
-    )
+    assert len({row["op"] for row in log.rows}) == 2, "a request that was not sent has one too"
 
 
 @pytest.mark.parametrize(
     ("answer", "status", "total"),
     [
-        (lambda opcode: reply(opcode, NOT_FOUND, value=b"Not found"), 1, "misses"),
-        (lambda opcode: reply(opcode, NO_MEMORY, value=b"Out of memory"), 2, "errors"),
-        (lambda opcode: reply(opcode, extras=bytes(4), value=b"short"), 2, "errors"),
+        (reply(GET, misbehaving.NOT_FOUND, value=b"Not found"), 1, "misses"),
+        (reply(GET, misbehaving.NO_MEMORY, value=b"Out of memory"), 2, "errors"),
+        (reply(GET, extras=bytes(4), value=b"short"), 2, "errors"),
     ],
     ids=["miss", "error", "length"],
 )
-def test_bad_answers_are_counted(memload: Program, answer: object, status: int, total: str) -> None:
-    assert callable(answer)
-    with Server(
-        3,
-        lambda request: (
-            well(request) if request.number % 4 or request.opcode == SET else [answer(GET)]
-        ),
-    ) as server:
+def test_bad_answers_are_counted(memload: Program, answer: bytes, status: int, total: str) -> None:
+    def every_fourth_get(request: Request) -> list[bytes]:
+        return well(request) if request.number % 4 or request.opcode == SET else [answer]
+
+    with Server(3, every_fourth_get) as server:
         log = memload.log("--server", server.address, *OPEN)
     bad = [number for number, row in enumerate(log.rows) if row["status"] == status]
-    assert bad and bad == [
-        number for number in range(0, len(log.rows), 4) if log.rows[number]["op"] == 0
-    ]
+    gets = [number for number in range(0, len(log.rows), 4) if log.rows[number]["op"] == 0]
+    assert bad == gets != []
     assert log.end[total] == len(bad) and log.end["answered"] == len(log.rows)
     assert {row["status"] for row in log.rows} == {0, status}
 
 
 def test_answers_in_pieces(memload: Program) -> None:
     with Server(3, lambda request: [bytes([byte]) for byte in well(request)[0]]) as server:
-        log = memload.log(
-            "--server",
-            server.address,
-            *SMALL,
-            "--rate",
-            "400",
-            "--duration",
-            str(50 * MS),
-            "--connections",
-            "2",
-        )
+        options = f"--rate 400 --duration {50 * MS} --connections 2".split()
+        log = memload.log("--server", server.address, *SMALL, *options)
     assert log.rows and {row["status"] for row in log.rows} == {0}
 
 
@@ -145,31 +121,19 @@ def ended_early(memload: Program, how: signal.Signals, silent_from: int) -> Log:
         memload.started("--server", server.address, *words) as process,
     ):
         assert come.wait(WAIT_S)
-        process.send_signal(how)
-        text, error = process.communicate(timeout=WAIT_S)
-    assert (process.returncode, error) == (0, "")
-    return Log.read(text)
+        return process.ended(how)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_run(memload: Program, how: signal.Signals) -> None:
     log = ended_early(memload, how, 10)
-    assert (log.end["early"], log.end["rows"], log.end["sent"], log.end["answered"]) == (
-        1,
-        11,
-        11,
-        10,
-    )
+    assert [log.end[name] for name in ("early", "rows", "sent", "answered")] == [1, 11, 11, 10]
     assert log.rows[-1]["sent_ns"] <= log.end["to_ns"] < log.end["from_ns"] + 600_000 * MS
 
 
 def test_a_signal_before_the_run(memload: Program) -> None:
     log = ended_early(memload, signal.SIGTERM, -2)
     assert (log.rows, log.end["early"], log.end["from_ns"], log.end["to_ns"]) == ([], 1, 0, 0)
-
-
-# --- failures
-# ---------------------------------------------------------------------------------------------------------
 
 
 def failed(
@@ -197,47 +161,29 @@ def test_a_broken_connection(
     memload.check_refused(done, 1, f"connection 0 to {server.address} failed ({words})")
 
 
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        (b"x", "an answer longer than its header says"),
-        (bytes(70_000), "an answer longer than its header says"),
-    ],
-)
-def test_more_than_an_answer(memload: Program, output: Path, extra: bytes, words: str) -> None:
-    with Server(
-        3, lambda request: [well(request)[0] + extra] if request.number == 4 else well(request)
-    ) as server:
-        memload.check_refused(failed(memload, server, output), 1, words)
+@pytest.mark.parametrize("extra", [b"x", bytes(70_000)], ids=len)
+def test_more_than_an_answer(memload: Program, output: Path, extra: bytes) -> None:
+    def answer(request: Request) -> list[bytes]:
+        return [well(request)[0] + extra * (request.number == 4)]
+
+    with Server(3, answer) as server:
+        done = failed(memload, server, output)
+    memload.check_refused(done, 1, "an answer longer than its header says")
 
 
 def test_a_second_answer(memload: Program, output: Path) -> None:
     """It comes with the first or, as here mostly, after it, when nothing is asked: both is
     noticed."""
-    with Server(
-        3,
-        lambda request: [*well(request), *well(request)] if request.number == 0 else well(request),
-    ) as server:
-        words = [
-            "--closed",
-            "--think",
-            str(1_000 * MS),
-            "--duration",
-            str(60_000 * MS),
-            "--output",
-            str(output),
-        ]
+    words = f"--closed --think {1_000 * MS} --duration {60_000 * MS} --output {output}".split()
+    with Server(3, lambda request: well(request) * (1 + (request.number == 0))) as server:
         done = memload.run("--server", server.address, *SMALL, *words)
     memload.check_refused(done, 1, "failed (an answer ")
 
 
 def test_keys_that_are_not_stored(memload: Program, output: Path) -> None:
-    with Server(3, lambda request: [reply(SET, NO_MEMORY)]) as server:
-        memload.check_refused(
-            failed(memload, server, output),
-            1,
-            f"{server.address} did not store a key (status 0x82)",
-        )
+    with Server(3, lambda request: [reply(SET, misbehaving.NO_MEMORY)]) as server:
+        done = failed(memload, server, output)
+    memload.check_refused(done, 1, f"{server.address} did not store a key (status 0x82)")
 
 
 def test_no_server(memload: Program) -> None:
@@ -245,18 +191,10 @@ def test_no_server(memload: Program) -> None:
     memload.check_refused(done, 1, "failed (Connection refused)")
 
 
-def test_a_full_log(memload: Program, output: Path) -> None:
+def test_a_full_log(memload: Program) -> None:
     with Server(3, well) as server:
-        done = memload.run(
-            "--server",
-            server.address,
-            *SMALL,
-            "--closed",
-            "--duration",
-            str(600_000 * MS),
-            "--requests",
-            "20",
-        )
+        words = f"--closed --duration {600_000 * MS} --requests 20".split()
+        done = memload.run("--server", server.address, *SMALL, *words)
         memload.check_refused(done, 1, "the log of 20 requests is full")
         assert len(server.requests) == 3 + 20
         done = memload.run("--server", server.address, *OPEN, "--requests", "20")

@@ -1,12 +1,10 @@
-"""memload's command line, manual page and installation."""
+"""memload's command line."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.support.native_programs import Program, check_installed, check_manual
+from tests.support.native_programs import Program
 
 GOOD = ["--server", "127.0.0.1:1", "--rate", "1", "--duration", "1"]
 
@@ -40,26 +38,8 @@ def test_a_wrong_command_line(memload: Program, words: list[str], sentence: str)
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["--rate", "1"],
-        ["--closed"],
-        ["--think", "1"],
-        ["--duration", "1"],
-        ["--stored"],
-        ["--get-fraction", "1"],
-        ["--warmup", "1"],
-        ["--linger", "1"],
-    ],
-)
-def test_storing_is_all_that_is_done(memload: Program, words: list[str]) -> None:
-    done = memload.run("--server", "127.0.0.1:1", "--store", *words)
-    memload.check_refused(done, 2, f"--store excludes {words[0]}")
-
-
-def test_help_and_manual_agree(memload: Program) -> None:
-    check_manual(memload, "due_ns sent_ns done_ns op connection status")
-
-
-def test_installation(memload: Program, tmp_path: Path) -> None:
-    check_installed(memload, tmp_path)
+    "line", ["--closed", "--stored", *(f"--{name} 1" for name in "rate think duration get-fraction warmup linger".split())]
+)  # fmt: skip
+def test_store_excludes_load_options(memload: Program, line: str) -> None:
+    done = memload.run("--server", "127.0.0.1:1", "--store", *line.split())
+    memload.check_refused(done, 2, f"--store excludes {line.split()[0]}")

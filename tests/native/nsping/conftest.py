@@ -1,5 +1,4 @@
-"""nsping, built plainly and with sanitizers, and the network namespaces in which it asks: one that
-answers, one whose kernel does not."""
+"""The network namespaces in which nsping asks: one that answers, one whose kernel does not."""
 
 from __future__ import annotations
 
@@ -11,18 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.native.app_util.qjau import SOURCE
-from tests.support.native_programs import BUILDS, Program, Running, network_of_its_own
+from tests.support.native_programs import Running, network_of_its_own
 
 SILENCE = "echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all"
 """A command: this namespace's kernel answers no echo requests."""
 
 Network = Callable[..., AbstractContextManager[list[str]]]
 """Makes a network namespace, set up by commands; the prefix that runs a program in it."""
-
-
-@pytest.fixture(scope="session", params=BUILDS)
-def nsping(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program("nsping", request.param, tmp_path_factory.mktemp("nsping"))
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import NamedTuple, Self
 
 HOST = "127.0.0.1"
@@ -30,10 +29,8 @@ class Echo(NamedTuple):
     payload: bytes
 
     def packet(self) -> bytes:
-        whole = (
-            struct.pack("!BBHHH", self.type, self.code, 0, self.identifier, self.sequence)
-            + self.payload
-        )
+        head = struct.pack("!BBHHH", self.type, self.code, 0, self.identifier, self.sequence)
+        whole = head + self.payload
         return whole[:2] + struct.pack("!H", checksum(whole)) + whole[4:]
 
     @property
@@ -42,6 +39,10 @@ class Echo(NamedTuple):
 
     def numbered(self, number: int) -> Echo:
         return self._replace(payload=struct.pack("!Q", number) + self.payload[8:])
+
+    def at_another_time(self) -> Echo:
+        other = bytes([self.payload[15] ^ 0xFF])
+        return self._replace(payload=self.payload[:15] + other + self.payload[16:])
 
     def cut(self, length: int) -> Echo:
         return self._replace(payload=self.payload[:length])
@@ -61,10 +62,7 @@ def damaged(reply: Echo) -> bytes:
 
 
 WRONG: dict[str, tuple[Callable[[Echo], bytes], int]] = {
-    "of another identifier": (
-        lambda right: right._replace(identifier=right.identifier ^ 1).packet(),
-        0,
-    ),
+    "of another identifier": (lambda right: right._replace(identifier=right.identifier ^ 1).packet(), 0),
     "of another type": (lambda right: right._replace(type=3, code=1).packet(), 0),
     "of another code": (lambda right: right._replace(code=1).packet(), 1),
     "empty": (lambda right: b"", 0),
@@ -78,20 +76,11 @@ WRONG: dict[str, tuple[Callable[[Echo], bytes], int]] = {
     "a byte longer": (lambda right: right._replace(payload=right.payload + b"\0").packet(), 1),
     "of number 0": (lambda right: right.numbered(0)._replace(sequence=0).packet(), 1),
     "from the future": (lambda right: right.numbered(right.number + 65536).packet(), 1),
-    "of the last number of all": (
-        lambda right: right.numbered(2**64 - 1)._replace(sequence=65535).packet(),
-        1,
-    ),
-    "of another time": (
-        # Whatever the last byte of the time is, it is another one.
-        lambda right: right._replace(
-            payload=right.payload[:15] + bytes([right.payload[15] ^ 0xFF]) + right.payload[16:]
-        ).packet(),
-        1,
-    ),
+    "of the last number of all": (lambda right: right.numbered(2**64 - 1)._replace(sequence=65535).packet(), 1),
+    "of another time": (lambda right: right.at_another_time().packet(), 1),
     "of another sequence": (lambda right: right._replace(sequence=right.sequence ^ 1).packet(), 1),
     "damaged": (damaged, 1),
-}
+}  # fmt: skip
 """Replies that are none, by what they are: made of the right one, and whether they count as
 foreign."""
 
@@ -126,9 +115,8 @@ class Wires:
         out = {"elsewhere": self._elsewhere, "optional": self._optional}.get(how, self._replies)
         if len(packet) < 2:
             host = socket.inet_aton(HOST)
-            header = struct.pack(
-                "!BBHHHBBH4s4s", 0x45, 0, 20 + len(packet), 0, 0, 64, 1, 0, host, host
-            )
+            fields = (0x45, 0, 20 + len(packet), 0, 0, 64, 1, 0, host, host)
+            header = struct.pack("!BBHHHBBH4s4s", *fields)
             out, packet = self._any, header + packet
         out.sendto(packet, (HOST, 0))
 
@@ -138,10 +126,7 @@ def answer(how: str, wires: Wires) -> None:
         if how in WRONG:
             wires.reply(WRONG[how][0](right))
             wires.reply(right.packet())
-        elif how == "twice":
-            wires.reply(right.packet())
-            wires.reply(right.packet())
-        elif how in ("elsewhere", "optional"):
+        elif how in ("twice", "elsewhere", "optional"):
             wires.reply(right.packet(), how)
             wires.reply(right.packet())
         elif how == "odd":
@@ -164,23 +149,15 @@ class Impostor:
     """It as a script, running in the namespace of a prefix while it is entered."""
 
     def __init__(self, how: str, prefix: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            [*prefix, sys.executable, __file__, how],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        argv = [*prefix, sys.executable, __file__, how]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True)
 
     def __enter__(self) -> Self:
         self.wait_for("ready")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
 

@@ -29,14 +29,20 @@ except OSError as error: print(errno.errorcode[error.errno])
 """
 
 
+CALLER = r"""
+int main(void) {
+  struct ethtool_ts_info info = { .cmd = ETHTOOL_GET_TS_INFO };
+  struct ifreq wanted = { .ifr_name = "lo", .ifr_data = (void *)&info };
+  int fd = socket(AF_INET, SOCK_DGRAM, 0), bytes = -1;
+  int got = ioctl(fd, SIOCETHTOOL, &wanted), size = ioctl(fd, FIONREAD, &bytes), none = ioctl(-1, SIOCETHTOOL, NULL);
+  printf("%d %d %d %d %u\n", got, size, none, bytes, info.so_timestamping & 2);
+  return 0; }
+"""
+
+
 def probe(**environment: str) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE],
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        check=False,
-    )
+    argv, env = [sys.executable, "-c", PROBE], os.environ | environment
+    done = subprocess.run(argv, capture_output=True, text=True, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
@@ -45,9 +51,8 @@ def probe(**environment: str) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     before = sorted(SOURCE.rglob("*"))
     made = tmp_path_factory.mktemp("ptp-stamps")
-    done = subprocess.run(
-        ["make", "-C", SOURCE, f"BUILD={made}"], capture_output=True, text=True, check=False
-    )
+    argv = ["make", "-C", str(SOURCE), f"BUILD={made}"]
+    done = subprocess.run(argv, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(SOURCE.rglob("*")) == before, "an out-of-tree build leaves the sources alone"
     yield made
@@ -62,40 +67,18 @@ def test_only_the_times_of_sending_are_withheld(folder: Path) -> None:
 
 
 def test_it_installs_where_the_guest_looks(folder: Path, tmp_path: Path) -> None:
-    subprocess.run(
-        [
-            "make",
-            "-s",
-            "-C",
-            SOURCE,
-            "install",
-            f"BUILD={folder}",
-            f"DESTDIR={tmp_path}",
-            "PREFIX=/usr",
-        ],
-        check=True,
-    )
-    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == [
-        "usr/lib/qjump-mn/libptpstamps.so"
-    ]
+    places = f"BUILD={folder} DESTDIR={tmp_path} PREFIX=/usr"
+    subprocess.run(["make", "-s", "-C", SOURCE, "install", *places.split()], check=True)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files == [tmp_path / "usr/lib/qjump-mn/libptpstamps.so"]
 
 
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
 def test_sanitizers_find_nothing(sanitizer: str, tmp_path: Path) -> None:
     """The library in a program of its own that makes the same calls."""
     caller = tmp_path / "caller.c"
-    caller.write_text(
-        "#include <linux/ethtool.h>\n#include <linux/sockios.h>\n#include <net/if.h>\n#include <stdio.h>\n"
-        "#include <sys/ioctl.h>\n#include <sys/socket.h>\n"
-        "int main(void) {\n"
-        "  struct ethtool_ts_info info = { .cmd = ETHTOOL_GET_TS_INFO };\n"
-        '  struct ifreq wanted = { .ifr_name = "lo", .ifr_data = (void *)&info };\n'
-        "  int fd = socket(AF_INET, SOCK_DGRAM, 0), bytes = -1;\n"
-        "  int got = ioctl(fd, SIOCETHTOOL, &wanted), size = ioctl(fd, FIONREAD, &bytes), none = ioctl(-1, "
-        "SIOCETHTOOL, NULL);\n"
-        '  printf("%d %d %d %d %u\\n", got, size, none, bytes, info.so_timestamping & 2);\n'
-        "  return 0;\n}\n"
-    )
+    names = ("linux/ethtool", "linux/sockios", "net/if", "stdio", "sys/ioctl", "sys/socket")
+    caller.write_text("".join(f"#include <{name}.h>\n" for name in names) + CALLER)
     program = tmp_path / "caller"
     options = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-g", "-o"]
     subprocess.run(["gcc", *options, program, caller, SOURCE / "ptp-stamps.c"], check=True)

@@ -1,4 +1,4 @@
-"""shuffle, built once as it is and once with sanitizers, and workers on loopback."""
+"""Workers of shuffle on loopback."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.native_programs import BUILDS, WAIT_S, Program, Running, free_port
+from tests.support.native_programs import WAIT_S, Program, Running, free_port
 
 Workers = Callable[[int], list[str]]
-
-
-@pytest.fixture(scope="session", params=BUILDS)
-def shuffle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program("shuffle", request.param, tmp_path_factory.mktemp("shuffle"))
 
 
 @pytest.fixture
@@ -27,9 +22,8 @@ def workers(shuffle: Program) -> Iterator[Workers]:
             addresses = []
             for _ in range(count):
                 port = free_port()
-                running.append(
-                    stack.enter_context(shuffle.started("worker", "--listen", str(port)))
-                )
+                worker = shuffle.started("worker", "--listen", str(port))
+                running.append(stack.enter_context(worker))
                 running[-1].wait_for_port("tcp", port)
                 addresses.append(f"127.0.0.1:{port}")
             return addresses

@@ -16,24 +16,27 @@ PLAN = struct.Struct("<4I5Q1024s")
 ORDER = struct.Struct("<II")
 REPORT = struct.Struct("<III100s")
 COPY = struct.Struct("<4I3Q")  # round, step, source, destination, bytes, start, end
-CALL = HELLO.pack(0x31306C6675687371, 0, 0, *[0] * 7)  # a master's first words
 ROUND, SHUFFLE = 0, 1
 MAPPED, REDUCED, BROKEN = 0, 1, 2
 
 Ordered = Callable[[int, int], bytes | None]
 
 
+def hello(kind: int, *copy: int) -> bytes:
+    """First words; kind 1 wants a copy: round, step, source, destination, bytes."""
+    return HELLO.pack(0x31306C6675687371, kind, 0, *copy, *[0] * (7 - len(copy)))
+
+
+CALL = hello(0)  # a master's
+
+
 def plan(**numbers: int) -> bytes:
     """A plan's bytes: one worker and nothing to copy, but for these numbers, which may be
     negative."""
     plan_of_one = {"node": 1, "workers": 1, "parallel": 1, "master_port": 1}
-    small = [
-        number % 2**32 for name, number in (plan_of_one | numbers).items() if name in plan_of_one
-    ]
-    large = [
-        numbers.get(name, 0) % 2**64
-        for name in ("distribute", "shuffle", "compute", "jitter", "seed")
-    ]
+    small = [(plan_of_one | numbers)[name] % 2**32 for name in plan_of_one]
+    names = ("distribute", "shuffle", "compute", "jitter", "seed")
+    large = [numbers.get(name, 0) % 2**64 for name in names]
     return PLAN.pack(*small, *large, b"")
 
 

@@ -1,12 +1,10 @@
-"""shuffle's command line, manual page and installation."""
+"""shuffle's command line."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.support.native_programs import Program, check_installed, check_manual
+from tests.support.native_programs import Program
 
 GOOD = ["master", "--workers", "127.0.0.1:1,127.0.0.1:2", "--rounds", "1", "--shuffle", "1"]
 
@@ -40,11 +38,3 @@ GOOD = ["master", "--workers", "127.0.0.1:1,127.0.0.1:2", "--rounds", "1", "--sh
 )  # fmt: skip
 def test_a_wrong_command_line(shuffle: Program, words: list[str], sentence: str) -> None:
     shuffle.check_refused(shuffle.run(*words), 2, sentence)
-
-
-def test_help_and_manual_agree(shuffle: Program) -> None:
-    check_manual(shuffle, "round step source destination bytes start_ns end_ns", "worker", "master")
-
-
-def test_installation(shuffle: Program, tmp_path: Path) -> None:
-    check_installed(shuffle, tmp_path)

@@ -3,10 +3,6 @@
 With timeq=2000 bytesq=1550 p0rate=1 p1rate=0 p2rate=3 p7rate=10, `bare` is the result of `tc qdisc
 add dev a0 root qjump2015`, `told` that with `epoch 5ms level 6 3100`, and `changed` what `epoch
 20ms` and then `level 2 unlimited` make of it.
-
-Assert: bare: epoch 2 ms, budgets: level 7 1550, 6 none, 5 4650, 0 15500 (pXrate is for priority 7 -
-X); told: epoch 5 ms, only level 6 has a budget; changed: first only the epoch, then level 2 is the
-only one that passes anything.
 """
 import rig
 

@@ -1,14 +1,9 @@
 """Change, replace, delete and module removal with a backlog, as root and below HTB, prio and wire.
 
-- `shrunk` (the budget becomes smaller than the queued frames): assert that oversize afterwards
-  equals qlen before, and qlen is 0.
-- `raised` (the limit is removed): assert that all held frames leave.
+- `shrunk`: the budget becomes smaller than the queued frames. `raised`: the limit is removed.
 - `parents`: per parent [before, after] of qlen and backlog for: qjump deleted, qjump replaced by
-  another qjump, qjump replaced by pfifo. Assert: before is not 0, after is 0 (wire: at most the
-  frame on it).
-- `removed`: assert that both modules unload at the end.
-
-The kernel's log must be clean.
+  another qjump, qjump replaced by pfifo.
+- `removed`: whether the modules unload at the end.
 """
 import time
 

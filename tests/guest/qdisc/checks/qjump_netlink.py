@@ -1,8 +1,7 @@
 """The kernel's answers to messages that tc never sends: the strict policies of qjump's attributes.
 
 `answers`: per case the error number, the message of the extended acknowledgement, and whether it
-points at an attribute. Assert: EINVAL or ERANGE, a message, and a pointer for each; `good` is
-accepted; no qdisc is left behind.
+points at an attribute.
 """
 import errno
 import json

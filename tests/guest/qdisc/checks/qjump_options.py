@@ -2,9 +2,8 @@
 
 Checked with every tc that is present: the guest's, and Debian 12's (6.1) if it is in /opt/bookworm.
 `roundtrip`: per tc and case, the options of a qdisc, and those of one added with the words that `tc
-qdisc show` printed. Assert: equal. `changes`: the options after each change of one qdisc.
-`factors`: the budgets computed from factors. `limits`: packets waiting in two levels with limits of
-their own.
+qdisc show` printed. `changes`: the options after each change of one qdisc. `factors`: the budgets
+computed from factors. `limits`: packets waiting in two levels with limits of their own.
 """
 import json
 import os

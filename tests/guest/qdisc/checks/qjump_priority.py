@@ -2,10 +2,6 @@
 
 Levels 0 to 6 are kept full; level 7 has one packet per turn. T = 20 ms; levels 4 to 7 have budgets
 of 3 frames, the others are unlimited. The wire has 10 Mb/s; frames have 1514 B, urgent ones 98 B.
-
-Assert: the three `longest_waits_ns` as in wire_priority; arrived = sent; every level above 0 has
-sent; for levels 4 to 6 packets <= 3 * (duration / T + 1), and at least 0.9 times that; `order`: the
-first frames of a burst into an idle qdisc leave in order of levels.
 """
 import time
 

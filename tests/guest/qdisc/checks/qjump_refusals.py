@@ -1,10 +1,7 @@
 """Every refusal has a message and leaves the state unchanged; odd options cause a warning.
 
-`refused` maps a command to tc's message. Assert: each has `code` 2 (from the kernel) or 1 (from tc
-itself), and `words` is not empty and does not contain "Unknown error"; `unchanged` is true for all;
-each of `odd` has code 0 and a warning that names its subject; `even` maps commands without a
-warning to code 0 and no words, also `limit 2` where packets are single frames; `leftover` (a qdisc
-after refused adds) is false.
+`refused` maps a command to tc's exit code and message; so do `odd` for commands with a warning,
+and `even` for those without one.
 """
 import json
 

@@ -15,9 +15,6 @@ with several queues the kernel takes up to eight frames from the qdisc before it
 the eighth is one of level 5, it is charged with the seven and leaves after them, and the next frame
 of the level leaves at once. `behind`: most and late_ns of these; `excess`: bytes by which most
 exceeds the budget.
-
-Assert: most = 1 with a slack of 25 us, for every epoch; without slack it is 2 behind others'
-frames.
 """
 import itertools
 import socket

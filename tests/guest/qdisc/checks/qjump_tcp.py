@@ -3,8 +3,6 @@
 Frames have 1514 B, offloads are off and on, T = 10 ms. Budgets are 1.2 to 79 Mb/s, or as many
 frames as the arguments say; each is measured for 5 s without the first second, by the qdisc's byte
 counter.
-
-Assert: 0.95 <= share <= 1.0025; the excess is one budget in 4 s, as budgets are whole frames.
 """
 import socket
 import sys

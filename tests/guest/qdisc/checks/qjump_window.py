@@ -10,8 +10,6 @@ below a wire, and below an HTB class that bulk of another level saturates. T = 1
 8 frames of 1042 B. The traffic straddles epochs: one frame, a pause that sweeps 0 to 10 ms, then 20
 frames. Below HTB bulk of a higher level comes in spells (of level 0, without effect, if level 7 is
 measured).
-
-Assert: most = budget, and with a slack also exact; nothing is dropped, received = sent.
 """
 import sys
 

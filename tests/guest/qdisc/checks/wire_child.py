@@ -13,8 +13,6 @@ the wire is slow; then it becomes fast and drains them without a break.
   by how much a frame starts before the one ahead of it, and the gap, have left.
 - `rate`: by how many ppm the rate of 4000 frames of 1514 B of an unlimited level exceeds the
   wire's, for each child.
-
-Assert: most = 1 with the slack, and without it when alone; a child gets the whole rate.
 """
 
 import itertools

@@ -10,9 +10,6 @@ Raw sockets send and read them; their checksum is wrong, so that no TCP answers.
   its flow.
 - `overtook_udp`: `overtook` for UDP datagrams from 3 ports.
 - `emptied`: a wire with frames in flight is replaced; `plain`: without jitter, in order.
-
-Assert: |took_ns - drawn_ns| and `off_ns` are a few us; segments of a flow stay in order and flows
-overtake each other, except for UDP.
 """
 
 import contextlib

@@ -3,10 +3,6 @@
 Classified by PCP and by skb->priority, with fifo as the counter-example. The rate is 10 Mb/s; bulk
 has 1514 B, urgent frames have 98 B at level 7 and are sent at phases that sweep the time of a bulk
 frame.
-
-Assert (pcp, priority): of the three `longest_waits_ns` the first <= bulk_ns + 25000 and >= 0.9 *
-bulk_ns (the phases did sweep), the last <= 1.5 * bulk_ns; every urgent frame arrives. fifo:
-median_wait_ns > 5 * bulk_ns, and some are dropped.
 """
 import time
 

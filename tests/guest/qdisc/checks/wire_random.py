@@ -3,11 +3,8 @@
 Sizes, levels and times are random. The model knows only arrivals. Starts have no timer but are
 computed later, which must not show. The event wire:wire_frame reports when each frame arrived,
 started and is handed over; sendto() reports drops, each at some time between `before` and the next
-frame's.
-
-Assert, for each case: no `wrong` start or handover, to the ns; no frame is dropped too `early`
-(there was room) or too `late` (one was queued without room); the number of drops and the longest
-wait are those of the wire's counters.
+frame's. `wrong` are starts and handovers unlike the model's, to the ns; `early` are frames dropped
+although there was room, `late` those queued without room.
 """
 
 import random

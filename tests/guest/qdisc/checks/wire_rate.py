@@ -3,7 +3,6 @@
 The rates include some at which a byte does not take a whole number of ns.
 
 The sender's own socket keeps the queue full (noorphan makes it block). Arguments: rate:size, ....
-Assert: |ppm| < 100 (0.01 %) for each rate; measured here: below 1.
 """
 import sys
 import time

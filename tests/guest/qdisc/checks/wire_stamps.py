@@ -4,14 +4,10 @@ Measured with and without orphan.
 
 The frames are redirected through a wire of 100 Mb/s on a second veth in the other namespace, which
 must not stamp them again. Three datagrams of 1000 B are sent alone, then one just after a frame of
-1514 B. The stamps are of the clock that the sender reads (CLOCK_REALTIME).
-
-Assert: each datagram has one stamp, identified by its number. Alone, it is `after_send_ns` after
-the call of sendto(), a few us of system call, and the receiver's stamp is `on_wires_ns` later, (8 +
-L) * 8 / R for each wire. Behind the other frame it is `gap_ns` after that frame's own stamp, (L +
-20) * 8 / R. `jitter`: 20 datagrams to each of two addresses in turn, with a jitter of up to 20 ms:
-`overtook` of them arrive before one sent earlier, so that they are in the tree of frames in flight;
-each still has one stamp.
+1514 B. The stamps are of the clock that the sender reads (CLOCK_REALTIME). `after_send_ns`: from
+sendto() to the stamp; `on_wires_ns`: from there to the receiver's stamp; `gap_ns`: from the stamp
+of the frame before. `jitter`: 20 datagrams to each of two addresses, of which `overtook` arrive
+before one sent earlier.
 """
 import socket
 import struct

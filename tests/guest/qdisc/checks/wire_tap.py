@@ -3,10 +3,6 @@
 Ten times, a frame of 1514 B in level 0 is sent, followed by an urgent one of 100 B. `frames`: what
 the event reported of each urgent one (arrival, start, handover; ns since the first), and the
 kernel's stamp of its receipt; `level7`: the statistics.
-
-Assert: ten events, none of level 0; start is when the bulk frame leaves the wire free, and handover
-is (8 + L) * 8 / R later; each is received then, within a few us; max_wait_ns is the largest start -
-arrival, and max_late_ns is within that of the receipts.
 """
 
 import time
