@@ -5,8 +5,8 @@ tests, and what limits a level. Print Markdown tables.
 
 `--write` replaces the tables in docs/qdisc-cost.md and docs/qdisc.md, and bench/qdisc.json, with
 which tests/guest/test_qdisc_cost.py compares. The figures come from qdisc_cost.py,
-qdisc_compare.py, qjump_slack.py, qjump_parents.py and edt_window.py in tests/guest/qdisc/checks.
-They are exact for an image, so one measurement suffices.
+qdisc_compare.py, qjump_slack.py, qjump_parents.py, edt_window.py and qjump_blast.py in
+tests/guest/qdisc/checks. They are exact for an image, so one measurement suffices.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench import marks
 from qjump_mn.guest import prepare
 from tests.guest.checks import COMPARED, COST, KERNELS, measured
-from tests.guest.departures import measured as edt_measured
+from tests.guest.departures import measured as measured_in_guest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, COMPARISON, FIGURES = (
@@ -43,7 +44,7 @@ def main() -> None:
     figures = {kernel: measure(kernel) for kernel in KERNELS}
     compared = comparison()
     slack, parents = slack_table(cases("qjump_slack")), parents_table(cases("qjump_parents"))
-    edt = edt_table(departures())
+    edt, blast = edt_table(in_guest("edt_window")), blast_table(in_guest("qjump_blast"))
     text = "\n\n".join(
         [
             ", ".join(
@@ -53,7 +54,7 @@ def main() -> None:
             *tables(figures),
         ]
     )
-    print(text, compared, slack, parents, edt, sep="\n\n")
+    print(text, compared, slack, parents, edt, blast, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
         for path, name, table in (
             (DOCUMENT, "qdisc", text),
@@ -61,6 +62,7 @@ def main() -> None:
             (COMPARISON, "slack", slack),
             (COMPARISON, "parents", parents),
             (COMPARISON, "edt", edt),
+            (COMPARISON, "blast", blast),
         ):
             marks.write(path, name, table)
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
@@ -79,10 +81,10 @@ def cases(check: str) -> Any:
         return measured("6.12", [[check]], Path(scratch)).values(check)["cases"]
 
 
-def departures() -> dict[str, Any]:
-    """Measure in the guest what departure times let through."""
+def in_guest(check: str) -> dict[str, Any]:
+    """Return what a check reports in the guest, where code takes no time."""
     with tempfile.TemporaryDirectory() as scratch:
-        return edt_measured(prepare(print), Path(scratch))
+        return measured_in_guest(prepare(print), Path(scratch), check)
 
 
 def comparison() -> str:
@@ -187,6 +189,35 @@ def edt_table(values: dict[str, Any]) -> str:
         wait = f"{case['wait_ns'] / values['frame_ns']:.2f} frames" if "wait_ns" in case else "–"
         rows.append(f"| {limiter} | {place} | {' | '.join(most)} | {wait} |")
     return "\n".join(rows)
+
+
+def blast_table(values: dict[str, Any]) -> str:
+    """A row for each case: how many levels exceed their budgets, and by how much, with and without
+    a slack."""
+    cases = values["cases"]
+    rows = [
+        f"| eight limited levels | {' | '.join(slack_heads(cases))} |",
+        f"|---|{'---|' * 2 * len(cases)}",
+    ]
+    for name in next(iter(cases.values())):
+        cells = []
+        for by_name in cases.values():
+            most = by_name[name]["most"]
+            cells += [f"{sum(one > 1 for one in most)} of {len(most)}", f"{max(most):.3g} B"]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def slack_heads(slacks: Iterable[str]) -> list[str]:
+    """Two column headings for each slack in ns."""
+    return [
+        head
+        for slack in slacks
+        for head in (
+            f"{f'slack {int(slack) / 1000:g} us' if int(slack) else 'no slack'}: above a budget",
+            "most",
+        )
+    ]
 
 
 def tables(figures: Figures) -> list[str]:

@@ -2,16 +2,13 @@
 /*
  * QJump: strict priority levels, each with a byte budget in any window of length T
  *
- * Source: Grosvenor, Schwarzkopf, Gog, Watson, Moore, Hand, Crowcroft: "Queues
- * don't matter when you can JUMP them!", NSDI 2015, section 3.
+ * Source: Grosvenor et al.: "Queues don't matter when you can JUMP them!", NSDI 2015.
  *
- * skb->priority selects one of eight levels; level 7 is the most urgent. Level p may
- * send B_p bytes per epoch of T ns (0: unlimited). With n hosts, packets of P bytes
- * and links of R bit/s, T = 2 n P * 8 / R and B_p = f_p * P bound the delay of a level
- * with f_p = 1 to one epoch. The highest backlogged level that is within its budget
- * sends; packets over budget wait. A packet costs max(length + overhead, mpu);
- * "overhead 28 mpu 84" charges what a tagged frame occupies on an Ethernet link. Once
- * any level has a budget, GSO packets are split just before they leave.
+ * skb->priority selects one of eight levels; 7 is the most urgent. The highest backlogged
+ * level that is within its budget of B bytes per epoch of T ns sends; others wait. With n
+ * hosts, packets of P bytes and links of R bit/s, B = P and T = 2 n P * 8 / R bound the
+ * delay of a level to one epoch. A packet costs max(length + overhead, mpu). Once any
+ * level has a budget, GSO packets are split just before they leave.
  *
  * Invariant: no more than B bytes leave in [t, t + T), for any t. The bytes sent are
  * recorded in slots. A packet is added to the newest slot if that was opened less than
@@ -19,24 +16,18 @@
  * of its newest packet. A slot expires at stamp + T. A packet of c bytes may leave if
  * the bytes in all slots plus c do not exceed B.
  *
- * Proof: take a window of length T that ends with a packet. Every byte sent in it is
- * in a slot whose stamp is inside the window, so the byte was counted when the packet
- * was admitted. A later stamp only keeps bytes longer, so a slot may take packets
- * beyond its quantum when no slot is free. A backlogged level gets at least
- * B / (T + q) > 0.983 B / T.
+ * Proof: every byte sent in a window of length T that ends with a packet is in a slot
+ * whose stamp is inside the window, so it was counted when the packet was admitted. A
+ * later stamp only keeps bytes longer, so a slot may take packets beyond its quantum
+ * when no slot is free. A backlogged level gets at least B / (T + q) > 0.983 B / T.
  *
- * Times are those of dequeue, by CLOCK_MONOTONIC. If frames leave up to S ns later,
- * "slack S" makes the window T + S, so that the invariant holds on the wire. Bytes
- * sent stay charged across changes and while the device is down; a level that becomes
- * limited starts with its budget used up.
+ * Times are those of dequeue. If frames leave up to S ns later, "slack S" makes the
+ * window T + S: the invariant then holds on the wire. Bytes stay charged across changes
+ * and while the device is down; a level that becomes limited has used up its budget.
  */
 
-#include <linux/bitops.h>
-#include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
-#include <linux/skbuff.h>
-#include <net/netlink.h>
 #include <net/pkt_sched.h>
 
 #include "compat.h"
@@ -78,7 +69,7 @@ struct qjump_params {
 
 struct qjump_slot {
 	u64	last;		/* ns: departure of its newest packet */
-	u32	bytes;
+	u64	bytes;
 };
 
 struct qjump_level {
@@ -96,7 +87,7 @@ struct qjump_level {
 
 struct qjump_sched {
 	unsigned long	backlogged;	/* bit p: level p has packets waiting */
-	unsigned long	limited;	/* bit p: level p has a budget */
+	unsigned long	limited;	/* not 0: a level has a budget */
 	unsigned long	gso;		/* GSO packets waiting */
 	u64		window, quantum;	/* ns; window: epoch + slack */
 	struct qjump_params params;
@@ -110,23 +101,14 @@ static struct qjump_slot *qjump_slot(struct qjump_level *l, u32 i)
 	return &l->slot[i % QJUMP_SLOTS];
 }
 
-static bool qjump_forget_oldest(struct qjump_sched *q, struct qjump_level *l, u64 now)
-{
-	const struct qjump_slot *s = qjump_slot(l, l->oldest);
-
-	if (s->last + q->window > now)
-		return false;
-	l->used -= s->bytes;
-	l->oldest++;
-	return true;
-}
-
 static void qjump_charge(struct qjump_sched *q, struct qjump_level *l, u32 cost, u64 now)
 {
+	bool full = l->next - l->oldest == QJUMP_SLOTS;
 	struct qjump_slot *s;
 
-	if (now >= l->end &&
-	    (l->next - l->oldest < QJUMP_SLOTS || qjump_forget_oldest(q, l, now))) {
+	if (now >= l->end && (!full || qjump_slot(l, l->oldest)->last + q->window <= now)) {
+		if (full)
+			l->used -= qjump_slot(l, l->oldest++)->bytes;
 		qjump_slot(l, l->next++)->bytes = 0;
 		l->end = now + q->quantum;
 	}
@@ -136,21 +118,25 @@ static void qjump_charge(struct qjump_sched *q, struct qjump_level *l, u32 cost,
 	l->used += cost;
 }
 
-/* Return the time at which cost <= budget bytes may leave, or 0 for now. */
-static u64 qjump_held_until(struct qjump_sched *q, struct qjump_level *l, u32 cost, u64 now)
+/* Charge cost <= budget bytes, or return false and note how long they must wait. */
+static bool qjump_admit(struct qjump_sched *q, struct qjump_level *l, u32 cost, u64 now)
 {
-	u64 excess;
+	u64 used = l->used, until = 0;
 	u32 i;
 
-	while (l->used + cost > l->budget) {
-		if (qjump_forget_oldest(q, l, now))
-			continue;
-		excess = l->used + cost - l->budget;
-		for (i = l->oldest; qjump_slot(l, i)->bytes < excess; i++)
-			excess -= qjump_slot(l, i)->bytes;
-		return qjump_slot(l, i)->last + q->window;
+	for (i = l->oldest; used + cost > l->budget; i++) {
+		used -= qjump_slot(l, i)->bytes;
+		until = qjump_slot(l, i)->last + q->window;
 	}
-	return 0;
+	if (until > now) {
+		l->held_until = until;
+		l->throttled++;
+		return false;
+	}
+	l->used = used;
+	l->oldest = i;
+	qjump_charge(q, l, cost, now);
+	return true;
 }
 
 static u32 qjump_cost(const struct qjump_params *p, u32 len)
@@ -163,55 +149,31 @@ static u32 qjump_segs(const struct sk_buff *skb)
 	return max_t(u32, skb_shinfo(skb)->gso_segs, 1);
 }
 
-/* Slow paths are noinline: inlined, they make the fast path save registers. */
-static noinline int qjump_refuse(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
-				 struct sk_buff **to_free, bool oversize)
-{
-	l->drops++;
-	l->oversize += oversize;
-	return oversize ? qdisc_drop(skb, sch, to_free) : compat_drop_at_limit(skb, sch, to_free);
-}
-
-static int qjump_append(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l)
+static int qjump_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
+	struct qjump_level *l = q->level_of[min_t(u32, skb->priority, TC_QJUMP_PRIOS)];
+	bool is_gso = skb_is_gso(skb);
+	u32 segs = is_gso ? qjump_segs(skb) : 1;
+	bool oversize = is_gso ? segs > l->limit :
+			l->budget && qjump_cost(&q->params, qdisc_pkt_len(skb)) > l->budget;
 
+	if (unlikely(oversize || l->queue.qlen + segs > l->limit)) {
+		l->drops++;
+		l->oversize += oversize;
+		return oversize ? qdisc_drop(skb, sch, to_free) :
+				  compat_drop_at_limit(skb, sch, to_free);
+	}
+	if (is_gso) {
+		q->gso++;
+		l->queue.qlen += segs - 1;
+	}
 	__qdisc_enqueue_tail(skb, &l->queue);
 	q->backlogged |= l->bit;
 	l->backlog += qdisc_pkt_len(skb);
 	qstats_backlog_add(sch, qdisc_pkt_len(skb));
 	qdisc_qlen_inc(sch);
 	return NET_XMIT_SUCCESS;
-}
-
-static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
-				      struct qjump_level *l, struct sk_buff **to_free)
-{
-	struct qjump_sched *q = qdisc_priv(sch);
-	u32 segs = qjump_segs(skb), overhead = q->params.overhead;
-
-	if (l->queue.qlen + segs > l->limit)
-		return qjump_refuse(skb, sch, l, to_free, false);
-	if (l->budget && (l->budget <= overhead ||
-			  !skb_gso_validate_mac_len(skb, l->budget - overhead)))
-		return qjump_refuse(skb, sch, l, to_free, true);
-	q->gso++;
-	l->queue.qlen += segs - 1;
-	return qjump_append(skb, sch, l);
-}
-
-static int qjump_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	struct qjump_sched *q = qdisc_priv(sch);
-	struct qjump_level *l = q->level_of[min_t(u32, skb->priority, TC_QJUMP_PRIOS)];
-
-	if (skb_is_gso(skb))
-		return qjump_enqueue_gso(skb, sch, l, to_free);
-	if (unlikely(l->queue.qlen >= l->limit))
-		return qjump_refuse(skb, sch, l, to_free, false);
-	if (l->budget && unlikely(qjump_cost(&q->params, qdisc_pkt_len(skb)) > l->budget))
-		return qjump_refuse(skb, sch, l, to_free, true);
-	return qjump_append(skb, sch, l);
 }
 
 static __always_inline struct sk_buff *qjump_unlink(struct Qdisc *sch, struct qjump_level *l)
@@ -241,6 +203,7 @@ static struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
 	return skb;
 }
 
+/* Slow paths are noinline: inlined, they make the fast path save registers. */
 static noinline void qjump_drop(struct Qdisc *sch, struct qjump_level *l, struct sk_buff *skb)
 {
 	l->drops++;
@@ -299,14 +262,8 @@ static noinline struct sk_buff *qjump_dequeue_others(struct Qdisc *sch, u64 now)
 			qjump_drop(sch, l, qjump_unlink(sch, l));
 			continue;
 		}
-		if (now >= l->held_until) {
-			l->held_until = qjump_held_until(q, l, cost, now);
-			if (!l->held_until) {
-				qjump_charge(q, l, cost, now);
-				return qjump_take(sch, l);
-			}
-			l->throttled++;
-		}
+		if (now >= l->held_until && qjump_admit(q, l, cost, now))
+			return qjump_take(sch, l);
 		wake = min(wake, l->held_until);
 		held |= l->bit;
 	}
@@ -339,7 +296,7 @@ static struct sk_buff *qjump_dequeue(struct Qdisc *sch)
 	if (unlikely(q->gso) && q->limited)
 		return qjump_dequeue_others(sch, ktime_get_ns());
 	l = &q->level[__fls(q->backlogged)];
-	return q->limited & l->bit ? qjump_dequeue_limited(sch, l) : qjump_take(sch, l);
+	return l->budget ? qjump_dequeue_limited(sch, l) : qjump_take(sch, l);
 }
 
 static int qjump_level_parse(struct qjump_params *p, const struct nlattr *attr,
@@ -359,6 +316,26 @@ static int qjump_level_parse(struct qjump_params *p, const struct nlattr *attr,
 	return 0;
 }
 
+static int qjump_level_check(const struct net_device *dev, const struct qjump_params *p, int i,
+			     const struct nlattr *epoch, struct netlink_ext_ack *extack)
+{
+	u64 mss = dev->mtu - min(dev->mtu / 2, 80U);	/* TCP over full-size frames */
+
+	if (p->limit[i] < dev->gso_max_segs && p->limit[i] * mss < dev->gso_max_size)
+		NL_SET_ERR_MSG_MOD(extack, "A limit is too low for the device's GSO packets");
+	if (!p->budget[i])
+		return 0;
+	if (p->epoch < NSEC_PER_USEC)
+		return refuse_at(extack, epoch, "A budget needs an epoch of 1 us or more");
+	if (p->budget[i] < qjump_cost(p, TC_QJUMP_MIN_FRAME))
+		return refuse(extack, "A frame of 64 bytes costs more than a budget");
+	if (p->budget[i] < qjump_cost(p, psched_mtu(dev)))
+		NL_SET_ERR_MSG_MOD(extack, "A budget is too small for the device's largest frame");
+	if (!memchr(p->priomap, i, sizeof(p->priomap)))
+		NL_SET_ERR_MSG_MOD(extack, "A level has a budget, but no priority is mapped to it");
+	return 0;
+}
+
 static int qjump_params_parse(const struct Qdisc *sch, struct qjump_params *p,
 			      const struct nlattr *opt, struct netlink_ext_ack *extack)
 {
@@ -374,32 +351,15 @@ static int qjump_params_parse(const struct Qdisc *sch, struct qjump_params *p,
 	p->mpu = nla_get_uint_default(tb[TCA_QJUMP_MPU], p->mpu);
 	if (tb[TCA_QJUMP_PRIOMAP])
 		memcpy(p->priomap, nla_data(tb[TCA_QJUMP_PRIOMAP]), TC_QJUMP_PRIOS);
-	nla_for_each_nested(attr, opt, rem) {
-		if (nla_type(attr) == TCA_QJUMP_LEVEL)
+	nla_for_each_nested(attr, opt, rem)
+		if (nla_type(attr) == TCA_QJUMP_LEVEL && !err)
 			err = qjump_level_parse(p, attr, extack);
-		if (err)
-			return err;
-	}
 	for (i = 0; i < TC_QJUMP_PRIOS; i++)
 		if (p->priomap[i] >= TC_QJUMP_LEVELS)
-			return refuse_at(extack, tb[TCA_QJUMP_PRIOMAP],
-					 "Levels in the priority map must be 0 to 7");
-	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
-		if (!p->budget[i])
-			continue;
-		if (p->epoch < NSEC_PER_USEC)
-			return refuse_at(extack, tb[TCA_QJUMP_EPOCH],
-					 "A budget needs an epoch of 1 us or more");
-		if (p->budget[i] < qjump_cost(p, TC_QJUMP_MIN_FRAME))
-			return refuse(extack, "A frame of 64 bytes costs more than a budget");
-		if (p->budget[i] < qjump_cost(p, psched_mtu(qdisc_dev(sch))))
-			NL_SET_ERR_MSG_MOD(extack,
-					   "A budget is smaller than the device's largest frame; such frames are dropped");
-		if (!memchr(p->priomap, i, sizeof(p->priomap)))
-			NL_SET_ERR_MSG_MOD(extack,
-					   "A level has a budget, but no priority is mapped to it");
-	}
-	return 0;
+			return refuse_at(extack, tb[TCA_QJUMP_PRIOMAP], "Levels are 0 to 7");
+	for (i = 0; i < TC_QJUMP_LEVELS && !err; i++)
+		err = qjump_level_check(qdisc_dev(sch), p, i, tb[TCA_QJUMP_EPOCH], extack);
+	return err;
 }
 
 static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -427,14 +387,9 @@ static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		l->held_until = 0;
 		l->budget = p.budget[i];
 		l->limit = p.limit[i];
-		if (!l->budget)
-			continue;
-		q->limited |= l->bit;
-		if (was_unlimited) {
-			l->oldest = l->next;
-			l->used = 0;
+		q->limited |= l->budget;
+		if (was_unlimited)
 			qjump_charge(q, l, l->budget, now);
-		}
 	}
 	if (sch->q.qlen)	/* packets that were held may leave now */
 		qdisc_watchdog_schedule_ns(&q->watchdog, now);
@@ -449,8 +404,7 @@ static int qjump_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 
 	qdisc_watchdog_init(&q->watchdog, sch);
 	if (qdisc_under_mq(sch))
-		return refuse(extack,
-			      "Cannot be attached below a multi-queue qdisc: each queue would have its own budgets");
+		return refuse(extack, "Not below a multi-queue qdisc: budgets would be per queue");
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
 		q->level[i].bit = BIT(i);
 		q->params.limit[i] = QJUMP_LIMIT;
@@ -479,31 +433,27 @@ static void qjump_reset(struct Qdisc *sch)
 static int qjump_put(struct sk_buff *skb, int type, const u64 *value, int n)
 {
 	struct nlattr *nest = nla_nest_start(skb, type);
-	int i;
+	int i, err = nest ? 0 : -EMSGSIZE;
 
-	if (!nest)
-		return -EMSGSIZE;
-	for (i = 0; i < n; i++)
-		if (nla_put_uint(skb, i + 1, value[i]))
-			return -EMSGSIZE;
-	return nla_nest_end(skb, nest);
+	for (i = 0; i < n && !err; i++)
+		err = nla_put_uint(skb, i + 1, value[i]);
+	return err ?: nla_nest_end(skb, nest);
 }
 
 static int qjump_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	const struct qjump_sched *q = qdisc_priv(sch);
-	const struct qjump_params *p = &q->params;
 	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
 	u64 i;
 
-	if (!nest || nla_put_uint(skb, TCA_QJUMP_EPOCH, p->epoch) ||
-	    nla_put_uint(skb, TCA_QJUMP_SLACK, p->slack) ||
-	    nla_put(skb, TCA_QJUMP_PRIOMAP, TC_QJUMP_PRIOS, p->priomap) ||
-	    nla_put_uint(skb, TCA_QJUMP_OVERHEAD, p->overhead) ||
-	    nla_put_uint(skb, TCA_QJUMP_MPU, p->mpu))
+	if (!nest || nla_put_uint(skb, TCA_QJUMP_EPOCH, q->params.epoch) ||
+	    nla_put_uint(skb, TCA_QJUMP_SLACK, q->params.slack) ||
+	    nla_put(skb, TCA_QJUMP_PRIOMAP, TC_QJUMP_PRIOS, q->params.priomap) ||
+	    nla_put_uint(skb, TCA_QJUMP_OVERHEAD, q->params.overhead) ||
+	    nla_put_uint(skb, TCA_QJUMP_MPU, q->params.mpu))
 		return -EMSGSIZE;
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
-		u64 value[] = { i, p->budget[i], p->limit[i] };
+		u64 value[] = { i, q->params.budget[i], q->params.limit[i] };
 
 		if (qjump_put(skb, TCA_QJUMP_LEVEL, value, ARRAY_SIZE(value)) < 0)
 			return -EMSGSIZE;
@@ -544,8 +494,7 @@ static struct Qdisc_ops qjump_ops __read_mostly = {
 	.dump_stats	= qjump_dump_stats,
 	.owner		= THIS_MODULE,
 };
-MODULE_ALIAS_NET_SCH("qjump");
-
 module_driver(qjump_ops, register_qdisc, unregister_qdisc);
+MODULE_ALIAS_NET_SCH("qjump");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("QJump: strict priority levels, each with a byte budget in any window");

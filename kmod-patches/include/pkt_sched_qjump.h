@@ -31,7 +31,7 @@ enum {
 	TCA_QJUMP_LEVEL_UNSPEC,
 	TCA_QJUMP_LEVEL_INDEX,		/* uint, 0 to 7; required */
 	TCA_QJUMP_LEVEL_BUDGET,		/* uint, bytes per epoch; 0 = unlimited */
-	TCA_QJUMP_LEVEL_LIMIT,		/* uint, packets that may wait */
+	TCA_QJUMP_LEVEL_LIMIT,		/* uint, packets (GSO: segments) that may wait */
 	__TCA_QJUMP_LEVEL_MAX
 };
 
@@ -52,7 +52,7 @@ enum {
 	TCA_QJUMP_LEVEL_STATS_PACKETS,		/* uint: sent */
 	TCA_QJUMP_LEVEL_STATS_BYTES,		/* uint: sent, without overhead */
 	TCA_QJUMP_LEVEL_STATS_DROPS,		/* uint: dropped, including oversize */
-	TCA_QJUMP_LEVEL_STATS_OVERSIZE,		/* uint: dropped for costing more than a budget */
+	TCA_QJUMP_LEVEL_STATS_OVERSIZE,		/* uint: dropped, exceeds budget or limit alone */
 	TCA_QJUMP_LEVEL_STATS_THROTTLED,	/* uint: had to wait for budget */
 	TCA_QJUMP_LEVEL_STATS_QLEN,		/* uint: packets waiting */
 	TCA_QJUMP_LEVEL_STATS_BACKLOG,		/* uint: bytes waiting */

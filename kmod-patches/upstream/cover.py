@@ -23,9 +23,10 @@ def letter(documents: Path, module: str) -> str:
     Raises TextError if a table that it is filled from lacks a row or column.
     """
     compared = rows(single.read(documents / "qdisc.md"), "what limits level 4")
-    costs = rows(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
-    kernels = heads(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
-    kernel = re.search(r"Linux (7\.\d+)", single.read(documents / "qdisc-cost.md"))
+    costs_page = single.read(documents / "qdisc-cost.md")
+    costs = rows(costs_page, "a packet that leaves at once")
+    kernels = heads(costs_page, "a packet that leaves at once")
+    kernel = re.search(r"Linux (7\.\d+)", costs_page)
     found = {"kernel": kernel[1] if kernel else "", "lines": str(module.count("\n"))}
     for name, cells in compared.items():
         found |= {f"{name}, {key}": cell for key, cell in zip(_COLUMNS, cells, strict=True)}
@@ -33,6 +34,9 @@ def letter(documents: Path, module: str) -> str:
         found[f"{name}, instructions"] = cells[
             kernels.index(_OF_BPF if name.startswith("bpf_qdisc") else _KERNEL)
         ]
+    if device := re.search(r"^Linux 6\.12\S*: noqueue (\d+)", costs_page, re.M):
+        limited = found.get("qjump_10ms_level0, instructions")
+        found["whole"] = str(int(device[1]) + int(limited)) if limited else ""
     for name in ("prio", "ets"):
         own, whole = (
             found.get(f"{one}, instructions") for one in ("qjump_priorities", f"{name}8_level0")

@@ -255,8 +255,10 @@ def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
             frames += level.frames
             if level.longest_ns > level.most_ns:
                 problems.append(level.text)
-            if level.longest_ns >= nearest * level.most_ns:
-                nearest, nearest_text = level.longest_ns / level.most_ns, level.text
+            # The bound is 0 where only one host sends, at the rate of its own link.
+            share = level.longest_ns / level.most_ns if level.most_ns else 0.0
+            if share >= nearest:
+                nearest, nearest_text = share, level.text
     without = "; ".join(f"no bound: {why.text}" for why in guarantee.worst(unknown))
     if not problems and not frames:
         return [Check(name="bound", status="unknown", text=without)] if without else []

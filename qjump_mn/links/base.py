@@ -23,6 +23,9 @@ HANDLE = "6:"
 Qdisc = dict[str, Any]
 """One entry of ``tc -j -s qdisc show``."""
 
+EDT = "qjump-edt"
+"""The kind of an entry for the program that gives departure times above an interface's qdiscs."""
+
 
 NOTHING = Shaping((), (), ())
 
@@ -150,7 +153,8 @@ class LinkModel:
             raise ValueError("no root qdisc")
         frames = root["packets"]
         wire_bytes = root["bytes"] + theory.TAG_TO_GAP_BYTES * frames
-        return {None: Count(frames, wire_bytes, root["drops"], 0, None)}
+        drops = root["drops"] + sum(qdisc["drops"] for qdisc in qdiscs if qdisc["kind"] == EDT)
+        return {None: Count(frames, wire_bytes, drops, 0, None)}
 
 
 def root_of(qdiscs: Sequence[Qdisc]) -> Qdisc | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from qjump_mn import theory
 from qjump_mn.links import commands
-from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, Wait, root_of
+from qjump_mn.links.base import EDT, Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.topology import Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
@@ -84,7 +84,7 @@ class Wire(LinkModel):
         root = root_of(qdiscs)
         if root is None or root["kind"] != self.name:
             return super().counts(qdiscs)
-        limiter = next((qdisc for qdisc in qdiscs if qdisc["kind"] == "qjump"), None)
+        limiter = next((qdisc for qdisc in qdiscs if qdisc["kind"] in ("qjump", EDT)), None)
         if len(qdiscs) > 1 and not limiter:
             # CAKE counts by tin.
             counting = [part for qdisc in qdiscs for part in (qdisc, *qdisc.get("tins", ()))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow as pa
 from qjump_mn import theory
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry
-from qjump_mn.links.base import Count, Qdisc, Wait, root_of
+from qjump_mn.links.base import EDT, HANDLE, Count, Qdisc, Wait, root_of
 from qjump_mn.model import filenames
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.text import transposed
@@ -85,7 +85,7 @@ def carried(
         node = SWITCHES if source in switches else source
         names = [filenames.counters(when, node) for when in (began, ended)]
         if node not in readings:
-            readings[node] = (_reading(trial, names[0]), _reading(trial, names[1]))
+            readings[node] = _reading(trial, began, node), _reading(trial, ended, node)
         try:
             first, last = (model.counts(_of(device, reading)) for reading in readings[node])
             found[source, destination] = {
@@ -105,7 +105,7 @@ def waits(
     :func:`table`.
     """
     model, name = registry.of(network.model), filenames.counters(ended, SWITCHES)
-    reading, switches, found = _reading(trial, name), set(network.switches), {}
+    reading, switches, found = _reading(trial, ended, SWITCHES), set(network.switches), {}
     for link, device in network.interfaces().items():
         if link[0] not in switches:
             continue
@@ -176,19 +176,48 @@ def ends(network: Network, trial: Path, when: str) -> Iterator[tuple[tuple[str, 
     for link, device in network.interfaces().items():
         node = SWITCHES if link[0] in switches else link[0]
         if node not in readings:
-            readings[node] = _reading(trial, filenames.counters(when, node))
+            readings[node] = _reading(trial, when, node)
         yield link, _of(device, readings[node])
 
 
-def _reading(trial: Path, name: str) -> list[Qdisc]:
+def _reading(trial: Path, when: str, node: str) -> list[Qdisc]:
+    """Return a node's qdiscs, and an entry of kind EDT for a program that gives departure times."""
+    name, times = filenames.counters(when, node), filenames.departure_times(when, node)
     try:
-        return [
+        qdiscs = [
             qdisc
             for qdisc in msgspec.json.decode((trial / name).read_bytes(), type=list[Qdisc])
             if "dev" in qdisc
         ]
-    except (OSError, msgspec.DecodeError) as error:
+        if not (trial / times).exists():
+            return qdiscs
+        name = times
+        shown = msgspec.json.decode((trial / times).read_bytes(), type=dict[str, Any])
+        return [*qdiscs, _departure_times(shown["levels"], qdiscs, f"{node}-eth0")]
+    except (OSError, KeyError, TypeError, msgspec.DecodeError) as error:
         raise LostError(f"{name} cannot be read: {error}") from None
+
+
+def _departure_times(
+    levels: list[dict[str, int]], qdiscs: list[Qdisc], device: str
+) -> dict[str, Any]:
+    """Return what qjump-edt counts, with what each level's qdisc below it drops and holds.
+
+    ``drops`` are the program's own, which no qdisc sees; those of a level include its qdisc's.
+    """
+    below = {qdisc.get("parent"): qdisc for qdisc in qdiscs if qdisc["dev"] == device}
+    parts = []
+    for level in levels:
+        qdisc = below.get(f"{HANDLE}{8 - level['level']}", {})
+        parts.append(
+            {
+                "level": level["level"],
+                "drops": level["drops"] + qdisc.get("drops", 0),
+                "backlog": qdisc.get("backlog", 0),
+            }
+        )
+    drops = sum(level["drops"] for level in levels)
+    return {"kind": EDT, "dev": device, "drops": drops, "levels": parts}
 
 
 def _of(device: str, reading: list[Qdisc]) -> list[Qdisc]:

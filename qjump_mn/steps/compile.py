@@ -83,13 +83,13 @@ def trial_steps(trial: Trial) -> Steps:
         *(_start(workload, launch) for workload, launch in pairs if launch.phase == "load"),
         # The warm-up has a fixed length; the seed shifts the probes, such as a ping's phase.
         Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 9)),
-        *readback.counters(trial.network, "began"),
+        *readback.counters(trial.arm, "began"),
         Measure(every_s=LATENESS_EVERY_S if trial.arm.real_time else None),
         *_measure(trial, pairs),
         Measured(),
-        *readback.counters(trial.network, "ended"),
+        *readback.counters(trial.arm, "ended"),
         *_end([launch for _, launch in pairs if launch.phase != "probe"]),
-        *readback.counters(trial.network, "after"),
+        *readback.counters(trial.arm, "after"),
     )
 
 

@@ -17,7 +17,7 @@ BEFORE = "asbuilt/before"
 def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
     """Read ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt.
 
-    Also tcp-HOST.txt if the arm changes TCP, and edt-HOST.json if its limiter sets departure times.
+    Also tcp-HOST.txt if the arm changes TCP.
     """
     network = arm.network
     keys = tuple(transport(arm))
@@ -29,26 +29,29 @@ def built(arm: ArmPlan) -> Iterator[Read | ReadSettings]:
         yield Read(node=node, argv=("ethtool", "-k", "*"), output=f"{BEFORE}/ethtool-{name}.txt")
         if keys and node != MACHINE:
             yield ReadSettings(node=node, keys=keys, output=f"{BEFORE}/tcp-{name}.txt")
-        if arm.departure_times and node != MACHINE:
-            yield Read(
-                node=node,
-                argv=("qjump-edt", "show", f"{node}-eth0"),
-                output=f"{BEFORE}/edt-{name}.json",
-            )
     yield Read(argv=("ovs-vsctl", "show"), output=f"{BEFORE}/ovs.txt")
     for switch in network.switches:
         yield Read(argv=("ovs-ofctl", "dump-flows", switch), output=f"{BEFORE}/flows-{switch}.txt")
-    yield from counters(network, "before")
+    yield from counters(arm, "before")
 
 
-def counters(network: Network, when: str) -> Iterator[Read]:
-    """Read tc-NODE.json, every qdisc with its statistics, into asbuilt/``when``."""
-    for node, name in _nodes(network):
+def counters(arm: ArmPlan, when: str) -> Iterator[Read]:
+    """Read tc-NODE.json, every qdisc with its statistics, into asbuilt/``when``.
+
+    If the arm's limiter sets departure times, also read its rule and counters, edt-HOST.json.
+    """
+    for node, name in _nodes(arm.network):
         yield Read(
             node=node,
             argv=("tc", "-j", "-s", "qdisc", "show"),
             output=filenames.counters(when, name),
         )
+        if arm.departure_times and node != MACHINE:
+            yield Read(
+                node=node,
+                argv=("qjump-edt", "show", f"{node}-eth0"),
+                output=filenames.departure_times(when, name),
+            )
 
 
 def _nodes(network: Network) -> list[tuple[str, str]]:

@@ -19,10 +19,10 @@ from qjump_mn import resolve, theory
 from qjump_mn.analysis import link_loads, pipeline
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.links import registry
-from qjump_mn.links.base import Count
+from qjump_mn.links.base import EDT, Count
 from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.report import links as shown
-from qjump_mn.results import links, outcome
+from qjump_mn.results import counter_readings, links, outcome
 from qjump_mn.results.outcome import LinkLoad
 from tests.support import synthetic
 from tests.support.user_files import FIG3A, Write
@@ -114,6 +114,53 @@ def test_what_a_limiter_drops_is_dropped_before_its_link(tmp_path: Path) -> None
         lambda qdisc: qdisc["levels"][1].update(drops=7),
     )
     assert link(table(copy), "h8", "s2")[6]["drops"] == 7
+
+
+def departure_times(trial: Path, when: str, drops: int, below: int) -> None:
+    """Put stock qdiscs and qjump-edt in the place of h8's limiter; both drop at level 6."""
+    folder = trial / "asbuilt" / when
+    qdiscs = msgspec.json.decode((folder / "tc-h8.json").read_bytes())
+    kept = [qdisc for qdisc in qdiscs if qdisc["kind"] != "qjump"]
+    fq = {"kind": "fq", "dev": "h8-eth0", "parent": "6:2", "drops": below, "backlog": 3044}
+    (folder / "tc-h8.json").write_bytes(msgspec.json.encode([*kept, fq]))
+    levels = [{"level": level, "drops": drops * (level == 6)} for level in range(8)]
+    (folder / "edt-h8.json").write_bytes(msgspec.json.encode({"levels": levels}))
+
+
+def test_drops_above_and_in_the_qdiscs_of_departure_times_are_counted_by_level(
+    tmp_path: Path,
+) -> None:
+    copy = Path(shutil.copytree(GOLDEN, tmp_path / "copy"))
+    departure_times(copy, "began", 2, 1)
+    departure_times(copy, "ended", 9, 5)
+    found = link(table(copy), "h8", "s2")
+    assert {level: row["drops"] for level, row in found.items() if row["drops"]} == {6: 7 + 4}
+    assert {row["most_bytes"] for row in found.values()} == {None}
+    assert FACTS.read_ns is not None
+    (waiting,) = (
+        reading.waiting[6]
+        for reading in counter_readings.of_trial(TRIAL.network, copy, FACTS.read_ns)
+        if (reading.link, reading.when) == (("h8", "s2"), "ended")
+    )
+    assert waiting == 3044
+
+
+def test_a_program_drops_also_where_links_count_all_levels_together() -> None:
+    root = {"kind": "tbf", "dev": "h1-eth0", "root": True, "bytes": 0, "packets": 0, "drops": 3}
+    above = {"kind": EDT, "dev": "h1-eth0", "drops": 4, "levels": []}
+    assert registry.of("tbf").counts([root, above])[None].drops == 7
+
+
+@pytest.mark.parametrize("damage", ["[{", '{"levels": [{"level": "6"}]}', "{}"])
+def test_a_reading_of_departure_times_that_is_damaged_is_lost_and_named(
+    damage: str, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(GOLDEN, tmp_path / "copy"))
+    departure_times(copy, "began", 0, 0)
+    departure_times(copy, "ended", 0, 0)
+    (copy / "asbuilt/ended/edt-h8.json").write_text(damage)
+    with pytest.raises(LostError, match=r"^asbuilt/ended/edt-h8\.json cannot be read: "):
+        table(copy)
 
 
 def test_a_reading_that_is_damaged_is_lost_and_named(tmp_path: Path) -> None:

@@ -89,6 +89,26 @@ def test_guest_and_simulator_charge_packets_of_all_sizes_the_same(
             assert (found[:fit] < EPOCH_US / 2).all() and (found[fit:] >= EPOCH_US).all(), payload
 
 
+@pytest.mark.parametrize("scheme", ["qjump", "qjump-edt"])
+def test_a_limiter_counts_its_drops_in_the_links_of_a_trial(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a program above the qdiscs drops, which no qdisc counts."""
+    burst = WORKLOAD.format(payload=1472, host=1, streams=6, phase=0)
+    (tmp_path / "experiments").mkdir()
+    text = EXPERIMENT.format(workloads=burst, names=["of1472"]).replace('"of24"', '"of1472"')
+    (tmp_path / "experiments" / "full.toml").write_text(text)
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    settings = [f"arms.qjump.scheme={scheme}", "qjump.limit.limit_packets=2"]
+    options = [word for setting in settings for word in ("-s", setting)]
+    assert ran("full", tmp_path / "out", "--backend", "guest", *options) == 0
+    data = directory.existing(tmp_path / "out" / "last").data("qjump/1")
+    lost = pq.read_table(data / "of1472.parquet")["latency_us"].null_count
+    loads = pq.read_table(data / "links.parquet").to_pylist()
+    drops = {(row["source"], row["level"]): row["drops"] for row in loads if row["drops"]}
+    assert drops == {("h1", 7): lost} and lost >= 20
+
+
 def excess(fit: int) -> int:
     """How many datagrams are above a budget that has room for ``fit``."""
     return max(1, fit // 4)

@@ -1,5 +1,5 @@
-"""qjump-edt, QJump's budgets without a module of ours, beside sch_qjump: what two levels send in
-any window, of frames of all sizes, as root and below a busy link."""
+"""What sch_qjump and qjump-edt, QJump's budgets without a module of ours, let through in any
+window, of frames of all sizes, as root and below others."""
 
 from __future__ import annotations
 
@@ -25,6 +25,27 @@ def found(image: Image, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
 
 def test_the_page_has_the_table(found: dict[str, Any]) -> None:
     assert marks.read(DOCUMENT, "edt") == qdisc.edt_table(found), "python bench/qdisc.py --write"
+
+
+@pytest.fixture(scope="module")
+def blast(image: Image, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return measured(image, tmp_path_factory.mktemp("blast"), "qjump_blast")
+
+
+def test_the_page_has_the_table_of_the_blast(blast: dict[str, Any]) -> None:
+    assert marks.read(DOCUMENT, "blast") == qdisc.blast_table(blast), (
+        "python bench/qdisc.py --write"
+    )
+
+
+def test_no_level_of_a_blast_exceeds_its_budget_in_an_exact_epoch(blast: dict[str, Any]) -> None:
+    assert list(blast["cases"]) == ["0", "25000"]
+    for by_name in blast["cases"].values():
+        assert len(by_name) == 6
+        for name, case in by_name.items():
+            assert case["received"] == case["sent"] > 2000, name
+            assert max(case["most"]) <= 1, name
+            assert min(case["longer"]) > 1, name
 
 
 def test_nothing_is_lost_and_levels_keep_their_order(found: dict[str, Any]) -> None:

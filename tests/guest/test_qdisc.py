@@ -358,12 +358,19 @@ def test_every_refusal_has_a_sentence_and_changes_nothing(guest: Guest) -> None:
 
 
 def test_odd_budgets_are_a_warning(guest: Guest) -> None:
-    """One below a frame, one that no priority reaches, and factors that are upside down."""
+    """One below a frame, one that no priority reaches, factors that are upside down, and a limit
+    below the segments of a packet."""
     odd = guest.values("qjump_refusals")["odd"]
-    assert len(odd) == 4
+    assert len(odd) == 6
     for words, answer in odd.items():
         assert answer["code"] == 0 and answer["told"], (words, answer)
         assert answer["words"].startswith("Warning:") and answer["words"].count("Warning:") == 1
+
+
+def test_a_limit_with_room_for_a_gso_packet_is_no_warning(guest: Guest) -> None:
+    even = guest.values("qjump_refusals")["even"]
+    assert len(even) == 3
+    assert all(answer == {"code": 0, "words": ""} for answer in even.values()), even
 
 
 def test_qjump_is_refused_below_multi_queue_roots(guest: Guest) -> None:
@@ -425,6 +432,12 @@ def test_the_limit_counts_segments(guest: Guest) -> None:
     found = guest.values("qjump_change")["segments"]
     assert (found["packets"], found["qlen"], found["backlog"]) == (2, 45, 45 * 1042)
     assert (found["drops"], found["oversize"]) == (2, 0)
+
+
+def test_a_gso_packet_with_more_segments_than_the_limit_counts_as_oversize(guest: Guest) -> None:
+    found = guest.values("qjump_change")["never"]
+    assert (found["packets"], found["qlen"]) == (0, 0)
+    assert (found["drops"], found["oversize"]) == (1, 1)
 
 
 def test_the_parameters_of_2015_fill_in_what_has_no_epoch(guest: Guest) -> None:

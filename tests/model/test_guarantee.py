@@ -243,6 +243,19 @@ def test_one_frame_that_waits_longer_is_not_passed_over(
     assert ("none of 500 frames" in check.text) == (status == "pass")
 
 
+@pytest.mark.parametrize(("wait_ns", "status"), [(0, "pass"), (1, "fail")])
+def test_frames_of_one_host_alone_may_not_wait_at_a_switch(
+    wait_ns: int, status: str, tmp_path: Path
+) -> None:
+    one = trial("rolling_3")
+    workload = msgspec.structs.replace(one.arm.workloads[0], flows=one.arm.workloads[0].flows[:1])
+    one = msgspec.structs.replace(one, arm=msgspec.structs.replace(one.arm, workloads=(workload,)))
+    text = json.dumps(reading(one.arm, packets=5, max_wait_ns=wait_ns))
+    (check,) = bound(tmp_path, one, text)
+    assert check.status == status
+    assert f"waited {wait_ns / 1e3:.5g} us, 0 is the most" in check.text
+
+
 def test_what_came_late_allows_for_the_time_of_a_frame_at_most(tmp_path: Path) -> None:
     one = trial("rolling_12")
     text = json.dumps(reading(one.arm, packets=500, max_wait_ns=1, max_late_ns=FRAME_NS))

@@ -14,6 +14,7 @@ shorter epoch, before or after the change, less 25 us; `passed` is the number of
   while another level has a budget; 5 ms later an urgent frame arrives.
 - `segments`: level 5 has a limit of 45, and a UDP packet of 40 segments uses up its budget of two;
   then another such packet and eight frames follow.
+- `never`: a UDP packet of 40 segments at a limit of 39.
 """
 import contextlib
 import socket
@@ -117,6 +118,15 @@ def segments() -> dict[str, int]:
     return found
 
 
+def never() -> dict[str, int]:
+    rig.tc("qdisc add dev a0 root handle 6: qjump limit 39")
+    datagrams(5, 40)
+    found = rig.level("qjump", 5)
+    rig.tc("qdisc del dev a0 root")
+    receiver.take_all()
+    return found
+
+
 def split() -> dict[str, object]:
     rig.tc("qdisc add dev a0 root handle 5: htb default 1")
     rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 1mbit burst 1600 cburst 1600")
@@ -138,4 +148,4 @@ rig.build()
 receiver, sender, busy = rig.Receiver(), rig.Sender(5), rig.Sender(7)
 shorter = {"plain": shortened("3600s", "20ms", 20), "slack": shortened("20ms slack 3s", "20ms slack 0ms", 20)}
 rig.report(budget=BUDGET, longer=changed("epoch 10ms", "epoch 40ms", 10), shortened=shorter, fresh={way: fresh(way) for way in WAYS},
-           split=split(), between=between(), segments=segments())
+           split=split(), between=between(), segments=segments(), never=never())

@@ -1,6 +1,7 @@
-"""Every refusal has a message and leaves the state unchanged; a small budget causes a warning.
+"""Every refusal has a message and leaves the state unchanged; odd options cause a warning.
 
-`refused` maps a command to tc's exit code and message.
+`refused` maps a command to tc's exit code and message; so do `odd` for commands with a warning,
+and `even` for those without one.
 """
 import json
 
@@ -44,13 +45,22 @@ ODD = {
     "epoch 1ms level 7 9000 priomap 0 1 2 3 4 5 6 0 0 0 0 0 0 0 0 0": "no priority is mapped",
     "epoch 1ms bytes 9000 level 7 factor 2 level 6 factor 1": "larger factor",
     "epoch 1ms bytes 9000 level 7 factor 2 level 3 factor 1": "larger factor than level 3",
+    "limit 44": "too low for the device's GSO packets",
+    "level 3 unlimited limit 2": "too low for the device's GSO packets",
 }
+EVEN = ["limit 47", "epoch 1ms level 7 1550 limit 60"]
 
 
 def odd(words: str) -> dict[str, object]:
     answer = attempt(f"qdisc add dev a0 root handle 6: qjump {words}")
     rig.tc("qdisc del dev a0 root")
     return answer | {"told": ODD[words] in str(answer["words"])}
+
+
+def even(words: str) -> dict[str, object]:
+    answer = attempt(f"qdisc add dev a0 root handle 6: qjump {words}")
+    rig.tc("qdisc del dev a0 root")
+    return answer
 
 
 rig.build()
@@ -79,5 +89,7 @@ for root in ("mq", "multiq"):
         command = f"qdisc add dev a0 parent 1:1 {kind} {good}"
         refused[f"{command} ({root})"] = attempt(command)
     rig.tc("qdisc del dev a0 root")
-rig.report(refused=refused, unchanged=unchanged, leftover=leftover,
-           odd={words: odd(words) for words in ODD})
+odds, evens = {words: odd(words) for words in ODD}, {words: even(words) for words in EVEN}
+rig.run("ip -n a link set a0 gso_max_segs 1")
+evens["limit 2"] = even("limit 2")
+rig.report(refused=refused, unchanged=unchanged, leftover=leftover, odd=odds, even=evens)
