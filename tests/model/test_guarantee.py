@@ -248,8 +248,8 @@ def test_frames_of_one_host_alone_may_not_wait_at_a_switch(
     wait_ns: int, status: str, tmp_path: Path
 ) -> None:
     one = trial("rolling_3")
-    workload = msgspec.structs.replace(one.arm.workloads[0], flows=one.arm.workloads[0].flows[:1])
-    one = msgspec.structs.replace(one, arm=msgspec.structs.replace(one.arm, workloads=(workload,)))
+    workload = replace(one.arm.workloads[0], flows=one.arm.workloads[0].flows[:1])
+    one = replace(one, arm=replace(one.arm, workloads=(workload,)))
     text = json.dumps(reading(one.arm, packets=5, max_wait_ns=wait_ns))
     (check,) = bound(tmp_path, one, text)
     assert check.status == status
