@@ -246,12 +246,12 @@ def test_what_cannot_be_is_told(before: str, after: str, sentence: str, sweep: S
         claims.check(sweep(text=EXPERIMENT.replace(before, after, 1)))
 
 
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("has_delay", [False, True])
 @pytest.mark.parametrize("how", ["file", "preset", "setting"])
 def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named(
-    how: str, own: bool, sweep: Sweep, tmp_path: Path
+    how: str, has_delay: bool, sweep: Sweep, tmp_path: Path
 ) -> None:
-    text = EXPERIMENT.replace("link = {}", 'link = { delay = "3us" }' if own else "")
+    text = EXPERIMENT.replace("link = {}", 'link = { delay = "3us" }' if has_delay else "")
     if how == "file":
         text = text.replace('topology = "single"', 'topology = "fast"')
     (tmp_path / "topologies").mkdir()
@@ -268,7 +268,7 @@ def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named
     link = resolve.plan(
         "sweep", "fast" if how == "preset" else "course", settings
     ).shown.network.link
-    assert (link.rate_bps, link.delay_ns) == (10**9, 3000 if own else 7000)
+    assert (link.rate_bps, link.delay_ns) == (10**9, 3000 if has_delay else 7000)
 
 
 SIZES = """
