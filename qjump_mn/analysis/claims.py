@@ -109,6 +109,12 @@ def check(plan: Plan) -> None:
     place of the first wrong one."""
     for name in plan.judged.published:
         _check_published(name, plan)
+    for setting, measure in plan.judged.calibrated.items():
+        if measure not in plan.judged.published:
+            raise UsageError(
+                f"experiment {plan.shown.experiment!r}: calibrated.{setting}: {measure!r} is not "
+                f"in [published]: {nearest(measure, list(plan.judged.published))}"
+            )
     for name in plan.judged.claims:
         Claim.of(plan, name)
 
@@ -159,12 +165,16 @@ class Claim:
         size = _size(claim.size, cls([], shown), plan, f"{where}.size") if claim.size else None
         return cls([_formula(predicate, "truth", plan, point) for point in points], shown, size)
 
+    @property
+    def measures(self) -> dict[str, None]:
+        """The measures that it shows, "arm.workload.measure", in order."""
+        return dict.fromkeys(name for shown in self._shows for name in shown.measures)
+
     def lacks(self, plan: Plan) -> str:
         """Name the shown measures that were not published; empty if all were."""
         if not self._shows:
             return ", because it shows nothing (write shows = ...)"
-        names = (name for shown in self._shows for name in shown.measures)
-        missing = [name for name in dict.fromkeys(names) if name not in plan.judged.published]
+        missing = [name for name in self.measures if name not in plan.judged.published]
         return f", because there is no {', '.join(map(repr, missing))}" if missing else ""
 
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
@@ -214,6 +224,11 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
                 f"{where}.published: give a number above 0, or two of which the first is smaller"
             )
         return Size(least, most, spec.factor, spec.because)
+    if shown.measures and set(shown.measures) <= set(plan.judged.calibrated.values()):
+        raise UsageError(
+            f"{where}: settings were calibrated on {', '.join(shown.measures)}, so its size is "
+            "no prediction: leave the size out"
+        )
     # Our constants are of our scale: nothing was published of them.
     unknown = dict.fromkeys(plan.judged.constants, math.nan)
     values = [shown.shown(measured, unknown) for measured in corners(plan.judged.published)]

@@ -110,6 +110,11 @@ class LinkModel:
                 "host_time and host_jitter are",
                 "does not delay frames at hosts",
             ),
+            (
+                link.switch_ns and not self.has_hosts,
+                "switch_time is",
+                "does not delay frames at switches",
+            ),
         )
         for applies, setting, reason in unsupported:
             if applies:

@@ -43,7 +43,7 @@ class Wire(LinkModel):
         )
         if pause and link.pfc:
             pause += f" pfc {','.join(map(str, theory.LEVELS))}"
-        delay_ns = link.delay_ns + link.host_ns
+        delay_ns = link.arrives_ns(from_host=not on_switch)
         shaping = commands.wire(device, link.rate_bps, link.buffer_bytes, delay_ns)
         (line,) = shaping.tc
         orphan = "orphan" if link.orphan else "noorphan"
@@ -57,7 +57,7 @@ class Wire(LinkModel):
         planned: dict[str, object] = {
             "rate_bps": link.rate_bps,
             "limit": link.buffer_bytes,
-            "delay_ns": link.delay_ns + link.host_ns,
+            "delay_ns": link.arrives_ns(from_host=not on_switch),
         }
         planned |= {"classify": "pcp", "orphan": link.orphan}
         if on_switch and link.xoff_bytes:

@@ -180,6 +180,10 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     ``backends`` can run the experiment; the first is the default. ``compare`` names the arm or arms
     whose workloads are run with each scheme that a user adds. ``schemes`` are the schemes of all
     arms, read from their files, with the experiment's changes.
+
+    ``calibrated`` names settings whose published value is not known, each with the measure that was
+    published and by which the setting was chosen. What is published of that measure is then no
+    prediction: a claim that shows nothing else has no ``size``.
     """
 
     BESIDE: ClassVar[tuple[str, ...]] = ("also", "beside", "usual_preset")
@@ -205,5 +209,6 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sweeps: dict[str, SweepSpec] = {}
     claims: dict[str, ClaimSpec] = {}
     published: Published = {}
+    calibrated: dict[str, str] = {}
     figure: FigureSpec
     remarks: list[str] = []

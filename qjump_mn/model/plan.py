@@ -197,12 +197,13 @@ class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How results are judged: claims, the constants that they may use, and the published
-    numbers."""
+    """How results are judged: claims, the constants that they may use, the published numbers, and
+    the settings that were ``calibrated``, each on a published measure."""
 
     claims: dict[str, ClaimSpec]
     constants: dict[str, float]
     published: Published = {}
+    calibrated: dict[str, str] = {}
     not_run: tuple[ArmPlan, ...] = ()
     """The arms that the user left out. Claims that need one of them are not judged."""
     varied: dict[str, dict[str, float]] = {}

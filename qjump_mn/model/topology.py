@@ -49,6 +49,9 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trial's seed. ``host_jitter_of`` overrides it for single hosts. Frames of a flow stay in order.
     Sent frames have no jitter: it would act after the host's limiter, and undo its spacing. These
     need model wire; the default is 0, because emulated hosts take almost no time.
+
+    ``switch_time`` is the time that a switch takes for each frame, from its last bit in until it
+    can wait at a port. It needs model wire.
     """
 
     model: str
@@ -66,6 +69,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host_time: Duration = Duration(0)
     host_jitter: Quantiles = Quantiles()
     host_jitter_of: dict[str, Quantiles] = {}
+    switch_time: Duration = Duration(0)
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,6 +90,7 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host_time: Duration | None = None
     host_jitter: Quantiles | None = None
     host_jitter_of: dict[str, Quantiles] | None = None
+    switch_time: Duration | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """Return ``link`` with these changes."""
@@ -144,8 +149,9 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """:class:`LinkSpec` in plain numbers. ``buffer_bytes`` is per level and port. ``xoff_bytes``
     and ``xon_bytes`` are 0 on links that are never paused, ``host_ns`` is 0 between switches.
-    ``host_jitter`` has (per cent, ns). ``pfc`` and ``tolerance_ppb`` are None where they are off,
-    so that plans without them keep their hash.
+    ``host_jitter`` has (per cent, ns). ``switch_ns`` is a switch's time for
+    frames from a host; between switches it is in ``delay_ns``. ``pfc``, ``tolerance_ppb`` and
+    ``switch_ns`` are None where they are off, so that plans without them keep their hash.
     """
 
     model: str
@@ -160,6 +166,12 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     tolerance_ppb: int | None = None
     host_ns: int = 0
     host_jitter: tuple[tuple[float, int], ...] = ()
+    switch_ns: int | None = None
+
+    def arrives_ns(self, *, from_host: bool) -> int:
+        """Return the time from a frame's last bit out of one end until the other end has it: until
+        a switch can queue it, or a host receives it without jitter."""
+        return self.delay_ns + self.host_ns + ((self.switch_ns or 0) if from_host else 0)
 
 
 def told_tolerance(link: Link) -> str:
@@ -225,6 +237,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             pfc=None,
             tolerance_ppb=None,
             host_ns=0,
+            switch_ns=None,
         )
         return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=(), faster_ppb=())
 
@@ -271,6 +284,13 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             for points, names in drawn.items()
         )
         return f"hosts take {Duration(self.link.host_ns)} in and out{''.join(more)}"
+
+    @property
+    def told_switches(self) -> str:
+        """The time that switches take, in words; empty if there is none."""
+        if not self.link.switch_ns:
+            return ""
+        return f"switches take {Duration(self.link.switch_ns)} a frame"
 
     @property
     def told_links(self) -> str:
@@ -400,7 +420,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             links = [joined[frozenset(ends)] for ends in path]
         else:
             links = [self.link if hosts & set(ends) else self.trunk for ends in path]
-        least = [link.delay_ns + link.host_ns for link in links]
+        least = [link.arrives_ns(from_host=not hop) for hop, link in enumerate(links)]
         if points := dict(self.jittery).get(destination):
             least[-1] += points[0][1]
         return tuple((link.rate_bps, ns) for link, ns in zip(links, least, strict=True))

@@ -122,14 +122,27 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
         *(
             (name, told)
-            for name, told in (("hosts", net.told_hosts), ("TCP", plan.shown.tcp.told))
+            for name, told in (
+                ("hosts", net.told_hosts),
+                ("switches", net.told_switches),
+                ("TCP", plan.shown.tcp.told),
+            )
             if told
+        ),
+        *(
+            (setting, f"calibrated on {measure}, published as {_told(plan, measure)}")
+            for setting, measure in plan.judged.calibrated.items()
         ),
         *(("programs", arm.clock.told) for arm in plan.run.arms[:1] if arm.clock),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.run.warmup_ns / 1e9:g} s, {plan.run.duration_ns / 1e9:g} s"),
         *runs,
     ]
+
+
+def _told(plan: Plan, measure: str) -> str:
+    value = plan.judged.published[measure]
+    return " to ".join(f"{end:g}" for end in (value if isinstance(value, tuple) else (value,)))
 
 
 def _links(which: str, link: Link) -> list[tuple[str, str]]:

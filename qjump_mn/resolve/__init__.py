@@ -87,6 +87,7 @@ def _plan(
         judged=Judged(
             claims=spec.claims,
             published=spec.published,
+            calibrated=spec.calibrated,
             constants=constants.constants(network, every, spec.figure.workload, context.backend),
             not_run=tuple(arm for arm, runs in zip(every, is_run, strict=True) if not runs),
             varied=perturbed.constants,

@@ -181,13 +181,16 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         pfc=spec.pfc or None,
         tolerance_ppb=int(spec.tolerance) or None,
         host_ns=int(spec.host_time),
+        switch_ns=int(spec.switch_time) or None,
     )
     trunk = msgspec.structs.replace(
         edge,
         rate_bps=int(spec.trunk_rate or spec.rate),
         buffer_bytes=int(spec.trunk_buffer or spec.buffer),
-        delay_ns=int(spec.delay if spec.trunk_delay is None else spec.trunk_delay),
+        delay_ns=int(spec.delay if spec.trunk_delay is None else spec.trunk_delay)
+        + int(spec.switch_time),
         host_ns=0,
+        switch_ns=None,
     )
     return edge, trunk
 
@@ -211,6 +214,9 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
         raise UsageError(
             f"{where}: {setting} is out of range: use at most {Tolerance(MAX_TOLERANCE_PPB)}"
         )
+    if (link.switch_ns or 0) > 10**9:
+        setting = f"link.switch_time = {Duration(link.switch_ns or 0)}"
+        raise UsageError(f"{where}: {setting} is out of range: use at most 1s")
     slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
     if slowest > 10**9:
         raise UsageError(

@@ -62,6 +62,11 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
             "'linux', or use --backend guest"
         )
     _check_transport(arm, where)
+    if arm.network.link.switch_ns:
+        raise UsageError(
+            "link.switch_time: the simulator's switches take no time: leave it out, or use "
+            "--backend guest"
+        )
     if arm.clock:
         raise UsageError(
             "clock: the simulator runs no programs, so that no system call and no wake-up takes "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import marks, measures, run_directory, schema, simulator_api
+from bench import calibrated, marks, measures, run_directory, schema, simulator_api
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline
 from qjump_mn.api import Run, run
@@ -32,6 +32,10 @@ def test_the_page_of_measures_is_the_registry() -> None:
     assert marks.read(measures.PAGE, "measures") == text
     for name in registry.OURS:
         assert f"### `{name}`\n" in text
+
+
+def test_similarity_page_has_what_was_calibrated() -> None:
+    assert marks.read(calibrated.PAGE, "calibrated") == "\n".join(calibrated.table())
 
 
 def test_every_constant_of_every_plan_is_explained() -> None:

@@ -26,7 +26,8 @@ TRACE = """# tracer: nop
 
 
 def trial(*settings: str) -> Trial:
-    resolved = plan("fig3a", "paper", list(settings), only=["idle"], replicates=1)
+    at_once = "link.switch_time=0ns"
+    resolved = plan("fig3a", "paper", [at_once, *settings], only=["idle"], replicates=1)
     return resolved.trials()[0]
 
 
@@ -98,7 +99,10 @@ def test_incomplete_trace_is_lost(text: str, sentence: str) -> None:
             ["workloads.tap.packet=9000B"],
             "workloads.tap.packet: 9kB is out of range: use 20B to 1500B",
         ),
-        (["link.model=tbf"], "workloads.tap: a tap needs links of model wire (got tbf)"),
+        (
+            ["link.model=tbf", "link.switch_time=0ns"],
+            "workloads.tap: a tap needs links of model wire (got tbf)",
+        ),
     ],
 )
 def test_invalid_settings_are_refused(settings: list[str], sentence: str) -> None:

@@ -14,7 +14,7 @@ from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.measures_api import Crossed, Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
-from qjump_mn.programs.tap.program import TapPlan
+from qjump_mn.programs.tap.program import TapPlan, switch_ns
 from qjump_mn.programs.tracks import Track, floats, split, took
 
 
@@ -24,10 +24,13 @@ def values(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> d
 
 
 def wire(table: pa.Table, plan: TapPlan, trial: Trial) -> OnTheWire:
-    """A frame's transmission time on its outgoing link."""
+    """The switch's declared time and a frame's transmission time on its outgoing link."""
     ports, links = plan.ports(trial.network), trial.network.by_device()
     least_us = {
-        ">".join(flow): theory.delivery_ns(plan.frame_bytes, links[device].rate_bps) / 1e3
+        ">".join(flow): (
+            switch_ns(trial.network) + theory.delivery_ns(plan.frame_bytes, links[device].rate_bps)
+        )
+        / 1e3
         for device, flow in ports.items()
     }
     return OnTheWire(table["latency_us"].to_numpy(), by_flow(table, least_us))
@@ -43,7 +46,7 @@ def tracks(table: pa.Table, plan: TapPlan, trial: Trial, facts: TrialFacts) -> I
     rates = np.array(
         [links[devices[tuple(flow.split(">"))]].rate_bps for flow in flows], dtype=np.float64
     )
-    waited_ns = floats(table, "start_ns") - floats(table, "arrival_ns")
+    waited_ns = floats(table, "start_ns") - floats(table, "arrival_ns") - switch_ns(trial.network)
     sizes = waited_ns * rates / 8e9
     at_ns = table["arrival_ns"].to_numpy() - facts.began_ns
     ports = [f"level {plan.level}, {devices[tuple(flow.split('>'))]}" for flow in flows]

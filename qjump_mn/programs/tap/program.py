@@ -75,7 +75,8 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         slowest_bps = min(network.by_device()[device].rate_bps for device in self.ports(network))
         full = theory.frame_bytes(network.mtu_bytes)
         return {
-            "analytic_ms": theory.delivery_ns(self.frame_bytes, slowest_bps) / 1e6,
+            "analytic_ms": (switch_ns(network) + theory.delivery_ns(self.frame_bytes, slowest_bps))
+            / 1e6,
             "busy_ports": 1.0,
             "ack_ports": 0.0,
             "wait_ms": theory.occupancy_ns(full, slowest_bps) / 1e6,
@@ -158,10 +159,15 @@ def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]
     rows = []
     for device, arrival, start, _ in FRAME.findall(text):
         end_ns = int(start) + theory.delivery_ns(plan.frame_bytes, links[device].rate_bps)
-        rows.append(
-            (">".join(ports[device]), int(arrival), int(start), (end_ns - int(arrival)) / 1e3)
-        )
+        arrival_ns = int(arrival) - switch_ns(trial.network)
+        rows.append((">".join(ports[device]), arrival_ns, int(start), (end_ns - arrival_ns) / 1e3))
     return transposed(rows, COLUMNS)
+
+
+def switch_ns(network: Network) -> int:
+    """Return the declared time of a switch before a frame can wait at a port, which the kernel's
+    trace does not see."""
+    return network.link.switch_ns or 0
 
 
 PROGRAM = Program(

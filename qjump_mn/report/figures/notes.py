@@ -29,6 +29,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     """Describe clock, link rate, topology and epochs of ``arms``, and their ratios to a full-size
     frame's time."""
     plan = manifest.plan
+    network = plan.shown.network
     unit, per_ms = ("us", 1e3) if formatting.fine(plan) else ("ms", 1)
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
     joined = " and "
@@ -40,10 +41,10 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     declared = next((arm.clock.told for arm in arms if arm.clock), "")
     hosts = "".join(
         f", {told}"
-        for told in (plan.shown.network.told_hosts, declared, plan.shown.tcp.told)
+        for told in (network.told_hosts, network.told_switches, declared, plan.shown.tcp.told)
         if told
     )
-    model = "" if manifest.backend == "simulator" else f" of model {plan.shown.network.model}"
+    model = "" if manifest.backend == "simulator" else f" of model {network.model}"
     frame_ms, idle_ms = (
         plan.judged.constants["frame_ms"],
         plan.judged.constants.get(f"{plan.shown.figure.workload}_analytic_ms"),
