@@ -39,21 +39,37 @@ def problems(run: Path, facts: Manifest) -> list[str]:
     except _NO_STEPS as error:
         return [f"the plan has no jobs: {type(error).__name__}: {error}"]
     listed = contents.by_trial(facts.files)
-    done = (name for name in trials if name in facts.trials and facts.trials[name].status == "done")
-    return [
-        problem for name in done for problem in _problems(run, name, planned, listed.get(name, {}))
-    ]
+    done = [name for name in trials if name in facts.trials and facts.trials[name].status == "done"]
+    receipts = {name: _receipt(run, name) for name in done}
+    found = [_missing([name for name in done if receipts[name] is None], len(done))]
+    for name, receipt in receipts.items():
+        if receipt is not None:
+            found += _problems(name, receipt, planned, listed.get(name, {}))
+    return [problem for problem in found if problem]
+
+
+def _receipt(run: Path, name: str) -> Receipt | None:
+    path = run / contents.TRIALS / name / NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Receipt)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _missing(names: list[str], trials: int) -> str:
+    """Return one sentence for all trials without the file; empty if there are none."""
+    if not names:
+        return ""
+    which = f"{names[0]}/{NAME} is" if len(names) == 1 else f"{NAME} of {len(names)} trials are"
+    if len(names) == trials > 1:
+        which = f"{NAME} of all {trials} trials are"
+    return f"{which} missing or cannot be read; or an older version of qjump-mn ran it"
 
 
 def _problems(
-    run: Path, name: str, planned: Mapping[str, str], listed: Mapping[str, str]
+    name: str, receipt: Receipt, planned: Mapping[str, str], listed: Mapping[str, str]
 ) -> Iterator[str]:
     folder = f"{contents.TRIALS}/{name}"
-    try:
-        receipt = msgspec.json.decode((run / folder / NAME).read_bytes(), type=Receipt)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        yield f"{folder}/{NAME} is missing or cannot be read"
-        return
     if receipt.job != planned[name]:
         other = next((trial for trial, job in planned.items() if job == receipt.job), None)
         ran = f"the job of {other}" if other else "another job than the plan's"
