@@ -111,9 +111,8 @@ def ran(fabric: LeafSpine, microseconds: int, parts: int, watch: Watch | None = 
     from qjump_sim import Poisson, Scenario, run, us
 
     hosts = fabric.racks * fabric.hosts_per_rack
-    flows = Poisson(
-        "search", load=LOAD, count=hosts * microseconds // 2000
-    )  # a host begins one in 2.3 ms
+    # A host begins one in 2.3 ms.
+    flows = Poisson("search", load=LOAD, count=hosts * microseconds // 2000)
     return run(
         Scenario(fabric, "dctcp", flows, seed=1, stop=us(microseconds), parts=parts), watch=watch
     )

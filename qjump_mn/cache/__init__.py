@@ -357,7 +357,6 @@ def _size(folder: Path) -> int:
     for base, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                total += (
-                    os.lstat(os.path.join(base, name)).st_blocks * 512
-                )  # memory images have holes
+                # Memory images have holes.
+                total += os.lstat(os.path.join(base, name)).st_blocks * 512
     return total

@@ -45,9 +45,8 @@ NAME = "toolbox"
 """The lock of the toolbox."""
 
 _RECIPE = "4"  # counts up when what is made of one lock changes
-_NEEDS_BYTES = (
-    2500 << 20
-)  # 1.2 GB of tree beside 0.4 GB of packages while one is made, and some air
+# 1.2 GB of tree beside 0.4 GB of packages while one is made, and some air.
+_NEEDS_BYTES = 2500 << 20
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 
 

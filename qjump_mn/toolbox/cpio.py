@@ -74,9 +74,8 @@ def _header(name: str, mode: int, inode: int, size: int) -> bytes:
         0,
     )
     header = b"070701" + b"".join(b"%08X" % field for field in fields) + raw
-    return header + bytes(
-        -len(header) % 4
-    )  # every part starts at a multiple of 4, and so does the next segment
+    # Every part starts at a multiple of 4, and so does the next segment.
+    return header + bytes(-len(header) % 4)
 
 
 def _parents(names: Iterable[str]) -> set[str]:

@@ -177,9 +177,8 @@ def test_bad_row_is_refused_with_its_place(tmp_path: Path, own: Write) -> None:
         match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
     ):
         explain.explain("fig3a", "smoke", [], Screen())
-    assert (
-        published_comparison.compare(simulated_run(tmp_path), ()) is None
-    )  # of a run that there is already
+    # Of a run that there is already.
+    assert published_comparison.compare(simulated_run(tmp_path), ()) is None
     own("experiments/fig3a.toml", FIG3A.replace("[[beside.rows]]", "[[beside.columns]]"))
     with pytest.raises(UsageError, match=r"^experiment 'fig3a': beside: "):
         published_comparison.spec("fig3a")

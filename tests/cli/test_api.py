@@ -197,9 +197,8 @@ def test_an_experiment_is_run(
     made = run("fig3a", preset="10g", settings={"duration": "1ms"}, arms=["idle"], out=tmp_path)
     assert made.path.parent == tmp_path.resolve() and made.manifest.backend == "simulator"
     assert set(made.table("ping")["arm"].to_pylist()) == {"idle"}
-    printed = (
-        capsys.readouterr()
-    )  # pytest's sys.stdout, as contextlib.redirect_stdout and a notebook have one
+    # pytest's sys.stdout, as contextlib.redirect_stdout and a notebook have one.
+    printed = capsys.readouterr()
     assert "[1/1] idle/1: done in" in printed.out
     assert "median" in printed.out and printed.out.rstrip().endswith(f"run     {made.path}")
     words = " ".join(made.manifest.argv)

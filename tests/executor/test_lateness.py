@@ -16,9 +16,8 @@ def test_busy_processor_is_measured() -> None:
         time.sleep(2 * EVERY_S)
         began = time.monotonic()
         while time.monotonic() - began < 5 * EVERY_S:
-            sum(
-                range(10**7)
-            )  # one call, which keeps the interpreter's lock as another process keeps a processor
+            # One call, which keeps the interpreter's lock as another process keeps a processor.
+            sum(range(10**7))
     # There is no upper bound: whoever runs beside the tests may take the processor too.
     assert taken.quantiles_us()["max"] > 5000
 

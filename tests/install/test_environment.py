@@ -114,9 +114,8 @@ def test_environment_without_python_is_none(bare: str, checkout: Path, tmp_path:
 
 def test_broken_environment_is_entered_once(bare: str, checkout: Path, tmp_path: Path) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
-    python.write_text(
-        f'#!/bin/sh\nexec {bare} "$@"\n'
-    )  # another prefix, so not the environment that it claims to be
+    # Another prefix, so not the environment that it claims to be.
+    python.write_text(f'#!/bin/sh\nexec {bare} "$@"\n')
     python.chmod(0o755)
     done = call(bare, checkout, tmp_path / "cache")
     assert done.returncode == 3

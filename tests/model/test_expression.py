@@ -261,9 +261,8 @@ def test_conditions_are_those_of_python(text: str) -> None:
     try:
         result = value(text, "truth")
     except UndefinedError:
-        assert (
-            "/" in text
-        )  # an undefined part that Python does not come to is undefined all the same
+        # An undefined part that Python does not come to is undefined all the same.
+        assert "/" in text
         return
     assert result is in_python(text)
 

@@ -182,9 +182,8 @@ def test_before_a_run_directory_exists(
     start: Callable[..., Started], number: signal.Signals
 ) -> None:
     begun = start("explain", "fig3a")
-    begun.until(
-        lambda: "site-packages" in Path(f"/proc/{begun.process.pid}/maps").read_text()
-    )  # it imports
+    # It imports.
+    begun.until(lambda: "site-packages" in Path(f"/proc/{begun.process.pid}/maps").read_text())
     assert begun.is_ended_by(number) == ""
 
 

@@ -127,9 +127,8 @@ def test_ours_have_one_name_each_and_measures() -> None:
         assert program.name == name == program.spec.__struct_config__.tag
         assert isinstance(pkgutil.resolve_name(program.measures), Measures)
         folder = CHECKOUT / "qjump_mn/programs" / name
-        assert (
-            bool(program.simulated) == (folder / "simulated.py").exists()
-        )  # tests/simulator runs them
+        # tests/simulator runs them.
+        assert bool(program.simulated) == (folder / "simulated.py").exists()
         assert registry.spec_type(name) is program.spec
         assert set(program.columns), name
 

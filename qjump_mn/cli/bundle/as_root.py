@@ -54,9 +54,8 @@ def check(
             words += ["--table", str(tables / table.name)]
         handle = os.open(tables, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            directory.hand_over(
-                folder, user
-            )  # from here on, root writes nothing there and follows no link
+            # From here on, root writes nothing there and follows no link.
+            directory.hand_over(folder, user)
             code = unprivileged.run(user, words, folder, _variables(user), checkout)
             if table:
                 _copy_table(table, handle)

@@ -217,9 +217,8 @@ def _analyse(path: Path, run: Path) -> None:
         raise out_of_memory(path)
     if process.returncode < 0:
         reason = f"its analysis was ended by {signal.Signals(-process.returncode).name}"
-    kind = (
-        MachineError if process.returncode == MachineError.exit_code else LostError
-    )  # a full disk
+    # MachineError: a full disk.
+    kind = MachineError if process.returncode == MachineError.exit_code else LostError
     raise kind(f"{path}: the run cannot be judged: {reason}")
 
 

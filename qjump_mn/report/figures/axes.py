@@ -71,9 +71,8 @@ def as_published(
     if panel.log and drawn[1] / drawn[0] > DECADES:
         axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator())
     for artist, y in zip(axis.lines, medians, strict=False):
-        artist.set_clip_on(
-            bool(np.any((y < drawn[0]) | (y > drawn[1])))
-        )  # a marker at the end stays whole
+        # A marker at the end stays whole.
+        artist.set_clip_on(bool(np.any((y < drawn[0]) | (y > drawn[1]))))
     farthest = [
         (
             x,
