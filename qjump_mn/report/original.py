@@ -106,7 +106,7 @@ def _range(plan: Plan, measure: str, ends: tuple[float, float], *, in_us: bool =
         if formatting.is_time(measure)
         else formatting.number
     )
-    return " to ".join(dict.fromkeys(tell(value) for value in ends))
+    return formatting.span(ends, tell)
 
 
 def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:

@@ -142,7 +142,8 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
 
 def _told(plan: Plan, measure: str) -> str:
     value = plan.judged.published[measure]
-    return " to ".join(f"{end:g}" for end in (value if isinstance(value, tuple) else (value,)))
+    tell = formatting.magnitude if formatting.is_time(measure) else formatting.number
+    return formatting.span(value if isinstance(value, tuple) else (value,), tell)
 
 
 def _links(which: str, link: Link) -> list[tuple[str, str]]:

@@ -121,8 +121,12 @@ def size(row: VerdictRow) -> str:
 
 def original(row: VerdictRow) -> str:
     """Format a claim's published number or range, with its unit."""
-    tell = magnitude if _shows_time(row) else number
-    return " to ".join(dict.fromkeys(map(tell, row.published or ())))
+    return span(row.published or (), magnitude if _shows_time(row) else number)
+
+
+def span(ends: Iterable[float], tell: Callable[[float], str]) -> str:
+    """Format a number, or a range by its ends; ends that read the same are told once."""
+    return " to ".join(dict.fromkeys(map(tell, ends)))
 
 
 def intervals(plan: Plan) -> str:

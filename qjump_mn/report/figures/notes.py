@@ -68,7 +68,7 @@ def _buffers(plan: Plan, arms: Sequence[ArmPlan]) -> str:
     """Return the buffers of ``arms`` in full-size frames; a range if they differ."""
     networks = [arm.network for arm in arms] or [plan.shown.network]
     found = sorted({one.link.buffer_bytes / theory.frame_bytes(one.mtu_bytes) for one in networks})
-    return " to ".join(dict.fromkeys(f"{frames:.4g}" for frames in (found[0], found[-1])))
+    return formatting.span((found[0], found[-1]), "{:.4g}".format)
 
 
 def _clock(manifest: Manifest) -> str:
