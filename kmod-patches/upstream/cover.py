@@ -34,8 +34,6 @@ def letter(documents: Path, module: str) -> str:
         found[f"{name}, instructions"] = cells[
             kernels.index(_OF_BPF if name.startswith("bpf_qdisc") else _KERNEL)
         ]
-    for name, (_, senders, *_) in rows(costs_page, "root qdisc").items():
-        found[f"{name}, two senders"] = f"{float(senders):.0%}"
     if device := re.search(r"^Linux 6\.12\S*: noqueue (\d+)", costs_page, re.M):
         limited = found.get("qjump_10ms_level0, instructions")
         found["whole"] = str(int(device[1]) + int(limited)) if limited else ""
