@@ -19,7 +19,7 @@ from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkSpec, TopologySpec
 from qjump_mn.programs import registry
-from qjump_mn.resolve import defaults, toml_locations
+from qjump_mn.resolve import defaults, preset_tables
 from qjump_mn.resolve.toml_types import convert
 
 GROUP = "qjump_mn.data"
@@ -51,6 +51,7 @@ class _Named(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Preset(msgspec.Struct):
     about: str = ""
+    like: str = ""
     without: list[str] = []
 
 
@@ -233,23 +234,14 @@ def experiment(
     """Return the experiment called ``name`` with ``preset``, an added arm for each of ``schemes``,
     and each "key=value" of ``settings`` applied; and the settings of its sweeps' named values.
 
-    A preset first removes the tables and settings that it names in ``without``.
+    See :mod:`qjump_mn.resolve.preset_tables` for what a preset does.
     """
     raw = _experiment(name)
     where = f"experiment {name!r}"
-    table = raw.pop("presets")
+    entries = raw.pop("presets")
     for key in ExperimentSpec.BESIDE:
         raw.pop(key, None)
-    if preset not in table:
-        raise UsageError(
-            f"{where} has no preset {preset!r}: {suggestions.nearest(preset, list(table))}"
-        )
-    changes = {
-        key: value for key, value in table[preset].items() if key not in ("about", "without")
-    }
-    for entry in table[preset].get("without", ()):
-        tables.leave_out(raw, entry, f"{where}: presets.{preset}.without")
-    tables.merge(raw, changes)
+    laid = preset_tables.apply(raw, entries, preset, where)
     own_link = dict(raw.get("link", {}))
     raw["link"] = {**_link_of(raw.get("topology")), **own_link}
     named = points(raw, where)
@@ -257,7 +249,6 @@ def experiment(
         _add_arm(raw, scheme_name, where)
     bases = _add_schemes(raw, {})
     registry.check(_programs(raw))
-    laid = toml_locations.Laid(f"presets.{preset}", changes)
     spec = convert(raw, ExperimentSpec, where, path_of("experiments", name), laid)
     return (_set(name, spec, settings, own_link, bases) if settings else spec), named
 

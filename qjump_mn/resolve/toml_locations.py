@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +13,6 @@ class Laid(NamedTuple):
 
     name: str
     table: dict[str, Any]
-
-
-NOTHING_LAID = Laid("", {})
 
 
 def line(text: str, place: str) -> int | None:
@@ -58,7 +56,7 @@ def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
     return begin, text[head.end() : end.start() if end else len(text)]
 
 
-def suffix(message: str, place: str, file: Path | None, laid: Laid = NOTHING_LAID) -> str:
+def suffix(message: str, place: str, file: Path | None, laid: Sequence[Laid] = ()) -> str:
     """Return " (FILE, line N)" for msgspec's ``message`` about ``place``; without the line if it is
     unknown, and empty without a file.
     """
@@ -66,8 +64,7 @@ def suffix(message: str, place: str, file: Path | None, laid: Laid = NOTHING_LAI
         return ""
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
     key = ".".join(filter(None, [place, unknown[1] if unknown else ""]))
-    if _has(laid.table, key):
-        key = f"{laid.name}.{key}"
+    key = next((f"{each.name}.{key}" for each in laid if _has(each.table, key)), key)
     number = line(file.read_text(encoding="utf-8"), key)
     return f" ({file}, line {number})" if number else f" ({file})"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,11 +22,11 @@ def convert(
     kind: type[T],
     where: str,
     file: Path | None = None,
-    laid: toml_locations.Laid = toml_locations.NOTHING_LAID,
+    laid: Sequence[toml_locations.Laid] = (),
 ) -> T:
     """Return ``raw`` as ``kind``. Raise :class:`UsageError` with the location of an error, and its
-    line in ``file``. ``laid`` is the table of the file that overrides the top level, such as a
-    preset.
+    line in ``file``. ``laid`` are tables of the file that override the top level, such as
+    presets, the last one first.
 
     The class variable ``WORDS`` of ``kind`` has the kinds of its words
     (:mod:`qjump_mn.model.words`).

@@ -76,6 +76,6 @@ def test_suffix_names_file_and_line(
     file = tmp_path / "mine.toml"
     file.write_text(TEXT)
     end = f", line {line})" if line else ")"
-    found = toml_locations.suffix(message, place, file, Laid("presets.course", laid))
+    found = toml_locations.suffix(message, place, file, [Laid("presets.course", laid)])
     assert found == f" ({file}{end}"
     assert toml_locations.suffix(message, place, None) == ""
