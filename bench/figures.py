@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,7 @@ SECTIONS = {
     "course16": ("course16-ablation",),
     "fig11": ("fig11", "fig11-10g"),
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
+    "fig5": ("fig5", "fig5-ten_minutes"),
     "fig7": ("fig7", "fig7-10g"),
 }
 """The sections of experiments with more than one. A section of a preset has a table of its arms."""
@@ -106,7 +108,7 @@ def written() -> list[tuple[str, str]]:
 
 RUN = re.compile(
     r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d, "
-    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes\."
+    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes"
 )
 """A section's sentence about its run, from which the table of all runs is made."""
 
@@ -166,12 +168,19 @@ def command(manifest: Manifest) -> str:
 
 
 def size(manifest: Manifest) -> str:
-    """Say how many trials a run has, and their processor time; for an old run without that record,
-    their time on the clock, each on one core."""
+    """Say how many trials a run has, their processor time, and how long it took by the clock."""
     plan = manifest.plan
-    minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
-    shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
-    return f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {shown} minutes."
+    minutes = sum(trial.cpu_s or 0 for trial in manifest.trials.values()) / 60
+    began = datetime.fromisoformat(manifest.started_utc)
+    ended = datetime.fromisoformat(manifest.ended_utc or manifest.started_utc)
+    return (
+        f"{len(plan.run.arms)} x {len(plan.run.seeds)} trials, {_minutes(minutes)} minutes of a "
+        f"processor, {_minutes((ended - began).total_seconds() / 60)} by the clock."
+    )
+
+
+def _minutes(count: float) -> str:
+    return f"{count:.0f}" if count >= 1 else f"{count:.1g}"
 
 
 def section_of_run(path: Path, *, keep: bool) -> str:
