@@ -1,6 +1,5 @@
-"""Read and write the data behind sections of docs/figures.md: docs/figures/SECTION.csv, with a
-row for each measure of each arm, and a column for each seed. A test judges them and compares the
-page."""
+"""Read and write the data behind the pages of docs/figures/: NAME.csv, with a row for each measure
+of each arm, and a column for each seed. A test judges them and compares the page."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Run every experiment and write the sections of docs/figures.md: each figure with its command and
-verdicts.
+"""Run every experiment and write its page, docs/figures/NAME.md: each figure with its command and
+verdicts; and the table of all pages in docs/figures.md.
 
     python bench/figures.py [--preset PRESET] [--out FOLDER] [EXPERIMENT ...] [--write]
     python bench/figures.py --from FOLDER [EXPERIMENT ...] [--write]
 
-Without `--preset`, run each experiment's default preset. Without `--write`, print the sections.
-Sections of experiments that are not named stay as they are. `--out` keeps the run directories.
+Without `--preset`, run each experiment's default preset. Without `--write`, print the pages. Pages
+of experiments that are not named stay as they are. `--out` keeps the run directories.
 `--from` runs nothing: it takes the newest complete run of each experiment in a folder, such as
 `qjump-mn run all --out FOLDER` leaves them, and judges it by today's claims. An experiment without
-one keeps its section.
+one keeps its page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -36,22 +36,22 @@ from qjump_mn.results import directory, formatting, outcome, previous_runs, resu
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Drawing, VerdictRow
 
-PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
+PAGE, PAGES = ROOT / "docs/figures.md", ROOT / "docs/figures"
+"""The table of all pages; and the folder of the pages, with their pictures and data."""
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
 """Options with a value that do not change what runs; and the preset, which comes first."""
 
 
-DATA = "\nData: [{key}.csv](figures/{key}.csv)."
-"""The end of a section with data beside its pictures."""
+DATA = "\nData: [{key}.csv]({key}.csv)."
+"""The end of a page with data beside its pictures."""
 
-SECTIONS = {
+SEVERAL = {
     "course16": ("course16-ablation",),
     "fig11": ("fig11", "fig11-10g"),
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
-    "fig5": ("fig5", "fig5-ten_minutes"),
     "fig7": ("fig7", "fig7-10g"),
 }
-"""The sections of experiments with more than one. A section of a preset has a table of its arms."""
+"""The pages of experiments with more than one."""
 
 
 def main() -> None:
@@ -65,84 +65,83 @@ def main() -> None:
     args = arguments.parse_args()
     if args.folder and (args.preset or args.out):
         arguments.error("--from runs nothing: leave out --preset and --out")
-    known = [key for name in loading.names("experiments") for key in SECTIONS.get(name, (name,))]
-    sections = dict(written())
+    pages = dict(written())
     with tempfile.TemporaryDirectory() as scratch:
-        for name in args.experiments or known:
+        for name in args.experiments or known():
             if not args.folder:
                 out = args.out or Path(scratch)
-                sections[name] = section(*which(name, args.preset or ""), out, keep=args.write)
+                pages[name] = of_new_run(*which(name, args.preset or ""), out, keep=args.write)
             elif path := complete(args.folder, name):
-                sections[name] = section_of_run(
-                    anew.judged_today(path, Path(scratch)), keep=args.write
-                )
+                pages[name] = of_run(anew.judged_today(path, Path(scratch)), keep=args.write)
             else:
-                print(
-                    f"{name}: no complete run in {args.folder}, its section stays",
-                    file=sys.stderr,
-                )
-    kept = [sections[name] for name in known if name in sections]
-    text = "\n\n".join([summary(kept), *kept])
+                print(f"{name}: no complete run in {args.folder}, its page stays", file=sys.stderr)
+    kept = {name: pages[name] for name in known() if name in pages}
     if args.write:
-        marks.write(PAGE, "figures", text)
+        for name, text in kept.items():
+            (PAGES / f"{name}.md").write_text(text + "\n")
+        marks.write(PAGE, "figures", summary(kept))
     else:
-        print(text)
+        print("\n\n".join([summary(kept), *kept.values()]))
+
+
+def known() -> list[str]:
+    """Return the names of all pages, in their order."""
+    return [key for name in loading.names("experiments") for key in SEVERAL.get(name, (name,))]
 
 
 def which(key: str, preset: str) -> tuple[str, str]:
-    """Return the experiment and the preset of a section: its own preset, or the given one."""
-    for name, keys in SECTIONS.items():
+    """Return the experiment and the preset of a page: its own preset, or the given one."""
+    for name, keys in SEVERAL.items():
         if key in keys and key != name:
             return name, key.removeprefix(f"{name}-")
     return key, preset
 
 
-def written() -> list[tuple[str, str]]:
-    """Return the sections of the page, by their experiments."""
-    return re.findall(
-        r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)",
-        marks.read(PAGE, "figures"),
-        re.MULTILINE | re.DOTALL,
-    )
+def written() -> Iterator[tuple[str, str]]:
+    """Yield the pages that there are, by their names."""
+    for key in known():
+        if (page := PAGES / f"{key}.md").exists():
+            yield key, page.read_text().rstrip("\n")
 
 
 RUN = re.compile(
     r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d, "
     r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes"
 )
-"""A section's sentence about its run, from which the table of all runs is made."""
+"""A page's sentence about its run, from which the table of all runs is made."""
 
 VERDICT = re.compile(r"^\| ([A-Z][A-Z ]+[A-Z]) \|", re.MULTILINE)
 
 
-def summary(sections: Iterable[str]) -> str:
-    """Return the table of all runs, with the numbers of their verdicts."""
+def summary(pages: Mapping[str, str]) -> str:
+    """Return the table of all pages, with the numbers of their verdicts."""
     rows = []
-    for section in sections:
-        if run := RUN.search(section):
-            counts = Counter(VERDICT.findall(section))
+    for name, text in pages.items():
+        if run := RUN.search(text):
+            counts = Counter(VERDICT.findall(text))
             verdicts = ", ".join(
-                f"{counts[name]} {name}" for name in formatting.MEANINGS if counts[name]
+                f"{counts[verdict]} {verdict}" for verdict in formatting.MEANINGS if counts[verdict]
             )
-            rows.append((run["name"], f"`{run['preset']}`", verdicts))
-    return table(["experiment", "preset", "verdicts"], rows)
+            title = text.splitlines()[0].removeprefix("# ")
+            rows.append((f"[{title}](figures/{name}.md)", f"`{run['preset']}`", verdicts))
+    return table(["figure", "preset", "verdicts"], rows)
 
 
-def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
-    """Run an experiment, and return its section."""
+def of_new_run(name: str, preset: str, out: Path, *, keep: bool) -> str:
+    """Run an experiment, and return its page."""
     before = (out / "last").resolve()
     options = ["--preset", preset] if preset else []
     command = [sys.executable, "-m", "qjump_mn.run", name, *options, "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     if (out / "last").resolve() == before:  # an older run must not pass for this one
         raise SystemExit(f"{name} left no run: exit code {done.returncode}")
-    return section_of_run(out / "last", keep=keep)
+    return of_run(out / "last", keep=keep)
 
 
 def complete(folder: Path, key: str) -> Path | None:
-    """Return the newest run for a section in a folder with every trial done and judged."""
+    """Return the newest run for a page in a folder with every trial done and judged."""
     name, preset = which(key, "")
-    others = [which(other, "")[1] for other in SECTIONS.get(name, ())]
+    others = [which(other, "")[1] for other in SEVERAL.get(name, ())]
     for run in previous_runs.newest_first(folder, name):
         its = run.manifest.plan.shown.preset
         if (its == preset if preset else its not in others) and run.outcome is not None:
@@ -183,32 +182,32 @@ def _minutes(count: float) -> str:
     return f"{count:.0f}" if count >= 1 else f"{count:.1g}"
 
 
-def section_of_run(path: Path, *, keep: bool) -> str:
-    """Return the section of a run; `keep` puts its pictures and data beside the page."""
+def of_run(path: Path, *, keep: bool) -> str:
+    """Return the page of a run; `keep` puts its pictures and data beside the page."""
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
     own = f"{plan.shown.experiment}-{plan.shown.preset}"
-    key = own if own in SECTIONS.get(plan.shown.experiment, ()) else plan.shown.experiment
+    key = own if own in SEVERAL.get(plan.shown.experiment, ()) else plan.shown.experiment
     for drawing in found.drawings:
-        picture = PICTURES / f"{key}-{drawing.name}.png"
+        picture = PAGES / f"{key}-{drawing.name}.png"
         if keep:
-            PICTURES.mkdir(exist_ok=True)
+            PAGES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         pictures.append(picture_text(plan, key, drawing, picture.name))
     claims = [cells(row) for row in found.verdicts]
     if keep:
-        figure_data.write(run.path, PICTURES / f"{key}.csv")
+        figure_data.write(run.path, PAGES / f"{key}.csv")
     return "\n".join(
         [
-            f"## {key}: {plan.shown.title}",
+            f"# {key}: {plan.shown.title}",
             "",
             f"{plan.shown.reproduces}. `{command(manifest)}`,"
             f" exit code {found.exit_code}, {size(manifest)}"
             f"{setting(manifest, found.drawings)}",
             "",
             *pictures,
-            *(arm_tables(plan, found.arms) if key == own else []),
+            *arm_tables(plan, found.arms),
             table(["verdict", "value", "claim", "source, and published number"], claims),
             *([DATA.format(key=key)] if keep else []),
         ]
@@ -219,7 +218,7 @@ def picture_text(plan: Plan, key: str, drawing: Drawing, name: str) -> str:
     """Return a picture, named by what its title adds, with what only its caption says."""
     alternative = drawing.title.removeprefix(plan.shown.title).strip(": ") or key
     sentences = own_sentences(drawing.caption)
-    return f"![{alternative}](figures/{name})\n\n" + (f"{sentences}\n" if sentences else "")
+    return f"![{alternative}]({name})\n\n" + (f"{sentences}\n" if sentences else "")
 
 
 SETTING = re.compile(r": ([^:]*?)\.(?: What was published is hollow or grey\.)?$")
@@ -258,7 +257,7 @@ MAX_ROWS = 8
 
 
 def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
-    """Return the tables of arms, for a section that has them."""
+    """Return the tables of arms."""
     blocks = result_tables.blocks(plan, [arm for arm in arms if arm.done])
     return [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"

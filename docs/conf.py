@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 import qjump_mn
-from bench import simulator_api
+from bench import figures, marks, simulator_api
 
 project = "qjump-mn"
 author = "The qjump-mn maintainers"
@@ -24,6 +24,7 @@ include_patterns = [
     "*.md",
     "docs/*.md",
     "docs/*.ipynb",
+    "docs/figures/*.md",
     "contrib/*/README.md",
     "examples/*/README.md",
     "kernel/README.md",
@@ -50,13 +51,13 @@ html_additional_pages = {"index": "index.html"}
 templates_path = ["templates"]
 
 
-def contents(text: str) -> str:
-    """Return Sphinx's lists of pages from the links of each part of docs/README.md."""
+def contents(parts: dict[str, str]) -> str:
+    """Return Sphinx's lists of pages: a list for each part of a page, by its title, from the links
+    in its text."""
     lists = []
-    for part in text.split("\n## ")[1:]:
-        links = re.findall(r"\[([^]]+)\]\(([^)]+)\.(?:md|ipynb)\)", part)
+    for title, text in parts.items():
+        links = re.findall(r"\[([^]]+)\]\(([^)]+)\.(?:md|ipynb)\)", text)
         pages = [f"{words} </docs/{page}>" for words, page in links]
-        title = part.splitlines()[0]
         lists.append(
             "\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```"])
         )
@@ -66,7 +67,11 @@ def contents(text: str) -> str:
 def _complete(app: Any, page: str, source: list[str]) -> None:
     """Add to a page what only the site has."""
     if page == root_doc:
-        source[0] += "\n" + contents(source[0])
+        parts = (part.partition("\n") for part in source[0].split("\n## ")[1:])
+        source[0] += "\n" + contents({title: text for title, _, text in parts})
+    elif page == "docs/figures":
+        table = marks.read(figures.PAGE, "figures")
+        source[0] += "\n\n" + contents({"Every figure": table})
     elif page == "docs/simulator-api":
         source[0] = simulator_api.in_full(source[0])
 

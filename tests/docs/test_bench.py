@@ -36,7 +36,6 @@ from qjump_mn.backends import building
 from qjump_mn.cli import command_lines
 from qjump_mn.model import identity
 from qjump_mn.programs import registry
-from qjump_mn.resolve import loading
 from qjump_mn.results import outcome
 from qjump_mn.results.manifest import write
 from tests.support import synthetic
@@ -147,28 +146,25 @@ def test_a_window_lasts_as_long_as_its_busiest_core() -> None:
     assert cores.busiest(hops, window, np.array([1, 0, 2])) == 2 + 1 + 2, "whichever core has them"
 
 
-@pytest.mark.parametrize("path", sorted(figures.PICTURES.glob("*.csv")), ids=lambda path: path.stem)
-def test_a_section_says_what_its_data_say(path: Path) -> None:
-    """Arms, verdicts and values of docs/figures.md, told and judged anew from what lies beside
-    it."""
-    section = dict(figures.written())[path.stem]
-    said = figures.RUN.search(section)
+@pytest.mark.parametrize("path", sorted(figures.PAGES.glob("*.csv")), ids=lambda path: path.stem)
+def test_a_page_says_what_its_data_say(path: Path) -> None:
+    """Arms, verdicts and values of docs/figures/, told and judged anew from the data there."""
+    page = dict(figures.written())[path.stem]
+    said = figures.RUN.search(page)
     assert said is not None
     command = shlex.split(f"qjump-mn run {said['name']} --preset {said['preset']}")
     plan = command_lines.plan(said["name"], command[4], command)
     told = [f"| {' | '.join(figures.cells(row))} |" for row in figure_data.judged(path, plan)]
-    lines = [line for line in section.splitlines() if line.endswith(" |")]
+    lines = [line for line in page.splitlines() if line.endswith(" |")]
     assert lines[-len(told) :] == told and lines[-len(told) - 1].startswith("| verdict |")
-    tables = (
-        figures.arm_tables(plan, figure_data.arms(path, plan)) if path.stem != said["name"] else []
-    )
+    tables = figures.arm_tables(plan, figure_data.arms(path, plan))
     assert lines[: -len(told) - 1] == [
         row for table in tables for row in table.splitlines() if row[-2:] == " |"
     ]
     trials = figure_data.read(path)
     arms, seeds = {trial.arm for trial in trials}, {trial.seed for trial in trials}
     assert said["trials"] == f"{len(arms)} x {len(seeds)}"
-    assert figures.DATA.format(key=path.stem).strip() in section
+    assert figures.DATA.format(key=path.stem).strip() in page
 
 
 def test_data_of_a_run_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -245,50 +241,43 @@ def test_the_readme_shows_the_reference_run() -> None:
     assert marks.read(DOCS / "emulation.md", "links") == readme.links_table()
 
 
-PAGE = """# Every figure
-
-<!-- bench/figures begin -->
-## fig3a: an old title
-
-old
-
-## fig3b: another
-
-kept
-<!-- bench/figures end -->
-"""
-
-
-def test_the_page_of_figures_is_written_from_runs_that_are_there(
+def test_pages_of_figures_are_written_from_runs_that_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From the newest complete one; an experiment without one keeps its section."""
-    runs, page = tmp_path / "runs", tmp_path / "figures.md"
+    """From the newest complete one; an experiment without one keeps its page."""
+    runs, index, pages = tmp_path / "runs", tmp_path / "figures.md", tmp_path / "figures"
     run = synthetic.make(runs, only=["idle", "contended"])
     pipeline.analyse(run.path)
     newer = run.path.with_name(f"{run.path.name}-2")
     shutil.copytree(run.path, newer)
     (newer / "trials/idle/1/DONE").unlink()
-    page.write_text(PAGE)
-    monkeypatch.setattr(figures, "PAGE", page)
-    monkeypatch.setattr(figures, "PICTURES", tmp_path / "figures")
+    marked = "<!-- bench/figures begin -->\n{}\n<!-- bench/figures end -->\n"
+    index.write_text("# Every figure\n\n" + marked.format("old"))
+    pages.mkdir()
+    (pages / "fig3a.md").write_text("# fig3a: an old title\n")
+    kept = (
+        "# fig3b: another\n\n`qjump-mn run fig3b --preset p`, exit code 0, 2 x 1 trials, 3 minutes"
+    )
+    (pages / "fig3b.md").write_text(kept + "\n\n| PARTLY | 1 |\n")
+    monkeypatch.setattr(figures, "PAGE", index)
+    monkeypatch.setattr(figures, "PAGES", pages)
     monkeypatch.setattr(sys, "argv", ["figures.py", "--write", "--from", str(runs)])
     figures.main()
-    text = page.read_text()
-    first, table = text.split("\n\n")[:2]
-    assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
+    rows = marks.read(index, "figures").splitlines()
+    assert rows[0] == "| figure | preset | verdicts |"
     assert re.fullmatch(
-        r"\| fig3a \| `smoke --arms idle,contended` \| [A-Z0-9, ]+ \|",
-        table.splitlines()[-1],
+        r"\| \[fig3a: .*\]\(figures/fig3a\.md\) \| `smoke --arms idle,contended` \| [A-Z0-9, ]+ \|",
+        rows[2],
     )
-    assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
-    assert "an old title" not in text
+    assert rows[3:] == ["| [fig3b: another](figures/fig3b.md) | `p` | 1 PARTLY |"]
+    text = (pages / "fig3a.md").read_text()
+    assert "an old title" not in text and "\n| ping alone | " in text
     assert "`qjump-mn run fig3a --preset smoke --arms idle,contended`, exit code " in text
-    assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")
-    pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert pictures and all(f"](figures/{name})" in text for name in pictures)
+    assert (pages / "fig3b.md").read_text().startswith(kept)
+    pictures = sorted(path.name for path in pages.glob("*.png"))
+    assert pictures and all(f"]({name})" in text for name in pictures)
     told = capsys.readouterr().err
-    assert f"fig3b: no complete run in {runs}, its section stays\n" in told
+    assert f"fig3b: no complete run in {runs}, its page stays\n" in told
     assert "fig3a: " not in told
     assert figures.complete(runs, "fig3a") == run.path
 
@@ -314,18 +303,16 @@ def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path)
     assert anew.judged_today(run.path, tmp_path) == run.path, "that would be another run"
 
 
-def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:
+def test_every_experiment_has_a_page_of_figures_and_not_of_smoke() -> None:
     told = r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>[\w-]+)[^`]*`, exit code \d, "
     found = {
-        key: re.search(told, section) or pytest.fail(f"docs/figures.md: {key} says of no run")
-        for key, section in figures.written()
+        key: re.search(told, page) or pytest.fail(f"docs/figures/{key}.md says of no run")
+        for key, page in figures.written()
     }
-    keys = [
-        key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))
-    ]
-    assert list(found) == [key for key in keys if key != "schemes"], (
+    assert list(found) == [key for key in figures.known() if key != "schemes"], (
         "that has a page of its own, docs/schemes.md"
     )
+    assert marks.read(figures.PAGE, "figures") == figures.summary(dict(figures.written()))
     assert {key: run["preset"] for key, run in found.items() if run["preset"] == "smoke"} == {}
 
 
