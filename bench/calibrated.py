@@ -9,7 +9,7 @@ Without `--write`, print it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -24,21 +24,29 @@ PAGE = ROOT / "docs/similarity.md"
 
 
 def table() -> Iterator[str]:
-    """Yield the table's lines: what each setting was calibrated on, and what that predicts, which
-    is what the other claims with a published size show."""
-    yield "| run | setting | calibrated on | predicted and judged |"
+    """Yield the table's lines: what each run's settings were calibrated on, and what they predict,
+    which is what the other claims with a published size show."""
+    yield "| run | settings | calibrated on | predicted and judged |"
     yield "|---|---|---|---|"
     for experiment in loading.names("experiments"):
         for preset in loading.presets(experiment):
             plan = resolve.plan(experiment, preset, [])
             judged = plan.judged
             sized = [name for name in judged.claims if Claim.of(plan, name).size]
-            predicted = [f"`{judged.claims[name].shows}`" for name in sized]
-            for setting, measure in judged.calibrated.items():
+            if judged.calibrated:
+                on = {
+                    measure: f"`{measure}`: {judged.published[measure]:g}"
+                    for measure in judged.calibrated.values()
+                }
                 yield (
-                    f"| `{experiment} --preset {preset}` | `{setting}` | `{measure}`: "
-                    f"{judged.published[measure]:g} | {', '.join(predicted)} |"
+                    f"| `{experiment} --preset {preset}` | {_listed(judged.calibrated)} "
+                    f"| {', '.join(on.values())} "
+                    f"| {_listed(str(judged.claims[name].shows) for name in sized)} |"
                 )
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
 
 
 if __name__ == "__main__":
