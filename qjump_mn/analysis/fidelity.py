@@ -26,6 +26,9 @@ from qjump_mn.results.manifest import Manifest
 MOST_CPU = 0.70
 """Above this share, queues form at the CPU, and it becomes part of what is measured."""
 
+ENOUGH_S = 0.1
+"""The kernel counts its processor's time in ticks of 10 ms: ten of them say how busy it was."""
+
 LATEST_US = 5000.0
 """The most that 99 of 100 wake-ups may be late at 10 Mb/s, in us. On a real clock with time to
 spare, a program waits at most for the scheduler's tick (4 ms)."""
@@ -142,12 +145,34 @@ def _conserved(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
     )
 
 
+def _busy(data: Sequence[TrialTables]) -> dict[str, float]:
+    """Return the share of time for which the processor was busy, by trial.
+
+    A trial shorter than ``ENOUGH_S`` has so few ticks that its share is chance. Such trials have
+    one share together, or 0 if even together they are too short.
+    """
+    busy: dict[str, float] = {}
+    short: dict[str, tuple[float, float]] = {}
+    for tables in data:
+        start_s, end_s = tables.facts.window_s
+        if end_s - start_s >= ENOUGH_S:
+            busy[tables.trial.name] = tables.facts.cpu_busy
+        else:
+            short[tables.trial.name] = tables.facts.cpu_busy, end_s - start_s
+    if short:
+        total_s = sum(window_s for _, window_s in short.values())
+        busy_s = sum(share * window_s for share, window_s in short.values())
+        name = f"{len(short)} short trials" if len(short) > 1 else next(iter(short))
+        busy[name] = busy_s / total_s if total_s >= ENOUGH_S else 0.0
+    return busy
+
+
 def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
     """Check the processor's mean load, and how long programs waited for it.
 
     A processor that is half busy on average may be fully busy for a while.
     """
-    busy = {tables.trial.name: tables.facts.cpu_busy for tables in data}
+    busy = _busy(data)
     if not busy:
         return Check(name="CPU", status="unknown", text="no trial says how busy the CPU was")
     problems = [

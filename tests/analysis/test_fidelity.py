@@ -32,10 +32,15 @@ def manifest(clock: str = "virtual", backend: str = "guest") -> Any:
 
 
 def tables(
-    busy: float = 0.1, late_us: float | None = None, *, trial: Any = TRIALS[0], real: bool = False
+    busy: float = 0.1,
+    late_us: float | None = None,
+    *,
+    trial: Any = TRIALS[0],
+    real: bool = False,
+    seconds: float = 1,
 ) -> Any:
     late = None if late_us is None else {"p50": 0.0, "p99": late_us, "max": 1e9}
-    facts = TrialFacts(busy, (0, 1), 0, 0, cpu_late_us=late)
+    facts = TrialFacts(busy, (0, seconds), 0, 0, cpu_late_us=late)
     arm = msgspec.structs.replace(trial.arm, real_time=real or None)
     return SimpleNamespace(
         trial=SimpleNamespace(name=trial.name, arm=arm, network=arm.network), facts=facts
@@ -83,6 +88,26 @@ def tables(
 def test_cpu_fails_from_its_limits_on(data: Any, clock: str, status: str, text: str) -> None:
     found = fidelity._cpu(manifest(clock), data)
     assert (found.name, found.status, found.text) == ("CPU", status, text)
+
+
+@pytest.mark.parametrize(
+    ("shares", "seconds", "status", "text"),
+    [
+        ([1.0], 0.0625, "pass", "at most 0% busy (idle/1)"),
+        ([1.0, 0.25], 0.0625, "pass", "at most 62% busy (2 short trials)"),
+        ([1.0, 0.5], 0.0625, "fail", "2 short trials: 75% busy, 70% is the most"),
+        ([1.0, 0.25], 0.125, "fail", "idle/1: 100% busy, 70% is the most"),
+    ],
+)
+def test_trials_of_a_few_ticks_are_judged_together(
+    shares: list[float], seconds: float, status: str, text: str
+) -> None:
+    data = [
+        tables(share, trial=trial, seconds=seconds)
+        for share, trial in zip(shares, TRIALS, strict=False)
+    ]
+    found = fidelity._cpu(manifest(), data)
+    assert found.status == status and text in found.text
 
 
 @pytest.mark.parametrize(
