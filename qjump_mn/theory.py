@@ -158,13 +158,20 @@ def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, links: Link
     transmission. That jitter lets as much more arrive at the receiver's port, where all streams
     meet (n·P/R, of which the last is the frame itself) and one more frame may be in transmission.
     Ports in between carry no more than that, and each adds one frame in transmission. If the
-    rates of ``links`` differ, frames queue at the slowest.
+    rates of ``links`` differ, frames queue at the slowest. Each part is rounded up: at 400 Gb/s a
+    frame of 1542 B takes 30.84 ns, and a link hands a frame over at its time rounded up.
     """
     slowest_bps, first_bps = min(rate_bps for rate_bps, _ in links), links[0][0]
-    blocking = [occupancy_ns(full, rate_bps) if full else 0 for rate_bps, _ in links]
-    jitter = (streams - 1) * occupancy_ns(frame, first_bps) + blocking[0]
-    queueing = (hosts * streams - 1) * occupancy_ns(frame, slowest_bps)
-    return queueing + 2 * jitter + sum(blocking[1:]) + one_way_ns(frame, links)
+    own, other = AROUND_FRAME_BYTES + frame, AROUND_FRAME_BYTES + full if full else 0
+    jitter = _sent_ns((streams - 1) * own + other, first_bps)
+    queueing = _sent_ns((hosts * streams - 1) * own, slowest_bps)
+    blocking = sum(_sent_ns(other, rate_bps) for rate_bps, _ in links[1:])
+    way = sum(_sent_ns(PREAMBLE_BYTES + frame, rate_bps) + delay_ns for rate_bps, delay_ns in links)
+    return queueing + 2 * jitter + blocking + way
+
+
+def _sent_ns(size: int, rate_bps: int) -> int:
+    return _ceil_div(size * 8 * NS_PER_S, rate_bps)
 
 
 def transfer_ps(links: Links, data_bytes: int, ack_bytes: int) -> tuple[int, int]:

@@ -128,8 +128,8 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     form one tree, unless ``cables`` join further switches. ``fabric`` and ``fat_tree`` replace
     ``switches``.
 
-    Only the simulator has ``cables``, ``fabric``, ``fat_tree``, ``failures``, more than 250 hosts,
-    and more than 10 Gb/s.
+    Only the simulator has ``cables``, ``fabric``, ``fat_tree``, ``failures``, and more than 250
+    hosts. A host's own kernel has at most 10 Gb/s.
     """
 
     WORDS: ClassVar[words.Kinds] = words.OF_TOPOLOGIES

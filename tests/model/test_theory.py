@@ -139,6 +139,13 @@ def test_fan_in_bound_counts_jitter_of_all_hosts() -> None:
     )
 
 
+def test_fan_in_bound_is_rounded_up() -> None:
+    """At 400 Gb/s a full-size frame occupies a link for 30.84 ns, and arrives after 30.6."""
+    exact_ns = 59 * 30.84 + 2 * 30.84 + 30.84 + 2 * 30.6
+    bound_ns = theory.fan_in_bound_ns(60, 1, 1522, 1522, [(4 * 10**11, 0)] * 2)
+    assert exact_ns <= bound_ns < exact_ns + 6
+
+
 def test_overloaded_links_exceed_fan_in_bound() -> None:
     own = theory.occupancy_ns(280, 10**7)
     bound = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 2)

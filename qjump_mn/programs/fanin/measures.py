@@ -20,8 +20,8 @@ from qjump_mn.programs.tracks import Track, took
 
 def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of all flows together. ``late_ms`` is the most by which a sender was late.
-    ``bound_ms`` is the network's bound with everything else that the trial sends; it has no value
-    if that includes another fanin."""
+    ``bound_ms`` is the network's bound with everything else that the trial sends, and ``of_bound``
+    the slowest datagram's share of it; they have no value if that includes another fanin."""
     others = [
         other for other in trial.arm.workloads if hooks.sends(other) and other.name != plan.name
     ]
@@ -29,6 +29,8 @@ def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) ->
     numbers = of_latencies(table) | {"late_ms": float(np.max(late_ns, initial=0)) / 1e6}
     if not any(isinstance(other, FaninPlan) for other in others):
         numbers["bound_ms"] = plan.bound_ms(trial.network, alone=not others)
+        if "max_ms" in numbers:
+            numbers["of_bound"] = numbers["max_ms"] / numbers["bound_ms"]
     return numbers
 
 

@@ -32,7 +32,12 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     each at its own phase, or all together ``at_ns`` after each multiple of the interval on the
     clock."""
 
-    MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms", "bound_ms": "bound, ms"}
+    MEASURES: ClassVar = {
+        **LATENCIES,
+        "late_ms": "latest start, ms",
+        "bound_ms": "bound, ms",
+        "of_bound": "slowest, of the bound",
+    }
 
     interval_ns: int
     streams: int
