@@ -202,6 +202,18 @@ def test_arm_overrides_tcp_settings_of_its_experiment() -> None:
     assert resolved.shown.tcp.told == "TCP without a tail-loss probe"
 
 
+def test_least_timeout_is_a_setting_of_every_host() -> None:
+    resolved = plan("fig3b", "smoke", ["tcp.min_rto_us=200"])
+    arm = arm_of(resolved, "idle")
+    (values,) = {
+        tuple(step.values.items()) for step in apply_arm(arm, 1) if isinstance(step, Settings)
+    }
+    assert values == (("net.ipv4.tcp_rto_min_us", "200"),)
+    assert resolved.shown.tcp.told == "TCP with timeouts from 0.2 ms"
+    with pytest.raises(UsageError, match=r"tcp\.min_rto_us = 0 is out of range: use 1 to 1000000"):
+        plan("fig3b", "smoke", ["tcp.min_rto_us=0"])
+
+
 def test_segmentation_offload_needs_links_that_segment() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
     steps = [step for step in apply_arm(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
