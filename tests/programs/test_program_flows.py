@@ -18,10 +18,13 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.executor.steps import MACHINE
 from qjump_mn.model import hooks
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.flows import hosts, measures, program
 from qjump_mn.programs.flows.program import Flows, FlowsPlan
+from qjump_mn.programs.measures_api import Said
 
 WEB_SEARCH = 20_000
+FACTS = TrialFacts(cpu_busy=0.0, window_s=(0.0, 1.0), began_ns=0, began_utc_ns=0)
 
 
 def trial(*settings: str, arm: str = "search_tcp") -> Trial:
@@ -110,6 +113,19 @@ def test_completion_times_are_over_those_of_linuxs_frames() -> None:
     first_ps = 2 * each_ps + 2 * each_ps // 16 + 2 * 5_800_000
     (least,) = measures.ideal_ps(of.network, table, frames=True)
     assert least == pytest.approx(first_ps + 2 * 1542 * 8 * 100, abs=2)
+
+
+def test_links_must_have_carried_the_flows_at_their_levels() -> None:
+    rows = {"source": ["h1"] * 3, "destination": ["h2"] * 3, "packets": [6, 6, 7]}
+    for arm, expected in (
+        ("search_tcp", [(0, 19)]),
+        ("search_qjump", [(7, 12), (6, 7)]),
+    ):
+        of = trial(arm=arm)
+        said = Said(plan=listed(of), table=pa.table(rows), trial=of, facts=FACTS, read=str)
+        found = list(measures.moved(said))
+        assert [(one.level, one.arrived_frames) for one in found] == expected
+        assert found[0].arrived_bytes == expected[0][1] * 1542
 
 
 def test_only_listed_flows_run_in_the_guest() -> None:

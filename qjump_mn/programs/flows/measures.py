@@ -16,7 +16,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.programs.flows.program import LEVELS_PACKETS, LISTED, FlowsPlan
-from qjump_mn.programs.measures_api import Measures, OnTheWire
+from qjump_mn.programs.measures_api import Measures, Moved, OnTheWire, Said
 from qjump_mn.programs.tracks import Track, floats, split
 
 DATA_BYTES, ACK_BYTES = 1500, 40
@@ -116,6 +116,27 @@ def wire(table: pa.Table, plan: FlowsPlan, trial: Trial) -> OnTheWire:
     return OnTheWire(took_us, least_ps / 1e6)
 
 
+def moved(said: Said) -> Iterator[Moved]:
+    """The bytes of each pair of hosts at each level; every flow has a connection of its own."""
+    network = said.trial.network
+    sent = levels(said.table["packets"].to_numpy()).tolist()
+    if not said.trial.arm.uses_levels:
+        sent = [said.plan.level] * len(sent)
+    packets: dict[tuple[str, str, int], int] = {}
+    for source, destination, level, count in zip(
+        *(said.table[name].to_pylist() for name in ("source", "destination")),
+        sent,
+        said.table["packets"].to_pylist(),
+        strict=True,
+    ):
+        key = source, destination, level
+        packets[key] = packets.get(key, 0) + count
+    payload = network.mtu_bytes - theory.TCP_HEADERS_BYTES
+    for (source, destination, level), count in packets.items():
+        pair = source, destination
+        yield Moved.stream(pair, level, count * payload, network.mtu_bytes)
+
+
 def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
     """Every flow from its start, by size."""
     start_ns = floats(table, "start_ps") / 1e3
@@ -130,4 +151,4 @@ def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
     yield from split(track, labels)
 
 
-MEASURES = Measures(values=values, wire=wire, tracks=tracks)
+MEASURES = Measures(values=values, wire=wire, moved=moved, tracks=tracks)
