@@ -331,6 +331,19 @@ def test_seed_changes_only_instants_and_programs_seeds(experiment: str) -> None:
         assert [without_seed(step) for step in pair[0]] == [without_seed(step) for step in pair[1]]
 
 
+def test_switches_hold_the_flows_of_all_pairs_of_hosts() -> None:
+    def limits(experiment: str, preset: str) -> list[str]:
+        network = plan(experiment, preset, []).shown.network
+        return [
+            step.argv[2]
+            for step in bring_up(network)
+            if isinstance(step, Run) and "upcall/set-flow-limit" in step.argv
+        ]
+
+    assert limits("fig9", "linux") == [str(144 * 143 * 10 * 8)]
+    assert limits("fig11", "smoke") == []
+
+
 def test_seed_draws_link_rates_but_leaves_bring_up_alone() -> None:
     within = ["link.tolerance=200ppm"]
     first, second = plan("fig3a", "paper", within, only=["idle"], replicates=2).trials()
