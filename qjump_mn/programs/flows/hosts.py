@@ -87,10 +87,13 @@ class Ends:
             self.listeners[where].listen()
         sender = self._socket(flow.source, level)
         sender.connect((self.addresses[flow.destination], self.port + level))
-        return sender, self.listeners[where].accept()[0]
+        receiver, _ = self.listeners[where].accept()
+        # Linux gives an accepted socket level 0, whatever its listener's.
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, level)
+        return sender, receiver
 
     def _socket(self, host: int, level: int) -> socket.socket:
-        """Return a new socket of a host. What a listener accepts inherits its level."""
+        """Return a new socket of a host."""
         if host != self.inside:
             descriptor = os.open(f"{NAMESPACES}/{self.hosts[host]}", os.O_RDONLY)
             os.setns(descriptor, os.CLONE_NEWNET)  # type: ignore[attr-defined]  # Python 3.12

@@ -84,7 +84,7 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def busy(self) -> float:
-        return 1.0
+        return 15.0  # of 144 hosts at load 0.6
 
     def check_real_time(self, where: str) -> None:
         raise UsageError(
