@@ -15,14 +15,14 @@ pytestmark = pytest.mark.guest
 SETTINGS = [
     *("topology=trunk", "link.rate=10Gbit", "link.buffer=225kB", "duration=10ms"),
     *("workloads.search.count=60", "workloads.search.sizes=[[6, 0], [6, 0.5], [13, 1]]"),
-    "sweeps.load.values=[0.02]",
+    "workloads.search.load=0.02",
 ]
 
 
 def test_flows_between_all_hosts_end_no_earlier_than_the_wire_allows(
     laboratory: Laboratory,
 ) -> None:
-    trial, out = laboratory.run(resolve.plan("fig9", "linux", SETTINGS), "search_qjump_0_02")
+    trial, out = laboratory.run(resolve.plan("fig9", "linux", SETTINGS), "search_qjump")
     (workload,) = trial.arm.workloads
     table = tables.table(workload, trial, out / "raw")
     on_the_wire = measures.wire(table, workload, trial)  # type: ignore[arg-type]
