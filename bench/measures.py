@@ -98,7 +98,10 @@ def _program(program: Program) -> Iterator[str]:
 
 
 def _where(program: Program) -> str:
-    if getattr(program.plan, "ONLY_SIMULATED", False):
+    only_simulated = getattr(program.plan, "ONLY_SIMULATED", False)
+    if isinstance(only_simulated, property):
+        return "in the simulator, and with some settings in the guest"
+    if only_simulated:
         return "in the simulator only"
     return (
         "in the guest, on a host and in the simulator"

@@ -7,7 +7,7 @@ carried what a program received, and somebody has sent what a link carried. Prog
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,13 +133,16 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
     carried = links.carried(network, folder, "before", "after")
     workloads = [workload for workload in tables.trial.arm.workloads if hooks.sends(workload)]
     moved = {workload.name: _moved(tables, workload, raw) for workload in workloads}
+    flows = {one.flow for all_of_it in moved.values() for one in all_of_it or ()}
+    paths = {flow: network.path(*flow) for flow in flows}
+    waited = _waited(network, carried, paths)
     for link, levels in carried.items():
         for level, count in levels.items():
             own = tuple(
-                (name, _waited(network, carried, one.flow), one)
+                (name, waited[one.flow], one)
                 for name, all_of_it in moved.items()
                 for one in all_of_it or ()
-                if level in (None, one.level) and link in network.path(*one.flow)
+                if level in (None, one.level) and link in paths[one.flow]
             )
             there = [one for one in workloads if _crosses(one, network, link, level)]
             complete = all(
@@ -149,15 +152,18 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
                 yield Account(link, level, count, own, complete)
 
 
-def _waited(network: Network, carried: Carried, flow: Flow) -> int:
-    """Return how much may wait on a flow's way: the most ever counted, or a buffer's size if not
+def _waited(
+    network: Network, carried: Carried, paths: Mapping[Flow, Sequence[Flow]]
+) -> dict[Flow, int]:
+    """Return how much may wait on each flow's way: the most ever counted, or a buffer's size if not
     counted."""
-    shapes, devices, waited = network.by_device(), network.interfaces(), 0
-    for link in network.path(*flow):
-        most = [count.most_bytes for count in carried[link].values()]
-        known = [size for size in most if size is not None]
-        waited += max(known) if len(known) == len(most) else shapes[devices[link]].buffer_bytes
-    return waited
+    shapes, devices, most = network.by_device(), network.interfaces(), dict[Flow, int]()
+    for link in {link for path in paths.values() for link in path}:
+        counted = [count.most_bytes for count in carried[link].values()]
+        known = [size for size in counted if size is not None]
+        complete = len(known) == len(counted)
+        most[link] = max(known) if complete else shapes[devices[link]].buffer_bytes
+    return {flow: sum(most[link] for link in path) for flow, path in paths.items()}
 
 
 def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path) -> tuple[Moved, ...] | None:

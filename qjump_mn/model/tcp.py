@@ -38,12 +38,15 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     ``tail_loss_probe`` is in Linux since 3.10 (``net.ipv4.tcp_early_retrans``). With
     ``segmentation_offload`` TCP passes down packets of up to 64 kB, and the host's link cuts them
-    into frames, like a network card with TSO. By default hosts pass down one frame at a time. The
-    simulator has neither option.
+    into frames, like a network card with TSO. By default hosts pass down one frame at a time.
+    ``min_rto_us`` is the least retransmission timeout in us (``net.ipv4.tcp_rto_min_us``, since
+    Linux 6.11), 200,000 by default; the kernel rounds timeouts up to ticks of 4 ms. The simulator
+    has none of these options.
     """
 
     tail_loss_probe: bool | None = None
     segmentation_offload: bool | None = None
+    min_rto_us: int | None = None
 
     @property
     def told(self) -> str:
@@ -57,6 +60,8 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             for value, name in options
             if value is not None
         ]
+        if self.min_rto_us is not None:
+            parts.append(f"with timeouts from {self.min_rto_us / 1e3:g} ms")
         return f"TCP {' and '.join(parts)}" if parts else ""
 
     def over(self, other: Tcp) -> Tcp:

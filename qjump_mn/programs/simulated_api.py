@@ -112,11 +112,13 @@ class Simulated:
     """A program in the simulator: turns a workload's plan into applications, and their results into
     rows.
 
-    Rows are in the order of the program's columns. ``flows`` is for the one kind of traffic that
-    the simulator draws itself. Network stacks take no time: a latency comes from the network, the
-    host times of links, and the host's limiter.
+    Rows are in the order of the program's columns. ``flows`` is for traffic that the simulator
+    draws itself, or gets as a list. Network stacks take no time: a latency comes from the network,
+    the host times of links, and the host's limiter.
     """
 
     apps: Callable[[Any, Stage], Apps]
     rows: Callable[[Any, Stage, Sequence[Any], qjump_sim.Outcome], Rows]
-    flows: Callable[[Any], qjump_sim.Poisson | qjump_sim.Published] | None = None
+    flows: (
+        Callable[[Any, Stage], qjump_sim.Poisson | qjump_sim.Published | qjump_sim.Flows] | None
+    ) = None

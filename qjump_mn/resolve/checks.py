@@ -14,6 +14,7 @@ from qjump_mn.model.topology import Network
 from qjump_mn.resolve import constants, perturbation
 
 MAX_REPLICATES = 1000
+MAX_RTO_US = 1_000_000
 
 
 def seeds(first: int, replicates: int, perturb: int) -> tuple[int, ...]:
@@ -55,6 +56,10 @@ def tcp(where: str, options: Tcp, network: Network) -> None:
             f"{where}: tcp.segmentation_offload: only links of model wire cut TCP's packets "
             f"into frames, not those of model {network.model}: leave it out, or choose that "
             "model"
+        )
+    if options.min_rto_us is not None and not 1 <= options.min_rto_us <= MAX_RTO_US:
+        raise UsageError(
+            f"{where}: tcp.min_rto_us = {options.min_rto_us} is out of range: use 1 to {MAX_RTO_US}"
         )
 
 

@@ -74,7 +74,7 @@ class Staged:
             self._apps = [part.apps(plan, self._stage) for plan, part in self._parts]
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None
-        drawn = [part.flows(plan) for plan, part in self._parts if part.flows]
+        drawn = [part.flows(plan, self._stage) for plan, part in self._parts if part.flows]
         if len(drawn) > 1:
             raise UsageError(
                 f"{where}: the simulator needs a single workload of program flows (got "

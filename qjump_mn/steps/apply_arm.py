@@ -173,6 +173,7 @@ def transport(arm: ArmPlan) -> dict[str, str]:
         "net.ipv4.tcp_early_retrans": None
         if tcp.tail_loss_probe is None
         else 3 * tcp.tail_loss_probe,
+        "net.ipv4.tcp_rto_min_us": tcp.min_rto_us,
         "net.ipv4.tcp_tso_rtt_log": LINUX_TSO_RTT_LOG if tcp.segmentation_offload else None,
     }
     return {key: str(value) for key, value in values.items() if value is not None}

@@ -50,6 +50,12 @@ FLOWS_KEPT_MS = 86_400_000
 By default it revalidates all flows every half second, which blocks a single processor for half a
 millisecond.
 """
+FIRST_FLOWS = 10_000
+"""How many flows Open vSwitch's datapath holds at first.
+
+The limit rises with each revalidation, and none comes. Every packet of a further flow would pass
+through the switch's daemon.
+"""
 _KEPT = ("max-idle", "max-revalidator")
 _OVS = ("Open_vSwitch", ".")
 _OVS_PACKAGE = "package openvswitch-switch"
@@ -228,3 +234,7 @@ def _learn(network: Network) -> Iterator[AnyStep]:
     )
     yield Run(argv=("ovs-vsctl", *(word for words in ages for word in words)))
     yield Run(argv=("ovs-appctl", "revalidator/purge"))
+    pairs = len(network.hosts) * (len(network.hosts) - 1)
+    if pairs * len(network.switches) > FIRST_FLOWS:
+        most = pairs * len(network.switches) * len(commands.LEVELS)
+        yield Run(argv=("ovs-appctl", "upcall/set-flow-limit", str(most)))

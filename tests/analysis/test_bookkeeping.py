@@ -125,7 +125,8 @@ def test_what_may_wait_is_the_longest_queue_or_the_buffer() -> None:
 
     carried = {FIRST: {0: count(5), 6: count(7)}, LAST: {0: count(5), 6: count(None)}}
     made = network({"buffer": "9kB"}, switches={"s1": ["h1", "h2"]})
-    assert bookkeeping._waited(made, cast("Any", carried), FLOW) == 7 + 9000
+    paths = {FLOW: made.path(*FLOW)}
+    assert bookkeeping._waited(made, cast("Any", carried), paths) == {FLOW: 7 + 9000}
 
 
 @pytest.mark.parametrize(

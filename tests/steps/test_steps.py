@@ -202,6 +202,18 @@ def test_arm_overrides_tcp_settings_of_its_experiment() -> None:
     assert resolved.shown.tcp.told == "TCP without a tail-loss probe"
 
 
+def test_least_timeout_is_a_setting_of_every_host() -> None:
+    resolved = plan("fig3b", "smoke", ["tcp.min_rto_us=200"])
+    arm = arm_of(resolved, "idle")
+    (values,) = {
+        tuple(step.values.items()) for step in apply_arm(arm, 1) if isinstance(step, Settings)
+    }
+    assert values == (("net.ipv4.tcp_rto_min_us", "200"),)
+    assert resolved.shown.tcp.told == "TCP with timeouts from 0.2 ms"
+    with pytest.raises(UsageError, match=r"tcp\.min_rto_us = 0 is out of range: use 1 to 1000000"):
+        plan("fig3b", "smoke", ["tcp.min_rto_us=0"])
+
+
 def test_segmentation_offload_needs_links_that_segment() -> None:
     resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
     steps = [step for step in apply_arm(arm_of(resolved, "idle"), 1) if isinstance(step, Offloads)]
@@ -317,6 +329,19 @@ def test_seed_changes_only_instants_and_programs_seeds(experiment: str) -> None:
         pair = by_seed[arm.name, first], by_seed[arm.name, second]
         assert instants(pair[0]) != instants(pair[1])
         assert [without_seed(step) for step in pair[0]] == [without_seed(step) for step in pair[1]]
+
+
+def test_switches_hold_the_flows_of_all_pairs_of_hosts() -> None:
+    def limits(experiment: str, preset: str) -> list[str]:
+        network = plan(experiment, preset, []).shown.network
+        return [
+            step.argv[2]
+            for step in bring_up(network)
+            if isinstance(step, Run) and "upcall/set-flow-limit" in step.argv
+        ]
+
+    assert limits("fig9", "linux") == [str(144 * 143 * 10 * 8)]
+    assert limits("fig11", "smoke") == []
 
 
 def test_seed_draws_link_rates_but_leaves_bring_up_alone() -> None:

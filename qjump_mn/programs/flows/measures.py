@@ -15,12 +15,14 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.facts import TrialFacts
-from qjump_mn.programs.flows.program import LEVELS_PACKETS, FlowsPlan
-from qjump_mn.programs.measures_api import Measures, OnTheWire
+from qjump_mn.programs.flows.program import LEVELS_PACKETS, LISTED, FlowsPlan
+from qjump_mn.programs.measures_api import Measures, Moved, OnTheWire, Said
 from qjump_mn.programs.tracks import Track, floats, split
 
 DATA_BYTES, ACK_BYTES = 1500, 40
-"""Bytes of packets on the wire, from which completion times in an empty network are computed."""
+"""Bytes of the published scripts' packets on the wire, by which flows are short or long. Completion
+times in an empty network are computed from them, unless flows are listed: those have the frames of
+Linux's TCP."""
 
 BYTES = {
     "short": (0, 10_000),
@@ -42,7 +44,7 @@ def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
     """
     done = table.filter(pc.is_valid(table["finish_ps"]))
     took_ps = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
-    ratio = took_ps / ideal_ps(trial.network, done)
+    ratio = took_ps / ideal_ps(trial.network, done, frames=plan.arrivals == LISTED)
     size = done["packets"].to_numpy() * DATA_BYTES
     numbers = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
     shares = utilisation(table, trial)
@@ -86,14 +88,20 @@ def utilisation(table: pa.Table, trial: Trial) -> dict[int, float]:
     }
 
 
-def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:
+def ideal_ps(network: Network, table: pa.Table, *, frames: bool = False) -> npt.NDArray[np.float64]:
     """Each flow's completion time in an empty network, in ps, with an acknowledgement for the last
-    packet; shape (rows,)."""
+    packet; shape (rows,). Packets are those of the scripts, or ``frames`` of Linux's TCP, which
+    arrive before the gap that follows them."""
+    data, ack, gap = DATA_BYTES, ACK_BYTES, 0
+    if frames:
+        data = theory.wire_bytes(network.mtu_bytes)
+        ack, gap = theory.wire_bytes(theory.TCP_HEADERS_BYTES), theory.INTERFRAME_GAP_BYTES
     pairs = list(zip(table["source"].to_pylist(), table["destination"].to_pylist(), strict=True))
-    times = {
-        pair: theory.transfer_ps(network.speeds(*pair), DATA_BYTES, ACK_BYTES)
-        for pair in set(pairs)
-    }
+    times = {}
+    for pair in set(pairs):
+        links = network.speeds(*pair)
+        first_one, _ = theory.transfer_ps(links, data - gap, ack - gap)
+        times[pair] = first_one, theory.transfer_ps(links, data, ack)[1]
     first, next_ones = np.array([times[pair] for pair in pairs], dtype=np.float64).reshape(-1, 2).T
     result: npt.NDArray[np.float64] = first + (table["packets"].to_numpy() - 1) * next_ones
     return result
@@ -104,7 +112,29 @@ def wire(table: pa.Table, plan: FlowsPlan, trial: Trial) -> OnTheWire:
     took_us = (
         pc.cast(pc.subtract(table["finish_ps"], table["start_ps"]), "double").to_numpy()
     ) / 1e6
-    return OnTheWire(took_us, ideal_ps(trial.network, table) / 1e6)
+    least_ps = ideal_ps(trial.network, table, frames=plan.arrivals == LISTED)
+    return OnTheWire(took_us, least_ps / 1e6)
+
+
+def moved(said: Said) -> Iterator[Moved]:
+    """The bytes of each pair of hosts at each level; every flow has a connection of its own."""
+    network = said.trial.network
+    sent = levels(said.table["packets"].to_numpy()).tolist()
+    if not said.trial.arm.uses_levels:
+        sent = [said.plan.level] * len(sent)
+    packets: dict[tuple[str, str, int], int] = {}
+    for source, destination, level, count in zip(
+        *(said.table[name].to_pylist() for name in ("source", "destination")),
+        sent,
+        said.table["packets"].to_pylist(),
+        strict=True,
+    ):
+        key = source, destination, level
+        packets[key] = packets.get(key, 0) + count
+    payload = network.mtu_bytes - theory.TCP_HEADERS_BYTES
+    for (source, destination, level), count in packets.items():
+        pair = source, destination
+        yield Moved.stream(pair, level, count * payload, network.mtu_bytes)
 
 
 def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
@@ -121,4 +151,4 @@ def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
     yield from split(track, labels)
 
 
-MEASURES = Measures(values=values, wire=wire, tracks=tracks)
+MEASURES = Measures(values=values, wire=wire, moved=moved, tracks=tracks)
