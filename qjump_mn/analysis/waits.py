@@ -24,17 +24,21 @@ CLOCK_US = 1.0
 ROUNDED = 0.01
 """By this share of it a latency may be longer: of pings that print three digits."""
 
+READINGS = ("began", "ended", "after")
+"""When ports are read: the last packets of the measurement leave a long queue after its end."""
+
 Waits = Mapping[Flow, Mapping[int, Wait]]
 
 
 class _Port(NamedTuple):
-    """A port on the way: what had waited there at a level before the measurement, and at its
-    end."""
+    """A port on the way: what had waited there at a level before the measurement, at its end, and
+    when the queues that it left had drained."""
 
     port: Flow
     level: int
     began: Wait
     ended: Wait
+    drained: Wait
 
 
 class _Longest(NamedTuple):
@@ -65,14 +69,14 @@ def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Ch
             continue
         try:
             folder = run.trial(tables.trial.name)
-            began, ended = (links.every_wait(network, folder, when) for when in ("began", "ended"))
+            readings = [links.every_wait(network, folder, when) for when in READINGS]
         except LostError as error:
             problems.append(f"{tables.trial.name}: {error}")
             continue
         for workload in tables.trial.arm.workloads:
             if registry.measures(workload).crossed is not None:
                 compared += tables.tables[workload.name].num_rows
-                found = _of_workload(tables, workload, began, ended)
+                found = _of_workload(tables, workload, readings)
                 problems += (
                     f"{tables.trial.name}: {workload.name}: {problem}" for problem in found
                 )
@@ -83,7 +87,7 @@ def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Ch
 
 
 def _of_workload(
-    tables: TrialTables, workload: WorkloadPlan, began: Waits, ended: Waits
+    tables: TrialTables, workload: WorkloadPlan, readings: Sequence[Waits]
 ) -> Iterator[str]:
     trial, found = tables.trial, registry.measures(workload)
     if found.crossed is None or found.wire is None:
@@ -98,7 +102,7 @@ def _of_workload(
         measured_us, least_us = latencies.measured_us[mine], latencies.least_us[mine]
         if not np.any(~np.isnan(measured_us)):
             continue
-        way = _way(crossed, began, ended)
+        way = _way(crossed, readings)
         if way is None:
             continue
         longest = _Longest(flow, way, float(np.nanmax(measured_us)), float(least_us[0]))
@@ -107,12 +111,13 @@ def _of_workload(
             yield from _too_short(tables, workload, longest)
 
 
-def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
+def _way(crossed: Crossed, readings: Sequence[Waits]) -> list[_Port] | None:
     """Return the ports on the way; None if one does not count, because a scheme's queue has the
     waits."""
     try:
         return [
-            _Port(port, level, began[port][level], ended[port][level]) for port, level in crossed
+            _Port(port, level, *(waits[port][level] for waits in readings))
+            for port, level in crossed
         ]
     except KeyError:
         return None
@@ -128,7 +133,7 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
     limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in found.way)
     if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
         return
-    waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in found.way) / 1e3
+    waited_us = sum(one.drained.longest_ns + one.drained.late_ns for one in found.way) / 1e3
     most_us = (found.wire_us + waited_us + hundredth_us(network)) * (1 + ROUNDED)
     if found.longest_us > most_us:
         yield (

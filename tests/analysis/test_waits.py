@@ -31,11 +31,18 @@ def tables(trial: Trial = CONTENDED, rows: int = 1) -> Any:
 
 
 def longest(
-    longest_us: float, *waited: tuple[int, int, int], level: int = 6, wire_us: float = 100.0
+    longest_us: float,
+    *waited: tuple[int, int, int],
+    level: int = 6,
+    wire_us: float = 100.0,
+    drained_ns: int = 0,
 ) -> _Longest:
-    """On its way are ports with (wait before, wait at the end, lateness), in ns."""
+    """On its way are ports with (wait before, wait at the end, lateness), in ns; frames that left
+    after the end waited for ``drained_ns`` more."""
     way = [
-        _Port(PORT, level, Wait(5, before, 0), Wait(6, ended, late))
+        _Port(
+            PORT, level, Wait(5, before, 0), Wait(6, ended, late), Wait(7, ended + drained_ns, late)
+        )
         for before, ended, late in waited
     ]
     return _Longest("h8>h10", way, longest_us, wire_us)
@@ -50,6 +57,11 @@ def test_latency_is_at_most_wire_and_all_waits(us: float, found: int) -> None:
     problems = list(waits._too_long(tables(), made))
     assert len(problems) == found
     assert not found or ("h8>h10 took 148" in problems[0] and "waits of 35 us" in problems[0])
+
+
+def test_latency_may_have_waits_of_frames_that_left_after_the_end() -> None:
+    made = longest(MOST_US + 1, (0, 30_000, 5000), drained_ns=1000)
+    assert list(waits._too_long(tables(), made)) == []
 
 
 def changed(**network: Any) -> Trial:
@@ -146,12 +158,12 @@ def test_watcher_is_alone_if_it_saw_every_frame(rows: int, alone: bool) -> None:
 
 
 def test_way_is_none_where_a_port_does_not_count() -> None:
-    first, last = Wait(1, 2, 3), Wait(4, 5, 6)
+    read = [Wait(1, 2, 3), Wait(4, 5, 6), Wait(7, 8, 9)]
     crossed = ((PORT, 6),)
-    found = waits._way(crossed, {PORT: {6: first}}, {PORT: {6: last}})
-    assert found == [_Port(PORT, 6, first, last)]
-    assert waits._way(crossed, {PORT: {}}, {PORT: {6: last}}) is None
-    assert waits._way(crossed, {}, {}) is None
+    readings: list[waits.Waits] = [{PORT: {6: wait}} for wait in read]
+    assert waits._way(crossed, readings) == [_Port(PORT, 6, *read)]
+    assert waits._way(crossed, [{PORT: {}}, *readings[1:]]) is None
+    assert waits._way(crossed, [{}, {}, {}]) is None
 
 
 def test_each_flow_is_compared_that_has_latencies_and_counting_ports(
@@ -171,7 +183,7 @@ def test_each_flow_is_compared_that_has_latencies_and_counting_ports(
     named = {"flow": pa.array(flows), "latency_us": nulls}
     made: Any = SimpleNamespace(trial=CONTENDED, tables={PING.name: named})
     counted = {PORT: {6: Wait(1, 0, 0)}}
-    found = list(waits._of_workload(made, PING, counted, counted))
+    found = list(waits._of_workload(made, PING, [counted] * 3))
     assert [text.partition(",")[0] for text in found] == [
         "first took 500 us",
         "second took 600 us",
