@@ -203,7 +203,7 @@ def write_timeline(run: RunDirectory, offset_us: float, set_us: float) -> None:
 
 
 def drawn_timeline(tmp_path: Path, offset_us: float, set_us: float) -> list[Figure]:
-    plan = at_paper("fig5")
+    plan = at_paper("fig5", ["duration=600ms"])
     run = synthetic.create(tmp_path, plan)
     write_timeline(run, offset_us, set_us)
     measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"set_mean_ms": 0.45}}
@@ -345,6 +345,19 @@ def test_figure_11_is_against_the_factor_with_regions_the_bound_and_crosses(tmp_
     written = {text.get_text() for text in axis.texts}
     assert {"A", "B", "C", "published bound, 24.29 us"} <= written
     assert "\N{UPWARDS ARROW}\nmean 1250\np99 1250\nmax 1250" in written
+
+
+def test_many_points_that_leave_an_axis_are_told_together(tmp_path: Path) -> None:
+    plan = at_paper("fig11")
+    inside = {"mean_ms": 0.002, "p99_ms": 0.003, "max_ms": 0.01}
+    late = {"mean_ms": 0.2, "p99_ms": 0.3}
+    values = {float(epoch): inside for epoch in range(12, 30)} | {
+        epoch: late | {"max_ms": epoch} for epoch in (7.0, 8.0, 9.0, 10.0, 11.0)
+    }
+    (axis,) = panels(drawn(tmp_path, plan, swept(plan, "levels", values), sweep))
+    (told,) = (text for text in axis.texts if "\N{UPWARDS ARROW}" in text.get_text())
+    assert told.get_text() == "\N{UPWARDS ARROW}\nmean 200\np99 300\nmax 7000 to 11000"
+    assert told.xy[0] == pytest.approx(24.29 / 9)
 
 
 def test_figure_7_ends_at_3_and_labels_what_is_above(tmp_path: Path) -> None:

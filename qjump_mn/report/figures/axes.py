@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ SIDE = 0.1
 """So near to a side, in widths of a panel, what is told of a point stands within."""
 DECADES = 1e4
 """A logarithmic axis that is longer has ticks at the powers of ten alone."""
+MOST_TOLD = 4
+"""At so many x there is room for what is told of each."""
 
 
 def ends(panel: Panel, *, times: bool) -> Range:
@@ -140,21 +143,38 @@ def tell_outside(
     per_unit: float,
     top: float = 0.985,
 ) -> None:
-    """Write at each x which values are outside ``drawn``, the limits of the panel's axis.
+    """Write at each x which values are outside ``drawn``, the limits of the panel's axis; once for
+    all x if they are more than :data:`MOST_TOLD`.
 
     ``points`` are x, name and value, which is shown multiplied by ``per_unit``. The text stands at
     the axis's lower end, or from ``top`` on, in heights of the panel.
     """
-    above: dict[float, list[str]] = {}
-    below: dict[float, list[str]] = {}
-    for x, name, value in points:
-        if not drawn[0] <= value <= drawn[1]:
-            told = f"{name} {formatting.number(value * per_unit)}".strip()
-            (above if value > drawn[1] else below).setdefault(x, []).append(told)
-    for x, lines in above.items():
-        _tell(axis, x, top, ["\N{UPWARDS ARROW}", *lines])
-    for x, lines in below.items():
-        _tell(axis, x, 0.015, [*lines, "\N{DOWNWARDS ARROW}"])
+    for side, height in (("above", top), ("below", 0.015)):
+        found: dict[float, list[tuple[str, list[float]]]] = {}
+        for x, name, value in points:
+            if value > drawn[1] if side == "above" else value < drawn[0]:
+                found.setdefault(x, []).append((name, [value * per_unit]))
+        if len(found) > MOST_TOLD:
+            found = {sorted(found)[len(found) // 2]: _together(found.values())}
+        for x, named in found.items():
+            lines = [
+                f"{name} {formatting.span(values, formatting.number)}".strip()
+                for name, values in named
+            ]
+            arrowed = (
+                ["\N{UPWARDS ARROW}", *lines]
+                if side == "above"
+                else [*lines, "\N{DOWNWARDS ARROW}"]
+            )
+            _tell(axis, x, height, arrowed)
+
+
+def _together(found: Iterable[list[tuple[str, list[float]]]]) -> list[tuple[str, list[float]]]:
+    """Return the least and the greatest value of each name."""
+    by_name: dict[str, list[float]] = {}
+    for name, values in itertools.chain.from_iterable(found):
+        by_name.setdefault(name, []).extend(values)
+    return [(name, [min(values), max(values)]) for name, values in by_name.items()]
 
 
 def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str]) -> None:
