@@ -49,7 +49,8 @@ SEVERAL = {
     "course16": ("course16-ablation",),
     "fig11": ("fig11", "fig11-10g"),
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
-    "fig7": ("fig7", "fig7-10g"),
+    "fig5": ("fig5", "fig5-fits"),
+    "fig7": ("fig7", "fig7-fits", "fig7-10g"),
     "fig9": ("fig9", "fig9-linux"),
 }
 """The pages of experiments with more than one."""
