@@ -207,7 +207,8 @@ def _bar(
     axis.plot([x] * len(known), known, color="#333333", **style.HOLLOW, zorder=6)
     told = _number(spread.median * per_unit)
     if most > top:
-        until = f" (to {_number(most * per_unit)})" if several else ""
+        # A bar that is cut has no room for it beside another.
+        until = f" (to {_number(most * per_unit)})" if several and spread.median <= top else ""
         told = f"\N{UPWARDS ARROW} {told}{until}"
     axis.annotate(
         told,
