@@ -51,7 +51,6 @@ SEVERAL = {
     "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
     "fig5": ("fig5", "fig5-fits"),
     "fig7": ("fig7", "fig7-10g"),
-    "fig9": ("fig9", "fig9-linux"),
 }
 """The pages of experiments with more than one."""
 

@@ -152,6 +152,7 @@ def _add_what_loading_takes(generator: Generator) -> None:
     preset = known["ExperimentSpecChange"]["properties"]
     preset |= {
         "about": {**text, "description": "a line that says what it is"},
+        "like": {"type": "string", "description": "another preset, whose settings come before"},
         "without": {**texts, "description": "tables and settings of the file that it leaves out"},
     }
     known["ExperimentSpec"]["properties"] |= {
