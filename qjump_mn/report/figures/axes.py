@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import matplotlib.axes
@@ -149,32 +149,35 @@ def tell_outside(
     ``points`` are x, name and value, which is shown multiplied by ``per_unit``. The text stands at
     the axis's lower end, or from ``top`` on, in heights of the panel.
     """
-    for side, height in (("above", top), ("below", 0.015)):
-        found: dict[float, list[tuple[str, list[float]]]] = {}
-        for x, name, value in points:
-            if value > drawn[1] if side == "above" else value < drawn[0]:
-                found.setdefault(x, []).append((name, [value * per_unit]))
-        if len(found) > MOST_TOLD:
-            found = {sorted(found)[len(found) // 2]: _together(found.values())}
+    above: dict[float, list[tuple[str, float]]] = {}
+    below: dict[float, list[tuple[str, float]]] = {}
+    for x, name, value in points:
+        if not drawn[0] <= value <= drawn[1]:
+            side = above if value > drawn[1] else below
+            side.setdefault(x, []).append((name, value * per_unit))
+    for x, lines in _lines(above):
+        _tell(axis, x, top, ["\N{UPWARDS ARROW}", *lines])
+    for x, lines in _lines(below):
+        _tell(axis, x, 0.015, [*lines, "\N{DOWNWARDS ARROW}"])
+
+
+def _lines(found: dict[float, list[tuple[str, float]]]) -> Iterator[tuple[float, list[str]]]:
+    """Yield what is told at each x; if there are too many, each name's least and greatest value at
+    the middle one."""
+    if len(found) <= MOST_TOLD:
         for x, named in found.items():
-            lines = [
-                f"{name} {formatting.span(values, formatting.number)}".strip()
-                for name, values in named
-            ]
-            arrowed = (
-                ["\N{UPWARDS ARROW}", *lines]
-                if side == "above"
-                else [*lines, "\N{DOWNWARDS ARROW}"]
-            )
-            _tell(axis, x, height, arrowed)
-
-
-def _together(found: Iterable[list[tuple[str, list[float]]]]) -> list[tuple[str, list[float]]]:
-    """Return the least and the greatest value of each name."""
+            yield x, [f"{name} {formatting.number(value)}".strip() for name, value in named]
+        return
     by_name: dict[str, list[float]] = {}
-    for name, values in itertools.chain.from_iterable(found):
-        by_name.setdefault(name, []).extend(values)
-    return [(name, [min(values), max(values)]) for name, values in by_name.items()]
+    for name, value in itertools.chain.from_iterable(found.values()):
+        by_name.setdefault(name, []).append(value)
+    yield (
+        sorted(found)[len(found) // 2],
+        [
+            f"{name} {formatting.span((min(values), max(values)), formatting.number)}".strip()
+            for name, values in by_name.items()
+        ],
+    )
 
 
 def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str]) -> None:
