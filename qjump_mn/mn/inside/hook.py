@@ -1,0 +1,111 @@
+"""Mend and watch Mininet when a script imports it. Every Python of the machine imports this.
+
+- `Mininet.iperf` of 2.3.0 waits for ever: iperf 2.2 prints no line for the connection by which
+  Mininet finds out that the server listens.
+- `Mininet.stop` notes the ports first.
+- `TCLink` is another class of links, if QJUMP_MN_LINK names one.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+
+_LISTENS_S = 10
+
+
+def _mend_net(net: ModuleType) -> None:
+    sys.path.append("/opt/qjump-mn")
+    from inside import ports
+
+    stop = net.Mininet.stop
+
+    def noted_stop(network: Any) -> None:
+        ports.note(network)
+        stop(network)
+
+    net.Mininet.stop = noted_stop
+    # 2.3.1 reads iperf's lines of comma-separated values.
+    if not hasattr(net.Mininet, "_iperfVals"):
+        net.Mininet.iperf = _iperf
+
+
+def _iperf(
+    network: Any,
+    hosts: Sequence[Any] | None = None,
+    l4Type: str = "TCP",
+    udpBw: str = "10M",
+    fmt: str | None = None,
+    seconds: int = 5,
+    port: int = 5001,
+) -> list[str]:
+    """Run iperf between two hosts, as Mininet.iperf does, and return its results."""
+    from mininet.log import output
+    from mininet.util import waitListening
+
+    client, server = hosts or (network.hosts[0], network.hosts[-1])
+    if l4Type not in ("TCP", "UDP"):
+        raise Exception(f"Unexpected l4 type: {l4Type}")
+    output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server} \n")
+    common = ["iperf", "-p", str(port), *(["-u"] if l4Type == "UDP" else [])]
+    common += ["-f", fmt] if fmt else []
+    bandwidth = ["-b", udpBw] if l4Type == "UDP" else []
+    serving = server.popen([*common, "-s"])
+    try:
+        if l4Type == "TCP" and not waitListening(client, server.IP(), port, timeout=_LISTENS_S):
+            raise Exception(f"Could not connect to iperf on port {port}")
+        sent = client.cmd(*common, "-t", str(seconds), "-c", server.IP(), *bandwidth)
+    finally:
+        # It prints the last result when the client closes the connection.
+        serving.terminate()
+        received = serving.communicate()[0].decode()
+    result = [network._parseIperf(received), network._parseIperf(sent)]
+    result = [udpBw, *result] if l4Type == "UDP" else result
+    output(f"*** Results: {result}\n")
+    return result
+
+
+def _replace_links(link: ModuleType) -> None:
+    name = os.environ.get("QJUMP_MN_LINK")
+    if name:
+        from inside import links
+
+        link.TCLink = links.standing_for_tclink(name)
+
+
+_MENDS: dict[str, Callable[[ModuleType], None]] = {
+    "mininet.net": _mend_net,
+    "mininet.link": _replace_links,
+}
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds a module as usual, and mends it once it has been executed."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        mend = _MENDS.pop(name, None)
+        if mend is None:
+            return None
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def executed(module: ModuleType) -> None:
+            execute(module)
+            mend(module)
+
+        spec.loader.exec_module = executed  # type: ignore[method-assign]
+        return spec
+
+
+sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,37 @@
+"""Note how the ports of a Mininet network are built and what passed them, before it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+NOTES = Path("/tmp/qjump-mn-ports")
+"""A file for each network that was stopped."""
+
+_LOOK = "ip -s -j link show; echo; tc -s -j qdisc show"
+
+
+def note(network: Any) -> None:
+    """Write the read-back of all nodes of a Mininet network; never fail the script's own work."""
+    try:
+        nodes = [*network.hosts, *network.switches]
+        places = {"": None} | {
+            node.name: node.pid for node in nodes if getattr(node, "inNamespace", False)
+        }
+        text = json.dumps({name: _look(pid) for name, pid in places.items()})
+        NOTES.mkdir(exist_ok=True)
+        (NOTES / f"{len(os.listdir(NOTES)) + 1}.json").write_text(text)
+    except Exception as error:
+        print(f"qjump-mn: the ports could not be read: {error}", file=open("/dev/host-log", "w"))
+
+
+def _look(pid: int | None) -> dict[str, Any]:
+    """Return the links and qdiscs of a namespace, as ip and tc print them."""
+    inside = [] if pid is None else ["mnexec", "-a", str(pid)]
+    argv = [*inside, "sh", "-c", _LOOK]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    links, _, qdiscs = printed.partition("\n\n")
+    return {"links": json.loads(links or "[]"), "qdiscs": json.loads(qdiscs or "[]")}
