@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import platform
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,31 +11,28 @@ from rich.console import Console
 
 from qjump_mn import __version__, session
 from qjump_mn.backends import estimate
-from qjump_mn.errors import LostError, UsageError, command
+from qjump_mn.cli import command_verification, repeated
+from qjump_mn.errors import UsageError, command
 from qjump_mn.model import suggestions
 from qjump_mn.model.plan import Trial
 from qjump_mn.process import temp_dirs
-from qjump_mn.results import contents, directory, formatting, user_files
+from qjump_mn.results import command_directory, directory, formatting, user_files
+from qjump_mn.results.command_directory import CommandDirectory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 
-DIFFERS = 1
-"""The exit code if a file differs."""
-
-MAX_TEXT = 60
-"""The most characters that are printed of a line that differs."""
-
-_BLOCK_BYTES = 1 << 16
-
 
 def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 0) -> int:
-    """Repeat the finished trials of the run at ``path``, and print which files differ.
+    """Repeat the finished trials of the run at ``path``, an experiment's or a command's, and print
+    which files differ.
 
-    ``arms`` selects arms, and ``sample`` that many trials at random. Returns 0 if nothing differs,
-    :data:`DIFFERS` if a file does, and 5 if a trial was lost. Raises :class:`UsageError` for a run
-    or an arm that cannot be repeated, or that has no finished trial.
+    ``arms`` selects arms, and ``sample`` that many trials at random. Returns the exit code of
+    :func:`repeated.compare`. Raises :class:`UsageError` for a run or an arm that cannot be
+    repeated, or that has no finished trial.
     """
-    run = directory.existing(path)
+    run = command_directory.existing(path)
+    if isinstance(run, CommandDirectory):
+        return command_verification.verify(run, out, arms=arms, sample=sample)
     manifest = run.manifest
     if manifest.clock == "real":
         raise UsageError(
@@ -68,7 +64,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     with temp_dirs.folder() as folder, backend:
         repetition = _create_repetition(Path(folder), manifest)
         session.run_trials(backend, repetition, trials, out, medians=False)
-        return _compare(run, repetition, trials, out)
+        return repeated.compare(run, repetition, [trial.name for trial in trials], out)
 
 
 def _selected_trials(
@@ -93,11 +89,7 @@ def _selected_trials(
         raise UsageError(
             f"{run.path}: no trial{of_arms} is done: run  {command('resume', run.path)}  first"
         )
-    if not sample or sample >= len(done):
-        return done
-    # Whoever made the run must not be able to predict the sample.
-    names = {trial.name for trial in random.SystemRandom().sample(done, sample)}
-    return [trial for trial in done if trial.name in names]
+    return repeated.sampled(done, sample)
 
 
 def _create_repetition(folder: Path, manifest: Manifest) -> RunDirectory:
@@ -113,90 +105,3 @@ def _create_repetition(folder: Path, manifest: Manifest) -> RunDirectory:
         machine={},
         now=datetime.datetime.now(datetime.UTC),
     )
-
-
-def _compare(
-    run: RunDirectory, repetition: RunDirectory, trials: Sequence[Trial], out: Console
-) -> int:
-    """Print what differs between the trials of a run and its repetition; return the exit code."""
-    if lost := repetition.lost():
-        name, message = next(iter(lost.items()))
-        out.print(
-            f"not verified: {len(lost)} of {len(trials)} trials did not end, {name}: {message}",
-            markup=False,
-        )
-        return LostError.exit_code
-    files = differing = 0
-    for trial in trials:
-        theirs, ours = (
-            contents.hashes(run.path, trial.name),
-            contents.hashes(repetition.path, trial.name),
-        )
-        files += len(theirs)
-        different = [
-            file for file in sorted({*theirs, *ours}) if theirs.get(file) != ours.get(file)
-        ]
-        if different:
-            differing += 1
-            # The output of programs explains more than the network read back, or the console.
-            first = min(different, key=lambda file: (f"/{contents.RAW}/" not in file, file))
-            text = difference(run.path / first, repetition.path / first)
-            count = len({*theirs, *ours})
-            out.print(
-                f"{trial.name} differs in {len(different)} of {count} files, first in {first}: "
-                f"{text}",
-                markup=False,
-            )
-    images = [either.manifest.machine.get("image", "") for either in (run, repetition)]
-    if images[0] != images[1]:
-        names = [image[:12] or "none" for image in images]
-        out.print(
-            f"the run was made with image {names[0]}, and this machine has {names[1]}", markup=False
-        )
-    if differing:
-        out.print(f"not the same: {differing} of {len(trials)} trials differ", markup=False)
-        return DIFFERS
-    out.print(f"identical: all {files} files of {session.count(trials, 'trial')}", markup=False)
-    return 0
-
-
-def difference(theirs: Path, ours: Path) -> str:
-    """Describe the first difference between two files: both lines of a text, or a byte's number."""
-    absences = ((theirs, "the run has no such file"), (ours, "the repetition has no such file"))
-    for path, absence in absences:
-        if not path.is_file():
-            return absence
-    position = _shared_bytes(theirs, ours)
-    newlines, lines = 0, []
-    for path in (theirs, ours):
-        with path.open("rb") as file:
-            head = file.read(position)
-            newlines = head.count(b"\n")
-            line = head[head.rfind(b"\n") + 1 :] + file.readline()
-        try:
-            lines.append(line.decode().rstrip("\n"))
-        except UnicodeDecodeError:
-            return f"byte {position + 1}"
-    return f"line {newlines + 1} is {_quote(lines[1])}, and {_quote(lines[0])} in the run"
-
-
-def _shared_bytes(first: Path, second: Path) -> int:
-    """Return the length of the common prefix of two files, in bytes."""
-    shared = 0
-    with first.open("rb") as first_file, second.open("rb") as second_file:
-        while True:
-            first_block, second_block = (
-                first_file.read(_BLOCK_BYTES),
-                second_file.read(_BLOCK_BYTES),
-            )
-            if first_block != second_block or not first_block:
-                pairs = enumerate(zip(first_block, second_block, strict=False))
-                length = min(len(first_block), len(second_block))
-                return shared + next((index for index, (a, b) in pairs if a != b), length)
-            shared += len(first_block)
-
-
-def _quote(line: str) -> str:
-    if not line:
-        return "missing"
-    return repr(line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…")

@@ -167,6 +167,11 @@ OF_EXPERIMENTS: Kinds = {
 }
 
 
+def plain(text: str) -> str:
+    """Replace control characters in a stranger's text, which a terminal would obey."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def check(kind: Kind, where: str, *words: str) -> None:
     """Raise :class:`UsageError` that begins with ``where`` for a word that is not of ``kind``."""
     for word in words:

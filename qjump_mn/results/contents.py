@@ -12,10 +12,13 @@ from pathlib import Path
 import msgspec
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.results.manifest import Manifest, digest, sha256_of
+from qjump_mn.results.manifest import AnyManifest, digest, sha256_of
 
 TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
 TIMELINES = "timeline"
+
+OWN = "own"
+"""The folder of the user's own files that a run uses."""
 
 SUMS = "SHA256SUMS"
 """The file of a bundle with the hashes of all other files, in the format of ``sha256sum -c``."""
@@ -52,15 +55,15 @@ def hashes(root: Path, folder: str = "") -> dict[str, str]:
     return {path.as_posix(): sha256_of(root / path) for path in sorted(left)}
 
 
-def results(root: Path, manifest: Manifest) -> Results:
+def results(root: Path, manifest: AnyManifest) -> Results:
     """Return the digests of the run in ``root``."""
     trials = {}
     everything: dict[str, str] = {}
-    for trial in manifest.plan.unperturbed.trials():
-        record = manifest.trials.get(trial.name)
-        if record is not None and record.status == "done" and _mark(root, trial.name) is not None:
-            raw = hashes(root, f"{trial.name}/{RAW}")
-            trials[trial.name] = digest(raw)
+    for name in manifest.result_names:
+        record = manifest.trials.get(name)
+        if record is not None and record.status == "done" and _mark(root, name) is not None:
+            raw = hashes(root, f"{name}/{RAW}")
+            trials[name] = digest(raw)
             everything |= raw
     return Results(digest(everything), trials)
 
@@ -84,13 +87,13 @@ def output(files: Files, name: str) -> set[tuple[str, str]]:
     }
 
 
-def discrepancies(root: Path, manifest: Manifest) -> list[str]:
+def discrepancies(root: Path, manifest: AnyManifest) -> list[str]:
     """Return where files, manifest and DONE disagree, one sentence each; none for an untouched run.
 
     A trial without DONE is run again and not read, so its leftovers are not a discrepancy.
     """
     present, listed = by_trial(hashes(root)), by_trial(manifest.files)
-    planned = {trial.name: None for trial in manifest.plan.trials()}
+    planned = dict.fromkeys(manifest.trial_names)
     sentences = []
     for name, problems in _marked_trials(root, manifest, listed, present):
         record = manifest.trials.get(name)
@@ -107,24 +110,24 @@ def discrepancies(root: Path, manifest: Manifest) -> list[str]:
             for path in trials[name]
         }
     )
-    return sentences + [f"{path} does not belong to a trial of the plan" for path in strays]
+    return sentences + [f"{path} does not belong to a trial of the run" for path in strays]
 
 
-def unmarked(root: Path, manifest: Manifest) -> list[str]:
+def unmarked(root: Path, manifest: AnyManifest) -> list[str]:
     """Return a sentence for each trial that the manifest calls done but that has no DONE.
 
     Such a trial was being run again, or its files were removed.
     """
     return [
-        f"{TRIALS}/{trial.name} has no {MARK}, but the manifest says that it is done"
-        for trial in manifest.plan.trials()
-        if (record := manifest.trials.get(trial.name)) is not None
+        f"{TRIALS}/{name} has no {MARK}, but the manifest says that it is done"
+        for name in manifest.trial_names
+        if (record := manifest.trials.get(name)) is not None
         and record.status == "done"
-        and _mark(root, trial.name) is None
+        and _mark(root, name) is None
     ]
 
 
-def damaged(root: Path, manifest: Manifest) -> dict[str, str]:
+def damaged(root: Path, manifest: AnyManifest) -> dict[str, str]:
     """Return the first problem of each trial that is marked done but whose files have changed."""
     present, listed = by_trial(hashes(root)), by_trial(manifest.files)
     marked = _marked_trials(root, manifest, listed, present)
@@ -133,12 +136,12 @@ def damaged(root: Path, manifest: Manifest) -> dict[str, str]:
 
 def _marked_trials(
     root: Path,
-    manifest: Manifest,
+    manifest: AnyManifest,
     listed: Mapping[str, Mapping[str, str]],
     present: Mapping[str, Mapping[str, str]],
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each trial of the plan that is marked done, with the problems of its files."""
-    for name in dict.fromkeys(trial.name for trial in manifest.plan.trials()):
+    """Yield each trial of the run that is marked done, with the problems of its files."""
+    for name in dict.fromkeys(manifest.trial_names):
         mark = _mark(root, name)
         if mark is not None:
             yield name, list(_problems(name, mark, listed.get(name, {}), present.get(name, {})))

@@ -4,10 +4,13 @@
 ``trials/<arm>/<seed>/{raw,asbuilt,data}/``, ``trial.json`` and ``DONE`` beside them, ``fig/``,
 ``timeline/``, ``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last``
 points to the newest.
+
+:mod:`qjump_mn.results.command_directory` does it for commands.
 """
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import datetime
 import fcntl
@@ -17,6 +20,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -28,15 +32,21 @@ from qjump_mn.process.caller import Caller, caller
 from qjump_mn.process.files import write_atomically
 from qjump_mn.results import contents
 from qjump_mn.results import manifest as manifests
-from qjump_mn.results.manifest import Clock, Manifest, TrialRecord
+from qjump_mn.results.manifest import AnyManifest, Clock, CommandManifest, Manifest, TrialRecord
 
 NEEDS_BYTES = 200 << 20
 """Free space needed to start a run: nine arms with five replicates leave about 60 MB."""
 
+HASH_LETTERS = 12
+"""The letters of the plan's or the command's hash in a folder's name."""
+
 _TRIES = 100
 
 
-class RunDirectory:
+M = TypeVar("M", Manifest, CommandManifest)
+
+
+class AnyRunDirectory(abc.ABC, Generic[M]):
     """One run's folder. Methods that change it may be called from several threads of one
     process."""
 
@@ -45,14 +55,9 @@ class RunDirectory:
         self._lock = threading.Lock()
 
     @property
-    def manifest(self) -> Manifest:
-        """The manifest on disk now. Raises :class:`UsageError` if this is not a run directory."""
-        return manifests.read(self.path)
-
-    @property
-    def figures(self) -> Path:
-        """The folder of the figures."""
-        return self.path / "fig"
+    @abc.abstractmethod
+    def manifest(self) -> M:
+        """The manifest on disk now. Raises :class:`UsageError` if there is none of this kind."""
 
     def trial(self, name: str) -> Path:
         """Return the folder of the trial called ``name`` ("arm/seed")."""
@@ -61,14 +66,6 @@ class RunDirectory:
     def raw(self, name: str) -> Path:
         """Return the folder of the programs' verbatim output in a trial."""
         return self.trial(name) / contents.RAW
-
-    def asbuilt(self, name: str) -> Path:
-        """Return the folder of the network's state as it was read back in a trial."""
-        return self.trial(name) / "asbuilt"
-
-    def data(self, name: str) -> Path:
-        """Return the folder of a trial's tables."""
-        return self.trial(name) / contents.DATA
 
     def prepare(self, name: str) -> Path:
         """Return an empty folder for a trial; what an interrupted attempt left there is removed."""
@@ -89,7 +86,7 @@ class RunDirectory:
         """Record how a trial ended and the hashes of its files; last, mark it done if it is."""
         files = contents.hashes(self.path, name)
 
-        def with_trial(now: Manifest) -> Manifest:
+        def with_trial(now: M) -> M:
             others = {
                 path: sha
                 for path, sha in now.files.items()
@@ -121,7 +118,7 @@ class RunDirectory:
         """Record when the run ended, and add facts about the machine."""
         self._change(
             lambda now: msgspec.structs.replace(
-                now, ended_utc=_iso(ended), machine={**now.machine, **(machine or {})}
+                now, ended_utc=iso(ended), machine={**now.machine, **(machine or {})}
             )
         )
 
@@ -155,7 +152,7 @@ class RunDirectory:
         """Append one event to ``log.jsonl``, with the time."""
         line = (
             msgspec.json.encode(
-                {"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields}
+                {"utc": iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields}
             )
             + b"\n"
         )
@@ -167,10 +164,33 @@ class RunDirectory:
         finally:
             os.close(handle)
 
-    def _change(self, change: Callable[[Manifest], Manifest]) -> None:
+    def _change(self, change: Callable[[M], M]) -> None:
         with self._lock:
             manifests.write(self.path, change(self.manifest))
         hand_over(self.path / manifests.NAME, owner_of(self.path))
+
+
+class RunDirectory(AnyRunDirectory[Manifest]):
+    """The folder of an experiment's run."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest on disk now. Raises :class:`UsageError` if this is not a run directory, or
+        a command's."""
+        return manifests.read(self.path)
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the figures."""
+        return self.path / "fig"
+
+    def asbuilt(self, name: str) -> Path:
+        """Return the folder of the network's state as it was read back in a trial."""
+        return self.trial(name) / "asbuilt"
+
+    def data(self, name: str) -> Path:
+        """Return the folder of a trial's tables."""
+        return self.trial(name) / contents.DATA
 
 
 def create(
@@ -191,27 +211,29 @@ def create(
     Raises the errors of :func:`make_room`.
     """
     make_room(out, needs_bytes)
-    path = _new_folder(out, f"{plan.shown.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
-    run = RunDirectory(path)
-    manifests.write(
-        path,
-        Manifest(
-            plan=plan,
-            plan_sha256=plan.hash,
-            judged_sha256=identity.sha256(plan.judged),
-            backend=backend,
-            clock=clock,
-            started_utc=_iso(now),
-            argv=argv,
-            git=git,
-            versions=dict(versions),
-            machine=dict(machine),
-            order=tuple(trial.name for trial in plan.trials()),
-        ),
+    path = new_folder(out, plan.shown.experiment, now, plan.hash)
+    manifest = Manifest(
+        plan=plan,
+        plan_sha256=plan.hash,
+        judged_sha256=identity.sha256(plan.judged),
+        backend=backend,
+        clock=clock,
+        started_utc=iso(now),
+        argv=argv,
+        git=git,
+        versions=dict(versions),
+        machine=dict(machine),
+        order=tuple(trial.name for trial in plan.trials()),
     )
+    begin(path, manifest)
+    return RunDirectory(path)
+
+
+def begin(path: Path, manifest: AnyManifest) -> None:
+    """Write the first manifest of a new run directory, which is then the newest."""
+    manifests.write(path, manifest)
     _point_last_to(path)
     hand_over(path)
-    return run
 
 
 def make_room(out: Path, needs_bytes: int = NEEDS_BYTES) -> None:
@@ -230,12 +252,20 @@ def make_room(out: Path, needs_bytes: int = NEEDS_BYTES) -> None:
 
 
 def existing(path: Path) -> RunDirectory:
-    """Return the run directory at ``path``. Raises :class:`UsageError` if there is none."""
+    """Return the run directory of an experiment at ``path``.
+
+    Raises :class:`UsageError` if there is none, or if it is a command's.
+    """
+    run = RunDirectory(folder(path))
+    run.manifest  # noqa: B018 - raises for a command's
+    return run
+
+
+def folder(path: Path) -> Path:
+    """Return the absolute path of a run directory; raise :class:`UsageError` if there is none."""
     if not path.is_dir():
         raise UsageError(f"there is no run directory {path}")
-    run = RunDirectory(path.resolve())
-    run.manifest  # noqa: B018 - raises if it is none
-    return run
+    return path.resolve()
 
 
 def owner_of(run: Path) -> Caller | None:
@@ -299,7 +329,10 @@ def _refusal(out: Path, error: OSError) -> UsageError | MachineError:
     )
 
 
-def _new_folder(out: Path, name: str) -> Path:
+def new_folder(out: Path, name: str, now: datetime.datetime, sha256: str) -> Path:
+    """Create the folder of a run called ``name`` in ``out``; ``sha256`` is that of its plan or
+    command."""
+    name = f"{name}-{now:%Y%m%dT%H%M%SZ}-{sha256[:HASH_LETTERS]}"
     for attempt in range(1, _TRIES):  # two runs of one plan may start in one second
         path = out / (name if attempt == 1 else f"{name}-{attempt}")
         try:
@@ -324,5 +357,6 @@ def _point_last_to(path: Path) -> None:
         hand_over(link)
 
 
-def _iso(time: datetime.datetime) -> str:
+def iso(time: datetime.datetime) -> str:
+    """Return a time as manifests have it: UTC in ISO 8601, without fractions."""
     return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

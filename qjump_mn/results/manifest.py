@@ -1,5 +1,5 @@
-"""Read and write ``manifest.json``: the plan, the machine, how trials ended, and their files'
-hashes."""
+"""Read and write ``manifest.json``: the plan or command, the machine, how trials ended, and their
+files' hashes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 import msgspec
 
@@ -16,6 +16,7 @@ from qjump_mn import __version__
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.install.provenance import Git
 from qjump_mn.model import words
+from qjump_mn.model.command import Command
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.process.files import write_atomically
@@ -23,6 +24,8 @@ from qjump_mn.programs import registry
 
 NAME = "manifest.json"
 SCHEMA = 3
+COMMANDS_BACKEND = "guest"
+"""The backend of commands."""
 
 _CONTROL = re.compile(rb"\\u00(?:[01][0-9a-f]|7f|[89][0-9a-f])|\x7f|\xc2[\x80-\x9f]", re.IGNORECASE)
 """Control characters in JSON. Newline and tab are allowed: JSON escapes them differently."""
@@ -48,20 +51,16 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     memory_mb: int | None = None
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A run, complete or not; times are UTC in ISO 8601, paths are relative to the run directory.
+class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a run was made and how it ended, complete or not; times are UTC in ISO 8601, paths are
+    relative to the run directory.
 
     ``machine`` has the hashes of what ran, such as kernel and initrd; ``image`` combines those that
-    another machine can have too. ``order`` is the order in which the trials were started.
-
-    ``plan_sha256`` covers what the plan runs, ``judged_sha256`` what it judges: results are valid
-    for these only. ``files`` has the SHA-256 of every file that a trial left.
+    another machine can have too. ``order`` is the order in which the trials were started. ``files``
+    has the SHA-256 of every file that a trial left.
     """
 
     schema: Literal[3] = 3
-    plan: Plan
-    plan_sha256: str
-    judged_sha256: str
     backend: str
     clock: Clock
     started_utc: str
@@ -73,6 +72,57 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     order: tuple[str, ...] = ()
     trials: dict[str, TrialRecord] = {}
     files: dict[str, str] = {}
+
+
+class Manifest(RunManifest, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A run of an experiment, complete or not; times are UTC in ISO 8601, paths are relative to the
+    run directory.
+
+    ``machine`` has the hashes of what ran, such as kernel and initrd; ``image`` combines those that
+    another machine can have too. ``order`` is the order in which the trials were started.
+
+    ``plan_sha256`` covers what the plan runs, ``judged_sha256`` what it judges: results are valid
+    for these only. ``files`` has the SHA-256 of every file that a trial left.
+    """
+
+    plan: Plan
+    plan_sha256: str
+    judged_sha256: str
+
+    @property
+    def trial_names(self) -> tuple[str, ...]:
+        """The names of all trials."""
+        return tuple(trial.name for trial in self.plan.trials())
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """The names of the trials whose output is a result: perturbed runs are none."""
+        return tuple(trial.name for trial in self.plan.unperturbed.trials())
+
+
+class CommandManifest(RunManifest, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A run of a command, complete or not: what other runs have, with a command for the plan.
+
+    A trial is one execution of the command, with one seed. It is done whenever the command itself
+    ended; ``exit_code`` is then the command's own. ``command_sha256`` covers all of the command but
+    the list of seeds.
+    """
+
+    command: Command
+    command_sha256: str
+
+    @property
+    def trial_names(self) -> tuple[str, ...]:
+        """The names of all trials."""
+        return tuple(trial.name for trial in self.command.trials())
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """The names of the trials whose output is a result: all."""
+        return self.trial_names
+
+
+AnyManifest = Manifest | CommandManifest
 
 
 def digest(files: Mapping[str, str]) -> str:
@@ -89,7 +139,36 @@ def sha256_of(path: Path) -> str:
 
 
 def read(folder: Path) -> Manifest:
-    """Return the manifest of the run in ``folder``.
+    """Return the manifest of an experiment's run in ``folder``.
+
+    Raises :class:`UsageError` if there is none, if it is a command's, or if this version cannot
+    read it.
+    """
+    manifest = read_any(folder)
+    if isinstance(manifest, CommandManifest):
+        raise UsageError(
+            f"{folder} is the run of a command, not of an experiment: verify, compare, bundle and "
+            "check take it"
+        )
+    return manifest
+
+
+def read_command(folder: Path) -> CommandManifest:
+    """Return the manifest of a command's run in ``folder``.
+
+    Raises :class:`UsageError` if there is none, if it is an experiment's, or if this version cannot
+    read it.
+    """
+    manifest = read_any(folder)
+    if isinstance(manifest, Manifest):
+        raise UsageError(
+            f"{folder} is the run of experiment {manifest.plan.shown.experiment}, not of a command"
+        )
+    return manifest
+
+
+def read_any(folder: Path) -> AnyManifest:
+    """Return the manifest of the run in ``folder``, an experiment's or a command's.
 
     Raises :class:`UsageError` if there is none, or if this version cannot read it.
     """
@@ -110,17 +189,36 @@ def read(folder: Path) -> Manifest:
             f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use "
             f"{outline.maker}"
         )
+    return (_read_command if outline.command else _read)(path, content, outline)
+
+
+def _read(path: Path, content: bytes, outline: _Outline) -> Manifest:
     try:
         manifest = msgspec.json.decode(content, type=Manifest, dec_hook=registry.decode)
     except msgspec.DecodeError as error:
         _check_programs(path, content, outline)
-        problem = registry.sentence(error)
-        raise UsageError(
-            f"{path} is no manifest of this version: {problem}: use {outline.maker}"
-        ) from None
+        _refuse(path, registry.sentence(error), outline)
     manifest.plan.check_size(str(path))
     _check_names(path, manifest.plan)
     return manifest
+
+
+def _read_command(path: Path, content: bytes, outline: _Outline) -> CommandManifest:
+    try:
+        manifest = msgspec.json.decode(content, type=CommandManifest)
+    except msgspec.DecodeError as error:
+        _refuse(path, str(error), outline)
+    manifest.command.check(str(path))
+    if (manifest.backend, manifest.clock) != (COMMANDS_BACKEND, "virtual"):
+        raise UsageError(
+            f"{path} names backend {manifest.backend!r} and clock {manifest.clock}, and commands "
+            "run in the guest: it was edited"
+        )
+    return manifest
+
+
+def _refuse(path: Path, problem: str, outline: _Outline) -> NoReturn:
+    raise UsageError(f"{path} is no manifest of this version: {problem}: use {outline.maker}")
 
 
 def _check_printable(path: Path, content: bytes) -> None:
@@ -172,22 +270,30 @@ def _nodes(network: Network) -> tuple[str, ...]:
     return () if network.fabric else (*network.hosts, *network.switches)
 
 
-def write(folder: Path, manifest: Manifest) -> None:
+def write(folder: Path, manifest: AnyManifest) -> None:
     """Replace the manifest of the run in ``folder`` atomically.
 
     Raises :class:`UsageError` for control characters.
     """
-    content = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    content = msgspec.json.format(msgspec.json.encode(_ordered(manifest)), indent=1) + b"\n"
     _check_printable(folder / NAME, content)
     write_atomically(folder / NAME, content)
 
 
+def _ordered(manifest: AnyManifest) -> dict[str, Any]:
+    """Return the manifest's fields: the schema and what was run before what all runs have."""
+    fields = msgspec.structs.asdict(manifest)
+    common = RunManifest.__struct_fields__[1:]
+    return {name: fields[name] for name in sorted(fields, key=lambda name: name in common)}
+
+
 class _Outline(msgspec.Struct):
-    """The keys that manifests of all versions have."""
+    """The keys that manifests of all versions have, and the one that a command's has."""
 
     schema: int
     versions: dict[str, str] = {}
     git: dict[str, str | bool] | None = None
+    command: msgspec.Raw = msgspec.Raw()
 
     @property
     def maker(self) -> str:

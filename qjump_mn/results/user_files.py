@@ -10,8 +10,9 @@ from qjump_mn import extensions
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import user_programs
 from qjump_mn.resolve import loading
+from qjump_mn.results import contents
 
-FOLDER = "own"
+FOLDER = contents.OWN
 """The folder in the run directory, and in its bundle."""
 MAX_BYTES = 1 << 20
 """The size up to which a file is copied: sources are smaller."""

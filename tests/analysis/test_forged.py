@@ -19,7 +19,7 @@ from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.cli import verification
+from qjump_mn.cli import repeated, verification
 from qjump_mn.links.base import Count
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.facts import Check
@@ -180,7 +180,7 @@ def test_only_a_rerun_shows_what_fits_wire_and_counters(
     forge(run)
     assert failed(run) == {}
     code, text = verified(run)
-    assert code == verification.DIFFERS and f"not the same: {trials} of 3 trials differ\n" in text
+    assert code == repeated.DIFFERS and f"not the same: {trials} of 3 trials differ\n" in text
     assert len(re.findall(r"/1 differs in 1 of \d+ files, first in trials/", text)) == trials
 
 

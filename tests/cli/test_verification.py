@@ -14,15 +14,16 @@ from msgspec.structs import replace
 from qjump_mn import cache, resolve, session
 from qjump_mn.backends import estimate, registry
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.cli import verification
+from qjump_mn.cli import repeated
 from qjump_mn.cli.bundle import checking
 from qjump_mn.cli.bundle.judge import Findings
-from qjump_mn.cli.verification import difference, verify
+from qjump_mn.cli.verification import verify
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import manifest, ownership
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
+from qjump_mn.results.repetition import difference
 from qjump_mn.toolbox import machines
 from tests.support import synthetic
 from tests.support.screen import Screen
@@ -143,7 +144,7 @@ def test_differences_are_named(
     # Whoever forges a run mends its manifest.
     run.finish("idle/1", TrialRecord(status="done", exit_code=0))
     code, text = said(run)
-    assert code == verification.DIFFERS
+    assert code == repeated.DIFFERS
     count = 3 if name == "raw/more.txt" else 2
     assert f"idle/1 differs in 1 of {count} files, first in trials/idle/1/{name}: {told}\n" in text
     assert text.splitlines()[-1] == "not the same: 1 of 4 trials differ"
@@ -237,7 +238,7 @@ def test_check_repeats_a_trial_of_the_shortest_arm(
     (run.trial(backend.ran[0]) / "raw/ping.txt").write_text("forged\n")
     other = {"idle/1": "idle/2", "idle/2": "idle/1"}[backend.ran[0]]
     (run.trial(other) / "raw/ping.txt").write_text("forged\n")
-    assert sampled(run) == verification.DIFFERS
+    assert sampled(run) == repeated.DIFFERS
 
 
 @pytest.mark.parametrize("reason", ["long", "not built", "cannot run", "real clock", "no machine"])

@@ -57,8 +57,8 @@ def test_what_nobody_listed_is_seen(run: RunDirectory) -> None:
     assert sorted(discrepancies(run)) == [
         "trials/idle/1/asbuilt/more.txt is not listed in the manifest",
         "trials/idle/1/raw/more.txt is not listed in the manifest",
-        "trials/more.txt does not belong to a trial of the plan",
-        "trials/nobody/1/more.txt does not belong to a trial of the plan",
+        "trials/more.txt does not belong to a trial of the run",
+        "trials/nobody/1/more.txt does not belong to a trial of the run",
     ]
     for path in paths:
         path.unlink()
@@ -78,7 +78,7 @@ def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
     edit(run, files={key: sha for key, sha in listed.items() if key != path})
     assert discrepancies(run) == [f"{path} is not listed in the manifest"]
     edit(run, files={**listed, "elsewhere": "0" * 64})
-    assert discrepancies(run) == ["elsewhere does not belong to a trial of the plan"]
+    assert discrepancies(run) == ["elsewhere does not belong to a trial of the run"]
 
 
 @pytest.mark.parametrize("change", ["file and manifest", "DONE"])

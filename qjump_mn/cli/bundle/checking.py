@@ -21,6 +21,7 @@ from qjump_mn.backends import estimate
 from qjump_mn.cli import verification
 from qjump_mn.cli.bundle.judge import Findings, Part
 from qjump_mn.errors import InvalidRunError, LostError, QJumpError, last_words
+from qjump_mn.model.words import plain
 from qjump_mn.process import temp_dirs
 from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory
@@ -138,11 +139,6 @@ def check(
     success = NOT_PROVED if rerun_code is None else "all is well"
     out.print("not all is well: see above" if code else success, markup=False)
     return Checked(path, code, parts, is_proved=rerun_code == 0)
-
-
-def plain(text: str) -> str:
-    """Replace control characters in a stranger's text, which a terminal would obey."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _findings(path: Path, run: Path, assigned: Path | None) -> Findings:

@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.text import Text
 
 from qjump_mn.cli.bundle import assignment, checking
-from qjump_mn.cli.bundle.checking import Checked, Rerun, plain
+from qjump_mn.cli.bundle.checking import Checked, Rerun
 from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
+from qjump_mn.model.words import plain
 from qjump_mn.process.files import write_atomically
 from qjump_mn.results import directory
 
