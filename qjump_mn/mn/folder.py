@@ -18,16 +18,20 @@ LEFT_OUT = frozenset(("__pycache__", ".git", ".hg", ".svn", ".venv", "venv", "no
 """Folders that are left behind: what they hold is made from the rest, or is for other machines."""
 
 
-def pack(folder: Path, left_out: Path | None = None) -> bytes:
+def pack(folder: Path | None, left_out: Path | None = None) -> bytes:
     """Return a tar stream of a folder's files: the same files give the same bytes.
 
     Contents, names and the right to execute count; owners and times do not. ``left_out`` is a
-    folder that stays behind, such as the one of results. Raises :class:`UsageError` for a folder
-    that is too large, a link that leads out of it, and what cannot be read.
+    folder that stays behind, such as the one of results. Without a folder the stream is empty.
+    Raises :class:`UsageError` for a folder that is too large, a link that leads out of it, and what
+    cannot be read.
     """
     stream = io.BytesIO()
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}")
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for number, path in enumerate(_found(folder, left_out)):
+        for number, path in enumerate(_found(folder, left_out) if folder else ()):
+            assert folder is not None
             if number >= MAX_FILES:
                 raise _too_much(folder, f"{MAX_FILES} files")
             _add(archive, folder, path)

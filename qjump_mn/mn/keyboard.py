@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import select
 import sys
@@ -35,7 +36,7 @@ class Keyboard:
             part = os.read(self._descriptor, 1 << 16)
             self._unread += part
             if not part:
-                # A last line may lack its newline. A terminal goes on after Ctrl-D, a file does not.
+                # A last line may lack its newline. A terminal goes on after Ctrl-D.
                 self._unread += b"\n" if self._unread else b""
                 break
         line, newline, self._unread = self._unread.partition(b"\n")
@@ -67,7 +68,8 @@ class Keyboard:
 
     def show(self, data: bytes, stream: BinaryIO | None = None) -> None:
         """Print what the command prints, without the echo of what a person has just typed."""
-        shared = len(os.path.commonprefix([self._echo, data]))
+        equal = (one == other for one, other in zip(self._echo, data, strict=False))
+        shared = sum(itertools.takewhile(bool, equal))
         # As soon as it prints something else, it echoes nothing.
         self._echo = self._echo[shared:] if shared else b""
         stream = stream or sys.stdout.buffer

@@ -11,12 +11,11 @@ from qjump_mn.model.command import Command
 from qjump_mn.toolbox import build
 from qjump_mn.toolbox.cpio import Node
 
-_HOME = "opt/qjump-mn"
 _PYTHON = "usr/lib/python3/dist-packages"
 _MININET = "/opt/mininet"
 
 # A .pth file, unlike sitecustomize.py, works beside another one.
-_HOOK = b"import qjump_mn_hook\n"
+_HOOK = b"import qjump_mn_guest.hook\n"
 
 # Everything runs as root, so sudo has nothing to do: it skips its own options.
 _SUDO = b"""\
@@ -54,13 +53,17 @@ def environment(command: Command) -> dict[str, str]:
 
 def _nodes() -> dict[str, Node]:
     """Return our own files in the machine, by names relative to /."""
-    inside = Path(__file__).parent / "inside"
-    mininet_qos = build.folder("mininet-qos") / "src/mininet_qos"
+    packages = {
+        "qjump_mn_guest": Path(__file__).parent / "inside",
+        "mininet_qos": build.folder("mininet-qos") / "src/mininet_qos",
+    }
+    sources = {
+        f"{_PYTHON}/{name}/{path.name}": Node.file(path)
+        for name, folder in packages.items()
+        for path in sorted(folder.glob("*.py"))
+    }
     return {
-        **{f"{_HOME}/inside/{path.name}": Node.file(path) for path in inside.glob("*.py")},
-        **{f"{_PYTHON}/mininet_qos/{path.name}": Node.file(path) for path in mininet_qos.glob("*")
-           if path.is_file()},
-        f"{_PYTHON}/qjump_mn_hook.py": Node.file(inside / "hook.py"),
-        f"{_PYTHON}/qjump_mn_hook.pth": Node.file(_HOOK),
+        **sources,
+        f"{_PYTHON}/qjump_mn_guest.pth": Node.file(_HOOK),
         "usr/bin/sudo": Node.file(_SUDO, 0o755),
     }

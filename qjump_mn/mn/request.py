@@ -7,15 +7,16 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.mn import folder as folders
 from qjump_mn.mn import typed
+from qjump_mn.mn.typed import Typed
 from qjump_mn.model.command import DEADLINE_NS, MEMORY_MB, Command
-from qjump_mn.model.units import Duration, Size
+from qjump_mn.model.units import Duration
 
 LINKS = ("qjwire", "qjtbf", "qjtc")
 SWITCHES = ("qjprio",)
@@ -30,7 +31,8 @@ _FILES = ("--custom", "--pre", "--post")
 _MN = "mn"
 _CUSTOM = "/usr/lib/python3/dist-packages/mininet_qos/custom.py"
 _PYTHON2 = re.compile(
-    r"^\s*(print\s+[\"'\w%]|exec\s+[\"'\w]|except\s+\w+\s*,\s*\w+\s*:|raise\s+\w+\s*,)", re.MULTILINE
+    r"^\s*(print\s+[\"'\w%]|exec\s+[\"'\w]|except\s+\w+\s*,\s*\w+\s*:|raise\s+\w+\s*,)",
+    re.MULTILINE,
 )
 
 
@@ -56,8 +58,12 @@ class Request(NamedTuple):
     own: dict[str, bytes]
 
 
-def of_words(words: Sequence[str], options: Options) -> Request:
+def of_words(
+    words: Sequence[str], options: Options, lines: Iterable[Typed] | None = None
+) -> Request:
     """Return what the words ask for: Mininet's mn with its options, a script, or a command.
+
+    ``lines`` are typed into it; None leaves that to who runs it.
 
     Raises :class:`UsageError` for what cannot be run.
     """
@@ -66,20 +72,23 @@ def of_words(words: Sequence[str], options: Options) -> Request:
     else:
         _check_classes(options)
         argv, folder = _script_or_command(words, options)
-    packed = folders.pack(folder, options.out) if folder else folders.pack_nothing()
+    packed = folders.pack(folder, options.out)
     own = {"folder.tar": packed}
     if options.mininet:
         own["mininet.tar"] = _packed_mininet(options.mininet)
+    if lines is not None:
+        own["typed"] = typed.encode(lines)
     of_mn = argv[0] == _MN
     command = Command(
         argv=argv,
         folder_sha256=_sha256(packed),
-        mininet_sha256=_sha256(own["mininet.tar"]) if options.mininet else "",
+        mininet_sha256=_sha256(own.get("mininet.tar")),
+        typed_sha256=_sha256(own.get("typed")),
         link="" if of_mn else options.link,
         switch="" if of_mn else options.switch,
         host="" if of_mn else options.host,
         seeds=_seeds(options.seeds),
-        deadline_ns=Duration.parse(options.deadline) if options.deadline else DEADLINE_NS,
+        deadline_ns=int(Duration.parse(options.deadline)) if options.deadline else DEADLINE_NS,
         memory_mb=_memory(options.memory),
     )
     return Request(command, own)
@@ -87,13 +96,11 @@ def of_words(words: Sequence[str], options: Options) -> Request:
 
 def _mininet(words: Sequence[str], options: Options) -> tuple[str, ...]:
     """Return the command line of Mininet's mn."""
-    chosen = [
-        (f"--{name}", value)
-        for name, value in (("link", options.link), ("switch", options.switch), ("host", options.host))
-        if value
-    ]
+    classes = (("--link", options.link), ("--switch", options.switch), ("--host", options.host))
+    chosen = [(name, value) for name, value in classes if value]
     ours = {*LINKS, *SWITCHES, *HOSTS}
-    custom = ["--custom", _CUSTOM] if any(value in ours for _, value in chosen) else []
+    uses_ours = any(value.partition(",")[0] in ours for _, value in chosen)
+    custom = ["--custom", _CUSTOM] if uses_ours else []
     return (_MN, *custom, *(word for pair in chosen for word in pair), *words)
 
 
@@ -106,7 +113,9 @@ def _folder_of_mn(words: Sequence[str], options: Options) -> Path | None:
 def _script_or_command(words: Sequence[str], options: Options) -> tuple[tuple[str, ...], Path]:
     first, rest = Path(words[0]), words[1:]
     if first.is_dir():
-        raise UsageError(f"{first} is a folder: name the script in it, or use --in {first} -- COMMAND")
+        raise UsageError(
+            f"{first} is a folder: name the script in it, or use  --in {first} -- COMMAND"
+        )
     if not first.is_file():
         if first.suffix == ".py" or len(first.parts) > 1:
             raise UsageError(f"there is no script {first}")
@@ -115,7 +124,9 @@ def _script_or_command(words: Sequence[str], options: Options) -> tuple[tuple[st
     try:
         inside = first.resolve().relative_to(folder.resolve())
     except ValueError:
-        raise UsageError(f"{first} is not in {folder}, the folder that goes into the machine") from None
+        raise UsageError(
+            f"{first} is not in {folder}, the folder that goes into the machine"
+        ) from None
     if first.suffix == ".py":
         _check_python(first)
         return ("python3", str(inside), *rest), folder
@@ -192,5 +203,5 @@ def _memory(text: str) -> int:
     return megabytes
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()

@@ -24,7 +24,7 @@ FOLDER, PACKAGES, TYPED, MININET = "folder.tar", "packages.lock", "typed", "mini
 HOME = "work"
 """The name of the command's folder in the machine, below /root."""
 
-_RUNNER = "inside.runner:run"
+_RUNNER = "qjump_mn_guest.runner:run"
 _BRING_UP = "executor.trial:bring_up"
 _MARGIN_S = 60.0
 _WALL_S = 86_400.0
@@ -47,9 +47,7 @@ def trial(
     record = typed.read(own / TYPED) if command.typed_sha256 else ()
     replay = typed.Replay(record)
     terminal = Terminal(show, replay.line, replay.interrupt)
-    return execute(
-        image, command, own, seed, out, terminal=terminal, progress=progress, stop=stop
-    )
+    return execute(image, command, own, seed, out, terminal=terminal, progress=progress, stop=stop)
 
 
 def execute(

@@ -29,7 +29,9 @@ class Typed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 def read(path: Path) -> tuple[Typed, ...]:
     """Read a record. Raises :class:`UsageError` if it cannot be read."""
     try:
-        return tuple(msgspec.json.decode(line, type=Typed) for line in path.read_bytes().split(b"\n") if line)
+        return tuple(
+            msgspec.json.decode(line, type=Typed) for line in path.read_bytes().split(b"\n") if line
+        )
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
     except msgspec.DecodeError as error:

@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from qjump_mn.install.provenance import Git
 from qjump_mn.model import command as commands
@@ -40,6 +43,19 @@ class CommandDirectory(AnyRunDirectory[CommandManifest]):
     def own(self) -> Path:
         """The folder of what went in: the command's folder, what is typed, packages."""
         return self.path / contents.OWN
+
+    def enter_typed(self, typed: bytes) -> None:
+        """Record what was typed into the command, if anything was."""
+        if not typed:
+            return
+        (self.own / "typed").write_bytes(typed)
+        digest = hashlib.sha256(typed).hexdigest()
+
+        def with_typed(now: CommandManifest) -> CommandManifest:
+            command = msgspec.structs.replace(now.command, typed_sha256=digest)
+            return msgspec.structs.replace(now, command=command, command_sha256=command.hash)
+
+        self._change(with_typed)
 
 
 def create(

@@ -17,13 +17,11 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-
 _LISTENS_S = 10
 
 
 def _mend_net(net: ModuleType) -> None:
-    sys.path.append("/opt/qjump-mn")
-    from inside import ports
+    from . import ports
 
     stop = net.Mininet.stop
 
@@ -75,9 +73,9 @@ def _iperf(
 def _replace_links(link: ModuleType) -> None:
     name = os.environ.get("QJUMP_MN_LINK")
     if name:
-        from inside import links
+        from . import links
 
-        link.TCLink = links.standing_for_tclink(name)
+        links.stand_for_tclink(link, name)
 
 
 _MENDS: dict[str, Callable[[ModuleType], None]] = {

@@ -11,7 +11,7 @@ from typing import Any
 NOTES = Path("/tmp/qjump-mn-ports")
 """A file for each network that was stopped."""
 
-_LOOK = "ip -s -j link show; echo; tc -s -j qdisc show"
+_CLASSFUL = ("htb", "hfsc")
 
 
 def note(network: Any) -> None:
@@ -25,13 +25,24 @@ def note(network: Any) -> None:
         NOTES.mkdir(exist_ok=True)
         (NOTES / f"{len(os.listdir(NOTES)) + 1}.json").write_text(text)
     except Exception as error:
-        print(f"qjump-mn: the ports could not be read: {error}", file=open("/dev/host-log", "w"))
+        Path("/dev/host-log").write_text(f"qjump-mn: the ports could not be read: {error}\n")
 
 
 def _look(pid: int | None) -> dict[str, Any]:
-    """Return the links and qdiscs of a namespace, as ip and tc print them."""
+    """Return the links, qdiscs and classes of a namespace, as ip and tc print them."""
     inside = [] if pid is None else ["mnexec", "-a", str(pid)]
-    argv = [*inside, "sh", "-c", _LOOK]
+    qdiscs = _json(inside, "tc -s -j qdisc show")
+    shaped = sorted({one["dev"] for one in qdiscs if one["kind"] in _CLASSFUL})
+    return {
+        "links": _json(inside, "ip -s -j link show"),
+        "qdiscs": qdiscs,
+        "classes": {
+            device: _json(inside, f"tc -s -j class show dev {device}") for device in shaped
+        },
+    }
+
+
+def _json(inside: list[str], command: str) -> Any:
+    argv = [*inside, *command.split()]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    links, _, qdiscs = printed.partition("\n\n")
-    return {"links": json.loads(links or "[]"), "qdiscs": json.loads(qdiscs or "[]")}
+    return json.loads(printed or "[]")

@@ -33,7 +33,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inside import ports
+from . import ports
 
 TERMINAL = "/dev/host-tty"
 HOME = Path("/root")
