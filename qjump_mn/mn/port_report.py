@@ -124,9 +124,9 @@ def _table(ports: Sequence[Port]) -> Table:
     for head in ("rate", "packets", "dropped", "waited"):
         table.add_column(head, justify="right")
     for port in ports[:MAX_ROWS]:
-        wait = (
-            f"{port.held:,} times" if port.wait_ns is None else formatting.span(port.wait_ns / 1e9)
-        )
+        waited = f"{port.held:,} times"
+        if port.wait_ns is not None:
+            waited = f"up to {_time(port.wait_ns)}"
         rate = units.told_rate(port.rate_bps) if port.rate_bps else "none"
         table.add_row(port.name, rate, f"{port.packets:,}", f"{port.drops:,}", waited)
     return table
