@@ -20,16 +20,17 @@ from bench import marks, reference
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.facts import TrialFacts
 from qjump_mn.results import links
-from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.manifest import CommandManifest, Manifest
 from qjump_mn.results.outcome import Outcome
 from qjump_mn.results.series import Series
 
 PAGE = ROOT / "docs/run-directory.md"
 JSON = {
-    "manifest.json": Manifest,
-    "trials/ARM/SEED/trial.json": TrialFacts,
-    "trials/ARM/SEED/series.json": Series,
-    "verdicts.json": Outcome,
+    "`manifest.json`": Manifest,
+    "`manifest.json` of a command": CommandManifest,
+    "`trials/ARM/SEED/trial.json`": TrialFacts,
+    "`trials/ARM/SEED/series.json`": Series,
+    "`verdicts.json`": Outcome,
 }
 OF_RUN = {
     "manifest.json": (
@@ -69,6 +70,17 @@ OF_TRIAL = {
     "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
 }
 """Files of trials/ARM/SEED/; words in capitals and ``*`` stand for any name."""
+OF_COMMAND = {
+    "manifest.json": "the command, where and with what it ran, how it ended, every file's SHA-256",
+    "own/folder.tar": "the folder that went in",
+    "own/packages.lock": "the packages that were added to the machine, with their versions",
+    "own/typed": "what was typed",
+    "own/mininet.tar": "the Mininet that replaced the machine's",
+    "trials/mn/SEED/raw/output": "what the command printed",
+    "trials/mn/SEED/raw/ports.json": "where packets waited and were dropped, port by port",
+    "trials/mn/SEED/raw/files/*": "what the command wrote or changed in its folder",
+}
+"""What only the run of a command has, or has otherwise."""
 
 
 def main(arguments: list[str]) -> None:
@@ -88,12 +100,19 @@ def page() -> Iterator[str]:
         "Each trial has a folder `trials/ARM/SEED/` (`trials/ARM/perturbedN/` with `--perturb`):\n"
     )
     yield from _table(OF_TRIAL)
+    yield "## A command's run\n"
+    yield (
+        "The run of a command is `results/mn-UTC-HASH/`, with a folder `trials/mn/SEED/` for each "
+        "seed. It has `log.jsonl`, and in each trial `DONE`, `agent.json` and `console.log`, as "
+        "above, and:\n"
+    )
+    yield from _table(OF_COMMAND)
     yield "## `data/links.parquet`\n"
     columns = ", ".join(f"`{field.name}` ({field.type})" for field in links.SCHEMA)
     yield f"It has one row for each directed link and level: {columns}.\n"
     seen: set[type] = {Plan}  # internals, which `explain --json` prints
-    for name, spec in JSON.items():
-        yield from reference.section(2, f"`{name}`", spec, seen)
+    for title, spec in JSON.items():
+        yield from reference.section(2, title, spec, seen)
 
 
 def _table(files: dict[str, str]) -> Iterator[str]:

@@ -206,10 +206,16 @@ def compare(
 ) -> None:
     """Compare runs: their plans and what they measured.
 
-    Each measure of the other runs is also given as a multiple of the first run's.
+    Each measure of the other runs is also given as a multiple of the first run's. Of a command's
+    runs, the commands and their output are compared.
     """
-    from qjump_mn.cli import compare
+    from qjump_mn.cli import command_comparison, compare
 
+    if of_commands := command_comparison.read(directories):
+        if figure:
+            raise UsageError("--figure draws latencies, and a command's run has none: leave it out")
+        command_comparison.show(of_commands, out)
+        return
     runs = compare.read(directories)
     compare.show(runs, out)
     if figure:

@@ -39,12 +39,17 @@ class Run(NamedTuple):
     outcome: Outcome
 
 
-def read(paths: Sequence[Path]) -> list[Run]:
-    """Read the runs in these directories; raise :class:`UsageError` if they cannot be compared."""
+def check_number(paths: Sequence[Path]) -> None:
+    """Raise :class:`UsageError` unless so many runs can be compared."""
     if len(paths) < 2:
         raise UsageError("compare needs two runs or more: name their run directories")
     if len(paths) > MAX_RUNS:
         raise UsageError(f"compare takes {MAX_RUNS} runs at most (got {len(paths)}): name fewer")
+
+
+def read(paths: Sequence[Path]) -> list[Run]:
+    """Read the runs in these directories; raise :class:`UsageError` if they cannot be compared."""
+    check_number(paths)
     runs = []
     for letter, path in zip(string.ascii_uppercase, paths, strict=False):
         manifest = directory.existing(path).manifest

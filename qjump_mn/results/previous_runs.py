@@ -8,8 +8,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from qjump_mn.errors import UsageError
 from qjump_mn.model import command as commands
+from qjump_mn.model.command import Command
 from qjump_mn.results import contents, outcome, repetition
 from qjump_mn.results.command_directory import CommandDirectory
 from qjump_mn.results.directory import HASH_LETTERS, RunDirectory
@@ -100,7 +103,7 @@ def _newest_with(
     out: Path, run: CommandDirectory, manifest: CommandManifest, names: Collection[str]
 ) -> CommandDirectory | None:
     """Return the newest other run of the command in ``out`` in which these trials are done."""
-    for path in _of_command(out, manifest.command_sha256):
+    for path in _of_command(out, manifest.command):
         other = CommandDirectory(path.resolve())
         if other.path == run.path.resolve() or not all(map(other.is_done, names)):
             continue
@@ -112,14 +115,15 @@ def _newest_with(
     return None
 
 
-def _of_command(out: Path, sha256: str) -> Iterator[Path]:
+def _of_command(out: Path, command: Command) -> Iterator[Path]:
     """Yield the folders in ``out`` whose names are those of a command's runs, the newest first.
 
-    Nothing is read: there may be a thousand.
+    Nothing is read: there may be a thousand. A run whose input was typed by a person got its name
+    before that.
     """
-    name = re.compile(
-        rf"{commands.NAME}-([0-9]{{8}}T[0-9]{{6}}Z)-{sha256[:HASH_LETTERS]}(?:-([0-9]+))?"
-    )
+    named = {command.hash, msgspec.structs.replace(command, typed_sha256="").hash}
+    hashes = "|".join(sha256[:HASH_LETTERS] for sha256 in named)
+    name = re.compile(rf"{commands.NAME}-([0-9]{{8}}T[0-9]{{6}}Z)-(?:{hashes})(?:-([0-9]+))?")
     found = ((name.fullmatch(path.name), path) for path in out.iterdir())
     order = [(match[1], int(match[2] or 1), path) for match, path in found if match]
     yield from (path for *_, path in sorted(order, reverse=True))

@@ -48,13 +48,13 @@ def compare(
     # The output of programs explains more than the network read back, or the console.
     path = min(different, key=lambda path: (f"/{contents.RAW}/" not in path, path))
     shown = words.plain(path.removeprefix(f"{contents.TRIALS}/{trial}/") if part else path)
-    text = difference(first / path, second / path, names)
+    text = difference(first / path, second / path, names=names)
     return Compared(
         len(firsts), f"in {len(different)} of {len(paths)} files, first in {shown}: {text}"
     )
 
 
-def difference(first: Path, second: Path, names: Names = NAMES) -> str:
+def difference(first: Path, second: Path, *, names: Names = NAMES) -> str:
     """Describe the first difference between two files: both lines of a text, or a byte's number."""
     for path, name in zip((first, second), names, strict=True):
         if not path.is_file():

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -223,3 +224,20 @@ def test_only_folders_with_the_commands_hash_are_read(tmp_path: Path) -> None:
     assert time.monotonic() - began < 1
     os.remove(first.path / manifest.NAME)
     assert previous_runs.earlier(tmp_path, again) == ""
+
+
+@pytest.mark.usefixtures("utc")
+def test_session_is_compared_with_the_one_in_which_the_same_was_typed(tmp_path: Path) -> None:
+    """A run has its name before a person types."""
+
+    def session(typed: bytes, minutes: int) -> CommandDirectory:
+        run = commands.make(tmp_path, now=NOW + datetime.timedelta(minutes=minutes))
+        command = replace(run.manifest.command, typed_sha256=sha256(typed).hexdigest())
+        edit(run, command=command, command_sha256=command.hash)
+        return run
+
+    session(b"pingall\n", 0)
+    session(b"net\n", 1)
+    told = previous_runs.earlier(tmp_path, session(b"pingall\n", 2))
+    assert told == "identical to your run of 03:04:05"
+    assert previous_runs.earlier(tmp_path, commands.make(tmp_path)) == ""

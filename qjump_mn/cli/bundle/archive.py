@@ -11,7 +11,7 @@ import io
 import re
 import stat
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -36,7 +36,8 @@ FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", user_files.FOLDER)
 MAX_BYTES = 2 << 30
 """The greatest size of all files together; our largest run has 60 MB."""
 MAX_READ_BYTES = 64 << 20
-"""The greatest size of a file that is not a trial's: the checking process reads it into memory."""
+"""The greatest size of a file that is neither a trial's nor the user's own: the checking process
+reads it into memory."""
 MAX_FILES = 100_000
 MAX_NAME = 300
 """The most characters of a path."""
@@ -192,7 +193,8 @@ def _top_folder(names: list[str]) -> str:
 
 
 def _check_entry(path: Path, name: str, entry: zipfile.ZipInfo) -> None:
-    if entry.file_size > MAX_READ_BYTES and not name.startswith(f"{contents.TRIALS}/"):
+    is_read = name.partition("/")[0] not in (contents.TRIALS, contents.OWN)
+    if entry.file_size > MAX_READ_BYTES and is_read:
         limit = f"such a file has {MAX_READ_BYTES >> 20} at most"
         raise BundleError(f"{path}: {name!r} would have {entry.file_size >> 20} MiB; {limit}")
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
@@ -207,12 +209,31 @@ def _check_entry(path: Path, name: str, entry: zipfile.ZipInfo) -> None:
 
 
 def _check_name(path: Path, name: str) -> None:
+    if not _is_name(name):
+        short_name = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+        raise BundleError(f"{path}: {short_name!r} is not the name of a file in a bundle")
+
+
+def _is_name(name: str) -> bool:
     parts = name.split("/")
     is_file = name in FILES or notes.kind_of(PurePosixPath(name)) is not None
     is_known = is_file if len(parts) == 1 else parts[0] in FOLDERS
-    if len(name) > MAX_NAME or not all(_PART.fullmatch(part) for part in parts) or not is_known:
-        short_name = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
-        raise BundleError(f"{path}: {short_name!r} is not the name of a file in a bundle")
+    return len(name) <= MAX_NAME and all(_PART.fullmatch(part) for part in parts) and is_known
+
+
+def refusal(names: Iterable[str]) -> str:
+    """Say which of a run's files no bundle can hold, because of its name; "" if none."""
+    kept: dict[str, str] = {}
+    for name in sorted(names):
+        if not _is_name(name):
+            return (
+                f"a bundle cannot hold {name!r}: names have at most {MAX_NAME} characters, of "
+                "letters, digits, spaces and _.=+@%,~-, and begin with no dot or space"
+            )
+        other = kept.setdefault(name.lower(), name)
+        if other != name:
+            return f"a bundle cannot hold both {other!r} and {name!r}: some disks ignore case"
+    return ""
 
 
 def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import signal
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,13 +19,15 @@ from rich.text import Text
 
 from qjump_mn import cache, session
 from qjump_mn.backends import estimate
-from qjump_mn.cli import verification
+from qjump_mn.cli import command_verification, repeated, verification
 from qjump_mn.cli.bundle.judge import Findings, Part
 from qjump_mn.errors import InvalidRunError, LostError, QJumpError, last_words
+from qjump_mn.guest import Stop
 from qjump_mn.model.words import plain
 from qjump_mn.process import temp_dirs
 from qjump_mn.process.die_with_parent import wrap_module
-from qjump_mn.results import directory
+from qjump_mn.results import command_directory
+from qjump_mn.results.command_directory import CommandDirectory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.toolbox import machines
 
@@ -42,8 +45,9 @@ NOT_PROVED = "nothing found; not proved: use --rerun"
 class Rerun(NamedTuple):
     """Which trials to repeat.
 
-    If ``wanted`` is None, that is one trial of the shortest arm, provided that it takes seconds and
-    the machine is built. ``arms`` and ``sample`` are those of :func:`verification.verify`.
+    If ``wanted`` is None, that is one trial of the shortest arm, or a command with one seed,
+    provided that it takes seconds and the machine is built. ``arms`` and ``sample`` are those of
+    :func:`verification.verify`.
     """
 
     wanted: bool | None = None
@@ -213,17 +217,43 @@ def _rerun(run: Path, findings: Findings, rerun: Rerun, out: Console) -> int | N
 
 
 def _rerun_shortest(run: Path, out: Console) -> int | None:
-    """Repeat one trial of the shortest arm, if that takes seconds and nothing must be built.
+    """Repeat one trial of the shortest arm, or a command with one of its seeds, if that takes
+    seconds and nothing must be built.
 
     Returns the exit code, or None if it could not be run.
     """
     try:
         with cache.read_only():
-            arm = _shortest_arm(directory.existing(run))
-            code = verification.verify(run, out, arms=(arm,), sample=1) if arm else None
+            existing = command_directory.existing(run)
+            if isinstance(existing, CommandDirectory):
+                code = _rerun_command(existing, out)
+            else:
+                arm = _shortest_arm(existing)
+                code = verification.verify(run, out, arms=(arm,), sample=1) if arm else None
     except QJumpError:
         return None
     return None if code == LostError.exit_code else code
+
+
+def _rerun_command(run: CommandDirectory, out: Console) -> int | None:
+    """Repeat a command with one of its seeds; return the exit code.
+
+    Returns None if that took :data:`SHORT_S` or more, or the machine is not built.
+    """
+    records = run.manifest.trials
+    times_s = {name: record.wall_s for name, record in records.items() if record.wall_s is not None}
+    done = command_verification.finished(run)
+    short = [trial for trial in done if times_s.get(trial.name, SHORT_S) < SHORT_S]
+    if not short or not machines.is_at_hand():
+        return None
+    # How long it took is a stranger's word.
+    stop = Stop()
+    timer = threading.Timer(WAIT_FACTOR * SHORT_S, stop.now)
+    timer.start()
+    try:
+        return command_verification.repeat(run, repeated.sampled(short, 1), out, stop)
+    finally:
+        timer.cancel()
 
 
 def _shortest_arm(run: RunDirectory) -> str:

@@ -26,8 +26,8 @@ from qjump_mn.analysis.judging import judging
 from qjump_mn.cli.bundle import archive, assignment, receipts
 from qjump_mn.errors import BEGINS, InvalidRunError, LostError, MachineError, UsageError, last_words
 from qjump_mn.install import provenance
-from qjump_mn.results import contents, formatting, manifest, outcome
-from qjump_mn.results.manifest import Manifest
+from qjump_mn.results import command_directory, contents, formatting, manifest, outcome
+from qjump_mn.results.manifest import AnyManifest, CommandManifest, Manifest
 from qjump_mn.results.outcome import Outcome
 
 MAX_PROBLEMS = 20
@@ -85,6 +85,13 @@ def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = No
     course = assignment.read(assigned) if assigned else None
     archive.unpack(path, run)
     facts = _manifest(path, run)
+    if isinstance(facts, CommandManifest):
+        if course is not None:
+            raise UsageError(
+                f"{path} is the run of a command, and an assignment is an experiment's: check it "
+                "without --assignment"
+            )
+        return _of_command(run, facts)
     parts = [_files_part(run, facts)]
     if course is not None:
         good, problems = (
@@ -109,27 +116,51 @@ def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = No
     return Findings(code=code, about=_about(facts), parts=tuple(parts), is_done=is_done)
 
 
-def _manifest(path: Path, run: Path) -> Manifest:
+def _of_command(run: Path, facts: CommandManifest) -> Findings:
+    """Check an unpacked run of a command. Its output is not judged: it has no claims."""
+    done = {name for name, record in facts.trials.items() if record.status == "done"}
+    missing = []
+    for trial in facts.command.trials():
+        if trial.name not in done:
+            record = facts.trials.get(trial.name)
+            reason = f"{record.status}: {record.message}" if record else "not run"
+            missing.append(f"{trial.name} is {reason}")
+    parts = (
+        _files_part(run, facts),
+        Part("jobs", "those of the command", tuple(receipts.problems(run, facts))),
+        Part("seeds", f"all {len(facts.command.seeds)} are done", tuple(missing)),
+    )
+    code = max(1 if part.problems else 0 for part in parts)
+    return Findings(code=code, about=_about(facts), parts=parts, is_done=bool(done))
+
+
+def _manifest(path: Path, run: Path) -> AnyManifest:
     """Read the manifest of the bundle ``path``, unpacked into ``run``; errors name the bundle."""
     try:
-        return manifest.read(run)
+        return manifest.read_any(run)
     except UsageError as error:
         raise UsageError(str(error).replace(str(run), str(path))) from None
 
 
-def _about(facts: Manifest) -> str:
+def _about(facts: AnyManifest) -> str:
     version = facts.versions.get("qjump-mn", "unknown")
+    if isinstance(facts, CommandManifest):
+        run = f"a command, {formatting.seeds(facts.command.seeds)}"
+    else:
+        shown = facts.plan.shown
+        run = f"{shown.experiment}, preset {shown.preset}, {formatting.seeds(facts.plan.run.seeds)}"
     return (
-        f"{facts.plan.shown.experiment}, preset {facts.plan.shown.preset}, "
-        f"{formatting.seeds(facts.plan.run.seeds)}; run on {facts.started_utc} by qjump-mn "
-        f"{version} on machine {facts.machine.get('image', 'none')[:12]}, backend {facts.backend}: "
+        f"{run}; run on {facts.started_utc} by qjump-mn {version} on machine "
+        f"{facts.machine.get('image', 'none')[:12]}, backend {facts.backend}: "
         f"{shlex.join(facts.argv)}"
     )
 
 
-def _files_part(run: Path, facts: Manifest) -> Part:
+def _files_part(run: Path, facts: AnyManifest) -> Part:
     problems = [*contents.discrepancies(run, facts), *contents.unmarked(run, facts)]
-    if facts.plan.hash != facts.plan_sha256:
+    if isinstance(facts, CommandManifest):
+        problems = command_directory.problems(run, facts) + problems
+    elif facts.plan.hash != facts.plan_sha256:
         problems.insert(0, "the plan is not the one that was run")
     return Part("files", f"all {len(facts.files)} are those of the manifest", tuple(problems))
 

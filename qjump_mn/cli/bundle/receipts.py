@@ -1,4 +1,4 @@
-"""Compare what each guest's agent wrote down with the plan: the job that it got, and its files.
+"""Compare what each guest's agent wrote down with the plan or the command: its job and its files.
 
 A trial whose files are a copy of another trial's, or that was run before the plan was edited, has
 another job. This finds edits, and is no proof: whoever knows the program can write the file anew.
@@ -12,15 +12,17 @@ from pathlib import Path
 import msgspec
 
 from qjump_mn.backends import guest
+from qjump_mn.errors import QJumpError
 from qjump_mn.results import contents
-from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.manifest import AnyManifest, Manifest
 
 NAME = "agent.json"
 CONSOLE = "console.log"
 """The file of a trial that the guest's host writes."""
 
-_NO_STEPS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-"""What the steps of a damaged plan raise."""
+_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_NO_JOBS = (*_DAMAGED, OSError, QJumpError)
+"""What the steps of a damaged plan raise, and what went into a damaged command's run."""
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -30,22 +32,34 @@ class Receipt(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
 
-def problems(run: Path, facts: Manifest) -> list[str]:
-    """Return a sentence for each trial whose guest got another job than the plan's, and for each
-    file that is not the guest's."""
-    trials = {trial.name: trial for trial in facts.plan.trials()}
+def problems(run: Path, facts: AnyManifest) -> list[str]:
+    """Return a sentence for each trial whose guest got another job than the plan's or the
+    command's, and for each file that is not the guest's."""
+    origin = "plan" if isinstance(facts, Manifest) else "command"
     try:
-        planned = {name: guest.job_sha256(trial) for name, trial in trials.items()}
-    except _NO_STEPS as error:
-        return [f"the plan has no jobs: {type(error).__name__}: {error}"]
+        planned = _jobs(run, facts)
+    except _NO_JOBS as error:
+        return [f"the {origin} has no jobs: {type(error).__name__}: {error}"]
     listed = contents.by_trial(facts.files)
-    done = [name for name in trials if name in facts.trials and facts.trials[name].status == "done"]
+    records = facts.trials
+    done = [name for name in planned if name in records and records[name].status == "done"]
     receipts = {name: _receipt(run, name) for name in done}
     found = [_missing([name for name in done if receipts[name] is None], len(done))]
     for name, receipt in receipts.items():
         if receipt is not None:
-            found += _problems(name, receipt, planned, listed.get(name, {}))
+            found += _problems(name, receipt, planned, listed.get(name, {}), origin)
     return [problem for problem in found if problem]
+
+
+def _jobs(run: Path, facts: AnyManifest) -> dict[str, str]:
+    """Return the SHA-256 of the job of each trial, by name."""
+    if isinstance(facts, Manifest):
+        return {trial.name: guest.job_sha256(trial) for trial in facts.plan.trials()}
+    # It imports the guest's parts, which other commands of the command line do without.
+    from qjump_mn.mn import running  # type: ignore[import-not-found, unused-ignore]
+
+    command, own = facts.command, run / contents.OWN
+    return {trial.name: running.job_sha256(command, own, trial.seed) for trial in command.trials()}
 
 
 def _receipt(run: Path, name: str) -> Receipt | None:
@@ -67,12 +81,16 @@ def _missing(names: list[str], trials: int) -> str:
 
 
 def _problems(
-    name: str, receipt: Receipt, planned: Mapping[str, str], listed: Mapping[str, str]
+    name: str,
+    receipt: Receipt,
+    planned: Mapping[str, str],
+    listed: Mapping[str, str],
+    origin: str,
 ) -> Iterator[str]:
     folder = f"{contents.TRIALS}/{name}"
     if receipt.job != planned[name]:
         other = next((trial for trial, job in planned.items() if job == receipt.job), None)
-        ran = f"the job of {other}" if other else "another job than the plan's"
+        ran = f"the job of {other}" if other else f"another job than the {origin}'s"
         yield f"the guest of {name} ran {ran}; or another version of qjump-mn ran it"
     written = {f"{folder}/{path}": digest for path, digest in receipt.files.items()}
     ours = (f"{folder}/{NAME}", f"{folder}/{CONSOLE}")
