@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -103,9 +104,11 @@ def mn(
     if stdin and replay:
         raise UsageError("--stdin and --replay both say what is typed: use one of them")
     _check_order(words or [], context)
-    lines = typed.of_text(_text(stdin)) if stdin else typed.read(replay) if replay else None
-    request = requests.of_words(words or (), options, lines)
-    raise typer.Exit(session.run(request, out, ("qjump-mn", *sys.argv[1:]), err, record=record))
+    request = requests.of_words(words or (), options, typed.read(replay) if replay else None)
+    argv = ("qjump-mn", *sys.argv[1:])
+    with _opened(stdin) as file:
+        code = session.run(request, out, argv, err, stdin=file.fileno(), record=record)
+    raise typer.Exit(code)
 
 
 def _check_order(words: list[str], context: typer.Context) -> None:
@@ -121,10 +124,9 @@ def _check_order(words: list[str], context: typer.Context) -> None:
             )
 
 
-def _text(path: Path) -> str:
+def _opened(path: Path | None) -> IO[bytes]:
+    """Open the file that is typed in, or standard input."""
     try:
-        return path.read_text()
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} cannot be read: it is not a text in UTF-8") from None
+        return path.open("rb") if path else os.fdopen(os.dup(0), "rb")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
+        raise UsageError(f"{path or 'standard input'} cannot be read: {reason_of(error)}") from None

@@ -6,9 +6,13 @@ import itertools
 import os
 import select
 import sys
+import time
 from typing import BinaryIO
 
 from qjump_mn.mn.typed import INTERRUPT, Typed
+
+PACE = 10.0
+"""How many times faster than real time a command runs while a person types."""
 
 
 class Keyboard:
@@ -20,7 +24,11 @@ class Keyboard:
         self._descriptor = descriptor
         self._woken, self._wake = os.pipe()
         self._unread = b""
-        self._interrupts = self._echoed = 0
+        self._interrupts = 0
+        self._is_closed = False
+        # When the command waited for a line last, on its clock, and when it went on, on ours.
+        self._waited_ns: int | None = None
+        self._waited_s = 0.0
         self._echo = b""
 
     def line(self, time_ns: int) -> bytes:
@@ -28,11 +36,14 @@ class Keyboard:
 
         An interrupt ends the wait.
         """
+        self._waited_ns, self._waited_s = time_ns, 0.0
         while b"\n" not in self._unread:
             ready, _, _ = select.select([self._descriptor, self._woken], [], [])
             if self._woken in ready:
                 os.read(self._woken, 1)
-                return self.interrupt(time_ns)
+                if self._interrupts or self._is_closed:
+                    return self._typed_interrupt(time_ns)
+                continue
             part = os.read(self._descriptor, 1 << 16)
             self._unread += part
             if not part:
@@ -49,7 +60,20 @@ class Keyboard:
         return text.encode() + b"\n"
 
     def interrupt(self, time_ns: int) -> bytes:
-        """Return Ctrl-C if it was pressed and not typed yet."""
+        """Return Ctrl-C if it was pressed and not typed yet.
+
+        For a person who has typed something the command is slowed down to :data:`PACE` times the
+        real time, which it does not notice: otherwise an endless ping would be endless at once.
+        """
+        if self.is_person and self._waited_ns is not None:
+            self._waited_s = self._waited_s or time.monotonic()
+            due_s = self._waited_s + (time_ns - self._waited_ns) / 1e9 / PACE
+            while not self._interrupts and (left_s := due_s - time.monotonic()) > 0:
+                if select.select([self._woken], [], [], left_s)[0]:
+                    os.read(self._woken, 1)
+        return self._typed_interrupt(time_ns)
+
+    def _typed_interrupt(self, time_ns: int) -> bytes:
         if not self._interrupts:
             return b""
         self._interrupts = 0
@@ -64,6 +88,7 @@ class Keyboard:
 
     def close(self) -> None:
         """End a wait for a line, and all input."""
+        self._is_closed = True
         os.write(self._wake, b"!")
 
     def show(self, data: bytes, stream: BinaryIO | None = None) -> None:

@@ -15,6 +15,7 @@ from qjump_mn.guest.job import sha256_of
 from qjump_mn.guest.terminal import Terminal
 from qjump_mn.mn import machine, typed
 from qjump_mn.model.command import Command
+from qjump_mn.results import contents
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.steps import openvswitch
 
@@ -29,7 +30,14 @@ _BRING_UP = "executor.trial:bring_up"
 _MARGIN_S = 60.0
 _WALL_S = 86_400.0
 
+END = "end.json"
+"""How the command ended, in raw/."""
+
 prepare = machine.prepare
+
+
+class _End(msgspec.Struct):
+    time_ns: int
 
 
 def trial(
@@ -79,11 +87,15 @@ def execute(
         )
     except LostError as error:
         return TrialRecord(status="lost", exit_code=error.exit_code, message=str(error))
+    end = out / contents.RAW / END
+    if not end.exists():
+        message = f"the machine could not run the command: see {result.console}"
+        return TrialRecord(status="lost", exit_code=LostError.exit_code, message=message)
     used = result.used
     return TrialRecord(
         status="done",
         exit_code=result.exit_code,
-        virtual_s=result.virtual_s,
+        virtual_s=msgspec.json.decode(end.read_bytes(), type=_End).time_ns / 1e9,
         wall_s=result.wall_s,
         cpu_s=used.cpu_s if used else None,
         memory_mb=used.memory_mb if used else None,

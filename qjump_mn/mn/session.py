@@ -24,7 +24,7 @@ from qjump_mn.mn.keyboard import Keyboard
 from qjump_mn.mn.request import Request
 from qjump_mn.model.command import Command, CommandTrial
 from qjump_mn.process.interrupts import Interrupted
-from qjump_mn.results import command_directory
+from qjump_mn.results import command_directory, previous_runs
 from qjump_mn.results.command_directory import CommandDirectory
 from qjump_mn.results.manifest import TrialRecord
 
@@ -35,20 +35,21 @@ def run(
     argv: Sequence[str],
     err: Console,
     *,
+    stdin: int = 0,
     record: Path | None = None,
 ) -> int:
     """Run the command with each seed, in a new run directory in ``out``; return its exit code.
 
     What it prints goes to standard output as it comes, what is said about it to ``err``. Unless the
-    request says what is typed, that comes from standard input, and goes to the file ``record``.
-    With several seeds the exit code is the first that is not 0, and what the first one was typed
-    the others are too. 5 is a lost machine.
+    request says what is typed, it comes from the descriptor ``stdin``, and goes to the file
+    ``record``. With several seeds the exit code is the first that is not 0, and all are typed what
+    the first was. 5 is a lost machine.
     """
     command = request.command
     directory = _create(request, out, argv)
     image = running.prepare(command, directory.own, lambda line: err.print(line, markup=False))
     directory.enter_machine({"image": image.identity, "kernel": image.release})
-    keyboard, codes = Keyboard(0), []
+    keyboard, codes = Keyboard(stdin), []
     replay = typed.read(directory.own / running.TYPED) if command.typed_sha256 else None
     with _interrupts(keyboard) as stop:
         for trial in command.trials():
@@ -64,6 +65,8 @@ def run(
     if record:
         _copy_record(directory.own / running.TYPED, record)
     directory.close(datetime.datetime.now(datetime.UTC))
+    if compared := previous_runs.earlier(out, directory):
+        err.print(compared, markup=False)
     return next((code for code in codes if code), 0)
 
 

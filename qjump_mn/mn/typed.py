@@ -43,11 +43,6 @@ def encode(record: Iterable[Typed]) -> bytes:
     return b"".join(msgspec.json.encode(one) + b"\n" for one in record)
 
 
-def of_text(text: str) -> tuple[Typed, ...]:
-    """Return the record of somebody who types the lines of a text, then ends the input."""
-    return (*(Typed(line=line) for line in text.splitlines()), Typed(end=True))
-
-
 class Replay:
     """Types a record again; after its end, the input ends."""
 

@@ -19,6 +19,7 @@ import contextlib
 import fcntl
 import hashlib
 import io
+import json
 import os
 import pty
 import select
@@ -60,7 +61,9 @@ def run(context: object, args: Mapping[str, Any], out: Path) -> int:
     _unpack(args["folder"], folder)
     before = _files(folder)
     environment = {**os.environ, **args["environment"]}
-    code = _Session(raw / "output").run(args["argv"], folder, environment, args["deadline_ns"])
+    session = _Session(raw / "output")
+    code = session.run(args["argv"], folder, environment, args["deadline_ns"])
+    (raw / "end.json").write_text(json.dumps({"exit_code": code, "time_ns": session.took_ns}))
     _keep_changes(folder, before, raw / "files")
     for number, path in enumerate(sorted(ports.NOTES.glob("*.json")), 1):
         shutil.copyfile(path, raw / f"ports-{number}.json")
@@ -100,6 +103,7 @@ class _Session:
         self._host = os.open(TERMINAL, os.O_RDWR)
         self._kept = output.open("wb")
         self._began_ns = 0
+        self.took_ns = 0
         self._held_return = b""
 
     def run(
@@ -121,6 +125,7 @@ class _Session:
         os.close(terminal)
         with process, self._kept:
             code = self._follow(process, deadline_ns)
+            self.took_ns = self._time_ns()
             self._flush()
         return code
 
