@@ -88,9 +88,10 @@ def of_words(
         switch="" if of_mn else options.switch,
         host="" if of_mn else options.host,
         seeds=_seeds(options.seeds),
-        deadline_ns=int(Duration.parse(options.deadline)) if options.deadline else DEADLINE_NS,
+        deadline_ns=_deadline(options.deadline),
         memory_mb=_memory(options.memory),
     )
+    command.check("qjump-mn mn")
     return Request(command, own)
 
 
@@ -189,6 +190,15 @@ def _seeds(text: str) -> tuple[int, ...]:
     if not 0 < len(seeds) <= MAX_SEEDS:
         raise UsageError(f"--seed {text}: give from 1 to {MAX_SEEDS} seeds, the smallest first")
     return seeds
+
+
+def _deadline(text: str) -> int:
+    if not text:
+        return DEADLINE_NS
+    try:
+        return int(Duration.parse(text))
+    except UsageError as error:
+        raise UsageError(f"--deadline: {error}") from None
 
 
 def _memory(text: str) -> int:

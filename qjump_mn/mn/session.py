@@ -139,6 +139,8 @@ def _say_end(
     if written:
         files = "1 file" if len(written) == 1 else f"{len(written)} files"
         err.print(f"it wrote {files}: {_short(raw / 'files')}", markup=False)
+    if (raw / "notes").exists():
+        err.print((raw / "notes").read_text().rstrip("\n"), markup=False)
     for path in sorted(raw.glob("ports-*.json")):
         port_report.show(port_report.read(path), err)
     err.print(f"run: {_short(directory.path)}", markup=False)

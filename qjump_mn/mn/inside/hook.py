@@ -4,6 +4,7 @@
   Mininet finds out that the server listens.
 - `Mininet.stop` notes the ports first.
 - `TCLink` is another class of links, if QJUMP_MN_LINK names one.
+- `CPULimitedHost` is a host: code takes no time here, so a share of the processor limits nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from . import ports
+
 _LISTENS_S = 10
 
 
 def _mend_net(net: ModuleType) -> None:
-    from . import ports
-
     stop = net.Mininet.stop
 
     def noted_stop(network: Any) -> None:
@@ -78,9 +79,39 @@ def _replace_links(link: ModuleType) -> None:
         links.stand_for_tclink(link, name)
 
 
+def _mend_node(node: ModuleType) -> None:
+    base: Any = node.Host
+
+    class CPULimitedHost(base):  # type: ignore[misc]
+        """Takes what Mininet's CPULimitedHost does."""
+
+        def __init__(self, name: str, sched: str = "cfs", **params: Any) -> None:
+            ports.tell("CPULimitedHost is a Host here, because code takes no time in this machine")
+            super().__init__(name, **params)
+
+        @classmethod
+        def init(cls) -> None:
+            """Mininet prepares control groups here."""
+
+        def config(self, cpu: float = -1, cores: object = None, **params: Any) -> Any:
+            return super().config(**params)
+
+        def setCPUFrac(self, f: float, sched: str | None = None) -> None:
+            """Limit nothing."""
+
+        def setCPUs(self, cores: object, mems: int = 0) -> None:
+            """Limit nothing."""
+
+        def cgroupSet(self, param: str, value: object, resource: str = "cpu") -> object:
+            return value
+
+    node.CPULimitedHost = CPULimitedHost  # type: ignore[attr-defined]
+
+
 _MENDS: dict[str, Callable[[ModuleType], None]] = {
     "mininet.net": _mend_net,
     "mininet.link": _replace_links,
+    "mininet.node": _mend_node,
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from . import ports
+
 _CLASSES = {"qjwire": "WireLink", "qjtbf": "TbfLink", "qjtc": "ChildLink"}
 _UNSHAPED_MBIT = 10_000
 
@@ -31,4 +33,5 @@ def stand_for_tclink(link: ModuleType, name: str) -> None:
                 params.pop(unused, None)
             super().__init__(*nodes, **params)
 
+    ports.tell(f"TCLink is {_CLASSES[name]} of mininet-qos here")
     link.TCLink = TCLink  # type: ignore[attr-defined]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
-NOTES = Path("/tmp/qjump-mn-ports")
-"""A file for each network that was stopped."""
+NOTES = Path("/tmp/qjump-mn")
+"""A file for each network that was stopped, and one of sentences for the user."""
+SENTENCES = NOTES / "notes"
 
 _CLASSFUL = ("htb", "hfsc")
 
@@ -23,9 +23,18 @@ def note(network: Any) -> None:
         }
         text = json.dumps({name: _look(pid) for name, pid in places.items()})
         NOTES.mkdir(exist_ok=True)
-        (NOTES / f"{len(os.listdir(NOTES)) + 1}.json").write_text(text)
+        number = len([*NOTES.glob("*.json")]) + 1
+        (NOTES / f"{number:03}.json").write_text(text)
     except Exception as error:
         Path("/dev/host-log").write_text(f"qjump-mn: the ports could not be read: {error}\n")
+
+
+def tell(sentence: str) -> None:
+    """Add a sentence for the user, once."""
+    NOTES.mkdir(exist_ok=True)
+    told = SENTENCES.read_text() if SENTENCES.exists() else ""
+    if f"{sentence}\n" not in told:
+        SENTENCES.write_text(f"{told}{sentence}\n")
 
 
 def _look(pid: int | None) -> dict[str, Any]:

@@ -67,6 +67,8 @@ def run(context: object, args: Mapping[str, Any], out: Path) -> int:
     _keep_changes(folder, before, raw / "files")
     for number, path in enumerate(sorted(ports.NOTES.glob("*.json")), 1):
         shutil.copyfile(path, raw / f"ports-{number}.json")
+    if ports.SENTENCES.exists():
+        shutil.copyfile(ports.SENTENCES, raw / "notes")
     return code
 
 
