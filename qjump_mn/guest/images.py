@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
@@ -14,8 +17,12 @@ from qjump_mn.toolbox import image, machines, overlay, um
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox import outer_machine as toolbox_outer
 from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL, OUTER
 from qjump_mn.toolbox.tree import Tree
+
+_CPIO_ALIGNMENT_BYTES = 4
+_KEPT = 6  # of 121 MB each: as image.py keeps
 
 
 @cache.sentences()
@@ -54,6 +61,48 @@ def prepare(
         release=_release(kernel),
         outer=_outer_machine(None, progress),
     )
+
+
+def with_archives(
+    base: Image,
+    archives: Sequence[Path],
+    progress: Progress = lambda line: None,
+    *,
+    added: Sequence[Lock] = (),
+) -> Image:
+    """Return an image whose initramfs is the base's, followed by more cpio archives.
+
+    Of two files with one name the later wins. ``added`` are the locks of the packages in the
+    archives. The image is made if it is not in the cache, which takes its size.
+    """
+    parts = [base.initrd, *archives]
+    hashes = [cache.recorded_hash(path) for path in parts]
+
+    def build(folder: Path) -> None:
+        with (folder / "initrd").open("wb") as file:
+            for part in parts:
+                with part.open("rb") as content:
+                    shutil.copyfileobj(content, file, 1 << 20)
+                file.write(bytes(-file.tell() % _CPIO_ALIGNMENT_BYTES))
+
+    key, size_bytes = cache.hash_of("followed", *hashes), sum(one.stat().st_size for one in parts)
+    fresh = cache.find("image", key) is None
+    folder = cache.artefact("image", key, build, needs_bytes=size_bytes, progress=progress)
+    if fresh:
+        cache.prune("image", _KEPT)
+    initrd = folder / "initrd"
+    return msgspec.structs.replace(
+        base,
+        initrd=initrd,
+        sha256={**base.sha256, "initrd": cache.recorded_hash(initrd)},
+        packages=sorted({*base.packages, *(one for lock in added for one in _listed(lock))}),
+        packages_sha256=cache.hash_of(base.packages_sha256, *(one.identity for one in added)),
+        identity=cache.hash_of(base.identity, *hashes[1:]),
+    )
+
+
+def _listed(lock: Lock) -> list[str]:
+    return [f"{name}={version}" for name, version in locks.versions(lock).items()]
 
 
 def check_processor() -> None:

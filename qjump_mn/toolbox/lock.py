@@ -1,7 +1,8 @@
 """Read and write locks: the Debian packages that a tree is made of, each with its file's hash.
 
 A file of locks/ has a keyword and its value in each line: `suite`, the release; `variant`,
-mmdebstrap's (`extract` installs nothing), or `source` for a source package (sources.py);
+mmdebstrap's (`extract` installs nothing), `source` for a source package (sources.py), or `added`
+for packages that follow the machine's own (added.py);
 `architecture`, in Debian's words, amd64 by default (`amd64,arm64`: packages of both, run on the
 first); `time`, when a mirror had all of it, in the form of the archive of old packages; `ask`, a
 wanted package; `have`, a package that this brings: name, version, architecture, bytes and SHA-256
@@ -103,7 +104,11 @@ def path_of(name: str) -> Path:
 
 def read(name: str) -> Lock:
     """Return the lock of that name. Raises MachineError for a line that is not valid."""
-    path = path_of(name)
+    return load(path_of(name))
+
+
+def load(path: Path) -> Lock:
+    """Return the lock in a file. Raises MachineError for a line that is not valid."""
     single = {"suite": "", "variant": "minbase", "architecture": AMD64, "time": ""}
     ask: list[str] = []
     have: list[Locked] = []
@@ -124,7 +129,7 @@ def read(name: str) -> Lock:
     suite, variant, architecture, when = (
         single[key] for key in ("suite", "variant", "architecture", "time")
     )
-    return Lock(name, suite, variant, when, tuple(ask), tuple(have), architecture)
+    return Lock(path.stem, suite, variant, when, tuple(ask), tuple(have), architecture)
 
 
 def versions(lock: Lock) -> dict[str, str]:

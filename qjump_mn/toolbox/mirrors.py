@@ -14,6 +14,8 @@ ARCHIVE = "https://snapshot.debian.org/archive"
 """Every package that Debian ever had, by the time at which it had it; $QJUMP_MN_ARCHIVE instead, or
 nothing where that is empty."""
 
+_PUBLIC = "https://deb.debian.org"
+
 
 def lines(suite: str) -> list[str]:
     """Return mmdebstrap's mirror arguments.
@@ -49,16 +51,34 @@ def lines(suite: str) -> list[str]:
     return list(mirrors) if any(line.endswith(f" {release} main") for line in mirrors) else []
 
 
-def addresses(suite: str) -> list[str]:
-    """Return the mirrors' addresses, without duplicates and trailing slashes; none if nobody names
-    one."""
-    found = [
-        match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))
+def suites(suite: str) -> list[tuple[str, str]]:
+    """Return the mirrors' addresses, each with a suite there: those of :func:`lines`, else
+    Debian's own."""
+    found = []
+    for line in lines(suite) or _public(suite):
+        if match := re.match(r"(?:deb\s+(?:\[[^]]*\]\s+)?)?([a-z]+:/\S+)(?:\s+(\S+))?", line):
+            found.append((_address(match[1]), match[2] or suite))
+    return found
+
+
+def _public(suite: str) -> list[str]:
+    """Return the lines of Debian's own mirrors."""
+    release = suite.removesuffix(BACKPORTS)
+    return [
+        f"deb {_PUBLIC}/debian {release} main",
+        f"deb {_PUBLIC}/debian {release}-updates main",
+        f"deb {_PUBLIC}/debian-security {release}-security main",
     ]
-    found = [
-        re.sub(r"^copy:", "file:", address) for address in found
-    ]  # apt's word for files that it copies
-    return list(dict.fromkeys(found))
+
+
+def addresses(suite: str) -> list[str]:
+    """Return the mirrors' addresses, without duplicates and trailing slashes."""
+    return list(dict.fromkeys(address for address, _ in suites(suite)))
+
+
+def _address(uri: str) -> str:
+    # "copy:" is apt's word for files that it copies.
+    return re.sub(r"^copy:", "file:", uri).rstrip("/")
 
 
 def archive() -> str:

@@ -36,6 +36,16 @@ class GoneError(MachineError):
 def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
     """Put the file of every package of the lock into ``folder``, with the index that apt reads.
 
+    Returns and raises as :func:`fetch` does.
+    """
+    origin = fetch(lock, folder, progress)
+    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
+    return origin
+
+
+def fetch(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
+    """Put the file of every package of the lock into ``folder``.
+
     Each is looked for at the mirrors, then in the archive of old packages at the lock's time.
     Returns in words where they came from. Raises GoneError if one is not available with its hash,
     and OSError if it cannot be written.
@@ -54,12 +64,11 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
     gone = [one for one, where in zip(lock.have, had, strict=True) if where is None]
     if gone:
         raise GoneError(lock, gone)
-    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
     old = had.count("archive")
     if old:
         progress(f"{old} of them from the archive of old packages")
     archive = f", {old} of them from the archive {mirrors.archive()}" if old else ""
-    return f"{len(had)} packages from {', '.join(bases) or 'no mirror'}{archive}"
+    return f"{len(had)} packages from {', '.join(bases)}{archive}"
 
 
 def index(folder: Path, release: str) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from qjump_mn.errors import MachineError
 from qjump_mn.process.files import write_atomically
+from qjump_mn.toolbox import added, make_tree, sources
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import make_tree, sources
 from qjump_mn.toolbox.lock import Lock, Locked, Package
 from qjump_mn.toolbox.tree import host_program
 
@@ -28,11 +28,12 @@ def renewed(name: str, progress: Callable[[str], None]) -> Lock:
     Raises MachineError as making a tree does, or for a file that no package index lists.
     """
     lock, now = locks.read(name), time.strftime(_TIME, time.gmtime())
-    made = (
-        sources.newest(lock, now)
-        if lock.variant == sources.VARIANT
-        else _newest(lock, now, progress)
-    )
+    if lock.variant == sources.VARIANT:
+        made = sources.newest(lock, now)
+    elif lock.variant == added.VARIANT:
+        made = added.newest(lock, now, progress)
+    else:
+        made = _newest(lock, now, progress)
     write_atomically(locks.path_of(name), made.text.encode())
     return made
 
