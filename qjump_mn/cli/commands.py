@@ -10,7 +10,7 @@ import typer
 import typer.main
 
 from qjump_mn import __version__, cache
-from qjump_mn.cli import completion, examples, machine, run_command
+from qjump_mn.cli import completion, examples, machine, mn_command, run_command
 from qjump_mn.cli.options import (
     LAST,
     NO_SETTINGS,
@@ -73,6 +73,7 @@ def main_options(
 
 
 app.command()(run_command.run)
+app.command("mn", context_settings=mn_command.CONTEXT)(mn_command.mn)
 
 
 def _run(request: Request, *, dry_run: bool) -> int:

@@ -35,6 +35,12 @@ EXAMPLES = {
             "scheme ecn.",
         ),
     ),
+    "mn": (
+        Example(
+            "qjump-mn mn --topo tree,2 --test pingall", "Run Mininet's mn with its own options."
+        ),
+        Example("qjump-mn mn my.py --n 4", "Run a script; what it writes comes out into the run."),
+    ),
     "resume": (
         Example("qjump-mn resume", "Finish the newest run, results/last."),
         Example(

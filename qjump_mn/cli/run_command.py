@@ -34,6 +34,7 @@ from qjump_mn.resolve import loading
 
 VERBS = (
     "run",
+    "mn",
     "resume",
     "list",
     "explain",

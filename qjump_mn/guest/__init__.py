@@ -16,18 +16,19 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
 from qjump_mn import cache
-from qjump_mn.errors import LostError
+from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import instance, outer
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.images import check_processor, prepare
 from qjump_mn.guest.instance import MEMORY_MB, Outcome, Stop
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Tick, encode_job, encode_setup
 from qjump_mn.guest.result import Trailer, unpack
+from qjump_mn.guest.terminal import Terminal
 from qjump_mn.process import temp_dirs
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Result",
     "Setup",
     "Stop",
+    "Terminal",
     "check_processor",
     "prepare",
     "run",
@@ -59,12 +61,15 @@ def run(
     memory_mb: int = MEMORY_MB,
     stop: Stop | None = None,
     long: bool = False,
+    terminal: Terminal | None = None,
 ) -> Result:
     """Boot an instance, run the setup and the job, and unpack the job's files into ``out``.
 
     ``out`` is created if need be, and also gets the console's text as `console.log`. An exception
     in the job's entry point means exit code 5, with its traceback on the console. ``clock`` is
     called every ``job.tick_s`` with the job's seconds on the guest's clock.
+
+    A job with a ``terminal`` is interactive: it does not wait for a core.
 
     May be called from several threads: each waits for a core, and a ``long`` job lets others pass
     (cores.py). The deadline counts from when the core is available. Raises LostError, with the time
@@ -73,10 +78,11 @@ def run(
     """
     encoded, arrived = (encode_setup(setup), encode_job(job)), time.monotonic()
     stop = stop or Stop()
-    with cache.sentences(), core(progress, stop.event, long=long) as number:
+    waits = core(progress, stop.event, long=long, interactive=terminal is not None)
+    with cache.sentences(), waits as number, _serving(terminal) as descriptor:
         started = time.monotonic()
         boot = partial(
-            partial(outer.run, image.outer) if image.outer else instance.run,
+            _instance(image, descriptor),
             image.kernel,
             image.initrd,
             b"".join(encoded),
@@ -98,6 +104,21 @@ def run(
         sha256=_hashes(image, *encoded, trailer),
         used=outcome.used,
     )
+
+
+def _instance(image: Image, terminal: int | None) -> Callable[..., Outcome]:
+    """Return what runs an instance on this host."""
+    if image.outer is None:
+        return partial(instance.run, terminal=terminal)
+    if terminal is not None:
+        raise MachineError(
+            "a guest has a terminal on x86-64 Linux only; here it would run in an emulated machine"
+        )
+    return partial(outer.run, image.outer)
+
+
+def _serving(terminal: Terminal | None) -> AbstractContextManager[int | None]:
+    return terminal.serving() if terminal else nullcontext()
 
 
 @contextmanager

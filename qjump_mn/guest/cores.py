@@ -2,13 +2,15 @@
 
 A guest's kernel and programs take turns on one core, and two guests on it would slow each other
 down. Guests of all processes and threads of a user are served in order of arrival, except that a
-long guest lets short ones pass that arrive within ten minutes.
+long guest lets short ones pass that arrive within ten minutes. Somebody waits at a terminal for an
+interactive guest: if no core is free it takes one more place, the only one of its kind, and shares
+the cores with the others.
 
-A folder holds a file for each core, which the core's holder locks. It also holds a file for each
-waiting thread, which that thread locks. The file's name is the thread's time of arrival since boot
-(which no change of the clock affects), plus ten minutes for a long guest. The kernel drops the
-locks of a process that dies, and the next process that looks removes its files. Nothing ever blocks
-on a lock, so a process that is stopped stops no other.
+A folder holds a file for each core and for the one more place, which its holder locks. It also
+holds a file for each waiting thread, which that thread locks. The file's name is the thread's time
+of arrival since boot (which no change of the clock affects), plus ten minutes for a long guest. The
+kernel drops the locks of a process that dies, and the next process that looks removes its files.
+Nothing ever blocks on a lock, so a process that is stopped stops no other.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ YIELDS_S = 600
 _POLL_S = 0.05
 _SILENT_S = 1.0
 _NAME = "qjump-mn-cores"
+_BESIDE = "beside"
 _TRIES = 100
 _RUNTIME = Path("/run")
 
@@ -56,18 +59,21 @@ def core(
     *,
     patience_s: float = math.inf,
     long: bool = False,
-) -> Iterator[int]:
+    interactive: bool = False,
+) -> Iterator[int | None]:
     """Wait for a free core, and hold it within the block; yields the core's number.
 
     The core is free again after the block, or when this process ends for any reason. A ``long``
-    guest lets short ones pass for a while. After a second of waiting, and whenever it changes,
+    guest lets short ones pass for a while. An ``interactive`` one may get None instead of a core's
+    number: the place beside the cores. After a second of waiting, and whenever it changes,
     ``progress`` gets a line with the other processes that hold the cores, and the number of their
     threads ahead in the queue. Raises :class:`BusyError` after ``patience_s``, and
     :class:`StoppedError` once ``stop`` is set.
     """
     folder = _folder()
     with _ticket(folder, YIELDS_S * 10**9 if long else 0) as ticket:
-        number, slot = _wait(folder, ticket, progress, stop or threading.Event(), patience_s)
+        stop = stop or threading.Event()
+        number, slot = _wait(folder, ticket, progress, stop, patience_s, interactive)
     try:
         yield number
     finally:
@@ -81,8 +87,9 @@ def _wait(
     progress: Progress,
     stop: threading.Event,
     patience_s: float,
-) -> tuple[int, int]:
-    """Return the number of a free core and the file descriptor that holds its lock."""
+    interactive: bool,
+) -> tuple[int | None, int]:
+    """Return the number of a free core, or None, and the file descriptor that holds its lock."""
     start = time.monotonic()
     reported, line, line_s = "", "", start
     while not stop.is_set():
@@ -91,6 +98,8 @@ def _wait(
         for number in sorted(cores.difference(*ahead.values())):
             if (slot := _take(folder / str(number))) is not None:
                 return number, slot
+        if interactive and (slot := _take(folder / _BESIDE)) is not None:
+            return None, slot
         now = time.monotonic()
         if now - start > patience_s:
             raise BusyError(_busy_sentence(_holders(folder, cores)))

@@ -114,11 +114,13 @@ def run(
     line: Callable[[str], None] = lambda line: None,
     core: int | None = None,
     stop: Stop | None = None,
+    terminal: int | None = None,
 ) -> Outcome:
     """Run an instance to its end in an empty ``folder``, which keeps the files `out` and `log`.
 
     ``data`` is its input, ``words`` are added to the kernel's command line, ``line`` is called with
-    each line of the console, and ``core`` is the processor that it is pinned to.
+    each line of the console, and ``core`` is the processor that it is pinned to. ``terminal`` is a
+    descriptor that it reads and writes as /dev/host-tty.
 
     Raises LostError, with the last lines of the console, if it panics, ends in any way but by
     powering off, or overruns the deadline. Raises StoppedError if ``stop`` prevents its start.
@@ -132,8 +134,9 @@ def run(
         log.open("ab") as console,  # the kernel and programs may write to it at the same time
     ):
         descriptors = [file.fileno() for file in (input_file, image, output, console)]
+        descriptors += [] if terminal is None else [terminal]
         numbers = ",".join(map(str, descriptors))
-        argv = [str(kernel), *command_line(memory_mb, words)]
+        argv = [str(kernel), *command_line(memory_mb, words, terminal=terminal is not None)]
         fenced = [sys.executable, "-I", "-S", str(starter.__file__), numbers, *argv]
         begin = partial(start, fenced, core, console, _ENVIRONMENT, descriptors)
         status, used = follow(begin, log, wall_deadline_s, line, stop)
@@ -142,14 +145,15 @@ def run(
     return Outcome(out, log, used)
 
 
-def command_line(memory_mb: int, words: Sequence[str] = ()) -> list[str]:
+def command_line(memory_mb: int, words: Sequence[str] = (), *, terminal: bool = False) -> list[str]:
     """Return the kernel's command line.
 
     The kernel adds it to its random pool, so descriptors have the same numbers in each run: input,
-    initramfs, output and console, in this order.
+    initramfs, output, console and terminal, in this order.
     """
-    input_, image, output, log = range(starter.FIRST, starter.FIRST + 4)
+    input_, image, output, log, tty = range(starter.FIRST, starter.FIRST + 5)
     files = f"host_files=in:{input_},out:{output},log:{log}"
+    files += f",tty:{tty}" if terminal else ""
     return [f"mem={memory_mb}M", f"initrd=fd:{image}", files, *_PARAMETERS, *words]
 
 

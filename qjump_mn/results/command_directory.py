@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.install.provenance import Git
@@ -57,6 +60,19 @@ class CommandDirectory(AnyRunDirectory[CommandManifest]):
                     f"{problem}"
                 )
         super().finish(name, record)
+
+    def enter_typed(self, typed: bytes) -> None:
+        """Record what was typed into the command, if anything was."""
+        if not typed:
+            return
+        (self.own / "typed").write_bytes(typed)
+        digest = hashlib.sha256(typed).hexdigest()
+
+        def with_typed(now: CommandManifest) -> CommandManifest:
+            command = msgspec.structs.replace(now.command, typed_sha256=digest)
+            return msgspec.structs.replace(now, command=command, command_sha256=command.hash)
+
+        self._change(with_typed)
 
 
 def create(

@@ -67,7 +67,7 @@ def test_each_guest_has_a_core_of_its_own() -> None:
 class Waiter(threading.Thread):
     """A thread that takes a core, as soon as it is started, and notes which in `got`."""
 
-    def __init__(self, got: list[int], slots: Path) -> None:
+    def __init__(self, got: list[int | None], slots: Path) -> None:
         super().__init__()
         self.got, waiting = got, len(tickets(slots))
         self.start()
@@ -79,7 +79,7 @@ class Waiter(threading.Thread):
 
 
 def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
-    got: list[int] = []
+    got: list[int | None] = []
     with ExitStack() as first, core() as one:
         other = first.enter_context(core())
         thread = Waiter(got, slots)
@@ -92,7 +92,7 @@ def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
 
 
 def test_killed_holder_frees_its_core(slots: Path, only: int) -> None:
-    got: list[int] = []
+    got: list[int | None] = []
     with process(CONFINED) as holder:
         assert holder.stdout is not None and int(holder.stdout.readline()) == only
         thread = Waiter(got, slots)
@@ -193,7 +193,7 @@ def test_three_processes_take_turns(slots: Path, only: int) -> None:
 
 
 def test_threads_of_a_process_are_served_in_order(slots: Path, only: int) -> None:
-    got: list[int] = []
+    got: list[int | None] = []
     told: list[str] = []
 
     def wait(index: int) -> None:
@@ -241,7 +241,7 @@ def test_short_guest_passes_long_one_for_a_limited_time(
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_killed_or_stopped_waiters_are_passed(slots: Path, only: int, how: signal.Signals) -> None:
-    got: list[int] = []
+    got: list[int | None] = []
     with process(CONFINED) as first, ExitStack() as held:
         held.enter_context(core())
         until(lambda: len(tickets(slots)) == 1)

@@ -212,7 +212,8 @@ def kept_guest(run: Callable[_P, Result]) -> Callable[_P, Result]:
     @functools.wraps(run)
     def stored(*args: _P.args, **kwargs: _P.kwargs) -> Result:
         folder = session()
-        if folder is None:
+        # A terminal shows what happens while it does.
+        if folder is None or kwargs.get("terminal") is not None:
             return run(*args, **kwargs)
         call = inspect.signature(run).bind(*args, **kwargs)
         call.apply_defaults()

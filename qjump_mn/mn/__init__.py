@@ -1,0 +1,1 @@
+"""Run a command, such as somebody's Mininet script, in the machine: ``qjump-mn mn``."""

@@ -1,0 +1,202 @@
+"""Commands in the machine, as a user runs them: Mininet's mn, scripts, sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.guest
+
+NETWORK = """\
+import argparse, sys
+from mininet.link import TCLink
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+
+words = argparse.ArgumentParser()
+words.add_argument("--count", type=int)
+words = words.parse_args()
+topo = SingleSwitchTopo(2, lopts={"bw": 10, "delay": "2ms"})
+net = Mininet(topo=topo, link=TCLink, controller=None)
+net["s1"].failMode = "standalone"
+net.start()
+net.ping(timeout="2")
+printed = net["h1"].cmd("ping -c", words.count, net["h2"].IP())
+print(printed)
+open("ping.txt", "w").write(printed)
+net.stop()
+sys.exit(3)
+"""
+
+SESSION = "nodes\nh1 ping -c 2 h2\npy h1.IP()\nexit\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/net.py").write_text(NETWORK)
+    return tmp_path
+
+
+def argv(*words: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "qjump_mn.run", *words]
+
+
+def mn(*words: str, typed: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run `qjump-mn mn`; `typed` is its standard input."""
+    done = subprocess.run(
+        argv("mn", *words), input=typed, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def last(name: str) -> Path:
+    return Path("results/last/trials/mn/1/raw", name)
+
+
+def test_mininets_own_command_gives_the_same_bytes_again() -> None:
+    first = mn("--test", "pingall")
+    assert "*** Results: 0% dropped (2/2 received)" in first.stdout
+    assert "s1-eth1 and 3 more have no rate" in first.stderr
+    again = mn("--test", "pingall")
+    assert again.stdout == first.stdout
+    assert "identical to your run of" in again.stderr
+
+
+def test_script_gets_its_words_and_its_files_and_code_come_back() -> None:
+    done = mn("own/net.py", "--count", "3", code=3)
+    assert "rtt min/avg/max/mdev = 8." in done.stdout
+    assert "3 packets transmitted, 3 received" in last("files/ping.txt").read_text()
+    assert "it wrote 1 file: results/mn-" in done.stderr
+    assert sorted(path.name for path in Path("own").iterdir()) == ["net.py"]
+    verified = subprocess.run(argv("verify"), capture_output=True, text=True)
+    assert "identical: all" in verified.stdout, verified.stdout + verified.stderr
+
+
+def test_tclink_is_a_wire_if_asked() -> None:
+    done = mn("--link", "qjwire", "own/net.py", "--count", "3", code=3)
+    assert "TCLink is WireLink of mininet-qos here" in done.stderr
+    # Four times 2 ms, and 98 bytes with preamble and check sequence (12) at 10 Mb/s.
+    average = re.search(r"mdev = [\d.]+/([\d.]+)/", done.stdout)
+    assert average and abs(float(average[1]) - (8 + 4 * 8 * (98 + 12) / 1e4)) < 0.002
+    assert re.search(r"h1-eth0 +10 Mb/s +\d+ +0 +up to [\d.]+ us", done.stderr)
+
+
+def test_session_is_a_function_of_its_lines() -> None:
+    first = mn("--record", "typed", typed=SESSION)
+    for text in ("available nodes are: \nh1 h2 s1", "2 received, 0% packet loss", "10.0.0.1\n"):
+        assert text in first.stdout
+    again = mn("--replay", "typed")
+    assert again.stdout == first.stdout
+    assert "identical to your run of" in again.stderr
+
+
+def test_plain_reads_get_their_lines() -> None:
+    script = "sleep 1; echo asks; read one; sleep 1; read two; echo $two $one; cat"
+    done = mn("--", "sh", "-c", script, typed="1\n2\n3\n")
+    assert done.stdout == "asks\n1\n2\n2 1\n3\n3\n"
+    assert json.loads(last("end.json").read_text())["time_ns"] < 3e9
+
+
+def test_deadline_and_missing_program() -> None:
+    late = mn("--deadline", "2s", "--", "sleep", "100", code=124)
+    assert "was ended at its deadline after 2.00" in late.stderr
+    assert mn("--", "nosuch", code=127).stdout == "nosuch: no such file or directory\n"
+
+
+def test_share_of_a_processor_limits_nothing(here: Path) -> None:
+    script = NETWORK.replace("controller=None", "controller=None, host=CPULimitedHost")
+    script = f"from mininet.node import CPULimitedHost\n{script}"
+    script = script.replace("net.start()", 'net["h1"].setCPUFrac(0.1)\nnet.start()')
+    (here / "own/net.py").write_text(script)
+    done = mn("own/net.py", "--count", "1", code=3)
+    assert "CPULimitedHost is a Host here" in done.stderr
+
+
+class Person:
+    """Somebody at a terminal."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.process_id, self.terminal = pty.fork()
+        if self.process_id == 0:
+            os.execv(sys.executable, argv("mn", *words))
+        self.seen = b""
+
+    def waits_for(self, text: str) -> str:
+        """Read until the text appears; return all that was read."""
+        until = time.monotonic() + 120
+        while text.encode() not in self.seen:
+            assert time.monotonic() < until, self.seen.decode(errors="replace")
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.terminal, 4096)
+                except OSError:
+                    break
+        shown, _, self.seen = self.seen.partition(text.encode())
+        return (shown + text.encode()).decode(errors="replace").replace("\r\n", "\n")
+
+    def types(self, text: str) -> None:
+        os.write(self.terminal, text.encode())
+
+    def exit_code(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.process_id, 0)[1])
+
+
+def test_person_types_and_interrupts() -> None:
+    person = Person(["--record", "typed"])
+    person.waits_for("mininet> ")
+    person.types("h1 ping h2\n")
+    person.waits_for("icmp_seq=3")
+    person.types("\x03")
+    statistics = person.waits_for("mininet> ")
+    assert "0% packet loss" in statistics
+    person.types("exit\n")
+    person.waits_for("run: results/mn-")
+    assert person.exit_code() == 0
+    output = last("output").read_bytes()
+    assert b"Interrupt" not in output and b"h1 ping h2\n" in output
+    mn("--replay", "typed")
+    assert last("output").read_bytes() == output
+
+
+def test_killed_program_leaves_no_machine(here: Path) -> None:
+    process = subprocess.Popen(
+        argv("mn", "--", "sleep", "100000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while not (children := _machines(here)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    until = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in children)
+
+
+def _machines(here: Path) -> list[str]:
+    """The processes of machines that this test's command started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+            parent = os.readlink(path.parent / "cwd")
+        except OSError:
+            continue
+        if b"host_files=" in words and b"tty:" in words and parent == "/":
+            found.append(path.parent.name)
+    return found
