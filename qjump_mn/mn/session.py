@@ -19,7 +19,7 @@ from qjump_mn import __version__, guest
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.guest.terminal import Terminal
 from qjump_mn.install import provenance
-from qjump_mn.mn import port_report, running, typed
+from qjump_mn.mn import imports, port_report, running, typed
 from qjump_mn.mn.keyboard import Keyboard
 from qjump_mn.mn.request import Request
 from qjump_mn.model.command import Command, CommandTrial
@@ -135,6 +135,8 @@ def _say_end(
     ends = {0: "ended", 124: "was ended at its deadline"}
     how = ends.get(record.exit_code, f"ended with exit code {record.exit_code}")
     err.print(f"{shlex.join(directory.manifest.command.argv)} {how} after {took}", markup=False)
+    if record.exit_code and (advice := imports.advice((raw / "output").read_bytes())):
+        err.print(advice, markup=False)
     written = [path for path in (raw / "files").rglob("*") if path.is_file()]
     if written:
         files = "1 file" if len(written) == 1 else f"{len(written)} files"

@@ -1,0 +1,133 @@
+"""Run Mininet's own tests in the machine, and write their results into docs/mininet.md.
+
+    python bench/mininet_suite.py CHECKOUT [--only TEXT] [--write]
+
+CHECKOUT is a checkout of Mininet 2.3.1b4, which is not a part of this project. Each test runs in a
+machine of its own by `qjump-mn mn`. `--only` takes the tests with the text in their names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench import marks
+
+PAGE = Path(__file__).parent.parent / "docs/mininet.md"
+MARKS = "mininet_suite"
+FOLDERS = ("mininet/test", "examples/test")
+DEADLINE = "1200s"
+
+WHY = {
+    "test_walkthrough.testWalkthrough.testWireshark": "there is no Wireshark",
+}
+"""Why a test fails here, by its name; one that fails without a reason fails the benchmark."""
+
+LIST = """
+import unittest, sys
+def each(suite):
+    for one in suite:
+        if isinstance(one, unittest.TestSuite):
+            yield from each(one)
+        else:
+            print("test:", one.id())
+sys.path.insert(0, sys.argv[1])
+list(each(unittest.defaultTestLoader.discover(sys.argv[1])))
+"""
+
+
+class Ended(NamedTuple):
+    """How a test ended: ok, skipped or failed, with the last line that says why, and after how many
+    seconds on the machine's clock."""
+
+    name: str
+    result: str
+    why: str
+    seconds: float
+
+
+def main() -> None:
+    """Run, print and, if asked, write."""
+    words = argparse.ArgumentParser()
+    words.add_argument("checkout", type=Path)
+    words.add_argument("--only", default="")
+    words.add_argument("--write", action="store_true")
+    asked = words.parse_args()
+    ended = []
+    for folder in FOLDERS:
+        for name in listed(asked.checkout, folder):
+            if asked.only in name:
+                ended.append(tried(asked.checkout, folder, name))
+                print(*ended[-1], flush=True)
+    unknown = [one.name for one in ended if one.result == "failed" and one.name not in WHY]
+    print(table(ended))
+    if asked.write:
+        marks.write(PAGE, MARKS, table(ended))
+    if unknown:
+        sys.exit(f"failed without a reason: {', '.join(unknown)}")
+
+
+def listed(checkout: Path, folder: str) -> list[str]:
+    """Return the names of the tests in a folder of the checkout."""
+    _, printed, _ = in_machine(checkout, "python3", "-c", LIST, folder)
+    return re.findall(r"^test: (\S+)$", printed, re.MULTILINE)
+
+
+def tried(checkout: Path, folder: str, name: str) -> Ended:
+    """Run one test."""
+    script = f"cd {folder} && exec python3 -m unittest -v {name}"
+    code, printed, said = in_machine(checkout, "sh", "-c", script)
+    lines = [line for line in printed.splitlines() if line.strip()]
+    skipped = re.search(r"skipped ['\"](.*)['\"]", printed)
+    result = "skipped" if skipped else "ok" if code == 0 else "failed"
+    after = re.search(r"after ([\d.]+) s on the machine's clock", said)
+    errors = [line for line in lines if re.match(r"\w*(Error|Exception|TIMEOUT)\b", line)]
+    why = skipped[1] if skipped else "" if code == 0 else (errors or lines or [said])[-1]
+    return Ended(name, result, why[:200], float(after[1]) if after else 0.0)
+
+
+def in_machine(checkout: Path, *command: str) -> tuple[int, str, str]:
+    """Run a command in a machine that has the checkout; return its exit code, what it printed and
+    what was said about it."""
+    options = ["--mininet", str(checkout), "--in", str(checkout), "--deadline", DEADLINE]
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "mn", *options, "--", *command]
+    environment = {**os.environ, "PYTHONPATH": str(PAGE.parent.parent)}
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def table(ended: Sequence[Ended]) -> str:
+    """Return the results as Markdown: how many passed, and each one that did not."""
+    passed = sum(one.result == "ok" for one in ended)
+    skipped = sum(one.result == "skipped" for one in ended)
+    return "\n".join(
+        [
+            f"{passed} of {len(ended)} tests pass, {skipped} skip themselves, and "
+            f"{len(ended) - passed - skipped} fail:",
+            "",
+            "| test | result | why |",
+            "|---|---|---|",
+            *_rows(ended),
+        ]
+    )
+
+
+def _rows(ended: Sequence[Ended]) -> Iterator[str]:
+    for one in ended:
+        if one.result != "ok":
+            why = WHY.get(one.name, one.why).replace("|", "\\|")
+            yield f"| `{one.name}` | {one.result} | {why} |"
+
+
+if __name__ == "__main__":
+    main()
