@@ -77,7 +77,8 @@ OF_COMMAND = {
     "own/typed": "what was typed",
     "own/mininet.tar": "the Mininet that replaced the machine's",
     "trials/mn/SEED/raw/output": "what the command printed",
-    "trials/mn/SEED/raw/ports.json": "where packets waited and were dropped, port by port",
+    "trials/mn/SEED/raw/end.json": "its exit code, and how long it took on the machine's clock",
+    "trials/mn/SEED/raw/ports-N.json": "where packets waited and were dropped, port by port",
     "trials/mn/SEED/raw/files/*": "what the command wrote or changed in its folder",
 }
 """What only the run of a command has, or has otherwise."""

@@ -53,7 +53,7 @@ def repeat(
     Raises :class:`UsageError` if what went into the run was changed.
     """
     # It imports the guest's parts, which other commands of the command line do without.
-    from qjump_mn.mn import running  # type: ignore[import-not-found, unused-ignore]
+    from qjump_mn.mn import running
 
     manifest = run.manifest
     command = manifest.command

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import msgspec
 
+from qjump_mn.errors import UsageError
 from qjump_mn.install.provenance import Git
 from qjump_mn.model import command as commands
+from qjump_mn.model import words
 from qjump_mn.model.command import Command
 from qjump_mn.results import contents, directory
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import AnyRunDirectory, RunDirectory
-from qjump_mn.results.manifest import CommandManifest
+from qjump_mn.results.manifest import CommandManifest, TrialRecord
 
 FILES = {
     "folder.tar": "folder_sha256",
@@ -28,6 +30,8 @@ FILES = {
     "mininet.tar": "mininet_sha256",
 }
 """The files of own/, and the field of the command with the SHA-256 of each; "" there: no file."""
+
+_NAME = words.LINE._replace(noun="a file's name")
 
 
 class CommandDirectory(AnyRunDirectory[CommandManifest]):
@@ -43,6 +47,19 @@ class CommandDirectory(AnyRunDirectory[CommandManifest]):
     def own(self) -> Path:
         """The folder of what went in: the command's folder, what is typed, packages."""
         return self.path / contents.OWN
+
+    def finish(self, name: str, record: TrialRecord) -> None:
+        """Record how a trial ended, as for every run.
+
+        Raises :class:`UsageError` for a file whose name no run can have: commands may write any.
+        """
+        for path in self.trial(name).rglob("*"):
+            if problem := _NAME.problem(path.name):
+                raise UsageError(
+                    f"the command wrote a file whose name a run cannot have, in {path.parent}: "
+                    f"{problem}"
+                )
+        super().finish(name, record)
 
     def enter_typed(self, typed: bytes) -> None:
         """Record what was typed into the command, if anything was."""

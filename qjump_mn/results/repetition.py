@@ -11,6 +11,7 @@ from qjump_mn.results import contents
 MAX_TEXT = 60
 """The most characters that are quoted of a line that differs."""
 
+_PRINTED = f"{contents.RAW}/output"
 _BLOCK_BYTES = 1 << 16
 
 
@@ -45,13 +46,18 @@ def compare(
     different = [path for path in paths if firsts.get(path) != seconds.get(path)]
     if not different:
         return Compared(len(firsts), "")
-    # The output of programs explains more than the network read back, or the console.
-    path = min(different, key=lambda path: (f"/{contents.RAW}/" not in path, path))
+    path = min(different, key=_rank)
     shown = words.plain(path.removeprefix(f"{contents.TRIALS}/{trial}/") if part else path)
     text = difference(first / path, second / path, names=names)
     return Compared(
         len(firsts), f"in {len(different)} of {len(paths)} files, first in {shown}: {text}"
     )
+
+
+def _rank(path: str) -> tuple[bool, bool, str]:
+    """Put first what explains most: what a command printed, then any program's output, then the
+    network read back and the console."""
+    return not path.endswith(f"/{_PRINTED}"), f"/{contents.RAW}/" not in path, path
 
 
 def difference(first: Path, second: Path, *, names: Names = NAMES) -> str:

@@ -63,13 +63,14 @@ def test_another_output_exit_code_and_image_are_named(
     run: CommandDirectory, runner: Runner
 ) -> None:
     (run.raw("mn/2") / "output").write_text("hello\nforged\nthe end\n")
+    (run.raw("mn/2") / "files/result.csv").write_text("forged\n")
     run.finish("mn/2", DONE)
     run.finish("mn/3", replace(DONE, exit_code=1))
     runner.image = "2" * 64
     code, text = said(run)
     assert code == repeated.DIFFERS
     assert text.splitlines()[1:] == [
-        "mn/2 differs in 1 of 5 files, first in trials/mn/2/raw/output: line 2 is 'seed 2', and "
+        "mn/2 differs in 2 of 5 files, first in trials/mn/2/raw/output: line 2 is 'seed 2', and "
         "'forged' in the run",
         "mn/3 differs in its exit code: 0, and 1 in the run",
         f"the run was made with image {'1' * 12}, and this machine has {'2' * 12}",

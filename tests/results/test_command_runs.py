@@ -59,6 +59,15 @@ def test_command_that_fails_is_done_and_a_lost_guest_is_not(run: CommandDirector
     assert run.lost() == {"mn/2": "the guest died"}
 
 
+@pytest.mark.parametrize("name", [b"\x1b[2J", b"\xff", b"a\nb", "\u202egpj.exe".encode()])
+def test_file_whose_name_no_run_can_have_is_named(run: CommandDirectory, name: bytes) -> None:
+    before = run.manifest
+    (run.raw("mn/1") / "files" / os.fsdecode(name)).write_text("x")
+    with pytest.raises(UsageError, match=r"a file whose name a run cannot have, in .*: '") as error:
+        run.finish("mn/1", TrialRecord(status="done", exit_code=0))
+    assert str(error.value).isprintable() and run.manifest == before
+
+
 def test_tampering_with_a_commands_files_is_seen(run: CommandDirectory) -> None:
     (run.raw("mn/1") / "output").write_text("forged\n")
     (run.raw("mn/3")).mkdir(parents=True)

@@ -56,7 +56,7 @@ def _jobs(run: Path, facts: AnyManifest) -> dict[str, str]:
     if isinstance(facts, Manifest):
         return {trial.name: guest.job_sha256(trial) for trial in facts.plan.trials()}
     # It imports the guest's parts, which other commands of the command line do without.
-    from qjump_mn.mn import running  # type: ignore[import-not-found, unused-ignore]
+    from qjump_mn.mn import running
 
     command, own = facts.command, run / contents.OWN
     return {trial.name: running.job_sha256(command, own, trial.seed) for trial in command.trials()}
