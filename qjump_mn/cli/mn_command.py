@@ -22,8 +22,8 @@ def mn(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MININET'S OPTIONS | SCRIPT ARGUMENTS | -- COMMAND]",
-            help="what to run; nothing, or options: Mininet's mn",
+            metavar="WORDS",
+            help="options of Mininet's mn, or a script and its arguments, or -- and any command; without words, Mininet's prompt",
             show_default=False,
         ),
     ] = None,

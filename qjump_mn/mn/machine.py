@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from qjump_mn import guest
+from qjump_mn import cache, guest
 from qjump_mn.guest import images
 from qjump_mn.model.command import Command
-from qjump_mn.toolbox import build
+from qjump_mn.toolbox import added, build, cpio
+from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.cpio import Node
 
+Progress = Callable[[str], None]
+
+PACKAGES = "packages.lock"
+"""The file of added packages in a run's folder own/."""
+
+_KIND, _FILE = "mn-archive", "mn.cpio"
 _PYTHON = "usr/lib/python3/dist-packages"
 _MININET = "/opt/mininet"
 
@@ -34,12 +42,35 @@ exec "$@"
 """
 
 
-def prepare(command: Command, own: Path, progress: Callable[[str], None]) -> guest.Image:
+def prepare(command: Command, own: Path, progress: Progress = lambda line: None) -> guest.Image:
     """Return the image for a command; ``own`` is its run's folder own/."""
-    nodes: dict[str, bytes | Path] = {
-        name: node.content for name, node in _nodes().items() if node.content is not None
-    }
-    return images.prepare(progress, extra=nodes)
+    added_locks = [locks.read(added.NAME)]
+    if command.packages_sha256:
+        added_locks.append(locks.load(own / PACKAGES))
+    archives = [added.archive(lock, progress) for lock in added_locks]
+    base = guest.prepare(progress)
+    return images.with_archives(base, [*archives, _archive()], progress, added=added_locks)
+
+
+def resolved(packages: Sequence[str], progress: Progress = lambda line: None) -> bytes:
+    """Return the text of a lock of these Debian packages, for the file own/packages.lock.
+
+    Raises UsageError for an unknown one.
+    """
+    present = guest.prepare(progress).packages
+    lock = added.resolve(packages, present, progress, beside=[locks.read(added.NAME)])
+    return lock.text.encode()
+
+
+def _archive() -> Path:
+    """Return an archive of our own files in the machine."""
+    content = b"".join(cpio.archive(_nodes()))
+
+    def build(folder: Path) -> None:
+        (folder / _FILE).write_bytes(content)
+
+    key = hashlib.sha256(content).hexdigest()
+    return cache.artefact(_KIND, key, build, needs_bytes=len(content)) / _FILE
 
 
 def environment(command: Command) -> dict[str, str]:

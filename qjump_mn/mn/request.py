@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.mn import folder as folders
-from qjump_mn.mn import typed
+from qjump_mn.mn import imports, typed
 from qjump_mn.mn.typed import Typed
 from qjump_mn.model.command import DEADLINE_NS, MEMORY_MB, Command
 from qjump_mn.model.units import Duration
@@ -52,10 +54,17 @@ class Options(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A command, and the files of its run's folder own/ by their names."""
+    """A command, the files of its run's folder own/ by their names, and the Debian packages that it
+    asks for, which are not in them yet."""
 
     command: Command
     own: dict[str, bytes]
+    packages: tuple[str, ...] = ()
+
+    def with_packages(self, lock: bytes) -> Request:
+        """Return the request with the lock of its packages."""
+        command = msgspec.structs.replace(self.command, packages_sha256=_sha256(lock))
+        return Request(command, {**self.own, "packages.lock": lock})
 
 
 def of_words(
@@ -92,7 +101,7 @@ def of_words(
         memory_mb=_memory(options.memory),
     )
     command.check("qjump-mn mn")
-    return Request(command, own)
+    return Request(command, own, _packages(words, options))
 
 
 def _mininet(words: Sequence[str], options: Options) -> tuple[str, ...]:
@@ -179,6 +188,13 @@ def _packed_mininet(folder: Path) -> bytes:
             f"--mininet {folder}: there is no mininet/net.py: name a checkout of Mininet"
         )
     return folders.pack(folder)
+
+
+def _packages(words: Sequence[str], options: Options) -> tuple[str, ...]:
+    """Return the packages that are asked for, by name or by a script's imports."""
+    script = Path(words[0]) if words else Path()
+    imported = imports.packages(script) if script.suffix == ".py" else ()
+    return tuple(sorted({*options.packages, *imported}))
 
 
 def _seeds(text: str) -> tuple[int, ...]:

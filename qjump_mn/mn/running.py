@@ -19,7 +19,7 @@ from qjump_mn.results import contents
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.steps import openvswitch
 
-FOLDER, PACKAGES, TYPED, MININET = "folder.tar", "packages.lock", "typed", "mininet.tar"
+FOLDER, TYPED, MININET = "folder.tar", "typed", "mininet.tar"
 """The files of a run's folder own/."""
 
 HOME = "work"

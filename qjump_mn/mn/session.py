@@ -19,7 +19,7 @@ from qjump_mn import __version__, guest
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.guest.terminal import Terminal
 from qjump_mn.install import provenance
-from qjump_mn.mn import imports, port_report, running, typed
+from qjump_mn.mn import imports, machine, port_report, running, typed
 from qjump_mn.mn.keyboard import Keyboard
 from qjump_mn.mn.request import Request
 from qjump_mn.model.command import Command, CommandTrial
@@ -45,6 +45,10 @@ def run(
     ``record``. With several seeds the exit code is the first that is not 0, and all are typed what
     the first was. 5 is a lost machine.
     """
+    if request.packages:
+        err.print(f"adds {', '.join(request.packages)} to the machine", markup=False)
+        lock = machine.resolved(request.packages, lambda line: err.print(line, markup=False))
+        request = request.with_packages(lock)
     command = request.command
     directory = _create(request, out, argv)
     image = running.prepare(command, directory.own, lambda line: err.print(line, markup=False))

@@ -38,6 +38,8 @@ from . import ports
 
 TERMINAL = "/dev/host-tty"
 HOME = Path("/root")
+SCRIPTS = Path("/opt/qjump-mn/packages.d")
+"""Scripts that make what added packages need: qjump_mn/toolbox/postinst.py."""
 DEADLINE = 124
 """The exit code of a command that was ended at its deadline, as timeout(1) has it."""
 NOT_FOUND, NOT_STARTED = 127, 126
@@ -54,6 +56,8 @@ _READ = "0"
 
 def run(context: object, args: Mapping[str, Any], out: Path) -> int:
     """Run the command of ``args``, and fill ``out``; return the command's exit code."""
+    for script in sorted(SCRIPTS.glob("*.sh")):
+        subprocess.run(["sh", "-e", script], check=True)
     raw = out / "raw"
     raw.mkdir()
     folder = HOME / args["folder_name"]
