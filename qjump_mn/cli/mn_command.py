@@ -23,7 +23,8 @@ def mn(
         list[str] | None,
         typer.Argument(
             metavar="WORDS",
-            help="options of Mininet's mn, or a script and its arguments, or -- and any command; without words, Mininet's prompt",
+            help="options of Mininet's mn, or a script and its arguments, or -- and any command; "
+            "without words, Mininet's prompt",
             show_default=False,
         ),
     ] = None,

@@ -97,4 +97,6 @@ def _nodes() -> dict[str, Node]:
         **sources,
         f"{_PYTHON}/qjump_mn_guest.pth": Node.file(_HOOK),
         "usr/bin/sudo": Node.file(_SUDO, 0o755),
+        # Mininet's class Controller starts a program of this name, which Debian does not have.
+        "usr/bin/controller": Node.link("ovs-testcontroller"),
     }

@@ -97,9 +97,14 @@ def _keep_changes(folder: Path, before: Mapping[Path, str], kept: Path) -> None:
     """Copy what is new or changed in ``folder``."""
     for path, digest in _files(folder).items():
         if before.get(path) != digest:
-            target = kept / path
+            target = kept.joinpath(*map(_printable, path.parts))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / path, target)
+
+
+def _printable(name: str) -> str:
+    """Return a name without control characters and bytes that are no text, for the host's disk."""
+    return "".join(one if one.isprintable() else f"%{ord(one) & 0xFF:02x}" for one in name)
 
 
 class _Session:
