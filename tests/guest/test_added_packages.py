@@ -38,6 +38,7 @@ PROGRAMS = {
     "tar --version": "tar (GNU tar)",
     "gzip --version": "gzip 1.",
     "diff --version": "diff (GNU diffutils)",
+    "pidof -s nothing; echo $?": "1",
     "readlink /bin": "usr/bin",
 }
 SCRIPT = """
