@@ -54,13 +54,14 @@ class Terminal:
                     payload = stream.read(int.from_bytes(head[1:], "big"))
                     if answer := self._answers.get(head[:1]):
                         typed = answer(int(payload))
-                        ours.sendall(len(typed).to_bytes(4, "big") + typed)
+                        # If the guest is gone, the next read says so.
+                        with contextlib.suppress(OSError):
+                            ours.sendall(len(typed).to_bytes(4, "big") + typed)
                     else:
                         self._show(payload)
-        except OSError:
-            # The guest is gone.
-            return
         except BaseException as error:
             self._error = error
-            # The guest reads the end of the stream and fails.
-            ours.shutdown(socket.SHUT_RDWR)
+        finally:
+            # A guest that still asks reads the end of the stream, and fails.
+            with contextlib.suppress(OSError):
+                ours.shutdown(socket.SHUT_RDWR)

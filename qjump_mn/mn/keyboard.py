@@ -25,7 +25,7 @@ class Keyboard:
         self._woken, self._wake = os.pipe()
         self._unread = b""
         self._interrupts = 0
-        self._is_closed = False
+        self._is_closed = self._is_unread = False
         # When the command waited for a line last, on its clock, and when it went on, on ours.
         self._waited_ns: int | None = None
         self._waited_s = 0.0
@@ -97,6 +97,13 @@ class Keyboard:
         shared = sum(itertools.takewhile(bool, equal))
         # As soon as it prints something else, it echoes nothing.
         self._echo = self._echo[shared:] if shared else b""
+        if self._is_unread:
+            return
         stream = stream or sys.stdout.buffer
-        stream.write(data[shared:])
-        stream.flush()
+        try:
+            stream.write(data[shared:])
+            stream.flush()
+        except BrokenPipeError:
+            # As after `| head`: the command goes on, and its output is in the run.
+            self._is_unread = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

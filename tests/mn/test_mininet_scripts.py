@@ -200,3 +200,14 @@ def _machines(here: Path) -> list[str]:
         if b"host_files=" in words and b"tty:" in words and parent == "/":
             found.append(path.parent.name)
     return found
+
+
+def test_pipe_that_nobody_reads_does_not_stop_the_command() -> None:
+    words = " ".join(argv("mn", "--", "sh", "-c", "'seq 100000; echo end'"))
+    done = subprocess.run(
+        ["bash", "-c", f"{words} | head -1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
+    assert last("output").read_text().endswith("100000\nend\n")
