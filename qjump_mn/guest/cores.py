@@ -3,10 +3,10 @@
 A guest's kernel and programs take turns on one core, and two guests on it would slow each other
 down. Guests of all processes and threads of a user are served in order of arrival, except that a
 long guest lets short ones pass that arrive within ten minutes. Somebody waits at a terminal for an
-interactive guest: if no core is free it takes one more place, the only one of its kind, and shares
-the cores with the others.
+interactive guest: if no core is free it takes a place beside one, and they share it. There are as
+many places as cores.
 
-A folder holds a file for each core and for the one more place, which its holder locks. It also
+A folder holds a file for each core and for each place beside one, which its holder locks. It also
 holds a file for each waiting thread, which that thread locks. The file's name is the thread's time
 of arrival since boot (which no change of the clock affects), plus ten minutes for a long guest. The
 kernel drops the locks of a process that dies, and the next process that looks removes its files.
@@ -39,7 +39,7 @@ YIELDS_S = 600
 _POLL_S = 0.05
 _SILENT_S = 1.0
 _NAME = "qjump-mn-cores"
-_BESIDE = "beside"
+_BESIDE = "beside-"
 _TRIES = 100
 _RUNTIME = Path("/run")
 
@@ -65,7 +65,7 @@ def core(
 
     The core is free again after the block, or when this process ends for any reason. A ``long``
     guest lets short ones pass for a while. An ``interactive`` one may get None instead of a core's
-    number: the place beside the cores. After a second of waiting, and whenever it changes,
+    number: a place beside one, where Linux chooses. After a second of waiting, and whenever it changes,
     ``progress`` gets a line with the other processes that hold the cores, and the number of their
     threads ahead in the queue. Raises :class:`BusyError` after ``patience_s``, and
     :class:`StoppedError` once ``stop`` is set.
@@ -98,8 +98,9 @@ def _wait(
         for number in sorted(cores.difference(*ahead.values())):
             if (slot := _take(folder / str(number))) is not None:
                 return number, slot
-        if interactive and (slot := _take(folder / _BESIDE)) is not None:
-            return None, slot
+        for number in sorted(cores) if interactive else ():
+            if (slot := _take(folder / f"{_BESIDE}{number}")) is not None:
+                return None, slot
         now = time.monotonic()
         if now - start > patience_s:
             raise BusyError(_busy_sentence(_holders(folder, cores)))

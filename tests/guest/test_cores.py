@@ -91,6 +91,16 @@ def test_third_guest_waits_for_a_free_core(slots: Path) -> None:
         assert one != other
 
 
+def test_interactive_guest_takes_a_place_beside_a_core(slots: Path) -> None:
+    with ExitStack() as held:
+        assert {held.enter_context(core(interactive=True)) for _ in range(2)} == {3, 5}
+        assert {held.enter_context(core(interactive=True)) for _ in range(2)} == {None}
+        with pytest.raises(BusyError), core(interactive=True, patience_s=0.1):
+            pass
+        with pytest.raises(BusyError), core(patience_s=0.1):
+            pass
+
+
 def test_killed_holder_frees_its_core(slots: Path, only: int) -> None:
     got: list[int | None] = []
     with process(CONFINED) as holder:
