@@ -1,4 +1,5 @@
-"""Find the Debian packages of what a script imports, and of what a command did not find."""
+"""Find the Debian packages of what a script imports, and say what to do about what a command did
+not find or could not read."""
 
 from __future__ import annotations
 
@@ -26,7 +27,22 @@ PACKAGES = {
 }
 """Packages of modules that scripts import and the machine does not have."""
 
-_MISSING_MODULE = re.compile(rb"ModuleNotFoundError: No module named '(\w+)")
+PYTHON2 = frozenset(
+    (
+        "BaseHTTPServer", "ConfigParser", "Queue", "SimpleHTTPServer", "SocketServer", "StringIO",
+        "Tkinter", "cPickle", "commands", "httplib", "sets", "thread", "urllib2", "urlparse",
+    )
+)  # fmt: skip
+"""Modules that only Python 2 has."""
+
+EXAMPLES = "mininet.examples"
+"""A package of Mininet's repository that Debian's package of Mininet does not have."""
+
+_MISSING_MODULE = re.compile(rb"ModuleNotFoundError: No module named '([\w.]+)")
+_UNREADABLE = re.compile(
+    rb'File "(?:/root/work/)?([^"\n]+)", line (\d+)\n(?:.*\n){1,3}'
+    rb"(SyntaxError: (?:Missing parentheses|multiple exception types)|TabError)"
+)
 _MISSING_PROGRAM = re.compile(rb"(?:^|: )([\w.+-]+): (?:command )?not found$", re.MULTILINE)
 
 
@@ -62,13 +78,29 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def advice(output: bytes) -> str:
-    """Return what to do about the first module or program that a command did not find; "" if it
-    found all."""
+    """Return what to do about the first script in Python 2, or the first module or program that a
+    command did not find; "" if there is none."""
+    if match := _UNREADABLE.search(output):
+        path, number = match[1].decode(errors="replace"), int(match[2])
+        if match[3] == b"TabError":
+            return (
+                f"{path}:{number} mixes tabs and spaces, which only Python 2 reads: write spaces, "
+                f"for example with  expand -i {path}"
+            )
+        return f"{path}:{number} is Python 2: convert it, for example with  2to3 -w {path}"
     if match := _MISSING_MODULE.search(output):
-        module = match[1].decode()
-        package = PACKAGES.get(module, f"python3-{module}")
-        return f"the machine has no Python module {module}: try --packages {package}"
+        return _missing_module(match[1].decode(errors="replace"))
     if match := _MISSING_PROGRAM.search(output):
         program = match[1].decode(errors="replace")
         return f"the machine has no program {program}: add its Debian package with --packages"
     return ""
+
+
+def _missing_module(name: str) -> str:
+    if name.startswith(EXAMPLES):
+        return f"Debian's Mininet has no {EXAMPLES}: add --mininet FOLDER, a checkout of Mininet"
+    module = name.partition(".")[0]
+    if module in PYTHON2:
+        return f"the module {module} is of Python 2: convert its script, for example with  2to3 -w"
+    package = PACKAGES.get(module, f"python3-{module}")
+    return f"the machine has no Python module {module}: try --packages {package}"

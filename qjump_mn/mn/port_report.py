@@ -62,7 +62,9 @@ def _ports(name: str, node: _Node) -> Iterator[Port]:
             continue
         classes = node.classes.get(device, [])
         kinds = {str(one.get("kind")): one for one in qdiscs}
-        waits = [level.get("max_wait_ns", 0) for one in qdiscs for level in one.get("levels", ())]
+        levels = [level for one in qdiscs for level in one.get("levels", ())]
+        # qjump2015 has levels, but measures no waits.
+        waits = [level["max_wait_ns"] for level in levels if "max_wait_ns" in level]
         no_delay = "netem" not in kinds or "delay" not in kinds["netem"].get("options", {})
         yield Port(
             node=name or device.rpartition("-")[0],
@@ -93,8 +95,18 @@ def _rate(qdiscs: Sequence[Mapping[str, Any]], classes: Sequence[Mapping[str, An
     return min(rates, default=0)
 
 
-def show(ports: Sequence[Port], out: Console) -> None:
-    """Print the ports where packets were dropped or waited, and what a student should know."""
+def show(networks: Sequence[Sequence[Port]], out: Console) -> None:
+    """Print where packets were dropped or waited in each network, and what a student should
+    know."""
+    for number, ports in enumerate(networks, 1):
+        if len(networks) > 1:
+            out.print(f"network {number} of {len(networks)}", markup=False)
+        _show_network(ports, out)
+    if any(port.holds_back for ports in networks for port in ports):
+        out.print(HELD_BACK, markup=False)
+
+
+def _show_network(ports: Sequence[Port], out: Console) -> None:
     busy = [port for port in ports if port.drops or port.held or port.wait_ns]
     if busy:
         out.print(
@@ -110,8 +122,6 @@ def show(ports: Sequence[Port], out: Console) -> None:
             else (f"{unshaped[0]} and {len(unshaped) - 1} more have")
         )
         out.print(f"{named} no rate: a packet takes no time there", markup=False)
-    if any(port.holds_back for port in ports):
-        out.print(HELD_BACK, markup=False)
 
 
 def _time(ns: int) -> str:

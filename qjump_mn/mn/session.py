@@ -147,8 +147,7 @@ def _say_end(
         err.print(f"it wrote {files}: {_short(raw / 'files')}", markup=False)
     if (raw / "notes").exists():
         err.print((raw / "notes").read_text().rstrip("\n"), markup=False)
-    for path in sorted(raw.glob("ports-*.json")):
-        port_report.show(port_report.read(path), err)
+    port_report.show([port_report.read(path) for path in sorted(raw.glob("ports-*.json"))], err)
     err.print(f"run: {_short(directory.path)}", markup=False)
 
 

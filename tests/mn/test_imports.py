@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from qjump_mn.mn.imports import advice, packages
@@ -29,3 +31,30 @@ def test_advice_names_what_was_not_found() -> None:
     for line in (b"sh: 1: hping3: not found", b"bash: line 1: hping3: command not found"):
         assert advice(b"x\n" + line + b"\ny\n").startswith("the machine has no program hping3:")
     assert advice(b"route not found in table\nall well\n") == ""
+
+
+def test_advice_knows_what_is_python_2() -> None:
+    for text, said in (
+        ("print 1\n", "old.py:1 is Python 2: convert it, for example with  2to3 -w old.py"),
+        ("try:\n    pass\nexcept OSError, e:\n    pass\n", "old.py:3 is Python 2: "),
+        ("if 1:\n    if 1:\n\tprint(1)\n", "old.py:3 mixes tabs and spaces, "),
+        ("import urllib2\n", "the module urllib2 is of Python 2: "),
+        ("import mininet.examples.vlanhost\n", "Debian's Mininet has no mininet.examples: "),
+    ):
+        assert advice(printed_by(text)).startswith(said), text
+    assert advice(printed_by("x = 3 +\n")) == ""
+
+
+def printed_by(script: str) -> bytes:
+    """Return what Python prints of a script, as if it were in the machine."""
+    program = """\
+import sys, traceback, types
+mininet = sys.modules["mininet"] = types.ModuleType("mininet")
+mininet.__path__ = []
+try:
+    exec(compile(sys.argv[1], "/root/work/old.py", "exec"))
+except BaseException:
+    traceback.print_exc()
+"""
+    done = subprocess.run([sys.executable, "-c", program, script], capture_output=True)
+    return done.stderr

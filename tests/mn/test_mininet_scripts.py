@@ -117,6 +117,26 @@ def test_deadline_and_missing_program() -> None:
     assert mn("--", "nosuch", code=127).stdout == "nosuch: no such file or directory\n"
 
 
+def test_deadline_ends_a_command_whatever_runs_in_the_background() -> None:
+    for script in (
+        "echo begins; setsid sleep 1000 & sleep 100",
+        # More often than the runner looks at the clock.
+        "while true; do echo line; sleep 0.0003; done",
+    ):
+        late = mn("--deadline", "2s", "--", "sh", "-c", script, code=124)
+        assert "was ended at its deadline after 2.00" in late.stderr
+
+
+def test_kernel_tells_what_tcp_does() -> None:
+    events = "/sys/kernel/tracing/events/tcp/tcp_probe"
+    script = f"""\
+echo 1 > {events}/enable
+iperf -s > /dev/null & iperf -c 127.0.0.1 -n 10K > /dev/null
+grep -c 'tcp_probe: .* snd_cwnd=10 ' /sys/kernel/tracing/trace
+"""
+    assert int(mn("--", "sh", "-c", script).stdout) > 0
+
+
 def test_share_of_a_processor_limits_nothing(here: Path) -> None:
     script = NETWORK.replace("controller=None", "controller=None, host=CPULimitedHost")
     script = f"from mininet.node import CPULimitedHost\n{script}"

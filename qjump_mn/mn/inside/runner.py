@@ -58,6 +58,8 @@ def run(context: object, args: Mapping[str, Any], out: Path) -> int:
     """Run the command of ``args``, and fill ``out``; return the command's exit code."""
     for script in sorted(SCRIPTS.glob("*.sh")):
         subprocess.run(["sh", "-e", script], check=True)
+    # Where it is mounted in other systems too. There is no /sys/kernel/debug.
+    subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
     raw = out / "raw"
     raw.mkdir()
     folder = HOME / args["folder_name"]
@@ -150,17 +152,20 @@ class _Session:
         while True:
             events = dict(poll.poll(wait_s * 1e3))
             if self._main in events:
-                if self._pass_on():
+                if not self._pass_on():
+                    # Nobody holds the terminal's other side.
+                    poll.unregister(self._main)
+                elif self._time_ns() < deadline_ns:
                     wait_s = _QUIET_S
                     continue
-                # Nobody holds the terminal's other side.
-                poll.unregister(self._main)
             if ended in events:
                 status = process.wait()
                 return 128 - status if status < 0 else status
             if self._time_ns() >= deadline_ns:
                 _end(process)
-                self._pass_on()
+                # Nothing may be left, although a program in the background holds the terminal.
+                if self._main in dict(poll.poll(0)):
+                    self._pass_on()
                 return DEADLINE
             self._type(self._answer("R") or _END_OF_INPUT if self._wants_line() else b"")
             self._type(self._answer("P"))
