@@ -65,9 +65,9 @@ def core(
 
     The core is free again after the block, or when this process ends for any reason. A ``long``
     guest lets short ones pass for a while. An ``interactive`` one may get None instead of a core's
-    number: a place beside one, where Linux chooses. After a second of waiting, and whenever it changes,
-    ``progress`` gets a line with the other processes that hold the cores, and the number of their
-    threads ahead in the queue. Raises :class:`BusyError` after ``patience_s``, and
+    number: a place beside one, where Linux chooses. After a second of waiting, and whenever it
+    changes, ``progress`` gets a line with the other processes that hold the cores, and the number
+    of their threads ahead in the queue. Raises :class:`BusyError` after ``patience_s``, and
     :class:`StoppedError` once ``stop`` is set.
     """
     folder = _folder()

@@ -6,9 +6,11 @@ import datetime
 import os
 import platform
 import shlex
+import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,9 +26,12 @@ from qjump_mn.mn.keyboard import Keyboard
 from qjump_mn.mn.request import Request
 from qjump_mn.model.command import Command, CommandTrial
 from qjump_mn.process.interrupts import Interrupted
-from qjump_mn.results import command_directory, previous_runs
+from qjump_mn.results import command_directory, contents, previous_runs
 from qjump_mn.results.command_directory import CommandDirectory
 from qjump_mn.results.manifest import TrialRecord
+
+_SPINS = "of processor without a system call"
+_SPINS_ADVICE = "code takes no time here: a loop that waits must sleep, or ask for the time"
 
 
 def run(
@@ -59,8 +64,8 @@ def run(
         for trial in command.trials():
             if len(command.seeds) > 1:
                 err.print(f"seed {trial.seed}", markup=False)
-            terminal = _terminal(keyboard, replay)
-            ended = _trial(image, command, directory, trial, terminal, stop, err)
+            typist = keyboard if replay is None else typed.Replay(replay)
+            ended = _trial(image, command, directory, trial, typist, keyboard.show, stop, err)
             if replay is None:
                 replay = tuple(keyboard.record)
                 directory.enter_typed(typed.encode(replay))
@@ -87,34 +92,41 @@ def _create(request: Request, out: Path, argv: Sequence[str]) -> CommandDirector
     )
 
 
-def _terminal(keyboard: Keyboard, replay: Sequence[typed.Typed] | None) -> Terminal:
-    if replay is None:
-        return Terminal(keyboard.show, keyboard.line, keyboard.interrupt)
-    replayed = typed.Replay(replay)
-    return Terminal(keyboard.show, replayed.line, replayed.interrupt)
-
-
 def _trial(
     image: guest.Image,
     command: Command,
     directory: CommandDirectory,
     trial: CommandTrial,
-    terminal: Terminal,
+    typist: Keyboard | typed.Replay,
+    show: Callable[[bytes], None],
     stop: guest.Stop,
     err: Console,
 ) -> TrialRecord:
-    """Run the command with one seed, and finish the trial."""
+    """Run the command with one seed, and finish the trial. Of a lost machine, what the command
+    printed is kept."""
     target = directory.prepare(trial.name)
-    record = running.execute(
-        image,
-        command,
-        directory.own,
-        trial.seed,
-        target,
-        terminal=terminal,
-        progress=lambda line: err.print(line, markup=False),
-        stop=stop,
-    )
+    kept = target / contents.RAW / "output"
+    with tempfile.TemporaryFile() as printed:
+
+        def shown(data: bytes) -> None:
+            printed.write(data)
+            show(data)
+
+        record = running.execute(
+            image,
+            command,
+            directory.own,
+            trial.seed,
+            target,
+            terminal=Terminal(shown, typist.line, typist.interrupt),
+            progress=lambda line: err.print(line, markup=False),
+            stop=stop,
+        )
+        if not kept.exists():
+            kept.parent.mkdir(exist_ok=True)
+            printed.seek(0)
+            with kept.open("wb") as file:
+                shutil.copyfileobj(printed, file)
     directory.finish(trial.name, record)
     return record
 
@@ -133,6 +145,9 @@ def _say_end(
     sys.stdout.flush()
     if record.status == "lost":
         err.print(record.message, markup=False)
+        if _SPINS in record.message:
+            err.print(_SPINS_ADVICE, markup=False)
+        err.print(f"run: {_short(directory.path)}", markup=False)
         return
     raw = directory.raw(trial.name)
     took = f"{record.virtual_s:.3f} s on the machine's clock, {record.wall_s:.1f} s here"

@@ -231,3 +231,9 @@ def test_pipe_that_nobody_reads_does_not_stop_the_command() -> None:
     )
     assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
     assert last("output").read_text().endswith("100000\nend\n")
+
+
+def test_program_that_never_sleeps_loses_the_machine_but_not_what_it_printed() -> None:
+    done = mn("--", "sh", "-c", "echo begins; sleep 1; while :; do :; done", code=5)
+    assert done.stdout == "begins\n" == last("output").read_text()
+    assert "a loop that waits must sleep" in done.stderr
