@@ -53,7 +53,7 @@ user() { # NAME ID HOME SHELL
     has /etc/passwd "$1" '*' && return
     group "$1" "$2"
     while IFS=: read -r name _ id _; do
-        [ "$name" = "$1" ] && echo "$1:x:$id:$id::$3:$4" >>/etc/passwd
+        [ "$name" != "$1" ] || echo "$1:x:$id:$id::$3:$4" >>/etc/passwd
     done </etc/group
 }
 member() { # USER GROUP

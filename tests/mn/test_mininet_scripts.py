@@ -146,6 +146,17 @@ def test_share_of_a_processor_limits_nothing(here: Path) -> None:
     assert "CPULimitedHost is a Host here" in done.stderr
 
 
+def test_what_the_kernel_lacks_is_said() -> None:
+    done = mn("--nat", "--switch", "lxbr", "--test", "none")
+    probes = "iptables -t nat -S || echo nat; brctl addbr probe || echo bridge"
+    lacks = mn("--", "sh", "-c", probes).stdout
+    for text, part in (
+        ("NAT translates no addresses: ", "nat"),
+        ("LinuxBridge forwards nothing: ", "bridge"),
+    ):
+        assert (text in done.stderr) == (f"{part}\n" in lacks), done.stderr
+
+
 class Person:
     """Somebody at a terminal."""
 

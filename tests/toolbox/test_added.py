@@ -179,16 +179,8 @@ def test_script_makes_users_and_folders_beside_the_machines(mirror: Path, tmp_pa
         entry for name, entry in found.items() if name.startswith(f"{postinst.SCRIPTS}/")
     )
     root = tmp_path / "root"
-    (root / "etc").mkdir(parents=True)
-    (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\nx:x:999:1::/:\n")
-    (root / "etc/group").write_text("root:x:0:\nadm:x:4:root\n")
-    text = script.decode()
-    for top in ("etc", "var", "run"):
-        text = text.replace(f" /{top}/", f" {root}/{top}/").replace(f"</{top}/", f"<{root}/{top}/")
-    text = text.replace(">>/etc/", f">>{root}/etc/")
     for _ in range(2):
-        # Nobody of these is a user of the computer that tests.
-        subprocess.run(["sh", "-c", f"chown() {{ echo $*; }}\n{text}"], check=True)
+        execute(script.decode(), root)
     group = (root / "etc/group").read_text().splitlines()
     passwd = (root / "etc/passwd").read_text().splitlines()
     assert group[2:] == ["toolers:x:998:toold", "toolg:x:77:", "toold:x:997:", "toolu:x:996:"]
@@ -197,6 +189,29 @@ def test_script_makes_users_and_folders_beside_the_machines(mirror: Path, tmp_pa
         "toolu:x:996:996::/srv:/bin/sh",
     ]
     assert (root / "var/lib/tool").is_dir() and (root / "run/tool").stat().st_mode & 0o777 == 0o750
+
+
+def test_user_may_have_a_group_that_is_not_the_last(tmp_path: Path) -> None:
+    described = "g one - -\ng two - -\nu one - - / -\nm one two\n"
+    (script,) = postinst.setup_script([], {"usr/lib/sysusers.d/x.conf": described}).values()
+    assert isinstance(script.content, bytes)
+    execute(script.content.decode(), tmp_path / "root")
+    assert (tmp_path / "root/etc/group").read_text().endswith("one:x:998:\ntwo:x:997:one\n")
+    assert "one:x:998:998::/:" in (tmp_path / "root/etc/passwd").read_text()
+
+
+def execute(script: str, root: Path) -> None:
+    """Run a script of packages.d as the guest does, in a folder."""
+    if not root.exists():
+        (root / "etc").mkdir(parents=True)
+        (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\nx:x:999:1::/:\n")
+        (root / "etc/group").write_text("root:x:0:\nadm:x:4:root\n")
+    for top in ("etc", "var", "run"):
+        script = script.replace(f" /{top}/", f" {root}/{top}/")
+        script = script.replace(f"</{top}/", f"<{root}/{top}/")
+    script = script.replace(">>/etc/", f">>{root}/etc/")
+    # Nobody of these is a user of the computer that tests.
+    subprocess.run(["sh", "-e", "-c", f"chown() {{ echo $*; }}\n{script}"], check=True)
 
 
 @pytest.mark.parametrize(

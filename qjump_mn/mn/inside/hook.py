@@ -5,6 +5,7 @@
 - `Mininet.stop` notes the ports first.
 - `TCLink` is another class of links, if QJUMP_MN_LINK names one.
 - `CPULimitedHost` is a host: code takes no time here, so a share of the processor limits nothing.
+- `NAT` and `LinuxBridge` say what the kernel lacks, because Mininet takes no notice of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -108,10 +110,36 @@ def _mend_node(node: ModuleType) -> None:
     node.CPULimitedHost = CPULimitedHost  # type: ignore[attr-defined]
 
 
+_NEEDS = {
+    "NAT": ("iptables -t nat -S", "translates no addresses", "netfilter"),
+    "LinuxBridge": ("brctl addbr probe && brctl delbr probe", "forwards nothing", "bridge"),
+}
+"""Classes by what fails if the kernel lacks a part, what then happens, and that part."""
+
+
+def _mend_nodelib(nodelib: ModuleType) -> None:
+    for name, (probe, effect, part) in _NEEDS.items():
+        sentence = f"{name} {effect}: the machine's kernel has no {part}"
+        _check_first(getattr(nodelib, name), probe, sentence)
+
+
+def _check_first(node: Any, probe: str, sentence: str) -> None:
+    """Tell the user the sentence if the command ``probe`` fails when such a node is made."""
+    make = node.__init__
+
+    def checked(self: Any, *words: Any, **params: Any) -> None:
+        if subprocess.run(["sh", "-c", probe], capture_output=True).returncode:
+            ports.tell(sentence)
+        make(self, *words, **params)
+
+    node.__init__ = checked
+
+
 _MENDS: dict[str, Callable[[ModuleType], None]] = {
     "mininet.net": _mend_net,
     "mininet.link": _replace_links,
     "mininet.node": _mend_node,
+    "mininet.nodelib": _mend_nodelib,
 }
 
 
