@@ -41,6 +41,18 @@ done
 exec "$@"
 """
 
+# Mininet's class Controller starts a program of this name, which Debian does not have. It spoke
+# OpenFlow 1.0, so that a switch without flows asks it, and had another port.
+_CONTROLLER = b"""\
+#!/bin/sh
+for word; do
+    [ "$word" = ptcp: ] && word=ptcp:6633
+    set -- "$@" "$word"
+    shift
+done
+exec ovs-testcontroller -O OpenFlow10 "$@"
+"""
+
 
 def prepare(command: Command, own: Path, progress: Progress = lambda line: None) -> guest.Image:
     """Return the image for a command; ``own`` is its run's folder own/."""
@@ -97,6 +109,5 @@ def _nodes() -> dict[str, Node]:
         **sources,
         f"{_PYTHON}/qjump_mn_guest.pth": Node.file(_HOOK),
         "usr/bin/sudo": Node.file(_SUDO, 0o755),
-        # Mininet's class Controller starts a program of this name, which Debian does not have.
-        "usr/bin/controller": Node.link("ovs-testcontroller"),
+        "usr/bin/controller": Node.file(_CONTROLLER, 0o755),
     }
