@@ -3,14 +3,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 from typing import Any, Callable
 
+import mininet_qos
 from mininet_qos import commands
 from mininet_qos.commands import End, QosError
+
+
+class Package(unittest.TestCase):
+    def test_its_classes_are_listed_before_they_are_imported(self) -> None:
+        self.assertLessEqual({"WireLink", "VLANHost", "PrioritySwitch"}, {*dir(mininet_qos)})
+
+    @unittest.skipIf(importlib.util.find_spec("mininet"), "Mininet is installed")
+    def test_without_mininet_a_class_says_how_to_get_it(self) -> None:
+        with self.assertRaisesRegex(ImportError, "WireLink needs Mininet, .*apt install mininet"):
+            _ = mininet_qos.WireLink
 
 
 class Interfaces(unittest.TestCase):

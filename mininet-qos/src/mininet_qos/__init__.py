@@ -32,6 +32,11 @@ _MODULES = {"VLANHost": "host", "PrioritySwitch": "switch"}
 _MODULES.update(dict.fromkeys(("ChildLink", "QueuedLink", "TbfLink", "WireLink"), "link"))
 
 
+def __dir__() -> list[str]:
+    """Return the public names, those that are not imported yet too."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import a class on first use, so that the commands alone need no Mininet."""
     if name not in _MODULES:
@@ -39,7 +44,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(importlib.import_module(f"mininet_qos.{_MODULES[name]}"), name)
     except ModuleNotFoundError as error:
-        if not str(error.name).startswith("mininet."):
+        if str(error.name).partition(".")[0] != "mininet":
             raise
         raise ImportError(
             f"mininet_qos.{name} needs Mininet, which pip does not have: apt install mininet, and "
