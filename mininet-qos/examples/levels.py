@@ -1,6 +1,6 @@
 """Ping beside bulk traffic in Figure 3a's network of QJump, at level 6 and at level 0.
 
-Without root: ``qjump-mn mn figure3a.py``. With an installed Mininet: ``sudo python3 figure3a.py``.
+Without root: ``qjump-mn mn levels.py``. With an installed Mininet: ``sudo python3 levels.py``.
 """
 
 from mininet.net import Mininet
