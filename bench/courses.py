@@ -3,17 +3,17 @@
     python3 bench/courses.py 2015|2016 COPY
 
 2015 is anakli/cs244-qjump, 2016 ejdb00/qjmp with qjau.py of camsas/qjump-app-util beside its
-scripts. Their code is not a part of this project. It is converted from Python 2, and edited as
-:data:`EDITS` says. A folder shim/ stands for what their machines had. Then, in the copy, 2015 runs
-by
+scripts. Their code is not a part of this project. It is converted from Python 2 by lib2to3, which
+Python has up to 3.12, and edited as :data:`EDITS` says. A folder shim/ stands for what their
+machines had. Then, in the copy, 2015 runs by
 
-    qjump-mn mn --packages python3-matplotlib -- bash run.sh --time 10
+    qjump-mn mn --deadline 900s --packages python3-matplotlib -- bash run.sh --time 10
 
 and 2016 by
 
-    qjump-mn mn --mininet MININET -- bash run.sh --which 3
+    qjump-mn mn --mininet MININET --deadline 240s -- bash run.sh --which 3
 
-where MININET is a checkout of Mininet, for mininet.examples.
+where MININET is a checkout of Mininet, for mininet.examples. docs/similarity.md has the results.
 """
 
 from __future__ import annotations

@@ -146,6 +146,12 @@ def test_share_of_a_processor_limits_nothing(here: Path) -> None:
     assert "CPULimitedHost is a Host here" in done.stderr
 
 
+def test_added_packages_are_ready_to_use(here: Path) -> None:
+    """requests needs a bundle of certificates, and frr a user with groups of its own."""
+    (here / "own/get.py").write_text("import pwd, requests\nprint(pwd.getpwnam('frr').pw_name)\n")
+    assert mn("--packages", "frr", "own/get.py").stdout == "frr\n"
+
+
 def test_what_the_kernel_lacks_is_said() -> None:
     done = mn("--nat", "--switch", "lxbr", "--test", "none")
     probes = "iptables -t nat -S || echo nat; brctl addbr probe || echo bridge"

@@ -40,6 +40,9 @@ TERMINAL = "/dev/host-tty"
 HOME = Path("/root")
 SCRIPTS = Path("/opt/qjump-mn/packages.d")
 """Scripts that make what added packages need: qjump_mn/toolbox/postinst.py."""
+CERTIFICATES = Path("/usr/share/ca-certificates")
+CERTIFICATE_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+"""What update-ca-certificates makes; `import requests` fails without it."""
 DEADLINE = 124
 """The exit code of a command that was ended at its deadline, as timeout(1) has it."""
 NOT_FOUND, NOT_STARTED = 127, 126
@@ -58,6 +61,9 @@ def run(context: object, args: Mapping[str, Any], out: Path) -> int:
     """Run the command of ``args``, and fill ``out``; return the command's exit code."""
     for script in sorted(SCRIPTS.glob("*.sh")):
         subprocess.run(["sh", "-e", script], check=True)
+    if certificates := sorted(CERTIFICATES.rglob("*.crt")):
+        CERTIFICATE_BUNDLE.parent.mkdir(parents=True, exist_ok=True)
+        CERTIFICATE_BUNDLE.write_bytes(b"".join(path.read_bytes() for path in certificates))
     # Where it is mounted in other systems too. There is no /sys/kernel/debug.
     subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
     raw = out / "raw"
