@@ -9,10 +9,10 @@ from mininet.topo import Topo
 from mininet_qos import PrioritySwitch, VLANHost, WireLink
 
 
-class Figure3a(Topo):
+class Figure3a(Topo):  # type: ignore[misc]
     """Three racks of six, three and three hosts below one switch; ``bw`` is in Mbit/s."""
 
-    def build(self, bw=10):
+    def build(self, bw: float = 10) -> None:
         self.addSwitch("s0")
         for rack, hosts in {"s1": range(1, 7), "s2": range(7, 10), "s3": range(10, 13)}.items():
             self.addLink("s0", self.addSwitch(rack), bw=bw)
@@ -20,7 +20,7 @@ class Figure3a(Topo):
                 self.addLink(self.addHost(f"h{host}"), rack, bw=bw)
 
 
-def main():
+def main() -> None:
     """Start the network and three bulk flows, and ping beside them."""
     net = Mininet(Figure3a(), host=VLANHost, switch=PrioritySwitch, link=WireLink, controller=None)
     net.start()

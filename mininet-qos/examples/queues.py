@@ -9,7 +9,7 @@ from mininet.node import OVSBridge
 from mininet_qos import ChildLink
 
 
-def measured(child):
+def measured(child: str) -> str:
     """Return what ping prints beside a TCP flow through a slow link with this qdisc."""
     net = Mininet(switch=OVSBridge, link=ChildLink, controller=None)
     switch, h1, h2 = net.addSwitch("s1"), net.addHost("h1"), net.addHost("h2")
@@ -19,7 +19,8 @@ def measured(child):
     try:
         h2.cmd("iperf3 --server --daemon")
         h1.cmd("iperf3 --time 10 --client", h2.IP(), "> /dev/null &")
-        return h1.cmd("sleep 2; ping -c 20 -i 0.1 -q", h2.IP()).strip().splitlines()[-1]
+        printed = h1.cmd("sleep 2; ping -c 20 -i 0.1 -q", h2.IP())
+        return str(printed).strip().splitlines()[-1]
     finally:
         net.stop()
 
