@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from qjump_mn import cache, guest
-from qjump_mn.guest import images
+from qjump_mn.errors import MachineError
+from qjump_mn.guest import images, outer
 from qjump_mn.model.command import Command
 from qjump_mn.toolbox import added, build, cpio
 from qjump_mn.toolbox import lock as locks
@@ -55,13 +56,23 @@ exec ovs-testcontroller -O OpenFlow10 "$@"
 
 
 def prepare(command: Command, own: Path, progress: Progress = lambda line: None) -> guest.Image:
-    """Return the image for a command; ``own`` is its run's folder own/."""
+    """Return the image for a command; ``own`` is its run's folder own/. Raises MachineError on a
+    host that must emulate the machine."""
+    check_host()
     added_locks = [locks.read(added.NAME)]
     if command.packages_sha256:
         added_locks.append(locks.load(own / PACKAGES))
     archives = [added.archive(lock, progress) for lock in added_locks]
     base = guest.prepare(progress)
     return images.with_archives(base, [*archives, _archive()], progress, added=added_locks)
+
+
+def check_host() -> None:
+    """Raise MachineError on a host where guests have no terminal (guest/outer.py)."""
+    if outer.is_wanted():
+        raise MachineError(
+            "qjump-mn mn needs x86-64 Linux, directly or by Vagrant (docs/vagrant.md)"
+        )
 
 
 def resolved(packages: Sequence[str], progress: Progress = lambda line: None) -> bytes:

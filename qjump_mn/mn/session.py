@@ -50,6 +50,7 @@ def run(
     ``record``. With several seeds the exit code is the first that is not 0, and all are typed what
     the first was. 5 is a lost machine.
     """
+    machine.check_host()
     if request.packages:
         err.print(f"adds {', '.join(request.packages)} to the machine", markup=False)
         lock = machine.resolved(request.packages, lambda line: err.print(line, markup=False))
