@@ -121,7 +121,7 @@ class _Session:
     def __init__(self, output: Path) -> None:
         self._host = os.open(TERMINAL, os.O_RDWR)
         self._kept = output.open("wb")
-        self._began_ns = 0
+        self._began_ns = self._asked_ns = 0
         self.took_ns = 0
         self._held_return = b""
 
@@ -163,6 +163,9 @@ class _Session:
                     poll.unregister(self._main)
                 elif self._time_ns() < deadline_ns:
                     wait_s = _QUIET_S
+                    # A command that prints without a pause can be interrupted too.
+                    if self._time_ns() - self._asked_ns > _POLL_S * 1e9:
+                        self._type(self._answer("P"))
                     continue
             if ended in events:
                 status = process.wait()
@@ -208,7 +211,8 @@ class _Session:
 
     def _answer(self, kind: str) -> bytes:
         """Ask the host, and return what it answers; the guest stands still until it does."""
-        self._send(kind, str(self._time_ns()).encode())
+        self._asked_ns = self._time_ns()
+        self._send(kind, str(self._asked_ns).encode())
         return self._receive(int.from_bytes(self._receive(4), "big"))
 
     def _receive(self, size: int) -> bytes:
