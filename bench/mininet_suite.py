@@ -24,7 +24,7 @@ from bench import marks
 PAGE = Path(__file__).parent.parent / "docs/mininet.md"
 MARKS = "mininet_suite"
 FOLDERS = ("mininet/test", "examples/test")
-DEADLINE = "1200s"
+DEADLINE = "300s"
 
 _TUN = "the machine's kernel has no TUN"
 _CONTROLLER = "the controller of today's Open vSwitch does not forget where a host was"
