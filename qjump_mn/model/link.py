@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from qjump_mn.model import changes
-from qjump_mn.model.units import Duration, Quantiles, Rate, Size, Tolerance
+from qjump_mn.model.units import Duration, Quantiles, Rate, Share, Size, Tolerance
 
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,6 +33,13 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``switch_time`` is the time that a switch takes for each frame, from its last bit in until it
     can wait at a port. It needs model wire.
+
+    ``loss`` is the share of frames that are lost on each link, in each direction, after they have
+    taken their time on it, as if their checksum were wrong. ``jitter`` is a further delay of each
+    frame; frames of a flow stay in order. ``reorder`` is the share of frames that arrive later by
+    ``reorder_by``, so that others overtake them. ``loss_of``, ``jitter_of`` and ``reorder_of``
+    override them for single links, each named after the host or switch at its lower end. All are
+    drawn from the trial's seed, only in the guest and on hosts, and need model wire.
     """
 
     model: str
@@ -51,6 +58,13 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host_jitter: Quantiles = Quantiles()
     host_jitter_of: dict[str, Quantiles] = {}
     switch_time: Duration = Duration(0)
+    loss: Share = Share(0)
+    loss_of: dict[str, Share] = {}
+    jitter: Quantiles = Quantiles()
+    jitter_of: dict[str, Quantiles] = {}
+    reorder: Share = Share(0)
+    reorder_of: dict[str, Share] = {}
+    reorder_by: Duration = Duration(0)
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,18 +86,59 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host_jitter: Quantiles | None = None
     host_jitter_of: dict[str, Quantiles] | None = None
     switch_time: Duration | None = None
+    loss: Share | None = None
+    loss_of: dict[str, Share] | None = None
+    jitter: Quantiles | None = None
+    jitter_of: dict[str, Quantiles] | None = None
+    reorder: Share | None = None
+    reorder_of: dict[str, Share] | None = None
+    reorder_by: Duration | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """Return ``link`` with these changes."""
         return changes.over(self, link)
 
 
+class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a link treats its frames badly, in each direction; None and empty where it does not.
+
+    ``loss_ppb`` and ``reorder_ppb`` are shares of frames in billionths, ``reorder_ns`` is how much
+    later reordered frames arrive, ``jitter`` has (per cent, ns).
+    """
+
+    loss_ppb: int | None = None
+    jitter: tuple[tuple[float, int], ...] = ()
+    reorder_ppb: int | None = None
+    reorder_ns: int | None = None
+
+    @property
+    def at_receiver(self) -> bool:
+        """Whether frames are lost or reordered, which happens where they are received."""
+        return bool(self.loss_ppb or self.reorder_ppb)
+
+    @property
+    def told(self) -> str:
+        """This in words, to follow the word "links"."""
+        parts = (
+            f"lose {Share(self.loss_ppb or 0)} of frames" if self.loss_ppb else "",
+            f"delay them by {Quantiles(self.jitter)} more" if self.jitter else "",
+            f"delay {Share(self.reorder_ppb)} by {Duration(self.reorder_ns or 0)}, out of order"
+            if self.reorder_ppb
+            else "",
+        )
+        return ", ".join(filter(None, parts))
+
+
+SOUND = Impairment()
+"""A link without impairment."""
+
+
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """:class:`LinkSpec` in plain numbers. ``buffer_bytes`` is per level and port. ``xoff_bytes``
     and ``xon_bytes`` are 0 on links that are never paused, ``host_ns`` is 0 between switches.
-    ``host_jitter`` has (per cent, ns). ``switch_ns`` is a switch's time for
-    frames from a host; between switches it is in ``delay_ns``. ``pfc``, ``tolerance_ppb`` and
-    ``switch_ns`` are None where they are off, so that plans without them keep their hash.
+    ``host_jitter`` has (per cent, ns). ``switch_ns`` is a switch's time for frames from a host;
+    between switches it is in ``delay_ns``. ``pfc``, ``tolerance_ppb``, ``switch_ns`` and
+    ``impairment`` are None where they are off, so that plans without them keep their hash.
     """
 
     model: str
@@ -99,6 +154,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     host_ns: int = 0
     host_jitter: tuple[tuple[float, int], ...] = ()
     switch_ns: int | None = None
+    impairment: Impairment | None = None
 
     def arrives_ns(self, *, from_host: bool) -> int:
         """Return the time from a frame's last bit out of one end until the other end has it: until

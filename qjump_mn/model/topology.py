@@ -9,6 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from qjump_mn.model import graph, words
+from qjump_mn.model.link import Impairment
 from qjump_mn.model.link import Link as Link
 from qjump_mn.model.link import LinkChange as LinkChange
 from qjump_mn.model.link import LinkSpec as LinkSpec
@@ -94,6 +95,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     network is not a tree. ``link`` is the link of every host, ``trunk`` that between switches.
     ``jittery`` has the hosts with jitter, each with its (per cent, ns). ``faster_ppb`` is the
     excess of each link of ``joined`` over its rate, in billionths; empty before it is drawn.
+    ``impaired`` has the links that lose, delay or reorder frames, by the node at the lower end.
     """
 
     NOT_RUN: ClassVar = ("topology",)
@@ -110,6 +112,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     cables: tuple[tuple[str, str], ...] = ()
     failures: tuple[Failure, ...] = ()
     faster_ppb: tuple[int, ...] = ()
+    impaired: tuple[tuple[str, Impairment], ...] = ()
 
     def drawn(self, seed: int) -> Network:
         """Return the network with the link rates of a trial with this seed. In a fabric all are
@@ -139,7 +142,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             host_ns=0,
             switch_ns=None,
         )
-        return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=(), faster_ppb=())
+        return msgspec.structs.replace(
+            self, link=plain, trunk=plain, jittery=(), faster_ppb=(), impaired=()
+        )
 
     @property
     def model(self) -> str:
@@ -163,6 +168,12 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             ),
             *(self.trunk for _ in self.cables),
         ]
+        if impaired := dict(self.impaired):
+            below = [node for _, node in self.edges]
+            nominal[: len(below)] = [
+                msgspec.structs.replace(link, impairment=impaired.get(node))
+                for node, link in zip(below, nominal, strict=False)
+            ]
         if not self.faster_ppb:
             return tuple(nominal)
         return tuple(
@@ -191,6 +202,18 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         if not self.link.switch_ns:
             return ""
         return f"switches take {Duration(self.link.switch_ns)} a frame"
+
+    @property
+    def told_impairments(self) -> str:
+        """What links lose, delay and reorder, in words; empty if nothing."""
+        alike: dict[Impairment, list[str]] = {}
+        for node, impairment in self.impaired:
+            alike.setdefault(impairment, []).append(node)
+        return "; ".join(
+            f"{'links' if len(names) == len(self.edges) else 'links of ' + ', '.join(names)} "
+            f"{impairment.told}"
+            for impairment, names in alike.items()
+        )
 
     @property
     def told_links(self) -> str:

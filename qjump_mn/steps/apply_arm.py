@@ -38,7 +38,7 @@ def apply_arm(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
         yield from _shape(node, shapings, _queues(arm, node))
     yield from registry.of(network.model).switches(network)
     if arm.uses_levels and arm.scheme.switch_port:
-        yield _level_priorities(network.switch_ports())
+        yield _level_priorities(network)
     for host in network.hosts:
         yield from _host(host, arm)
     replies = dict(reply for workload in arm.workloads for reply in hooks.echo_replies(workload))
@@ -158,10 +158,19 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     }
 
 
-def _level_priorities(devices: Sequence[str]) -> Run:
+def _level_priorities(network: Network) -> Run:
     """Set each frame's priority from its tag as it leaves a switch, for a scheme's queues."""
-    lines = [line for device in devices for line in commands.tagged_priorities(device)]
-    return _batch("tc", MACHINE, lines, [f"qdisc del dev {device} clsact" for device in devices])
+    lines, undo = [], []
+    for device, link in network.by_device().items():
+        if device not in network.switch_ports():
+            continue
+        hook, *filters = commands.tagged_priorities(device)
+        if link.impairment and link.impairment.at_receiver:
+            lines += filters
+        else:
+            lines += [hook, *filters]
+            undo.append(f"qdisc del dev {device} clsact")
+    return _batch("tc", MACHINE, lines, undo)
 
 
 def transport(arm: ArmPlan) -> dict[str, str]:

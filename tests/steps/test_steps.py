@@ -367,12 +367,14 @@ def instants(steps: Sequence[AnyStep]) -> list[float]:
 
 
 def without_seed(step: AnyStep) -> AnyStep:
-    """``step`` with another instant, and without the number that a program draws from."""
+    """``step`` with another instant, and without the numbers that programs and links draw from."""
     if isinstance(step, Sleep):
         return replace(step, after_s=0.0)
     if isinstance(step, Start) and "--seed" in step.argv:
         place = step.argv.index("--seed") + 1
         return replace(step, argv=(*step.argv[:place], *step.argv[place + 1 :]))
+    if isinstance(step, Run):
+        return replace(step, stdin=re.sub(r" seed \d+$", " seed", step.stdin, flags=re.MULTILINE))
     return step
 
 
