@@ -135,7 +135,7 @@ class WireIntf(LevelIntf):
         if asked.jitter:
             (line,) = shaping.tc
             spread = asked.delay + asked.jitter - least
-            seed = int.from_bytes(os.urandom(8), "big")
+            seed = int.from_bytes(os.urandom(7), "big")
             shaping = shaping._replace(tc=(f"{line} jitter 0:0ns,100:{spread}ns seed {seed}",))
         if not asked.loss:
             return shaping
