@@ -126,8 +126,8 @@ class LinkModel:
             ),
             (
                 link.impairment and not self.has_impairments,
-                "loss, jitter and reorder are",
-                "does neither lose nor reorder frames",
+                "loss, jitter, reorder and trace are",
+                "neither loses nor delays single frames",
             ),
         )
         for applies, setting, reason in unsupported:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import commands
-from qjump_mn.links.base import EDT, Count, LinkModel, Qdisc, Shaping, Wait, root_of
+from qjump_mn.links.base import EDT, PARENT, Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.link import Impairment, Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
@@ -65,7 +65,10 @@ class Wire(LinkModel):
         shaping = commands.wire(device, link.rate_bps, link.buffer_bytes, delay_ns)
         (line,) = shaping.tc
         orphan = "orphan" if link.orphan else "noorphan"
-        shaping = shaping._replace(tc=(f"{line} {orphan}{pause}{jitter}",))
+        lines = [f"{line} {orphan}{pause}{jitter}"]
+        if link.impairment and link.impairment.trace:
+            lines.append(commands.traced(device, PARENT, link.buffer_bytes, link.mtu_bytes))
+        shaping = shaping._replace(tc=tuple(lines))
         if not link.impairment or not link.impairment.at_receiver:
             return shaping
         # Other draws than the jitter's, which has the seed itself.
@@ -93,11 +96,15 @@ class Wire(LinkModel):
             planned["jitter"] = [
                 {"share": round(percent * _FULL_SHARE / 100), "ns": ns} for percent, ns in points
             ]
-        return [
+        differing = [
             f"its wire's {key} is {options.get(key)}, not {value}"
             for key, value in planned.items()
             if options.get(key) != value
         ]
+        gates = [qdisc for qdisc in qdiscs if qdisc.get("handle") == commands.TRACED]
+        if bool(gates) != bool(link.impairment and link.impairment.trace):
+            differing.append(f"it has {len(gates)} gates for a trace")
+        return differing
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
         """Return the counters by level; bytes include preamble and gap.

@@ -40,6 +40,11 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``reorder_by``, so that others overtake them. ``loss_of``, ``jitter_of`` and ``reorder_of``
     override them for single links, each named after the host or switch at its lower end. All are
     drawn from the trial's seed, only in the guest and on hosts, and need model wire.
+
+    ``trace`` and ``trace_of`` let the rate from a switch down a link follow a trace: the name of a
+    file NAME.trace in a folder topologies/, in mahimahi's format. Each of its lines is the time in
+    ms of an opportunity to send one full-size frame; after the last one it begins again. ``rate``
+    is the most.
     """
 
     model: str
@@ -65,6 +70,8 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reorder: Share = Share(0)
     reorder_of: dict[str, Share] = {}
     reorder_by: Duration = Duration(0)
+    trace: str = ""
+    trace_of: dict[str, str] = {}
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +100,8 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reorder: Share | None = None
     reorder_of: dict[str, Share] | None = None
     reorder_by: Duration | None = None
+    trace: str | None = None
+    trace_of: dict[str, str] | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """Return ``link`` with these changes."""
@@ -103,13 +112,15 @@ class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """How a link treats its frames badly, in each direction; None and empty where it does not.
 
     ``loss_ppb`` and ``reorder_ppb`` are shares of frames in billionths, ``reorder_ns`` is how much
-    later reordered frames arrive, ``jitter`` has (per cent, ns).
+    later reordered frames arrive, ``jitter`` has (per cent, ns). ``trace`` has the full-size frames
+    that may leave the upper end in each ms, and begins again at its end.
     """
 
     loss_ppb: int | None = None
     jitter: tuple[tuple[float, int], ...] = ()
     reorder_ppb: int | None = None
     reorder_ns: int | None = None
+    trace: tuple[int, ...] = ()
 
     @property
     def at_receiver(self) -> bool:
@@ -125,6 +136,7 @@ class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             f"delay {Share(self.reorder_ppb)} by {Duration(self.reorder_ns or 0)}, out of order"
             if self.reorder_ppb
             else "",
+            f"follow a trace of {len(self.trace) / 1e3:g} s" if self.trace else "",
         )
         return ", ".join(filter(None, parts))
 

@@ -14,7 +14,7 @@ from qjump_mn.model import suggestions, units
 from qjump_mn.model.experiment import ExperimentSpec
 
 FREE = (
-    *("factors", "host_jitter_of", "loss_of", "jitter_of", "reorder_of"),
+    *("factors", "host_jitter_of", "loss_of", "jitter_of", "reorder_of", "trace_of"),
     *("queue", "host_queue", "pause", "transport"),
 )
 """Tables that accept any key; a backend checks them."""

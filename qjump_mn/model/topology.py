@@ -89,6 +89,14 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     up_ns: int | None
 
 
+def _upwards(link: Link) -> Link:
+    """Return a link as its lower end sends into it: without a trace."""
+    if not link.impairment or not link.impairment.trace:
+        return link
+    impairment = msgspec.structs.replace(link.impairment, trace=())
+    return msgspec.structs.replace(link, impairment=impairment)
+
+
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A resolved and checked network in plain numbers. ``edges`` are (switch, node below it) in the
     file's order; a ``fabric`` has none. ``cables`` are further links between switches, if the
@@ -299,9 +307,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         """Return the link of each interface."""
         links = self.links()[: len(self.edges)]
         return {
-            device: link
+            device: end
             for link, ends in zip(links, self.ports(), strict=True)
-            for _, device in ends
+            for (_, device), end in zip(ends, (link, _upwards(link)), strict=True)
         }
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from qjump_mn.errors import UsageError
 from qjump_mn.model.graph import Pairs
 from qjump_mn.model.link import SOUND, Impairment, LinkSpec
 from qjump_mn.model.units import Duration, Quantiles, Share
+from qjump_mn.resolve import loading
 
 MAX_SHARE = Share.parse("50%")
 """More lost frames than this leave TCP no time to end; reordering is symmetrical around it."""
@@ -21,29 +24,35 @@ def resolve(
     Raises :class:`UsageError` that begins with ``where`` for a wrong setting.
     """
     nodes = [below for _, below in edges]
-    for table in ("loss_of", "jitter_of", "reorder_of"):
+    for table in ("loss_of", "jitter_of", "reorder_of", "trace_of"):
         if unknown := set(getattr(spec, table)) - set(nodes):
             raise UsageError(
                 f"{where}: link.{table}: there is no link of {min(unknown)!r}: name the host or "
                 "switch at its lower end"
             )
     _check(where, spec)
-    impaired = [(node, _of(node, spec)) for node in nodes]
+    traces = {
+        name: loading.trace(where, name) if name else ()
+        for name in {spec.trace, *spec.trace_of.values()}
+    }
+    impaired = [(node, _of(node, spec, traces)) for node in nodes]
     found = tuple((node, one) for node, one in impaired if one != SOUND)
-    if several_paths and (found or any((spec.loss, spec.jitter.points, spec.reorder))):
+    if several_paths and (found or any((spec.loss, spec.jitter.points, spec.reorder, spec.trace))):
         raise UsageError(
-            f"{where}: link.loss, link.jitter and link.reorder are for trees: leave them out"
+            f"{where}: link.loss, link.jitter, link.reorder and link.trace are for trees: leave "
+            "them out"
         )
     return found
 
 
-def _of(node: str, spec: LinkSpec) -> Impairment:
+def _of(node: str, spec: LinkSpec, traces: Mapping[str, tuple[int, ...]]) -> Impairment:
     reorder = int(spec.reorder_of.get(node, spec.reorder))
     return Impairment(
         loss_ppb=int(spec.loss_of.get(node, spec.loss)) or None,
         jitter=spec.jitter_of.get(node, spec.jitter).points,
         reorder_ppb=reorder or None,
         reorder_ns=int(spec.reorder_by) if reorder else None,
+        trace=traces[spec.trace_of.get(node, spec.trace)],
     )
 
 

@@ -69,8 +69,8 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
         )
     if network.impaired:
         raise UsageError(
-            "link.loss, link.jitter and link.reorder: the simulator's links have none of them: "
-            "leave them out, or use --backend guest"
+            "link.loss, link.jitter, link.reorder and link.trace: the simulator's links have none "
+            "of them: leave them out, or use --backend guest"
         )
     if arm.clock:
         raise UsageError(

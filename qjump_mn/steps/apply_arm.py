@@ -13,9 +13,11 @@ from qjump_mn.executor.steps import MACHINE, AnyStep, Offloads, Run, Settings
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model import hooks, words
+from qjump_mn.model.link import Link
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
+from qjump_mn.steps import traces
 from qjump_mn.steps.network import vlan_queues
 from qjump_mn.theory import LEVELS
 
@@ -137,9 +139,9 @@ def _queues(arm: ArmPlan, node: str) -> list[str]:
     return lines
 
 
-def for_device(lines: Sequence[str], device: str) -> list[str]:
+def for_device(lines: Sequence[str], device: str, parent: str = PARENT) -> list[str]:
     """Fill an interface's name into a scheme's tc lines."""
-    return [line.format(dev=device, parent=PARENT) for line in lines]
+    return [line.format(dev=device, parent=parent) for line in lines]
 
 
 def vlan_lines(arm: ArmPlan, host: str) -> list[str]:
@@ -152,10 +154,25 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     trunks = {
         device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends
     }
-    return {
-        device: for_device(scheme.trunk_port if device in trunks else scheme.switch_port, device)
+    links = network.by_device()
+    queues = {
+        device: scheme.trunk_port if device in trunks else scheme.switch_port
         for device in network.switch_ports()
     }
+    return {
+        device: traced_queues(lines, device, links[device])
+        if traces.of(links[device])
+        else for_device(lines, device)
+        for device, lines in queues.items()
+    }
+
+
+def traced_queues(lines: Sequence[str], device: str, link: Link) -> list[str]:
+    """Return tc lines for the queues below a port's gate: a scheme's, or else the levels'."""
+    below = f"{commands.TRACED}1"
+    if lines:
+        return for_device(lines, device, below)
+    return commands.priorities(device, below, link.buffer_bytes)
 
 
 def _level_priorities(network: Network) -> Run:

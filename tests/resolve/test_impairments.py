@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from qjump_mn.errors import UsageError
+from qjump_mn.executor.steps import Run, Start
 from qjump_mn.links import registry
 from qjump_mn.model import identity
 from qjump_mn.model.link import Impairment
 from qjump_mn.model.topology import Network
 from qjump_mn.resolve import plan
-from qjump_mn.steps.apply_arm import apply_arm
+from qjump_mn.steps import traces
+from qjump_mn.steps.apply_arm import apply_arm, port_queues
 
 JITTER = "0:0us,50:10us,100:1ms"
 
@@ -107,7 +111,7 @@ def test_read_back_is_compared() -> None:
         (["link.jitter=0:0us,100:2s"], "link.jitter is out of range: use at most 1s at 100"),
         (
             ["link.loss=1%", "link.model=tbf"],
-            "loss, jitter and reorder are for links of model wire",
+            "loss, jitter, reorder and trace are for links of model wire",
         ),
         (
             [f"link.jitter={JITTER}", f"link.host_jitter={JITTER}"],
@@ -118,3 +122,35 @@ def test_read_back_is_compared() -> None:
 def test_wrong_impairments_are_refused(settings: list[str], sentence: str) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
         network_of(*settings)
+
+
+def test_a_trace_gates_the_port_towards_the_lower_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "topologies").mkdir()
+    (tmp_path / "topologies/mine.trace").write_text("1\n1\n4\n")
+    monkeypatch.chdir(tmp_path)
+    resolved = plan("fig3a", "smoke", ["link.trace_of.s2=mine"])
+    arm = resolved.arms[0]
+    network = arm.network
+    ((upper, lower),) = [
+        (port, device) for (_, port), (node, device) in network.ports() if node == "s2"
+    ]
+    gate = f"qdisc add dev {upper} parent 5:1 handle 4: tbf rate 100bit burst 1518 limit"
+    assert gate in lines(network, upper, on_switch=True)
+    assert "tbf" not in lines(network, lower, on_switch=True)
+    assert port_queues(arm.scheme, network)[upper][0].startswith(
+        f"qdisc add dev {upper} parent 4:1 handle 20: prio"
+    )
+    assert port_queues(arm.scheme, network)[lower] == []
+    write, start = traces.follow(network)
+    assert isinstance(write, Run) and isinstance(start, Start)
+    ((counts, by_count),) = json.loads(write.stdin)
+    assert counts == [1, 2, 0, 0]
+    assert f"dev {upper} parent 5:1 handle 4: tbf rate 100bit burst 3036 limit" in by_count["2"]
+    assert network.told_impairments == "links of s2 follow a trace of 0.004 s"
+
+
+def test_a_missing_trace_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"link.trace: there is no file none.trace: put it into"):
+        network_of("link.trace=none")

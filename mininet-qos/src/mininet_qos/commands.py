@@ -179,6 +179,36 @@ def received(shaping: Shaping, device: str, qdisc: str, *, hook: str = "clsact")
     )
 
 
+TRACED = "4:"
+"""The handle of :func:`traced`'s qdisc; what chooses frames is below its class 4:1."""
+
+
+def traced(device: str, parent: str, buffer: int, mtu: int = MTU) -> str:
+    """Return the ``tc`` line for a gate below ``parent`` that :func:`opportunity` opens.
+
+    It is a token bucket of one frame that practically never fills by itself. What chooses frames
+    is to be below its class.
+    """
+    return f"qdisc add dev {device} parent {parent} handle {TRACED} {_gate(1, buffer, mtu)}"
+
+
+def opportunity(device: str, parent: str, frames: int, buffer: int, mtu: int = MTU) -> list[str]:
+    """Return ``tc`` lines that let so many full-size frames pass the gate of :func:`traced`.
+
+    What was left of earlier ones is lost.
+    """
+    return [
+        # A change fills the bucket, and a change of the wire, of nothing, starts what waits.
+        f"qdisc change dev {device} parent {parent} handle {TRACED} {_gate(frames, buffer, mtu)}",
+        f"qdisc change dev {device} root handle 5: wire limit {buffer}",
+    ]
+
+
+def _gate(frames: int, buffer: int, mtu: int) -> str:
+    # 100 bit/s: a slower rate would overflow tc's time to fill the bucket.
+    return f"tbf rate 100bit burst {frames * (HEADER + TAG + mtu)} limit {buffer}"
+
+
 def impaired(rate: int, loss: float = 0, reorder: float = 0, later: int = 0, seed: int = 0) -> str:
     """Return netem, in tc's syntax, that loses and reorders frames, given in per cent.
 
