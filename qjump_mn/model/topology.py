@@ -190,6 +190,13 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         )
 
     @property
+    def draws_times(self) -> bool:
+        """Whether hosts or links take times that are drawn, or follow a trace."""
+        return bool(self.jittery) or any(
+            one.jitter or one.reorder_ppb or one.trace for _, one in self.impaired
+        )
+
+    @property
     def told_hosts(self) -> str:
         """The time that hosts take, in words; empty if there is none."""
         if not self.link.host_ns and not self.jittery:

@@ -151,6 +151,12 @@ def test_a_trace_gates_the_port_towards_the_lower_end(
     assert network.told_impairments == "links of s2 follow a trace of 0.004 s"
 
 
+def test_drawn_times_are_known() -> None:
+    assert network_of(f"link.jitter_of.h3={JITTER}").draws_times
+    assert network_of("link.reorder=1%", "link.reorder_by=2ms").draws_times
+    assert not network_of("link.loss=1%").draws_times and not network_of().draws_times
+
+
 def test_a_missing_trace_is_refused() -> None:
     with pytest.raises(UsageError, match=r"link.trace: there is no file none.trace: put it into"):
         network_of("link.trace=none")
