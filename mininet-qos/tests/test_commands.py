@@ -88,6 +88,28 @@ class Links(unittest.TestCase):
             "50000000ns",
         )
 
+    def test_what_an_end_receives_passes_a_qdisc(self) -> None:
+        shaping = commands.received(commands.wire("s1-eth1", 10**7), "s1-eth1", "netem loss 1%")
+        self.assertEqual(
+            shaping.tc[1:],
+            (
+                "qdisc add dev i-s1-eth1 root netem loss 1%",
+                "qdisc add dev s1-eth1 clsact",
+                "filter add dev s1-eth1 ingress matchall action mirred egress redirect dev "
+                "i-s1-eth1",
+            ),
+        )
+        self.assertEqual(
+            shaping.undo_tc, ("qdisc del dev s1-eth1 root", "qdisc del dev s1-eth1 clsact")
+        )
+        self.assertEqual(shaping.undo_ip, ("link del i-s1-eth1",))
+
+    def test_netem_holds_what_comes_late_and_lets_the_others_pass(self) -> None:
+        self.assertEqual(
+            commands.impaired(10**9, loss=0.5, reorder=1, later=50_000_000, seed=3),
+            "netem limit 148809 delay 50000000ns reorder 99.0000000% loss 0.5000000% seed 3",
+        )
+
     def test_a_tag_becomes_the_priority_of_what_leaves(self) -> None:
         lines = commands.tagged_priorities("s1-eth1")
         self.assertEqual(lines[0], "qdisc add dev s1-eth1 clsact")

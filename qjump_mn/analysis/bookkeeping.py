@@ -40,7 +40,8 @@ class Account(NamedTuple):
     """A link at a level (None for all): its counter, and what each workload says it sent there.
 
     Each report has the bytes that may have waited on the way. ``complete``: nobody else uses the
-    link.
+    link. ``lost``: frames that it carried and nobody received; ``lost_bytes`` is the most that
+    they had.
     """
 
     link: Flow
@@ -48,6 +49,8 @@ class Account(NamedTuple):
     carried: Count
     moved: tuple[tuple[str, int, Moved], ...]
     complete: bool
+    lost: int = 0
+    lost_bytes: int = 0
 
     def problems(self) -> Iterator[str]:
         """Return where programs and counters contradict each other."""
@@ -90,12 +93,13 @@ class Account(NamedTuple):
         return sum(known) if self.complete and len(known) == len(parts) else None
 
     def _frames(self, moved: Moved) -> int | None:
-        last = moved.last_frames is not None and self.link[1] == moved.flow[1]
-        return moved.last_frames if last else moved.sent_frames
+        if moved.last_frames is not None and self.link[1] == moved.flow[1]:
+            return moved.last_frames + self.lost
+        return moved.sent_frames
 
     def _payload(self, moved: Moved, waited: int) -> int | None:
         if moved.last_payload is not None and self.link[1] == moved.flow[1]:
-            return moved.last_payload + waited
+            return moved.last_payload + waited + self.lost_bytes
         if moved.sent_payload is None and moved.sent_frames is not None:
             # Of one length; as many as were sent.
             each = moved.arrived_bytes / moved.arrived_frames if moved.arrived_frames else 0
@@ -136,6 +140,7 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
     flows = {one.flow for all_of_it in moved.values() for one in all_of_it or ()}
     paths = {flow: network.path(*flow) for flow in flows}
     waited = _waited(network, carried, paths)
+    lost = links.lost(network, folder, "after")
     for link, levels in carried.items():
         for level, count in levels.items():
             own = tuple(
@@ -149,7 +154,9 @@ def _accounts(tables: TrialTables, folder: Path, raw: Path) -> Iterator[Account]
                 moved[one.name] is not None and not hooks.is_copied(one) for one in there
             )
             if own:
-                yield Account(link, level, count, own, complete)
+                missing = lost.get(link, 0)
+                size = missing * theory.wire_bytes(network.mtu_bytes)
+                yield Account(link, level, count, own, complete, missing, size)
 
 
 def _waited(
@@ -238,6 +245,7 @@ def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
         out = sum(last[link].all for link in last if link[0] == switch)
         hosts = [link for link in inward if link[0] not in network.switches]
         between = sum(last[link].sent for link in inward if link not in hosts)
+        between -= sum(last[link].lost for link in inward)
         least = between + sum(first[link].sent for link in hosts)
         most = between + sum(last[link].sent for link in hosts)
         frames += least

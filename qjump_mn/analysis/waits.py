@@ -131,7 +131,7 @@ def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
     """
     arm, network = tables.trial.arm, tables.trial.network
     limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in found.way)
-    if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
+    if limited or arm.scheme.vlan or network.draws_times or not network.link.orphan:
         return
     waited_us = sum(one.drained.longest_ns + one.drained.late_ns for one in found.way) / 1e3
     most_us = (found.wire_us + waited_us + hundredth_us(network)) * (1 + ROUNDED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +27,12 @@ Qdisc = dict[str, Any]
 EDT = "qjump-edt"
 """The kind of an entry for the program that gives departure times above an interface's qdiscs."""
 
+
+HOOKS = ("ingress", "clsact")
+"""Kinds of entries that hold filters, and no frames."""
+
+NETEM_SHARE = 1e-9
+"""netem has shares in units of 2^-32, and tc prints ten digits of them."""
 
 NOTHING = Shaping((), (), ())
 
@@ -77,6 +84,7 @@ class LinkModel:
     ``exact``: a frame takes its serialisation time to the nanosecond, so that an idle round trip
     is constant.
     ``has_hosts``: it can delay frames by a host's processing time.
+    ``has_impairments``: it can lose, delay and reorder frames.
     ``cuts_segments``: it segments the large packets that TCP sends to a card with segmentation
     offload.
     """
@@ -90,6 +98,7 @@ class LinkModel:
     exact: ClassVar[bool] = False
     has_hosts: ClassVar[bool] = False
     cuts_segments: ClassVar[bool] = False
+    has_impairments: ClassVar[bool] = False
 
     def check(self, where: str, link: Link) -> None:
         """Raise :class:`UsageError`, beginning with ``where``, for what this model cannot do."""
@@ -114,6 +123,11 @@ class LinkModel:
                 link.switch_ns and not self.has_hosts,
                 "switch_time is",
                 "does not delay frames at switches",
+            ),
+            (
+                link.impairment and not self.has_impairments,
+                "loss, jitter, reorder and trace are",
+                "neither loses nor delays single frames",
             ),
         )
         for applies, setting, reason in unsupported:
@@ -143,6 +157,30 @@ class LinkModel:
         if root is None or root.get("kind") != self.name:
             return [f"its root qdisc is {root.get('kind') if root else 'missing'}, not {self.name}"]
         return []
+
+    def received_differences(self, qdiscs: Sequence[Qdisc], link: Link) -> list[str]:
+        """Return how the qdiscs for what an interface receives differ from its link's impairment.
+
+        ``qdiscs`` are those of :func:`commands.ifb`'s device.
+        """
+        if not link.impairment or not link.impairment.at_receiver:
+            return []
+        options = (root_of(qdiscs) or {}).get("options", {})
+        built = {
+            "loss": options.get("loss-random", {}).get("loss", 0),
+            "delay": options.get("delay", {}).get("delay", 0),
+            "reorder": 1 - options.get("reorder", {}).get("reorder", 1),
+        }
+        planned = {
+            "loss": (link.impairment.loss_ppb or 0) / 1e9,
+            "delay": (link.impairment.reorder_ns or 0) / 1e9,
+            "reorder": (link.impairment.reorder_ppb or 0) / 1e9,
+        }
+        return [
+            f"the {key} of what it receives is {built[key]}, not {value}"
+            for key, value in planned.items()
+            if not math.isclose(built[key], value, abs_tol=NETEM_SHARE)
+        ]
 
     def waits(self, qdiscs: Sequence[Qdisc]) -> dict[int, Wait]:
         """Return how long frames waited at one end, by level; empty if it is not counted."""

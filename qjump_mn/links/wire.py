@@ -5,16 +5,23 @@ Waiting frames are served by level, in strict priority.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 from qjump_mn import theory
+from qjump_mn.errors import UsageError
 from qjump_mn.links import commands
-from qjump_mn.links.base import EDT, Count, LinkModel, Qdisc, Shaping, Wait, root_of
-from qjump_mn.model.topology import Link
+from qjump_mn.links.base import EDT, PARENT, Count, LinkModel, Qdisc, Shaping, Wait, root_of
+from qjump_mn.model.link import Impairment, Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
 """The counters of marked packets in RED, CoDel and CAKE."""
 
+
+Points = tuple[tuple[float, int], ...]
+"""(per cent, ns)"""
+
+PPB_PER_PERCENT = 10**7
 
 _FULL_SHARE = 2**32 - 1
 """How the kernel reports a share of 100 % of the draws."""
@@ -36,8 +43,19 @@ class Wire(LinkModel):
     has_hosts = True
     cuts_segments = True
 
+    has_impairments = True
+
+    def check(self, where: str, link: Link) -> None:
+        super().check(where, link)
+        if link.host_jitter and link.impairment and link.impairment.jitter:
+            raise UsageError(
+                f"{where}: a wire draws from one distribution: leave out link.jitter or "
+                "link.host_jitter, or set one of them for other links"
+            )
+
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
-        jitter = f" jitter {_jitter(link)} seed {seed}" if on_switch and link.host_jitter else ""
+        points = _jitter(link, on_switch=on_switch)
+        jitter = f" jitter {_quantiles(points)} seed {seed}" if points else ""
         pause = (
             f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
         )
@@ -47,7 +65,18 @@ class Wire(LinkModel):
         shaping = commands.wire(device, link.rate_bps, link.buffer_bytes, delay_ns)
         (line,) = shaping.tc
         orphan = "orphan" if link.orphan else "noorphan"
-        return shaping._replace(tc=(f"{line} {orphan}{pause}{jitter}",))
+        lines = [f"{line} {orphan}{pause}{jitter}"]
+        if link.impairment and link.impairment.trace:
+            lines.append(commands.traced(device, PARENT, link.buffer_bytes, link.mtu_bytes))
+        shaping = shaping._replace(tc=tuple(lines))
+        if not link.impairment or not link.impairment.at_receiver:
+            return shaping
+        # Other draws than the jitter's, which has the seed itself.
+        netem = _netem(link, link.impairment, zlib.crc32(f"received {seed}".encode()))
+        try:
+            return commands.received(shaping, device, netem)
+        except commands.QosError as error:
+            raise UsageError(f"link.loss and link.reorder: {error}") from None
 
     def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
         if differing := super().differences(qdiscs, link, on_switch=on_switch):
@@ -63,16 +92,19 @@ class Wire(LinkModel):
         if on_switch and link.xoff_bytes:
             planned |= {"xoff": link.xoff_bytes, "xon": link.xon_bytes}
             planned["pfc"] = list(theory.LEVELS) if link.pfc else None
-        if on_switch and link.host_jitter:
+        if points := _jitter(link, on_switch=on_switch):
             planned["jitter"] = [
-                {"share": round(percent * _FULL_SHARE / 100), "ns": ns}
-                for percent, ns in link.host_jitter
+                {"share": round(percent * _FULL_SHARE / 100), "ns": ns} for percent, ns in points
             ]
-        return [
+        differing = [
             f"its wire's {key} is {options.get(key)}, not {value}"
             for key, value in planned.items()
             if options.get(key) != value
         ]
+        gates = [qdisc for qdisc in qdiscs if qdisc.get("handle") == commands.TRACED]
+        if bool(gates) != bool(link.impairment and link.impairment.trace):
+            differing.append(f"it has {len(gates)} gates for a trace")
+        return differing
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
         """Return the counters by level; bytes include preamble and gap.
@@ -116,6 +148,20 @@ class Wire(LinkModel):
         }
 
 
-def _jitter(link: Link) -> str:
-    """Return a host's jitter in tc's syntax."""
-    return ",".join(f"{percent:.7g}:{ns}ns" for percent, ns in link.host_jitter)
+def _jitter(link: Link, *, on_switch: bool) -> Points:
+    """Return the jitter of frames that are sent here: the receiving host's, or the link's."""
+    if on_switch and link.host_jitter:
+        return link.host_jitter
+    return link.impairment.jitter if link.impairment else ()
+
+
+def _quantiles(points: Points) -> str:
+    """Return a distribution in tc's syntax."""
+    return ",".join(f"{percent:.7g}:{ns}ns" for percent, ns in points)
+
+
+def _netem(link: Link, impairment: Impairment, seed: int) -> str:
+    loss, reorder = (
+        (ppb or 0) / PPB_PER_PERCENT for ppb in (impairment.loss_ppb, impairment.reorder_ppb)
+    )
+    return commands.impaired(link.rate_bps, loss, reorder, impairment.reorder_ns or 0, seed)

@@ -114,7 +114,8 @@ def _show_network(ports: Sequence[Port], out: Console) -> None:
         )
     if len(busy) > MAX_ROWS:
         out.print(f"and {len(busy) - MAX_ROWS} more ports: see ports-*.json", markup=False)
-    unshaped = [port.name for port in ports if not port.rate_bps]
+    # i-NAME gets what NAME receives, after its time on the link (mininet_qos.commands.ifb).
+    unshaped = [port.name for port in ports if not port.rate_bps and not port.name.startswith("i-")]
     if unshaped:
         named = (
             f"{unshaped[0]} has"

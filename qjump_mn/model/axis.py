@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from qjump_mn.errors import UsageError
 from qjump_mn.model import suggestions
 
-NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)"
+NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*|%)"
 """Matches a number with an optional unit, such as "7ms"."""
 
 

@@ -13,7 +13,10 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import suggestions, units
 from qjump_mn.model.experiment import ExperimentSpec
 
-FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
+FREE = (
+    *("factors", "host_jitter_of", "loss_of", "jitter_of", "reorder_of", "trace_of"),
+    *("queue", "host_queue", "pause", "transport"),
+)
 """Tables that accept any key; a backend checks them."""
 
 

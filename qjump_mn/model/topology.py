@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import msgspec
 
-from qjump_mn.model import changes, graph, words
-from qjump_mn.model.units import Duration, Quantiles, Rate, Size, Tolerance, told_rate
+from qjump_mn.model import graph, words
+from qjump_mn.model.link import Impairment
+from qjump_mn.model.link import Link as Link
+from qjump_mn.model.link import LinkChange as LinkChange
+from qjump_mn.model.link import LinkSpec as LinkSpec
+from qjump_mn.model.link import told_tolerance as told_tolerance
+from qjump_mn.model.units import Duration, Quantiles, Size, told_rate
 
 FASTEST_BPS = 4 * 10**11
 
@@ -25,76 +30,6 @@ PREFIX_BITS = 24
 SWITCHES = "switches"
 """The name of the machine's own namespace, which has all switches, in messages and names of files.
 """
-
-
-class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The behaviour of every link of the network. ``buffer`` is in bytes per level and port,
-    ``delay`` is the propagation delay in one direction.
-
-    ``trunk_rate``, ``trunk_buffer`` and ``trunk_delay`` are for links between switches; the
-    defaults are those of the hosts' links.
-
-    ``orphan``: a frame that has left its sender is no longer charged to its socket, as with a real
-    network card; with false, it is charged as with HTB and TBF. ``xoff`` and ``xon`` set Ethernet
-    flow control (802.3x): a switch port pauses its link partner when ``xoff`` bytes that it
-    received wait in the switch, and resumes it at ``xon`` bytes; 0 is off. ``pfc`` counts and
-    pauses each level separately (802.1Qbb). All of these need model wire.
-
-    ``tolerance`` is by how much a link may be faster than its rate, because oscillators differ. The
-    trial's seed draws each link's excess uniformly; no link is slower. Two Ethernet links may
-    differ by 200 ppm (IEEE 802.3: 100 ppm each). It needs model wire; the default is 0.
-
-    ``host_time`` is the time that a host takes for each frame between program and link, in each
-    direction. ``host_jitter`` is a further time for received frames, drawn for each frame from the
-    trial's seed. ``host_jitter_of`` overrides it for single hosts. Frames of a flow stay in order.
-    Sent frames have no jitter: it would act after the host's limiter, and undo its spacing. These
-    need model wire; the default is 0, because emulated hosts take almost no time.
-
-    ``switch_time`` is the time that a switch takes for each frame, from its last bit in until it
-    can wait at a port. It needs model wire.
-    """
-
-    model: str
-    rate: Rate
-    buffer: Size
-    delay: Duration
-    trunk_rate: Rate | None = None
-    trunk_buffer: Size | None = None
-    trunk_delay: Duration | None = None
-    orphan: bool = True
-    xoff: Size = Size(0)
-    xon: Size = Size(0)
-    pfc: bool = False
-    tolerance: Tolerance = Tolerance(0)
-    host_time: Duration = Duration(0)
-    host_jitter: Quantiles = Quantiles()
-    host_jitter_of: dict[str, Quantiles] = {}
-    switch_time: Duration = Duration(0)
-
-
-class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Changes to the links of one arm or scheme. None changes nothing."""
-
-    model: str | None = None
-    rate: Rate | None = None
-    buffer: Size | None = None
-    delay: Duration | None = None
-    trunk_rate: Rate | None = None
-    trunk_buffer: Size | None = None
-    trunk_delay: Duration | None = None
-    orphan: bool | None = None
-    xoff: Size | None = None
-    xon: Size | None = None
-    pfc: bool | None = None
-    tolerance: Tolerance | None = None
-    host_time: Duration | None = None
-    host_jitter: Quantiles | None = None
-    host_jitter_of: dict[str, Quantiles] | None = None
-    switch_time: Duration | None = None
-
-    def over(self, link: LinkSpec) -> LinkSpec:
-        """Return ``link`` with these changes."""
-        return changes.over(self, link)
 
 
 class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -146,40 +81,6 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     link: LinkSpec
 
 
-class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """:class:`LinkSpec` in plain numbers. ``buffer_bytes`` is per level and port. ``xoff_bytes``
-    and ``xon_bytes`` are 0 on links that are never paused, ``host_ns`` is 0 between switches.
-    ``host_jitter`` has (per cent, ns). ``switch_ns`` is a switch's time for
-    frames from a host; between switches it is in ``delay_ns``. ``pfc``, ``tolerance_ppb`` and
-    ``switch_ns`` are None where they are off, so that plans without them keep their hash.
-    """
-
-    model: str
-    rate_bps: int
-    buffer_bytes: int
-    delay_ns: int
-    mtu_bytes: int
-    orphan: bool
-    xoff_bytes: int
-    xon_bytes: int
-    pfc: bool | None = None
-    tolerance_ppb: int | None = None
-    host_ns: int = 0
-    host_jitter: tuple[tuple[float, int], ...] = ()
-    switch_ns: int | None = None
-
-    def arrives_ns(self, *, from_host: bool) -> int:
-        """Return the time from a frame's last bit out of one end until the other end has it: until
-        a switch can queue it, or a host receives it without jitter."""
-        return self.delay_ns + self.host_ns + ((self.switch_ns or 0) if from_host else 0)
-
-
-def told_tolerance(link: Link) -> str:
-    """Return the tolerance of a link's rate in words, to follow the rate; empty for an exact
-    link."""
-    return f" (up to {link.tolerance_ppb / 1e3:g} ppm more)" if link.tolerance_ppb else ""
-
-
 class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """:class:`FailureSpec` in plain numbers, ns after the start."""
 
@@ -188,12 +89,21 @@ class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     up_ns: int | None
 
 
+def _upwards(link: Link) -> Link:
+    """Return a link as its lower end sends into it: without a trace."""
+    if not link.impairment or not link.impairment.trace:
+        return link
+    impairment = msgspec.structs.replace(link.impairment, trace=())
+    return msgspec.structs.replace(link, impairment=impairment)
+
+
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A resolved and checked network in plain numbers. ``edges`` are (switch, node below it) in the
     file's order; a ``fabric`` has none. ``cables`` are further links between switches, if the
     network is not a tree. ``link`` is the link of every host, ``trunk`` that between switches.
     ``jittery`` has the hosts with jitter, each with its (per cent, ns). ``faster_ppb`` is the
     excess of each link of ``joined`` over its rate, in billionths; empty before it is drawn.
+    ``impaired`` has the links that lose, delay or reorder frames, by the node at the lower end.
     """
 
     NOT_RUN: ClassVar = ("topology",)
@@ -210,6 +120,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     cables: tuple[tuple[str, str], ...] = ()
     failures: tuple[Failure, ...] = ()
     faster_ppb: tuple[int, ...] = ()
+    impaired: tuple[tuple[str, Impairment], ...] = ()
 
     def drawn(self, seed: int) -> Network:
         """Return the network with the link rates of a trial with this seed. In a fabric all are
@@ -239,7 +150,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             host_ns=0,
             switch_ns=None,
         )
-        return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=(), faster_ppb=())
+        return msgspec.structs.replace(
+            self, link=plain, trunk=plain, jittery=(), faster_ppb=(), impaired=()
+        )
 
     @property
     def model(self) -> str:
@@ -263,11 +176,24 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             ),
             *(self.trunk for _ in self.cables),
         ]
+        if impaired := dict(self.impaired):
+            below = [node for _, node in self.edges]
+            nominal[: len(below)] = [
+                msgspec.structs.replace(link, impairment=impaired.get(node))
+                for node, link in zip(below, nominal, strict=False)
+            ]
         if not self.faster_ppb:
             return tuple(nominal)
         return tuple(
             msgspec.structs.replace(link, rate_bps=link.rate_bps + link.rate_bps * ppb // 10**9)
             for link, ppb in zip(nominal, self.faster_ppb, strict=True)
+        )
+
+    @property
+    def draws_times(self) -> bool:
+        """Whether hosts or links take times that are drawn, or follow a trace."""
+        return bool(self.jittery) or any(
+            one.jitter or one.reorder_ppb or one.trace for _, one in self.impaired
         )
 
     @property
@@ -291,6 +217,18 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         if not self.link.switch_ns:
             return ""
         return f"switches take {Duration(self.link.switch_ns)} a frame"
+
+    @property
+    def told_impairments(self) -> str:
+        """What links lose, delay and reorder, in words; empty if nothing."""
+        alike: dict[Impairment, list[str]] = {}
+        for node, impairment in self.impaired:
+            alike.setdefault(impairment, []).append(node)
+        return "; ".join(
+            f"{'links' if len(names) == len(self.edges) else 'links of ' + ', '.join(names)} "
+            f"{impairment.told}"
+            for impairment, names in alike.items()
+        )
 
     @property
     def told_links(self) -> str:
@@ -376,9 +314,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         """Return the link of each interface."""
         links = self.links()[: len(self.edges)]
         return {
-            device: link
+            device: end
             for link, ends in zip(links, self.ports(), strict=True)
-            for _, device in ends
+            for (_, device), end in zip(ends, (link, _upwards(link)), strict=True)
         }
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:

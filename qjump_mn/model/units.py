@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from qjump_mn.errors import UsageError
 
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ/]*)\s*")
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ/%]*)\s*")
 
 
 class Quantity(int):
@@ -83,6 +83,17 @@ class Tolerance(Quantity):
     base = "ppb"
     units: ClassVar[dict[str, int]] = {"ppb": 1, "ppm": 10**3}
     sample = "100ppm"
+
+
+class Share(Quantity):
+    """A share of frames, in billionths."""
+
+    base = "ppb"
+    units: ClassVar[dict[str, int]] = {"ppb": 1, "ppm": 10**3, "%": 10**7}
+    sample = "0.1%"
+
+    def __str__(self) -> str:
+        return f"{Decimal(int(self)) / self.units['%']:f}%"
 
 
 def told_rate(bps: float) -> str:

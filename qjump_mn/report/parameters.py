@@ -125,6 +125,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
             for name, told in (
                 ("hosts", net.told_hosts),
                 ("switches", net.told_switches),
+                ("impairments", net.told_impairments),
                 ("TCP", plan.shown.tcp.told),
             )
             if told

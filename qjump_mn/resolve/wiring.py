@@ -19,6 +19,7 @@ from qjump_mn.model.topology import (
     TopologySpec,
 )
 from qjump_mn.model.units import Duration, Rate, Tolerance
+from qjump_mn.resolve import impairments
 
 MAX_TOLERANCE_PPB = 10**6
 """Ten times what IEEE 802.3 allows."""
@@ -55,7 +56,13 @@ def resolve_network(name: str, spec: TopologySpec, place: str, link: LinkSpec) -
         cables=cables,
         failures=_failures(where, spec, edges, cables),
     )
-    network = msgspec.structs.replace(network, jittery=_jittery(place, link, network.hosts))
+    network = msgspec.structs.replace(
+        network,
+        jittery=_jittery(place, link, network.hosts),
+        impaired=impairments.resolve(place, link, edges, bool(cables or spec.fabric)),
+    )
+    for one in network.links() if network.impaired else ():
+        registry.of(one.model).check(place, one)
     for points in {points for _, points in network.jittery}:
         _check_link(place, "", msgspec.structs.replace(edge, host_jitter=points))
     if spec.fabric is not None:

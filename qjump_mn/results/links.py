@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError
-from qjump_mn.links import registry
-from qjump_mn.links.base import EDT, HANDLE, Count, Qdisc, Wait, root_of
+from qjump_mn.links import commands, registry
+from qjump_mn.links.base import EDT, HANDLE, HOOKS, Count, Qdisc, Wait, root_of
 from qjump_mn.model import filenames
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.text import transposed
@@ -122,29 +122,51 @@ class Handed(NamedTuple):
     """Frames at one end of a link since its set-up.
 
     ``sent`` were handed over; ``all`` includes those dropped and still waiting. ``mean_bytes`` is
-    the mean size of a sent frame on the link, 0 without any.
+    the mean size of a sent frame on the link, 0 without any. ``lost`` of the sent ones had not
+    arrived when the other end was read, because of the link's loss and reordering.
     """
 
     sent: int
     all: int
     mean_bytes: float
+    lost: int = 0
 
 
 def handed_over(network: Network, trial: Path, when: str) -> dict[tuple[str, str], Handed]:
     """Return the frames of each directed link in one reading. Raises LostError like
     :func:`table`."""
-    found = {}
+    found, missing = {}, lost(network, trial, when)
     for link, qdiscs in ends(network, trial, when):
         root = root_of(qdiscs) or {}
         try:
             sent = root["packets"]
             # The root counts what waits below it, and what a limiter dropped.
             mean_bytes = root["bytes"] / sent + theory.TAG_TO_GAP_BYTES if sent else 0.0
-            found[link] = Handed(sent, sent + root["drops"] + root["qlen"], mean_bytes)
+            every = sent + root["drops"] + root["qlen"]
+            found[link] = Handed(sent, every, mean_bytes, missing.get(link, 0))
         except KeyError:
             raise LostError(
                 f"the reading {when!r} does not tell what {'>'.join(link)} has sent"
             ) from None
+    return found
+
+
+def lost(network: Network, trial: Path, when: str) -> dict[tuple[str, str], int]:
+    """Return the frames that each impaired link carried, and its end had not passed on.
+
+    Raises LostError like :func:`table`.
+    """
+    switches, devices, found = set(network.switches), network.interfaces(), {}
+    for source, destination in devices if network.impaired else ():
+        device = devices[destination, source]
+        impairment = network.by_device()[device].impairment
+        if impairment is None or not impairment.at_receiver:
+            continue
+        node = SWITCHES if destination in switches else destination
+        root = root_of(_of(commands.ifb(device), _reading(trial, when, node)))
+        if root is None:
+            raise LostError(f"the reading {when!r} does not tell what {device} has lost")
+        found[source, destination] = int(root["drops"] + root["qlen"])
     return found
 
 
@@ -221,4 +243,4 @@ def _departure_times(
 
 
 def _of(device: str, reading: list[Qdisc]) -> list[Qdisc]:
-    return [qdisc for qdisc in reading if qdisc["dev"] == device]
+    return [qdisc for qdisc in reading if qdisc["dev"] == device and qdisc["kind"] not in HOOKS]

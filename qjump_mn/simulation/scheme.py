@@ -67,6 +67,11 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
             "link.switch_time: the simulator's switches take no time: leave it out, or use "
             "--backend guest"
         )
+    if network.impaired:
+        raise UsageError(
+            "link.loss, link.jitter, link.reorder and link.trace: the simulator's links have none "
+            "of them: leave them out, or use --backend guest"
+        )
     if arm.clock:
         raise UsageError(
             "clock: the simulator runs no programs, so that no system call and no wake-up takes "

@@ -13,9 +13,11 @@ from qjump_mn.executor.steps import MACHINE, AnyStep, Offloads, Run, Settings
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model import hooks, words
+from qjump_mn.model.link import Link
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
+from qjump_mn.steps import traces
 from qjump_mn.steps.network import vlan_queues
 from qjump_mn.theory import LEVELS
 
@@ -38,7 +40,7 @@ def apply_arm(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
         yield from _shape(node, shapings, _queues(arm, node))
     yield from registry.of(network.model).switches(network)
     if arm.uses_levels and arm.scheme.switch_port:
-        yield _level_priorities(network.switch_ports())
+        yield _level_priorities(network)
     for host in network.hosts:
         yield from _host(host, arm)
     replies = dict(reply for workload in arm.workloads for reply in hooks.echo_replies(workload))
@@ -137,9 +139,9 @@ def _queues(arm: ArmPlan, node: str) -> list[str]:
     return lines
 
 
-def for_device(lines: Sequence[str], device: str) -> list[str]:
+def for_device(lines: Sequence[str], device: str, parent: str = PARENT) -> list[str]:
     """Fill an interface's name into a scheme's tc lines."""
-    return [line.format(dev=device, parent=PARENT) for line in lines]
+    return [line.format(dev=device, parent=parent) for line in lines]
 
 
 def vlan_lines(arm: ArmPlan, host: str) -> list[str]:
@@ -152,16 +154,40 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     trunks = {
         device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends
     }
-    return {
-        device: for_device(scheme.trunk_port if device in trunks else scheme.switch_port, device)
+    links = network.by_device()
+    queues = {
+        device: scheme.trunk_port if device in trunks else scheme.switch_port
         for device in network.switch_ports()
+    }
+    return {
+        device: traced_queues(lines, device, links[device])
+        if traces.of(links[device])
+        else for_device(lines, device)
+        for device, lines in queues.items()
     }
 
 
-def _level_priorities(devices: Sequence[str]) -> Run:
+def traced_queues(lines: Sequence[str], device: str, link: Link) -> list[str]:
+    """Return tc lines for the queues below a port's gate: a scheme's, or else the levels'."""
+    below = f"{commands.TRACED}1"
+    if lines:
+        return for_device(lines, device, below)
+    return commands.priorities(device, below, link.buffer_bytes)
+
+
+def _level_priorities(network: Network) -> Run:
     """Set each frame's priority from its tag as it leaves a switch, for a scheme's queues."""
-    lines = [line for device in devices for line in commands.tagged_priorities(device)]
-    return _batch("tc", MACHINE, lines, [f"qdisc del dev {device} clsact" for device in devices])
+    lines, undo = [], []
+    for device, link in network.by_device().items():
+        if device not in network.switch_ports():
+            continue
+        hook, *filters = commands.tagged_priorities(device)
+        if link.impairment and link.impairment.at_receiver:
+            lines += filters
+        else:
+            lines += [hook, *filters]
+            undo.append(f"qdisc del dev {device} clsact")
+    return _batch("tc", MACHINE, lines, undo)
 
 
 def transport(arm: ArmPlan) -> dict[str, str]:

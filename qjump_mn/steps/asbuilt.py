@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qjump_mn.links import registry
+from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, QUEUES, Qdisc
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.topology import SWITCHES, Network
@@ -47,6 +47,8 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
             continue
         differing = _interface_differences(interfaces[device], arm.network)
         differing += _qdisc_differences(qdiscs[device], device, arm, on_switch=on_switch)
+        if arm.network.impaired:
+            differing += _received_differences(qdiscs, device, arm.network)
         if not on_switch:
             differing += _limiter_differences(qdiscs[device], arm, folder / f"edt-{node}.json")
         sentences += [f"{device}: {text}" for text in differing]
@@ -72,6 +74,15 @@ def _qdisc_differences(
     if model.shapes(on_switch=on_switch):
         differing = model.differences(qdiscs, link, on_switch=on_switch)
     return differing + _scheme_differences(qdiscs, lines)
+
+
+def _received_differences(
+    qdiscs: Mapping[str, Sequence[Qdisc]], device: str, network: Network
+) -> list[str]:
+    """Compare what loses and reorders the frames that an interface receives with its link."""
+    return registry.of(network.model).received_differences(
+        qdiscs.get(commands.ifb(device), []), network.by_device()[device]
+    )
 
 
 def _transport_differences(folder: Path, arm: ArmPlan, host: str) -> list[str]:

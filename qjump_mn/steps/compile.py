@@ -26,7 +26,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
 from qjump_mn.programs.launch import Launch
-from qjump_mn.steps import readback
+from qjump_mn.steps import readback, traces
 from qjump_mn.steps.apply_arm import apply_arm, introduce_flows
 
 BACKGROUND_OFFSET_S = 0.1
@@ -74,6 +74,7 @@ def trial_steps(trial: Trial) -> Steps:
     ]
     return (
         *apply_arm(trial.arm, trial.seed),
+        *traces.follow(trial.arm.network),
         *introduce_flows(trial.arm),
         *readback.built(trial.arm),
         *_clock(trial),
@@ -89,6 +90,7 @@ def trial_steps(trial: Trial) -> Steps:
         Measured(),
         *readback.counters(trial.arm, "ended"),
         *_end([launch for _, launch in pairs if launch.phase != "probe"]),
+        *traces.stop(trial.arm.network),
         *readback.counters(trial.arm, "after"),
     )
 

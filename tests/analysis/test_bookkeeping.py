@@ -188,6 +188,21 @@ def conserved(
     return bookkeeping._conserved(cast("Any", tables), Path())
 
 
+def test_what_links_lose_has_not_entered_a_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handed(network: Any, folder: Path, when: str) -> dict[Flow, Handed]:
+        lost = {("h1", "s1"): 60, ("s1", "h1"): 60}
+        return {
+            link: Handed(100, 100 - 60 * (link == ("s1", "h2")), 100, lost.get(link, 0))
+            for link in SWITCHED.interfaces()
+        }
+
+    facts = TrialFacts(cpu_busy=0, window_s=(0, 1), began_ns=0, began_utc_ns=0, read_ns={})
+    arm = SimpleNamespace(workloads=[load({0})])
+    tables = SimpleNamespace(trial=SimpleNamespace(network=SWITCHED, arm=arm), facts=facts)
+    monkeypatch.setattr(links, "handed_over", handed)
+    assert bookkeeping._conserved(cast("Any", tables), Path()) == (240 + 200 + 200, [])
+
+
 def test_switches_send_what_enters_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conserved(monkeypatch, {}) == (200 + 300 + 200, [])
 

@@ -268,7 +268,10 @@ def test_mistakes_are_a_sentence_before_anything_is_made(by_hand: bench.Results)
         "a truth": "WireLink: bw=True: give the rate in Mbit/s, as in bw=10",
         "delay": "TbfLink: delay=5: give a number and its unit, ns, us, ms or s, as in delay='1ms'",
         "one end": "WireLink: buffer=100: give the bytes of each level, at least one frame's 1522",
-        "loss": "WireLink has no loss: use ChildLink or Mininet's TCLink, without levels",
+        "loss": "TbfLink has no loss: use ChildLink or Mininet's TCLink, without levels",
+        "more than all": "WireLink: loss=101: give a percentage of the frames, as in loss=0.5",
+        "jitter": "WireLink: jitter=5: give a number and its unit, ns, us, ms or s, as in "
+        "jitter='1ms'",
         "queues": "queues=0: a veth has from 1 to 4096",
         "vlan": "vlan=4095: a VLAN's number is from 1 to 4094",
         "true vlan": "vlan=True: a VLAN's number is from 1 to 4094",

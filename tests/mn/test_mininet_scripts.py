@@ -95,6 +95,20 @@ def test_tclink_is_a_wire_if_asked() -> None:
     assert re.search(r"h1-eth0 +10 Mb/s +\d+ +0 +up to [\d.]+ us", done.stderr)
 
 
+@pytest.mark.parametrize("link", ["", "qjwire"])
+def test_links_lose_other_frames_with_another_seed(link: str) -> None:
+    lossy = NETWORK.replace('"delay": "2ms"', '"delay": "2ms", "jitter": "1ms", "loss": 20')
+    Path("own/net.py").write_text(lossy)
+    options = ("--link", link) if link else ()
+    words = ("own/net.py", "--count", "30")
+    first, again = (mn(*options, *words, code=3).stdout for _ in range(2))
+    other = mn("--seed", "2", *options, *words, code=3).stdout
+    replies = set(re.findall(r"icmp_seq=(\d+)", first))
+    assert 5 < len(replies) < 30
+    assert again == first
+    assert set(re.findall(r"icmp_seq=(\d+)", other)) != replies
+
+
 def test_session_is_a_function_of_its_lines() -> None:
     first = mn("--record", "typed", typed=SESSION)
     for text in ("available nodes are: \nc0 h1 h2 s1", "2 received, 0% packet loss", "10.0.0.1\n"):

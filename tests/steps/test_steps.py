@@ -35,7 +35,7 @@ from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.topology import SWITCHES
 from qjump_mn.programs import registry as programs
 from qjump_mn.resolve import loading, plan
-from qjump_mn.steps import script
+from qjump_mn.steps import script, traces
 from qjump_mn.steps.apply_arm import apply_arm, introduce_flows, qjump
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
@@ -258,11 +258,11 @@ def test_settings_of_open_vswitch_are_restored() -> None:
 # The order of a trial's steps.
 
 ORDER = re.compile(
-    "T+" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "x*f*z?x*" "a+"
+    "T+(?:sT*)?" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "x*f*z?x*" "a+"
 )
-"""Treat; read back; what serves, each until it is ready; a moment; what disturbs; the warm-up;
-counters; what measures, to its end, or the trial's duration; counters; what disturbs is stopped or
-ends, what is under way arrives, what serves is stopped; counters."""
+"""Treat, and begin traces; read back; what serves, each until it is ready; a moment; what disturbs;
+the warm-up; counters; what measures, to its end, or the trial's duration; counters; what disturbs
+is stopped or ends, what is under way arrives, what serves is stopped, and traces; counters."""
 LETTERS: dict[type[Any], str] = {
     Run: "T", Settings: "T", Offloads: "T", Start: "s", Wait: "w", Finish: "f", Stop: "x", Mark: "M", Measure: "(", Measured: ")",
 }  # fmt: skip
@@ -298,7 +298,7 @@ def phases_of(steps: Sequence[AnyStep]) -> dict[str, str]:
     for step in steps:
         if isinstance(step, Mark | Measure):
             phase = "load" if isinstance(step, Mark) else "probe"
-        elif isinstance(step, Start):
+        elif isinstance(step, Start) and step.output != traces.OUTPUT:
             started[step.output] = phase
     return started
 
@@ -367,12 +367,14 @@ def instants(steps: Sequence[AnyStep]) -> list[float]:
 
 
 def without_seed(step: AnyStep) -> AnyStep:
-    """``step`` with another instant, and without the number that a program draws from."""
+    """``step`` with another instant, and without the numbers that programs and links draw from."""
     if isinstance(step, Sleep):
         return replace(step, after_s=0.0)
     if isinstance(step, Start) and "--seed" in step.argv:
         place = step.argv.index("--seed") + 1
         return replace(step, argv=(*step.argv[:place], *step.argv[place + 1 :]))
+    if isinstance(step, Run):
+        return replace(step, stdin=re.sub(r" seed \d+$", " seed", step.stdin, flags=re.MULTILINE))
     return step
 
 

@@ -146,25 +146,89 @@ def paced(
     before its time on the wire instead of after it, so the ingress of ``device`` delays frames by
     their serialisation time.
     """
-    mirror, full = ifb(device), HEADER + TAG + mtu + CHECKSUM
-    # netem drops frames beyond its limit: this is twice the smallest frames that fit the delay.
-    limit = max(1000, 2 * rate * delay // (8 * 10**9 * (SMALLEST + PREAMBLE + GAP)))
-    serialised = f"netem rate {rate}bit {PREAMBLE + TAG + CHECKSUM} limit {limit}"
+    full = HEADER + TAG + mtu + CHECKSUM
+    serialised = f"netem rate {rate}bit {PREAMBLE + TAG + CHECKSUM} limit {_fitting(rate, delay)}"
     around = f"overhead {TAG + CHECKSUM + PREAMBLE + GAP} mpu {SMALLEST + PREAMBLE + GAP}"
     lines = [
         f"qdisc add dev {device} root handle 5: tbf rate {rate}bit burst {full + PREAMBLE} "
         f"limit {buffer * len(LEVELS)} {around}",
         *below,
-        f"qdisc add dev {mirror} root {serialised}" + (f" delay {delay}ns" if delay else ""),
-        f"qdisc add dev {device} ingress",
-        f"filter add dev {device} parent ffff: matchall action mirred egress redirect dev {mirror}",
     ]
-    return Shaping(
-        ip=(f"link add name {mirror} type ifb", f"link set {mirror} up"),
-        tc=tuple(lines),
-        undo_tc=(f"qdisc del dev {device} root", f"qdisc del dev {device} ingress"),
-        undo_ip=(f"link del {mirror}",),
+    shaping = Shaping((), tuple(lines), (f"qdisc del dev {device} root",))
+    netem = serialised + (f" delay {delay}ns" if delay else "")
+    return received(shaping, device, netem, hook="ingress")
+
+
+def received(shaping: Shaping, device: str, qdisc: str, *, hook: str = "clsact") -> Shaping:
+    """Return ``shaping`` with a qdisc, in tc's syntax, for what ``device`` receives.
+
+    ``hook`` is "clsact", which also takes filters for what is sent, or "ingress". Raises QosError.
+    """
+    mirror = ifb(device)
+    parent = "ingress" if hook == "clsact" else "parent ffff:"
+    lines = (
+        f"qdisc add dev {mirror} root {qdisc}",
+        f"qdisc add dev {device} {hook}",
+        f"filter add dev {device} {parent} matchall action mirred egress redirect dev {mirror}",
     )
+    return Shaping(
+        ip=(*shaping.ip, f"link add name {mirror} type ifb", f"link set {mirror} up"),
+        tc=(*shaping.tc, *lines),
+        undo_tc=(*shaping.undo_tc, f"qdisc del dev {device} {hook}"),
+        undo_ip=(*shaping.undo_ip, f"link del {mirror}"),
+    )
+
+
+TRACED = "4:"
+"""The handle of :func:`traced`'s qdisc; what chooses frames is below its class 4:1."""
+
+
+def traced(device: str, parent: str, buffer: int, mtu: int = MTU) -> str:
+    """Return the ``tc`` line for a gate below ``parent`` that :func:`opportunity` opens.
+
+    It is a token bucket of one frame that practically never fills by itself. What chooses frames
+    is to be below its class.
+    """
+    return f"qdisc add dev {device} parent {parent} handle {TRACED} {_gate(1, buffer, mtu)}"
+
+
+def opportunity(device: str, parent: str, frames: int, buffer: int, mtu: int = MTU) -> list[str]:
+    """Return ``tc`` lines that let so many full-size frames pass the gate of :func:`traced`.
+
+    What was left of earlier ones is lost.
+    """
+    return [
+        # A change fills the bucket, and a change of the wire, of nothing, starts what waits.
+        f"qdisc change dev {device} parent {parent} handle {TRACED} {_gate(frames, buffer, mtu)}",
+        f"qdisc change dev {device} root handle 5: wire limit {buffer}",
+    ]
+
+
+def _gate(frames: int, buffer: int, mtu: int) -> str:
+    # 100 bit/s: a slower rate would overflow tc's time to fill the bucket.
+    return f"tbf rate 100bit burst {frames * (HEADER + TAG + mtu)} limit {buffer}"
+
+
+def impaired(rate: int, loss: float = 0, reorder: float = 0, later: int = 0, seed: int = 0) -> str:
+    """Return netem, in tc's syntax, that loses and reorders frames, given in per cent.
+
+    Reordered frames arrive ``later`` by this many ns. The kernel draws a seed if none is given.
+    """
+    words = [f"netem limit {_fitting(rate, later)}"]
+    if reorder:
+        # In netem's words, the others are "reordered": they do not wait.
+        words.append(f"delay {later}ns reorder {100 - reorder:.7f}%")
+    if loss:
+        words.append(f"loss {loss:.7f}%")
+    return " ".join([*words, *([f"seed {seed}"] if seed else [])])
+
+
+def _fitting(rate: int, delay: int) -> int:
+    """Return a limit for netem, which drops frames beyond it.
+
+    It is twice the smallest frames that fit the delay.
+    """
+    return max(1000, 2 * rate * delay // (8 * 10**9 * (SMALLEST + PREAMBLE + GAP)))
 
 
 def ifb(device: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from typing import Any, NamedTuple
 
@@ -14,22 +15,26 @@ from mininet_qos.shell import batch, load_ifb, run
 
 NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 NOT_HERE = frozenset(
-    "jitter loss speedup use_hfsc use_tbf latency_ms enable_ecn enable_red max_queue_size".split()
+    "speedup use_hfsc use_tbf latency_ms enable_ecn enable_red max_queue_size".split()
 )
 """Further parameters of Mininet's TC link; each adds a qdisc where the eight queues are."""
 
+ONLY_WIRE = frozenset({"jitter", "loss"})
+
 
 class Wanted(NamedTuple):
-    """The settings of one end of a link: bit/s, bytes of each level, ns."""
+    """The settings of one end of a link: bit/s, bytes of each level, ns, ns, per cent."""
 
     rate: int
     buffer: int
     delay: int
+    jitter: int = 0
+    loss: float = 0
 
 
-def wanted(link: str, params: dict[str, Any]) -> Wanted:
+def wanted(link: str, params: dict[str, Any], refused: frozenset[str] = NOT_HERE) -> Wanted:
     """Parse the parameters of a link of this class, in Mininet's units. Raises QosError."""
-    if wrong := sorted(name for name in NOT_HERE & set(params) if params[name]):
+    if wrong := sorted(name for name in refused & set(params) if params[name]):
         raise QosError(
             f"{link} has no {', '.join(wrong)}: use ChildLink or Mininet's TCLink, without levels"
         )
@@ -46,19 +51,33 @@ def wanted(link: str, params: dict[str, Any]) -> Wanted:
             f"{link}: buffer={buffer!r}: give the bytes of each level, at least one frame's "
             f"{commands.FULL}"
         )
-    return Wanted(round(bandwidth * 10**6), buffer, _delay(link, params.get("delay")))
+    return Wanted(
+        round(bandwidth * 10**6),
+        buffer,
+        _time(link, "delay", params.get("delay")),
+        _time(link, "jitter", params.get("jitter")),
+        _loss(link, params.get("loss")),
+    )
 
 
-def _delay(link: str, delay: Any) -> int:
-    if not delay:
+def _time(link: str, name: str, value: Any) -> int:
+    if not value:
         return 0
-    number = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", str(delay))
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", str(value))
     if not number:
         raise QosError(
-            f"{link}: delay={delay!r}: give a number and its unit, ns, us, ms or s, as in "
-            "delay='1ms'"
+            f"{link}: {name}={value!r}: give a number and its unit, ns, us, ms or s, as in "
+            f"{name}='1ms'"
         )
     return round(float(number[1]) * NS[number[2]])
+
+
+def _loss(link: str, loss: Any) -> float:
+    if loss is None or loss is False:
+        return 0
+    if isinstance(loss, bool) or not isinstance(loss, (int, float)) or not 0 <= loss <= 100:
+        raise QosError(f"{link}: loss={loss!r}: give a percentage of the frames, as in loss=0.5")
+    return loss
 
 
 class LevelIntf(TCIntf):  # type: ignore[misc]
@@ -69,6 +88,7 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
     """
 
     serves_levels = True
+    refused = NOT_HERE | ONLY_WIRE
 
     def shaping(self, asked: Wanted) -> Shaping:
         """Return the commands that make this interface an end of the link."""
@@ -77,7 +97,10 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
     def config(self, **params: Any) -> dict[str, Any]:
         """Shape the interface: ``bw`` in Mbit/s; ``buffer`` in bytes for each level; ``delay``,
         such as '1ms'; and the parameters of Mininet's Intf. Raises QosError."""
-        shaping = self.shaping(wanted(type(self).__name__, params))
+        asked = wanted(type(self).__name__, params, self.refused)
+        if asked.loss:
+            load_ifb()
+        shaping = self.shaping(asked)
         result: dict[str, Any] = Intf.config(self, **params)
         run(commands.offloads(self.name), self.node)
         self._undo(shaping)
@@ -87,7 +110,7 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
 
     def delete(self) -> None:
         """Delete the interface, and the devices made for it."""
-        shaping = self.shaping(wanted(type(self).__name__, self.params))
+        shaping = self.shaping(wanted(type(self).__name__, self.params, self.refused))
         batch("ip", shaping.undo_ip, self.node, force=True)
         super().delete()
 
@@ -97,17 +120,33 @@ class LevelIntf(TCIntf):  # type: ignore[misc]
 
 
 class WireIntf(LevelIntf):
-    """The end of a :class:`WireLink`."""
+    """The end of a :class:`WireLink`.
+
+    ``loss`` is the share of frames, in per cent, that it does not receive. ``jitter``, such as
+    '1ms', makes the delay of each frame that it sends up to so much shorter or longer; frames of a
+    flow stay in order.
+    """
+
+    refused = NOT_HERE
 
     def shaping(self, asked: Wanted) -> Shaping:
-        return commands.wire(self.name, *asked)
+        least = max(0, asked.delay - asked.jitter)
+        shaping = commands.wire(self.name, asked.rate, asked.buffer, least)
+        if asked.jitter:
+            (line,) = shaping.tc
+            spread = asked.delay + asked.jitter - least
+            seed = int.from_bytes(os.urandom(7), "big")
+            shaping = shaping._replace(tc=(f"{line} jitter 0:0ns,100:{spread}ns seed {seed}",))
+        if not asked.loss:
+            return shaping
+        return commands.received(shaping, self.name, commands.impaired(asked.rate, asked.loss))
 
 
 class TbfIntf(LevelIntf):
     """The end of a :class:`TbfLink`."""
 
     def shaping(self, asked: Wanted) -> Shaping:
-        return commands.tbf(self.name, *asked)
+        return commands.tbf(self.name, asked.rate, asked.buffer, asked.delay)
 
     def config(self, **params: Any) -> dict[str, Any]:
         load_ifb()
@@ -176,10 +215,11 @@ class WireLink(QueuedLink):
 
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
         """Check the settings of both ends: ``bw``, ``buffer``, ``delay`` as in
-        :meth:`LevelIntf.config`; ``params1`` and ``params2`` are for one end. Raises QosError."""
+        :meth:`LevelIntf.config`, ``loss`` and ``jitter`` as in :class:`WireIntf`; ``params1`` and
+        ``params2`` are for one end. Raises QosError."""
         name = type(self).__name__.partition("{")[0]  # mn's are called "WireLink{'bw': 10}"
         for own in ("params1", "params2"):
-            wanted(name, {**(params.get(own) or {}), **params})
+            wanted(name, {**(params.get(own) or {}), **params}, self.ends.refused)
         super().__init__(node1, node2, **{"cls1": self.ends, "cls2": self.ends, **params})
 
 

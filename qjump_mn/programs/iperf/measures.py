@@ -23,6 +23,10 @@ CONTROL_BYTES = 16_384
 """Bytes of iperf3's control connection, each way: the request, and both results in JSON (seen: 3
 kB)."""
 
+LATE_S = 3.0
+"""By so much a flow starts later where links lose frames: of each of its two connections the first
+frame may be lost, which TCP sends again after 1 s."""
+
 SUMS = {"client": "sum_sent", "server": "sum_received"}
 
 
@@ -91,6 +95,8 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
     until_s = min(end_s, start_s + tables.trial.duration_ns / 1e9)
     # A receiver whose sender was stopped does not report its last, incomplete interval.
     least_s = until_s - report_s(tables.trial)
+    if any(one.loss_ppb for _, one in tables.trial.network.impaired):
+        least_s -= LATE_S
     for flow in map(">".join, workload.flows):
         for side in ("sender", "receiver"):
             side_rows = [row for row in rows if row["flow"] == flow and row["side"] == side]

@@ -99,7 +99,7 @@ def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
         senders = [workload for workload in arm.workloads if hooks.sends(workload)]
         if arm.qjump is not None or len(senders) != 1 or not links.of(arm.network.model).exact:
             continue
-        if arm.network.jittery:
+        if arm.network.draws_times:
             continue  # no two round trips are equal
         for ping, flow, table in _pinged(tables):
             analytic_us = (

@@ -41,7 +41,13 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     declared = next((arm.clock.told for arm in arms if arm.clock), "")
     hosts = "".join(
         f", {told}"
-        for told in (network.told_hosts, network.told_switches, declared, plan.shown.tcp.told)
+        for told in (
+            network.told_hosts,
+            network.told_switches,
+            network.told_impairments,
+            declared,
+            plan.shown.tcp.told,
+        )
         if told
     )
     model = "" if manifest.backend == "simulator" else f" of model {network.model}"
