@@ -163,7 +163,8 @@ def test_a_setting_that_there_is_not_says_where_all_are() -> None:
     )
     wrong = called("run", "fig3a", "-s", "linkrate=1Mbit")[2]
     found = re.search(r"did you mean 'link\.rate'\? \(nearest: (.*); (.*)\)\n$", wrong)
-    assert found and found[1].startswith("link.rate, link.trunk_rate, ") and found[2] == see
+    assert found and found[1].startswith("link.rate, ") and found[2] == see
+    assert "link.trunk_rate" in found[1]
     assert len(found[1].split(", ")) <= 6
     wrong = called("run", "fig3a", "-s", "label=x")[2]
     assert "write the whole name, one of workloads.ping.label, " in wrong and wrong.endswith(

@@ -163,8 +163,9 @@ class _Session:
                     poll.unregister(self._main)
                 elif self._time_ns() < deadline_ns:
                     wait_s = _QUIET_S
-                    # A command that prints without a pause can be interrupted too.
-                    if self._time_ns() - self._asked_ns > _POLL_S * 1e9:
+                    # A command that prints without a pause can be interrupted too; one with pauses
+                    # is asked for in them, when it is ready for an interrupt.
+                    if self._time_ns() - self._asked_ns > 2 * _POLL_S * 1e9:
                         self._type(self._answer("P"))
                     continue
             if ended in events:
