@@ -183,6 +183,8 @@ class Person:
     def __init__(self, words: Sequence[str]) -> None:
         self.process_id, self.terminal = pty.fork()
         if self.process_id == 0:
+            # Tests in the background of a shell ignore it, and so would what they start.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, argv("mn", *words))
         self.seen = b""
 
