@@ -226,7 +226,8 @@ def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -
     # Then the library marks alone.
     result = run([*refusing(app, call, number), app.command, "-p", "6", app.probe])
     assert (result.returncode, result.stdout, result.stderr) == (0, MARKED, "")
-    assert cgroups() <= before
+    # Another worker may test qjau at the same time.
+    until(lambda: cgroups() <= before, "the cgroup goes")
 
 
 REFUSED = r"""#include <stdio.h>
