@@ -1,4 +1,5 @@
-"""Run Mininet's own tests in the machine, and write their results into docs/mininet.md.
+"""Run Mininet's own tests in the machine, and write their results into docs/mininet.md, between the
+marks of this benchmark.
 
     python bench/mininet_suite.py CHECKOUT [--only TEXT] [--write]
 
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,12 +87,17 @@ def main() -> None:
     words.add_argument("--only", default="")
     words.add_argument("--write", action="store_true")
     asked = words.parse_args()
+    tests = [
+        (folder, name)
+        for folder in FOLDERS
+        for name in listed(asked.checkout, folder)
+        if asked.only in name
+    ]
     ended = []
-    for folder in FOLDERS:
-        for name in listed(asked.checkout, folder):
-            if asked.only in name:
-                ended.append(tried(asked.checkout, folder, name))
-                print(*ended[-1], flush=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for one in pool.map(lambda test: tried(asked.checkout, *test), tests):
+            ended.append(one)
+            print(*one, flush=True)
     unknown = [one.name for one in ended if one.result == "failed" and one.name not in WHY]
     print(table(ended))
     if asked.write:
