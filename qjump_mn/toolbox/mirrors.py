@@ -14,8 +14,6 @@ ARCHIVE = "https://snapshot.debian.org/archive"
 """Every package that Debian ever had, by the time at which it had it; $QJUMP_MN_ARCHIVE instead, or
 nothing where that is empty."""
 
-_PUBLIC = "https://deb.debian.org"
-
 
 def lines(suite: str) -> list[str]:
     """Return mmdebstrap's mirror arguments.
@@ -52,27 +50,17 @@ def lines(suite: str) -> list[str]:
 
 
 def suites(suite: str) -> list[tuple[str, str]]:
-    """Return the mirrors' addresses, each with a suite there: those of :func:`lines`, else
-    Debian's own."""
+    """Return the mirrors' addresses, each with a suite there; none if nobody names one."""
     found = []
-    for line in lines(suite) or _public(suite):
+    for line in lines(suite):
         if match := re.match(r"(?:deb\s+(?:\[[^]]*\]\s+)?)?([a-z]+:/\S+)(?:\s+(\S+))?", line):
             found.append((_address(match[1]), match[2] or suite))
     return found
 
 
-def _public(suite: str) -> list[str]:
-    """Return the lines of Debian's own mirrors."""
-    release = suite.removesuffix(BACKPORTS)
-    return [
-        f"deb {_PUBLIC}/debian {release} main",
-        f"deb {_PUBLIC}/debian {release}-updates main",
-        f"deb {_PUBLIC}/debian-security {release}-security main",
-    ]
-
-
 def addresses(suite: str) -> list[str]:
-    """Return the mirrors' addresses, without duplicates and trailing slashes."""
+    """Return the mirrors' addresses, without duplicates and trailing slashes; none if nobody names
+    one."""
     return list(dict.fromkeys(address for address, _ in suites(suite)))
 
 

@@ -88,8 +88,8 @@ def read(suite: str, progress: Callable[[str], None]) -> Lists:
     if not packages:
         asked = ", ".join(dict.fromkeys(address for address, _ in mirrors.suites(suite)))
         raise MachineError(
-            f"no mirror has a list of the packages of Debian {suite} (asked: {asked}): set "
-            "QJUMP_MN_MIRROR to a mirror's address"
+            f"no mirror has a list of the packages of Debian {suite} (asked: {asked or 'none'}): "
+            "set QJUMP_MN_MIRROR to a mirror's address"
         )
     return Lists(packages)
 

@@ -68,7 +68,7 @@ def fetch(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
     if old:
         progress(f"{old} of them from the archive of old packages")
     archive = f", {old} of them from the archive {mirrors.archive()}" if old else ""
-    return f"{len(had)} packages from {', '.join(bases)}{archive}"
+    return f"{len(had)} packages from {', '.join(bases) or 'no mirror'}{archive}"
 
 
 def index(folder: Path, release: str) -> None:
