@@ -24,7 +24,6 @@ from qjump_mn.results.manifest import CommandManifest
 FOLDER = "folder.tar"
 TEXTS = {"packages.lock": "packages", "typed": "typed text"}
 """Files of own/ that are compared line by line, and what to call them."""
-KINDS = ("link", "switch", "host")
 
 
 class Run(NamedTuple):
@@ -114,9 +113,9 @@ def _differences(first: Run, other: Run) -> Iterator[str]:
 
 def _settings(command: Command) -> list[str]:
     """Return each setting of a command with its name."""
-    kinds = (f"{kind} {getattr(command, kind) or 'of Mininet'}" for kind in KINDS)
+    link = f"link {command.link or 'of Mininet'}"
     deadline = f"deadline {command.deadline_ns / 1e9:g} s"
-    return [*kinds, formatting.seeds(command.seeds), deadline, f"memory {command.memory_mb} MB"]
+    return [link, formatting.seeds(command.seeds), deadline, f"memory {command.memory_mb} MB"]
 
 
 def _folders_differ(first: Run, other: Run) -> str:

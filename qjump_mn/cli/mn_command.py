@@ -31,8 +31,8 @@ def mn(
     link: Annotated[
         str, typer.Option(metavar="CLASS", help="qjwire, qjtbf or qjtc in place of TCLink")
     ] = "",
-    switch: Annotated[str, typer.Option(metavar="CLASS", help="qjprio in place of OVSSwitch")] = "",
-    host: Annotated[str, typer.Option(metavar="CLASS", help="qjvlan in place of Host")] = "",
+    switch: Annotated[str, typer.Option(metavar="CLASS", help="qjprio, for Mininet's mn")] = "",
+    host: Annotated[str, typer.Option(metavar="CLASS", help="qjvlan, for Mininet's mn")] = "",
     packages: Annotated[
         str, typer.Option(metavar="NAME,NAME", help="add these Debian packages to the machine")
     ] = "",

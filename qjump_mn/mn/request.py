@@ -87,15 +87,13 @@ def of_words(
         own["mininet.tar"] = _packed_mininet(options.mininet)
     if lines is not None:
         own["typed"] = typed.encode(lines)
-    of_mn = argv[0] == _MN
     command = Command(
         argv=argv,
         folder_sha256=_sha256(packed),
         mininet_sha256=_sha256(own.get("mininet.tar")),
         typed_sha256=_sha256(own.get("typed")),
-        link="" if of_mn else options.link,
-        switch="" if of_mn else options.switch,
-        host="" if of_mn else options.host,
+        # Mininet's mn has it among its words.
+        link="" if argv[0] == _MN else options.link,
         seeds=_seeds(options.seeds),
         deadline_ns=_deadline(options.deadline),
         memory_mb=_memory(options.memory),
@@ -170,15 +168,16 @@ def _check_python(script: Path) -> None:
 
 def _check_classes(options: Options) -> None:
     """Raise :class:`UsageError` for a class that cannot stand for one of a script's."""
-    for name, value, known in (
-        ("--link", options.link, LINKS),
-        ("--switch", options.switch, SWITCHES),
-        ("--host", options.host, HOSTS),
-    ):
-        if value and value not in known:
+    if options.link and options.link not in LINKS:
+        raise UsageError(
+            f"--link {options.link}: for a script it is one of {', '.join(LINKS)}, which then "
+            "stands for TCLink"
+        )
+    for name, value in (("--switch", options.switch), ("--host", options.host)):
+        if value:
             raise UsageError(
-                f"{name} {value}: for a script it is one of {', '.join(known)}, which then stands "
-                "for Mininet's own"
+                f"{name} {value}: only Mininet's own mn takes it: name the class of mininet_qos in "
+                "the script"
             )
 
 

@@ -45,9 +45,9 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     ``argv`` starts with the program. ``folder_sha256`` is that of ``own/folder.tar``, what goes in;
     ``packages_sha256`` that of ``own/packages.lock``, the packages added to the machine, or "";
-    ``typed_sha256`` that of ``own/typed``, what is typed in, or "". ``link``, ``switch`` and
-    ``host`` are names of mininet-qos that stand for Mininet's own, or "". ``mininet_sha256`` is
-    that of ``own/mininet.tar``, a Mininet that replaces the machine's, or "".
+    ``typed_sha256`` that of ``own/typed``, what is typed in, or ""; ``mininet_sha256`` that of
+    ``own/mininet.tar``, a Mininet that replaces the machine's, or "". ``link`` is mininet-qos's
+    name of the links that stand for Mininet's TCLink, or "".
     """
 
     argv: tuple[str, ...]
@@ -56,8 +56,6 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     typed_sha256: str = ""
     mininet_sha256: str = ""
     link: str = ""
-    switch: str = ""
-    host: str = ""
     seeds: tuple[int, ...] = (1,)
     deadline_ns: int = DEADLINE_NS
     memory_mb: int = MEMORY_MB
@@ -79,7 +77,7 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         if not 0 < len(self.argv) <= MAX_WORDS:
             raise UsageError(f"{where}: a command has 1 to {MAX_WORDS} words, not {len(self.argv)}")
         words.check(words.COMMAND, where, *self.argv)
-        words.check(words.WORD, where, *filter(None, (self.link, self.switch, self.host)))
+        words.check(words.WORD, where, *filter(None, [self.link]))
         self._check_seeds(where)
         for name in (name for name in self.__struct_fields__ if name.endswith("_sha256")):
             value = getattr(self, name)

@@ -71,6 +71,8 @@ def test_seeds_do_not_count() -> None:
         (["my.py"], {"memory": "3"}, "--memory 3: give from 512M"),
         (["my.py"], {"deadline": "3"}, "--deadline: '3' is not a duration"),
         (["my.py"], {"link": "tc"}, "--link tc: for a script it is one of qjwire"),
+        (["my.py"], {"switch": "qjprio"}, "--switch qjprio: only Mininet's own mn takes it"),
+        (["my.py"], {"host": "qjvlan"}, "--host qjvlan: only Mininet's own mn takes it"),
         (["my.py"], {"mininet": Path("sub")}, "--mininet sub: there is no mininet/net.py"),
     ],
 )
