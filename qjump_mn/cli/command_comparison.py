@@ -18,11 +18,10 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import words
 from qjump_mn.model.command import Command
 from qjump_mn.results import command_directory, contents, formatting, repetition
-from qjump_mn.results.command_directory import CommandDirectory
+from qjump_mn.results.command_directory import FOLDER, PACKAGES, TYPED, CommandDirectory
 from qjump_mn.results.manifest import CommandManifest
 
-FOLDER = "folder.tar"
-TEXTS = {"packages.lock": "packages", "typed": "typed text"}
+TEXTS = {PACKAGES: "packages", TYPED: "typed text"}
 """Files of own/ that are compared line by line, and what to call them."""
 
 

@@ -10,14 +10,12 @@ from qjump_mn import cache, guest
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import images, outer
 from qjump_mn.model.command import Command
+from qjump_mn.results.command_directory import PACKAGES
 from qjump_mn.toolbox import added, build, cpio
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.cpio import Node
 
 Progress = Callable[[str], None]
-
-PACKAGES = "packages.lock"
-"""The file of added packages in a run's folder own/."""
 
 _KIND, _FILE = "mn-archive", "mn.cpio"
 _PYTHON = "usr/lib/python3/dist-packages"

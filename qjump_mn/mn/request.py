@@ -19,6 +19,7 @@ from qjump_mn.mn import imports, typed
 from qjump_mn.mn.typed import Typed
 from qjump_mn.model.command import DEADLINE_NS, MEMORY_MB, Command
 from qjump_mn.model.units import Duration
+from qjump_mn.results.command_directory import FOLDER, MININET, PACKAGES, TYPED
 
 LINKS = ("qjwire", "qjtbf", "qjtc")
 SWITCHES = ("qjprio",)
@@ -64,7 +65,7 @@ class Request(NamedTuple):
     def with_packages(self, lock: bytes) -> Request:
         """Return the request with the lock of its packages."""
         command = msgspec.structs.replace(self.command, packages_sha256=_sha256(lock))
-        return Request(command, {**self.own, "packages.lock": lock})
+        return Request(command, {**self.own, PACKAGES: lock})
 
 
 def of_words(
@@ -82,16 +83,16 @@ def of_words(
         _check_classes(options)
         argv, folder = _script_or_command(words, options)
     packed = folders.pack(folder, options.out)
-    own = {"folder.tar": packed}
+    own = {FOLDER: packed}
     if options.mininet:
-        own["mininet.tar"] = _packed_mininet(options.mininet)
+        own[MININET] = _packed_mininet(options.mininet)
     if lines is not None:
-        own["typed"] = typed.encode(lines)
+        own[TYPED] = typed.encode(lines)
     command = Command(
         argv=argv,
         folder_sha256=_sha256(packed),
-        mininet_sha256=_sha256(own.get("mininet.tar")),
-        typed_sha256=_sha256(own.get("typed")),
+        mininet_sha256=_sha256(own.get(MININET)),
+        typed_sha256=_sha256(own.get(TYPED)),
         # Mininet's mn has it among its words.
         link="" if argv[0] == _MN else options.link,
         seeds=_seeds(options.seeds),

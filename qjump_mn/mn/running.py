@@ -16,11 +16,9 @@ from qjump_mn.guest.terminal import Terminal
 from qjump_mn.mn import machine, typed
 from qjump_mn.model.command import Command
 from qjump_mn.results import contents
+from qjump_mn.results.command_directory import FOLDER, MININET, TYPED
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.steps import openvswitch
-
-FOLDER, TYPED, MININET = "folder.tar", "typed", "mininet.tar"
-"""The files of a run's folder own/."""
 
 HOME = "work"
 """The name of the command's folder in the machine, below /root."""

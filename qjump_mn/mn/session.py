@@ -60,7 +60,7 @@ def run(
     image = running.prepare(command, directory.own, lambda line: err.print(line, markup=False))
     directory.enter_machine({"image": image.identity, "kernel": image.release})
     keyboard, codes = Keyboard(stdin), []
-    replay = typed.read(directory.own / running.TYPED) if command.typed_sha256 else None
+    replay = typed.read(directory.own / command_directory.TYPED) if command.typed_sha256 else None
     with _interrupts(keyboard) as stop:
         for trial in command.trials():
             if len(command.seeds) > 1:
@@ -73,7 +73,7 @@ def run(
             codes.append(ended.exit_code)
             _say_end(directory, trial, ended, err)
     if record:
-        _copy_record(directory.own / running.TYPED, record)
+        _copy_record(directory.own / command_directory.TYPED, record)
     directory.close(datetime.datetime.now(datetime.UTC))
     if compared := previous_runs.earlier(out, directory):
         err.print(compared, markup=False)

@@ -23,11 +23,12 @@ from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import AnyRunDirectory, RunDirectory
 from qjump_mn.results.manifest import CommandManifest, TrialRecord
 
+FOLDER, PACKAGES, TYPED, MININET = "folder.tar", "packages.lock", "typed", "mininet.tar"
 FILES = {
-    "folder.tar": "folder_sha256",
-    "packages.lock": "packages_sha256",
-    "typed": "typed_sha256",
-    "mininet.tar": "mininet_sha256",
+    FOLDER: "folder_sha256",
+    PACKAGES: "packages_sha256",
+    TYPED: "typed_sha256",
+    MININET: "mininet_sha256",
 }
 """The files of own/, and the field of the command with the SHA-256 of each; "" there: no file."""
 
@@ -65,7 +66,7 @@ class CommandDirectory(AnyRunDirectory[CommandManifest]):
         """Record what was typed into the command, if anything was."""
         if not typed:
             return
-        (self.own / "typed").write_bytes(typed)
+        (self.own / TYPED).write_bytes(typed)
         digest = hashlib.sha256(typed).hexdigest()
 
         def with_typed(now: CommandManifest) -> CommandManifest:
