@@ -21,10 +21,16 @@ Ask = Callable[[int], bytes]
 class Terminal:
     """Shows what a guest's command prints, and types what it asks for."""
 
-    def __init__(self, show: Show, line: Ask, interrupt: Ask = lambda time_ns: b"") -> None:
+    def __init__(
+        self,
+        show: Show,
+        line: Ask,
+        interrupt: Ask = lambda time_ns: b"",
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
         """``line`` returns a line of input, or nothing for its end; ``interrupt`` what is typed
-        while the command runs."""
-        self._show = show
+        while the command runs. ``close`` ends a wait of either when the guest has ended."""
+        self._show, self._close = show, close
         self._answers = {b"R": line, b"P": interrupt}
         self._error: BaseException | None = None
 
@@ -43,6 +49,7 @@ class Terminal:
             finally:
                 # Only the guest's programs held it otherwise: this is the end of the stream.
                 guests.shutdown(socket.SHUT_RDWR)
+                self._close()
                 thread.join()
         if self._error:
             raise self._error

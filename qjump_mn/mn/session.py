@@ -119,7 +119,7 @@ def _trial(
             directory.own,
             trial.seed,
             target,
-            terminal=Terminal(shown, typist.line, typist.interrupt),
+            terminal=Terminal(shown, typist.line, typist.interrupt, typist.close),
             progress=lambda line: err.print(line, markup=False),
             stop=stop,
         )
@@ -189,4 +189,3 @@ def _interrupts(keyboard: Keyboard) -> Iterator[guest.Stop]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
-        keyboard.close()

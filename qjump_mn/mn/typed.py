@@ -57,6 +57,9 @@ class Replay:
         one = self._lines.popleft() if self._lines else Typed(end=True)
         return b"" if one.line is None else one.line.encode() + b"\n"
 
+    def close(self) -> None:
+        """End a wait: there is none."""
+
     def interrupt(self, time_ns: int) -> bytes:
         """Return Ctrl-C if it was typed until now."""
         if self._interrupts and self._interrupts[0] <= time_ns:

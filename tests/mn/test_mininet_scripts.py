@@ -225,6 +225,14 @@ def test_person_types_and_interrupts() -> None:
     assert last("output").read_bytes() == output
 
 
+def test_termination_does_not_wait_for_a_person() -> None:
+    person = Person(["--", "sh", "-c", "echo asks; read line"])
+    person.waits_for("asks")
+    os.kill(person.process_id, signal.SIGTERM)
+    person.waits_for("everything that was started has been ended")
+    assert person.exit_code() == 130
+
+
 def test_killed_program_leaves_no_machine() -> None:
     process = subprocess.Popen(
         argv("mn", "--", "sleep", "100000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
