@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, resolve
+from qjump_mn import resolve
 from qjump_mn.analysis import published_comparison
 from qjump_mn.analysis.check import check
 from qjump_mn.analysis.judging import Judge
@@ -156,7 +155,7 @@ def create_run(plan: Plan, backend: Backend, request: Request, out: Console) -> 
         clock=clock_of(backend),
         argv=tuple(request.argv()),
         git=git_state,
-        versions={"qjump-mn": __version__, "python": platform.python_version()},
+        versions=provenance.versions(),
         machine={},
         now=now,
     )

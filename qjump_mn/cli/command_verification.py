@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime
-import platform
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from qjump_mn import __version__, session
+from qjump_mn import session
 from qjump_mn.cli import repeated
 from qjump_mn.errors import UsageError
 from qjump_mn.guest import Stop
+from qjump_mn.install import provenance
 from qjump_mn.model.command import CommandTrial
 from qjump_mn.process import temp_dirs
 from qjump_mn.results import command_directory
@@ -83,7 +83,7 @@ def _create_repetition(folder: Path, manifest: CommandManifest) -> CommandDirect
         {},
         argv=manifest.argv,
         git=manifest.git,
-        versions={"qjump-mn": __version__, "python": platform.python_version()},
+        versions=provenance.versions(),
         machine={},
         now=datetime.datetime.now(datetime.UTC),
     )

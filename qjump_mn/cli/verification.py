@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from qjump_mn import __version__, session
+from qjump_mn import session
 from qjump_mn.backends import estimate
 from qjump_mn.cli import command_verification, repeated
 from qjump_mn.errors import UsageError, command
+from qjump_mn.install import provenance
 from qjump_mn.model import suggestions
 from qjump_mn.model.plan import Trial
 from qjump_mn.process import temp_dirs
@@ -101,7 +101,7 @@ def _create_repetition(folder: Path, manifest: Manifest) -> RunDirectory:
         clock=manifest.clock,
         argv=manifest.argv,
         git=manifest.git,
-        versions={"qjump-mn": __version__, "python": platform.python_version()},
+        versions=provenance.versions(),
         machine={},
         now=datetime.datetime.now(datetime.UTC),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,11 @@ class Git(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     commit: str
     dirty: bool
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what makes a run here, for its manifest."""
+    return {"qjump-mn": qjump_mn.__version__, "python": platform.python_version()}
 
 
 def git(folder: Path = environment.CHECKOUT) -> Git:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import platform
 import shlex
 import shutil
 import signal
@@ -17,7 +16,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from qjump_mn import __version__, guest
+from qjump_mn import guest
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.guest.terminal import Terminal
 from qjump_mn.install import provenance
@@ -87,7 +86,7 @@ def _create(request: Request, out: Path, argv: Sequence[str]) -> CommandDirector
         request.own,
         argv=tuple(argv),
         git=provenance.git(),
-        versions={"qjump-mn": __version__, "python": platform.python_version()},
+        versions=provenance.versions(),
         machine={},
         now=datetime.datetime.now(datetime.UTC),
     )
