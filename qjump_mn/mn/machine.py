@@ -69,7 +69,7 @@ def check_host() -> None:
     """Raise MachineError on a host where guests have no terminal (guest/outer.py)."""
     if outer.is_wanted():
         raise MachineError(
-            "qjump-mn mn needs x86-64 Linux, directly or by Vagrant (docs/vagrant.md)"
+            "mn needs a computer with x86-64 Linux, which may be a virtual one: docs/vagrant.md"
         )
 
 

@@ -29,7 +29,6 @@ class Port(NamedTuple):
     """An end of a link: its rate in bit/s, 0 for none; its counters; and its longest wait in ns,
     None if its qdisc does not measure it."""
 
-    node: str
     name: str
     rate_bps: int
     packets: int
@@ -67,7 +66,6 @@ def _ports(name: str, node: _Node) -> Iterator[Port]:
         waits = [level["max_wait_ns"] for level in levels if "max_wait_ns" in level]
         no_delay = "netem" not in kinds or "delay" not in kinds["netem"].get("options", {})
         yield Port(
-            node=name or device.rpartition("-")[0],
             name=device,
             rate_bps=_rate(qdiscs, classes),
             packets=_most(qdiscs, "packets"),

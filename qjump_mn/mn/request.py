@@ -17,7 +17,7 @@ from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.mn import folder as folders
 from qjump_mn.mn import imports, typed
 from qjump_mn.mn.typed import Typed
-from qjump_mn.model.command import DEADLINE_NS, MEMORY_MB, Command
+from qjump_mn.model.command import DEADLINE_NS, MAX_MEMORY_MB, MEMORY_MB, Command
 from qjump_mn.model.units import Duration
 from qjump_mn.results.command_directory import FOLDER, MININET, PACKAGES, TYPED
 
@@ -27,7 +27,7 @@ HOSTS = ("qjvlan",)
 """What mininet-qos has in place of Mininet's own."""
 
 MAX_SEEDS = 1000
-MIN_MEMORY_MB, MAX_MEMORY_MB = 512, 1 << 16
+MIN_MEMORY_MB = 512
 
 _FILES = ("--custom", "--pre", "--post")
 """Options of Mininet's mn that name files."""

@@ -133,19 +133,20 @@ class _Session:
         self._name = os.ttyname(terminal)
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", _ROWS, _COLUMNS, 0, 0))
         self._began_ns = time.monotonic_ns()
-        try:
-            process = subprocess.Popen(
-                argv, stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder,
-                env=environment, preexec_fn=_take_terminal, start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            self._print(f"{argv[0]}: {(error.strerror or str(error)).lower()}\n".encode())
-            return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_STARTED
-        os.close(terminal)
-        with process, self._kept:
-            code = self._follow(process, deadline_ns)
-            self.took_ns = self._time_ns()
-            self._flush()
+        with self._kept:
+            try:
+                process = subprocess.Popen(
+                    argv, stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder,
+                    env=environment, preexec_fn=_take_terminal, start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                self._print(f"{argv[0]}: {(error.strerror or str(error)).lower()}\n".encode())
+                return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_STARTED
+            os.close(terminal)
+            with process:
+                code = self._follow(process, deadline_ns)
+                self.took_ns = self._time_ns()
+                self._flush()
         return code
 
     def _follow(self, process: subprocess.Popen[bytes], deadline_ns: int) -> int:
