@@ -49,12 +49,12 @@ image, setup, job, out = pickle.load(sys.stdin.buffer)
 print(run(image, setup, job, Path(out)).sha256["result"])
 """
 RANDOM_ADDRESSES = """
-from qjump_mn.guest import starter
-text = Path(starter.__file__).read_text()
+from qjump_mn.guest import fence
+text = Path(fence.__file__).read_text()
 kept = [line for line in text.splitlines() if "personality(" not in line]
 assert len(kept) == len(text.splitlines()) - 1
-Path(sys.argv[1], "starter.py").write_text("\\n".join(kept))
-starter.__file__ = sys.argv[1] + "/starter.py"
+Path(sys.argv[1], "fence.py").write_text("\\n".join(kept))
+fence.__file__ = sys.argv[1] + "/fence.py"
 """
 
 

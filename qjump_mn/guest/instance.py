@@ -1,7 +1,7 @@
 """Run one instance of Linux as a program, whose clock stands still while code runs.
 
 The instance has a process group of its own, a clean environment, and a fence around it
-(starter.py). It sees only its kernel, an initramfs and three files, which are opened here: it reads
+(fence.py). It sees only its kernel, an initramfs and three files, which are opened here: it reads
 its input from /dev/host-in, writes its result to /dev/host-out, and has its console and kernel
 messages in /dev/host-log. It ends when it powers off or panics.
 """
@@ -23,7 +23,7 @@ from typing import BinaryIO
 import msgspec
 
 from qjump_mn.errors import LostError
-from qjump_mn.guest import starter
+from qjump_mn.guest import fence
 from qjump_mn.guest.cores import StoppedError
 from qjump_mn.process.die_with_parent import wrap_command
 from qjump_mn.process.processes import Used, wait
@@ -137,7 +137,7 @@ def run(
         descriptors += [] if terminal is None else [terminal]
         numbers = ",".join(map(str, descriptors))
         argv = [str(kernel), *command_line(memory_mb, words, terminal=terminal is not None)]
-        fenced = [sys.executable, "-I", "-S", str(starter.__file__), numbers, *argv]
+        fenced = [sys.executable, "-I", "-S", str(fence.__file__), numbers, *argv]
         begin = partial(start, fenced, core, console, _ENVIRONMENT, descriptors)
         status, used = follow(begin, log, wall_deadline_s, line, stop)
     if status:
@@ -151,7 +151,7 @@ def command_line(memory_mb: int, words: Sequence[str] = (), *, terminal: bool = 
     The kernel adds it to its random pool, so descriptors have the same numbers in each run: input,
     initramfs, output, console and terminal, in this order.
     """
-    input_, image, output, log, tty = range(starter.FIRST, starter.FIRST + 5)
+    input_, image, output, log, tty = range(fence.FIRST, fence.FIRST + 5)
     files = f"host_files=in:{input_},out:{output},log:{log}"
     files += f",tty:{tty}" if terminal else ""
     return [f"mem={memory_mb}M", f"initrd=fd:{image}", files, *_PARAMETERS, *words]

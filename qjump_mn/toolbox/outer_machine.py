@@ -29,7 +29,7 @@ OUTPUT, LOG, STATUS = 1, 2, 3
 
 _NEEDS_BYTES = 100 << 20
 
-# The descriptors of the instance have the same numbers as everywhere (guest/starter.py): they are
+# The descriptors of the instance have the same numbers as everywhere (guest/fence.py): they are
 # in its kernel's command line, which goes into the pool of random numbers. It opens no device: as
 # behind the fence, for what its kernel says of that is on its console.
 _INIT = f"""\

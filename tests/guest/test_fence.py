@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.guest import instance, starter
+from qjump_mn.guest import fence, instance
 from tests.guest.strangers import Stranger
 
 HERE = Path(__file__).parent
@@ -92,9 +92,9 @@ def test_descriptors_are_renumbered(tmp_path: Path) -> None:
     names = [os.readlink(f"/proc/self/fd/{fd}") for fd in given]
     code = f"""
 import os, sys
-sys.path.insert(0, {str(Path(starter.__file__).parent)!r})
-import starter
-starter._renumber({given})
+sys.path.insert(0, {str(Path(fence.__file__).parent)!r})
+import fence
+fence._renumber({given})
 names = [os.readlink(f"/proc/self/fd/{{fd}}") for fd in range(3, 6)]
 print(names, len(os.listdir("/proc/self/fd")))
 """

@@ -48,7 +48,7 @@ GUEST, SIMULATOR = "guest", "simulator"
 """What the log calls results of guests and of simulated trials."""
 
 PACKAGE = Path(qjump_mn.__file__).parent
-GUEST_MODULES = ("__init__", "instance", "job", "result", "starter")
+GUEST_MODULES = ("__init__", "fence", "instance", "job", "result")
 """The modules of qjump_mn.guest that decide a result. What runs in the guest is in the image's
 hashes."""
 

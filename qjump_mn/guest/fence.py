@@ -1,4 +1,4 @@
-"""Start a guest's kernel behind a fence: `python -I -S starter.py DESCRIPTORS PROGRAM ARGUMENT…`.
+"""Start a guest's kernel behind a fence: `python -I -S fence.py DESCRIPTORS PROGRAM ARGUMENT…`.
 
 A guest may run a stranger's programs, and its processes are processes of the host. The fence keeps
 the host out of reach even of a program that escapes the guest's kernel. The kernel and all its
