@@ -263,15 +263,19 @@ def _export(file: Path, processor: Processor) -> None:
     The file is written atomically.
     """
     from qjump_mn import guest, toolbox
-    from qjump_mn.toolbox import arm64, machine_file, outer_machine, processors, simulator
+    from qjump_mn.toolbox import added, arm64, machine_file, outer_machine, processors, simulator
+    from qjump_mn.toolbox import lock as locks
 
     tree = toolbox.made(toolbox.NAME, _say)
     image = guest.prepare(_say, of_packages=True)
-    module = (arm64.simulator_package if processor is processors.AARCH64 else simulator.package)(
-        _say
-    )
-    outer = outer_machine.machine(_say) if processor is processors.AARCH64 else None
-    parts = machine_file.parts(image.kernel, image.initrd, module, outer)
+    if processor is processors.AARCH64:  # where `mn` does not run
+        module, outer = arm64.simulator_package(_say), outer_machine.machine(_say)
+        parts = machine_file.parts(image.kernel, image.initrd, module, outer=outer)
+    else:
+        lock = locks.read(added.NAME)
+        archives = {lock: added.archive(lock, _say)}
+        module = simulator.package(_say)
+        parts = machine_file.parts(image.kernel, image.initrd, module, packages=archives)
     facts = machine_file.Facts(
         packages=image.packages,
         packages_sha256=image.packages_sha256,

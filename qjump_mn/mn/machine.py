@@ -11,7 +11,7 @@ from qjump_mn.errors import MachineError
 from qjump_mn.guest import images, outer
 from qjump_mn.model.command import Command
 from qjump_mn.results.command_directory import PACKAGES
-from qjump_mn.toolbox import added, build, cpio
+from qjump_mn.toolbox import added, build, cpio, machines
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.cpio import Node
 
@@ -60,8 +60,8 @@ def prepare(command: Command, own: Path, progress: Progress = lambda line: None)
     added_locks = [locks.read(added.NAME)]
     if command.packages_sha256:
         added_locks.append(locks.load(own / PACKAGES))
-    archives = [added.archive(lock, progress) for lock in added_locks]
     base = guest.prepare(progress)
+    archives = [machines.packages(lock) or added.archive(lock, progress) for lock in added_locks]
     return images.with_archives(base, [*archives, _archive()], progress, added=added_locks)
 
 

@@ -1,5 +1,5 @@
-"""Pack and unpack the machine file: kernel, initramfs and simulator; for arm64 the outer machine
-too.
+"""Pack and unpack the machine file: kernel, initramfs and simulator; the packages that scripts
+expect; for arm64 the outer machine.
 
 It is a tar archive, compressed by the toolbox's xz, with members sorted by name and without times
 or owners, so the same machine gives the same bytes. `machine.json` comes first and has the hash of
@@ -15,15 +15,23 @@ import tarfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import IO, cast
 
 import msgspec
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
+from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import Tree
 
-KERNEL, INITRD, SIMULATOR, OUTER = "kernel", "initrd", "simulator", "outer"
+KERNEL, INITRD, SIMULATOR, PACKAGES, OUTER = (
+    "kernel",
+    "initrd",
+    "simulator",
+    "packages",
+    "outer",
+)
 """What the members lie in, or are."""
 
 FACTS = "machine.json"
@@ -48,17 +56,31 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def parts(
-    kernel: Path, initrd: Path, simulator: Path, outer: Path | None = None
+    kernel: Path,
+    initrd: Path,
+    simulator: Path,
+    *,
+    packages: Mapping[Lock, Path] = MappingProxyType({}),
+    outer: Path | None = None,
 ) -> dict[str, Path]:
-    """Return the files of a machine, by member name; ``outer`` is the outer machine's folder, if
-    needed."""
+    """Return the files of a machine, by member name.
+
+    ``packages`` are archives of packages by their locks; ``outer`` is the outer machine's folder,
+    if needed.
+    """
     found = {KERNEL: kernel, INITRD: initrd}
+    found |= {packages_of(lock): path for lock, path in packages.items()}
     if outer:
         found |= {f"{OUTER}/{name}": outer / name for name in (KERNEL, INITRD)}
     for path in simulator.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"{SIMULATOR}/{path.relative_to(simulator)}"] = path
     return found
+
+
+def packages_of(lock: Lock) -> str:
+    """Return the name of the member that is the archive of a lock's packages."""
+    return f"{PACKAGES}/{cache.hash_of(lock.identity)}"
 
 
 def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> None:

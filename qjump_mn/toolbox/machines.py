@@ -30,6 +30,7 @@ from qjump_mn.toolbox import (
     um,
 )
 from qjump_mn.toolbox import lock as locks
+from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.machine_file import FACTS, Facts
 
 LOCK = Path(__file__).with_name("machine.lock")
@@ -155,6 +156,13 @@ def found() -> Path | None:
     lock = read()
     path = cache.find("machine", lock.sha256)
     return path if path and not differences(lock) else None
+
+
+def packages(lock: Lock) -> Path | None:
+    """Return the archive of a lock's packages, if it is in the unpacked reference machine."""
+    machine = found()
+    path = machine and machine / machine_file.packages_of(lock)
+    return path if path and path.is_file() else None
 
 
 def given(progress: Progress = lambda line: None) -> Path | None:

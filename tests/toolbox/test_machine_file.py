@@ -21,6 +21,7 @@ from qjump_mn import cache, toolbox
 from qjump_mn.cli import machine
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import Tree, arm64, machine_file, machines, processors
+from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.machine_file import FACTS, Facts
 
 
@@ -67,10 +68,16 @@ def test_a_machine_is_kernel_initramfs_and_simulator(tmp_path: Path) -> None:
         "initrd": tmp_path / "cpio",
         "simulator/module.py": tmp_path / "module.py",
     }
+    lock = Lock("mn", "trixie", "added", "20260101T000000Z", ("frr",), ())
     more = machine_file.parts(
-        tmp_path / "linux", tmp_path / "cpio", tmp_path, tmp_path / "around"
+        tmp_path / "linux",
+        tmp_path / "cpio",
+        tmp_path,
+        packages={lock: tmp_path / "archive"},
+        outer=tmp_path / "around",
     ).items()
     assert dict(more - found.items()) == {
+        machine_file.packages_of(lock): tmp_path / "archive",
         "outer/kernel": tmp_path / "around/kernel",
         "outer/initrd": tmp_path / "around/initrd",
     }
