@@ -107,6 +107,7 @@ struct wire_level {
 	struct qdisc_skb_head queue;
 	u32	backlog;	/* bytes (L) waiting */
 	u32	max_backlog;	/* bytes */
+	u32	peak;		/* bytes: max_backlog of this window, while it is traced */
 	u64	packets;	/* put on the wire */
 	u64	bytes;		/* put on the wire, preamble and gap included */
 	u64	drops;		/* packets */
@@ -117,6 +118,7 @@ struct wire_level {
 struct wire_queues {
 	unsigned long	backlogged;	/* bit p: level p has frames waiting */
 	unsigned long	paused;		/* bit p: level p may not start a frame */
+	u64		window;		/* number of the window that peaks are of */
 	struct wire_level level[TC_WIRE_LEVELS];
 };
 

@@ -46,6 +46,7 @@
 #include <linux/if_vlan.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/moduleparam.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <net/sch_generic.h>
@@ -61,6 +62,10 @@
 #define WIRE_GAP	12	/* bytes */
 
 #define WIRE_PAUSE_BYTES	64	/* size of a MAC control frame */
+
+static unsigned int wire_window_ns = NSEC_PER_MSEC;
+module_param_named(window_ns, wire_window_ns, uint, 0644);
+MODULE_PARM_DESC(window_ns, "Window of the trace event wire_queue, in ns");
 
 /* Return L: the bytes of the frame, including FCS. */
 static u32 wire_frame_len(const struct sk_buff *skb)
@@ -168,6 +173,22 @@ static void wire_flight_take(struct wire_flight *f, struct sk_buff *skb, struct 
 	skb->dev = dev;		/* rbnode shares a union with this too */
 }
 
+/* A frame has begun to wait: report the last window, if this is another one. */
+static void wire_trace_queue(struct wire_queues *w, const struct net_device *dev, u32 level,
+			     u64 now)
+{
+	u64 window = div_u64(now, max(READ_ONCE(wire_window_ns), 1U));
+	int p;
+
+	if (window != w->window) {
+		trace_wire_queue(dev, w);
+		w->window = window;
+		for (p = 0; p < TC_WIRE_LEVELS; p++)
+			w->level[p].peak = w->level[p].backlog;
+	}
+	w->level[level].peak = max(w->level[level].peak, w->level[level].backlog);
+}
+
 /* Append a frame to the queue of its level; return false if that is full. */
 static bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
 			    struct Qdisc *sch, struct sk_buff *skb)
@@ -177,12 +198,15 @@ static bool wire_queues_add(struct wire_queues *w, const struct wire_params *par
 
 	if (unlikely(l->backlog + cb->len > params->limit)) {
 		l->drops++;
+		trace_wire_drop(qdisc_dev(sch), skb, cb->level, cb->len, cb->time, 0, 0);
 		return false;
 	}
 	__qdisc_enqueue_tail(skb, &l->queue);
 	__set_bit(cb->level, &w->backlogged);
 	l->backlog += cb->len;
 	l->max_backlog = max(l->max_backlog, l->backlog);
+	if (trace_wire_queue_enabled())
+		wire_trace_queue(w, qdisc_dev(sch), cb->level, cb->time);
 	if (static_branch_unlikely(&wire_pauses))
 		wire_pause_charge(sch, skb);
 	return true;
@@ -282,7 +306,8 @@ static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
 		q->leaving = skb;
 	l->packets++;
 	l->bytes += len + WIRE_GAP;
-	trace_wire_frame(qdisc_dev(sch), cb->level, cb->len, arrival, wire_ceil(start), cb->time);
+	trace_wire_frame(qdisc_dev(sch), skb, cb->level, cb->len, arrival, wire_ceil(start),
+			 cb->time);
 }
 
 /* Start the control frame that was due at @by; return false if there is none. */

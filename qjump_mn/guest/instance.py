@@ -43,7 +43,11 @@ _PARAMETERS = (
     "panic=-1",
     "oops=panic",
     "noreboot",
-    "ifb.numifbs=0",  # by default it creates two devices
+    # Drivers that would create devices of their own, some of them in every namespace.
+    "ifb.numifbs=0",
+    "dummy.numdummies=0",
+    "bonding.max_bonds=0",
+    "fb_tunnels=none",
     "quiet",
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/"}

@@ -60,9 +60,9 @@ def test_serialisation_is_exact(guest: Guest) -> None:
         assert case["expected_ns"] == (max(64, case["size"] + 4) + 20) * 8e9 / case["rate_bps"]
         assert case["gaps"] == 100
         assert abs(case["mean_ns"] - case["expected_ns"]) <= 5, case
-        # Timers are late by this or that instruction: 15 ns on 7.3, and nothing on the average.
-        most_ns = 20 if guest.kernel == "7" else 10
-        assert abs(case["median_ns"] - case["expected_ns"]) <= most_ns, case
+        # Timers are late by this or that instruction, and nothing on the average: 15 ns on 7.3; on
+        # 6.12 by turns 0 and 126, if a frame takes no whole number of ns.
+        assert abs(case["median_ns"] - case["expected_ns"]) <= 130, case
         # A few of a hundred stamps may meet a tick (2.3 us on 7.3), or a kernel thread.
         assert case["off_ns"][96] <= 2500, case
         assert case["off_ns"][100] <= THREAD_NS, case
@@ -228,6 +228,25 @@ def test_the_tap_tells_of_every_frame_of_a_level(guest: Guest) -> None:
     assert 0 < values["level7"]["max_late_ns"] < THREAD_NS
 
 
+def test_the_tap_tells_of_drops_queues_and_the_first_bytes(guest: Guest) -> None:
+    values = guest.values("wire_tap")
+    told, level = values["told"], values["level0"]
+    frames, drops, queues = (told[f"wire_{name}"] for name in ("frame", "drop", "queue"))
+    assert len(frames) == level["packets"] and len(drops) == level["drops"] >= 20
+    assert len(frames) + len(drops) == 50
+    for words in (*frames, *drops):
+        head = bytes.fromhex(words[-1])
+        assert len(head) == 96 and head[12:14] == bytes.fromhex("88b5") and words[-2] == "-1"
+    numbers = sorted(int(words[-1][28:36], 16) for words in (*frames, *drops))
+    assert numbers == list(range(50)), "the number that the sender put in"
+    assert {tuple(words[3:5]) for words in drops} == {("0", "0")}
+    # A burst fills the queue in its first window; each window is told of when the next has begun.
+    peaks = [int(peak.split(",")[0], 16) for _, peak, _ in queues[1:]]
+    assert peaks == [level["max_backlog"]] * len(peaks) and len(peaks) >= 4
+    counted = [int(drops.split(",")[0], 16) for *_, drops in queues]
+    assert counted == sorted(counted) and level["drops"] * 3 / 5 <= counted[-1] <= level["drops"]
+
+
 def test_orphan_takes_frames_off_the_senders_account(guest: Guest) -> None:
     values = guest.values("wire_orphan")
     with_, without = values["orphan"], values["noorphan"]
@@ -236,6 +255,8 @@ def test_orphan_takes_frames_off_the_senders_account(guest: Guest) -> None:
     assert without["slow_drops"] == 0
     assert 0 < without["slow_max_backlog"] < 60_000
     assert 0 < without["accepted"] < with_["accepted"] / 2
+    # What the wire has sent in 0.3 s, and what waits: the time that a frame takes does not count.
+    assert 0.3 / (1538 * 8 / 10e6) <= values["long"] <= 0.3 / (1538 * 8 / 10e6) + 60
 
 
 @pytest.mark.parametrize("mode", ["orphan", "noorphan"])

@@ -195,3 +195,24 @@ while not done:
 print(done[0] - began)
 """
     assert 1_000_000 < int(run(job).out.read_bytes()) < 10_000_000
+
+
+def test_who_polls_lets_others_run_after_a_program_that_yields(run: Run) -> None:
+    """Mininet polls its shells; iputils' ping yields while it waits 10 ms or less."""
+    job = """
+import os, time
+if not os.fork():
+    for _ in range(100_000):
+        os.sched_yield()
+    os._exit(0)
+os.wait()
+for _ in range(10_000):
+    time.sleep(1e-6)
+began, child = time.monotonic_ns(), os.fork()
+if not child:
+    os._exit(0)
+while not os.waitpid(child, os.WNOHANG)[0]:
+    pass
+print(time.monotonic_ns() - began)
+"""
+    assert int(run(job, wall_deadline_s=120).out.read_bytes()) < 10_000_000

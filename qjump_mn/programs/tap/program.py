@@ -21,7 +21,7 @@ from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
 
 BUFFER_KB = 65536
-"""Size of the kernel's trace buffer; a frame takes about 100 bytes."""
+"""Size of the kernel's trace buffer; a frame takes about 200 bytes."""
 
 READY = "the tap is in its place"
 
@@ -35,7 +35,7 @@ echo '{filter}' > events/wire/wire_frame/filter
 echo 1 > events/wire/wire_frame/enable
 end() {{
     echo 0 > events/wire/wire_frame/enable
-    cat trace
+    sed 's/ vlan=.*//' trace
     cd /
     rmdir {instance}
     kill $!

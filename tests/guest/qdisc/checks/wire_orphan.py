@@ -3,6 +3,8 @@
 a0 (100 Mb/s) -> b0, redirected to b1 (10 Mb/s, limit 152200) -> c1. With orphan, the sender is
 paced by its own wire and the slow one drops. Without, packets queued at the slow wire stay charged
 to the socket and hold the sender back.
+
+`long`: what the socket may send in 0.3 s through a wire of 10 Mb/s that takes 100 ms.
 """
 import json
 import time
@@ -28,4 +30,9 @@ for mode in ("orphan", "noorphan"):
                 if q["kind"] == "wire")
     results[mode] = {"accepted": accepted, "slow_drops": slow["drops"],
                      "slow_max_backlog": slow["levels"][7]["max_backlog"]}
-rig.report(**results)
+rig.tc("qdisc replace dev a0 root handle 5: wire rate 10mbit limit 1mb delay 100ms orphan")
+sender = rig.Sender(sndbuf=60_000)
+end, accepted = time.monotonic() + 0.3, 0
+while time.monotonic() < end:
+    accepted += sender.send(1514)
+rig.report(**results, long=accepted)

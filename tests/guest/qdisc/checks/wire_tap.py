@@ -1,8 +1,11 @@
-"""The tap: the event wire:wire_frame of level 7 on a0, at 10 Mb/s.
+"""The tap: the events of the wire a0, at 10 Mb/s.
 
 Ten times, a frame of 1514 B in level 0 is sent, followed by an urgent one of 100 B. `frames`: what
 the event reported of each urgent one (arrival, start, handover; ns since the first), and the
 kernel's stamp of its receipt; `level7`: the statistics.
+
+Then five bursts of ten frames, 12 ms apart, meet a queue of four: `told` has all events, `level0` the
+statistics.
 """
 
 import time
@@ -23,11 +26,20 @@ told = tap.end()
 events = [frame for level, *frame in told if level == 7]
 urgent = [stamp - offset for stamp, number in receiver.take_all() if number % 2]
 first = events[0][1]
+level7 = rig.level("wire", 7)
+rig.tc("qdisc replace dev a0 root handle 6: wire rate 10mbit limit 6072")
+tap.begin('dev == "a0"')
+for number in range(50):
+    sender.send(1514, number)
+    if number % 10 == 9:
+        time.sleep(0.012)
 rig.report(
     lines=len(told),
     lengths=[event[0] for event in events],
     frames=[
         [*(t - first for t in event[1:]), stamp - first] for event, stamp in zip(events, urgent, strict=True)
     ],
-    level7=rig.level("wire", 7),
+    level7=level7,
+    told=tap.end_with_heads(),
+    level0=rig.level("wire", 0),
 )
