@@ -119,6 +119,7 @@ struct wire_queues {
 	unsigned long	backlogged;	/* bit p: level p has frames waiting */
 	unsigned long	paused;		/* bit p: level p may not start a frame */
 	u64		window;		/* number of the window that peaks are of */
+	bool		waited;		/* a frame waited in this window */
 	struct wire_level level[TC_WIRE_LEVELS];
 };
 
@@ -166,6 +167,7 @@ static inline u64 wire_account_bytes(const struct wire_account *a)
 int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *wire_dequeue(struct Qdisc *sch);
 void wire_settle(struct Qdisc *sch, u64 now);
+void wire_trace_window(struct wire_queues *w, const struct net_device *dev, u64 time);
 void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u64 now);
 
 /* wire_jitter.c */

@@ -173,20 +173,23 @@ static void wire_flight_take(struct wire_flight *f, struct sk_buff *skb, struct 
 	skb->dev = dev;		/* rbnode shares a union with this too */
 }
 
-/* A frame has begun to wait: report the last window, if this is another one. */
-static void wire_trace_queue(struct wire_queues *w, const struct net_device *dev, u32 level,
-			     u64 now)
+/*
+ * Report the window that was current until @time, if that is in another one. To be
+ * called before the queues change, and only if the event is enabled.
+ */
+void wire_trace_window(struct wire_queues *w, const struct net_device *dev, u64 time)
 {
-	u64 window = div_u64(now, max(READ_ONCE(wire_window_ns), 1U));
+	u64 window = div_u64(time, max(READ_ONCE(wire_window_ns), 1U));
 	int p;
 
-	if (window != w->window) {
+	if (window == w->window)
+		return;
+	if (w->waited)
 		trace_wire_queue(dev, w);
-		w->window = window;
-		for (p = 0; p < TC_WIRE_LEVELS; p++)
-			w->level[p].peak = w->level[p].backlog;
-	}
-	w->level[level].peak = max(w->level[level].peak, w->level[level].backlog);
+	w->window = window;
+	w->waited = w->backlogged;
+	for (p = 0; p < TC_WIRE_LEVELS; p++)
+		w->level[p].peak = w->level[p].backlog;
 }
 
 /* Append a frame to the queue of its level; return false if that is full. */
@@ -196,6 +199,8 @@ static bool wire_queues_add(struct wire_queues *w, const struct wire_params *par
 	const struct wire_cb *cb = wire_cb(skb);
 	struct wire_level *l = &w->level[cb->level];
 
+	if (trace_wire_queue_enabled())
+		wire_trace_window(w, qdisc_dev(sch), cb->time);
 	if (unlikely(l->backlog + cb->len > params->limit)) {
 		l->drops++;
 		trace_wire_drop(qdisc_dev(sch), skb, cb->level, cb->len, cb->time, 0, 0);
@@ -205,8 +210,10 @@ static bool wire_queues_add(struct wire_queues *w, const struct wire_params *par
 	__set_bit(cb->level, &w->backlogged);
 	l->backlog += cb->len;
 	l->max_backlog = max(l->max_backlog, l->backlog);
-	if (trace_wire_queue_enabled())
-		wire_trace_queue(w, qdisc_dev(sch), cb->level, cb->time);
+	if (trace_wire_queue_enabled()) {
+		w->waited = true;
+		l->peak = max(l->peak, l->backlog);
+	}
 	if (static_branch_unlikely(&wire_pauses))
 		wire_pause_charge(sch, skb);
 	return true;
@@ -243,8 +250,11 @@ static struct sk_buff *wire_queues_take(struct wire_queues *w, unsigned long p, 
 					u64 time)
 {
 	struct wire_level *l = &w->level[p];
-	struct sk_buff *skb = __qdisc_dequeue_head(&l->queue);
+	struct sk_buff *skb;
 
+	if (trace_wire_queue_enabled())
+		wire_trace_window(w, qdisc_dev(sch), time);
+	skb = __qdisc_dequeue_head(&l->queue);
 	if (!l->queue.head)
 		__clear_bit(p, &w->backlogged);
 	l->backlog -= wire_cb(skb)->len;

@@ -11,6 +11,7 @@
 #include "compat.h"
 #include "sch_shared.h"
 #include "wire.h"
+#include "wire_trace.h"
 
 #define WIRE_LIMIT	152200	/* bytes; 100 frames of 1522 */
 #define WIRE_CLASS	1	/* minor number of the only class */
@@ -160,12 +161,16 @@ static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct nlattr *stats = nla_nest_start(d->skb, TCA_STATS_APP);
 	struct wire_sched *q = qdisc_priv(sch);
+	u64 now;
 	int p, err = 0;
 
 	if (!stats)
 		return -1;
 	sch_tree_lock(sch);
-	wire_settle(sch, ktime_get_ns());
+	now = ktime_get_ns();
+	wire_settle(sch, now);
+	if (trace_wire_queue_enabled())
+		wire_trace_window(&q->queues, qdisc_dev(sch), now);
 	for (p = 0; p < TC_WIRE_LEVELS && err >= 0; p++)
 		err = wire_level_dump(q, p, d->skb);
 	if (err >= 0)

@@ -4,9 +4,10 @@
  * wire_drop for each that finds its queue full. Both have the first bytes of the
  * frame; a tag that is not among them (vlan) is -1 if there is none.
  *
- * wire_queue fires when a frame begins to wait in another window of window_ns than
- * the last one: of that one it has the most bytes that waited in each level, and each
- * level's drops until now. A window without a frame that waits is not told of.
+ * wire_queue fires once a window of window_ns is over in which frames waited, when
+ * the queues change next or are read: for each level the most bytes that waited in
+ * it, the bytes that waited from its end until now, and all drops so far. Windows in
+ * between without an event are those in which the latter waited.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM wire
@@ -70,6 +71,7 @@ TRACE_EVENT(wire_queue,
 	    TP_STRUCT__entry(__array(char, dev, IFNAMSIZ)
 			     __field(u64, window)
 			     __array(u32, peak, TC_WIRE_LEVELS)
+			     __array(u32, then, TC_WIRE_LEVELS)
 			     __array(u64, drops, TC_WIRE_LEVELS)
 	    ),
 	    TP_fast_assign(int p;
@@ -78,11 +80,13 @@ TRACE_EVENT(wire_queue,
 			   __entry->window = queues->window;
 			   for (p = 0; p < TC_WIRE_LEVELS; p++) {
 				   __entry->peak[p] = queues->level[p].peak;
+				   __entry->then[p] = queues->level[p].backlog;
 				   __entry->drops[p] = queues->level[p].drops;
 			   }
 	    ),
-	    TP_printk("dev=%s window=%llu peak=%s drops=%s", __entry->dev, __entry->window,
+	    TP_printk("dev=%s window=%llu peak=%s then=%s drops=%s", __entry->dev, __entry->window,
 		      __print_array(__entry->peak, TC_WIRE_LEVELS, sizeof(u32)),
+		      __print_array(__entry->then, TC_WIRE_LEVELS, sizeof(u32)),
 		      __print_array(__entry->drops, TC_WIRE_LEVELS, sizeof(u64)))
 );
 

@@ -10,7 +10,7 @@ FRAME = re.compile(
     r"(wire_frame|wire_drop): dev=\S+ level=(\d) len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+) "
     r"vlan=(-?\d+) head=(\w+)"
 )
-QUEUE = re.compile(r"wire_queue: dev=a0 window=(\d+) peak=\{(.*?)\} drops=\{(.*?)\}")
+QUEUE = re.compile(r"wire_queue: dev=a0 window=(\d+) peak=\{(.*?)\} then=\{(.*?)\} drops=\{(.*?)\}")
 
 
 def _write(name: str, text: str) -> None:
@@ -41,7 +41,7 @@ def end() -> list[list[int]]:
 
 def end_with_heads() -> dict[str, list[list[str]]]:
     """Stop; return the text of each event's fields, in order: of frames level, len, arrival, start,
-    handover, vlan and head; of queues the window, the peaks and the drops."""
+    handover, vlan and head; of queues the window, the peaks, what waited then, and the drops."""
     text = _end()
     found: dict[str, list[list[str]]] = {name: [] for name in EVENTS}
     for event, *words in FRAME.findall(text):
