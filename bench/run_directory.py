@@ -66,6 +66,7 @@ OF_TRIAL = {
     "asbuilt/began/*, "
     "asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
     "asbuilt/after/*": "counters after all programs had ended",
+    "asbuilt/queues.json": "in the guest: how many bytes waited at ports, in 500 windows",
     "series.json": "in the simulator: queue lengths, drops and marks over time",
     "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
 }

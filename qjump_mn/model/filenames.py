@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+QUEUES = "asbuilt/queues.json"
+"""Queues over time."""
+
 
 def counters(when: str, node: str) -> str:
     """Return the file of one reading of a node's qdiscs. All switches are the node

@@ -26,7 +26,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
 from qjump_mn.programs.launch import Launch
-from qjump_mn.steps import readback, traces
+from qjump_mn.steps import queues, readback, traces
 from qjump_mn.steps.apply_arm import apply_arm, introduce_flows
 
 BACKGROUND_OFFSET_S = 0.1
@@ -85,10 +85,12 @@ def trial_steps(trial: Trial) -> Steps:
         # The warm-up has a fixed length; the seed shifts the probes, such as a ping's phase.
         Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 9)),
         *readback.counters(trial.arm, "began"),
+        *queues.record(trial),
         Measure(every_s=LATENESS_EVERY_S if trial.arm.real_time else None),
         *_measure(trial, pairs),
         Measured(),
         *readback.counters(trial.arm, "ended"),
+        *queues.keep(trial),
         *_end([launch for _, launch in pairs if launch.phase != "probe"]),
         *traces.stop(trial.arm.network),
         *readback.counters(trial.arm, "after"),

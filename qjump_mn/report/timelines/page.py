@@ -20,12 +20,13 @@ from qjump_mn.programs import registry
 from qjump_mn.programs.facts import TrialTables
 from qjump_mn.programs.tracks import Track
 from qjump_mn.report import templating
-from qjump_mn.report.timelines import packing, ports, sampled
+from qjump_mn.report.timelines import packing, ports, recorded, sampled
 from qjump_mn.report.timelines.packing import Store
-from qjump_mn.results import contents, counter_readings, formatting, series
+from qjump_mn.results import contents, counter_readings, formatting, queues, series
 from qjump_mn.results.counter_readings import Reading
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.queues import Queues
 from qjump_mn.results.series import Series
 
 _MOST_TICKS = (1 << 31) - 1
@@ -75,8 +76,8 @@ def _context(
     run: RunDirectory, manifest: Manifest, tables: TrialTables, others: Sequence[Link]
 ) -> dict[str, Any]:
     plan, trial = manifest.plan, tables.trial
-    read, samples = _readings(run, tables), _series(run, tables)
-    lanes = list(_lanes(plan, tables, read, samples))
+    read, samples, queued = _readings(run, tables), _series(run, tables), _queues(run, tables)
+    lanes = list(_lanes(plan, tables, read, samples, queued))
     style, script = (_asset(name) for name in (("report.css", "timeline.css"), ("timeline.js",)))
     data, blob = _drawn(tables, lanes, read)
     return {
@@ -86,7 +87,7 @@ def _context(
         "link": _link(trial),
         "others": others,
         "lanes": lanes,
-        "unrecorded": list(_unrecorded(manifest, tables, lanes, read, samples)),
+        "unrecorded": list(_unrecorded(manifest, tables, lanes, read, samples, queued)),
         "tables": sorted(
             path.relative_to(run.path).as_posix() for path in run.data(trial.name).glob("*.parquet")
         ),
@@ -134,8 +135,20 @@ def _series(run: RunDirectory, tables: TrialTables) -> Series | None:
         return None
 
 
+def _queues(run: RunDirectory, tables: TrialTables) -> Queues | None:
+    """Return what the guest recorded of queues; None if missing or damaged."""
+    try:
+        return queues.read(run.trial(tables.trial.name))
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 def _lanes(
-    plan: Plan, tables: TrialTables, read: Sequence[Reading], samples: Series | None
+    plan: Plan,
+    tables: TrialTables,
+    read: Sequence[Reading],
+    samples: Series | None,
+    queued: Queues | None,
 ) -> Iterator[Lane]:
     """Return the lanes: measured workloads first, then load, then ports."""
     trial, facts = tables.trial, tables.facts
@@ -151,7 +164,9 @@ def _lanes(
             tables.tables[workload.name], workload, trial, facts
         )
         yield from _by_axis(plan, f"{workload.label}: ", tracks)
-    yield from _by_axis(plan, "", ports.tracks(read, facts.began_ns))
+    if queued is not None:
+        yield from _by_axis(plan, "", recorded.tracks(queued, trial.network, facts.began_ns))
+    yield from _by_axis(plan, "", ports.tracks(read, facts.began_ns, between=queued is None))
     if samples is not None:
         yield from _by_axis(plan, "", sampled.tracks(samples, facts.began_ns))
 
@@ -191,6 +206,7 @@ def _unrecorded(
     lanes: Sequence[Lane],
     read: Sequence[Reading],
     samples: Series | None,
+    queued: Queues | None,
 ) -> Iterator[str]:
     """Return a sentence for each quantity that was not recorded."""
     if manifest.backend == "simulator":
@@ -208,12 +224,16 @@ def _unrecorded(
             "Queues, drops and pauses: the counters of the ports were not read, or cannot be read."
         )
     else:
-        times = len({reading.when for reading in read})
-        yield (
-            f"How long queues were between the readings: each port was read {times} times; it "
-            "keeps the most that ever waited."
-        )
-        yield "When each packet was dropped: ports count drops, and nobody wrote down their times."
+        if queued is None:
+            times = len({reading.when for reading in read})
+            yield (
+                f"How long queues were between the readings: each port was read {times} times; it "
+                "keeps the most that ever waited."
+            )
+            yield (
+                "When each packet was dropped: ports count drops, and nobody wrote down their "
+                "times."
+            )
         if all(reading.pauses is None for reading in read):
             yield "Pauses: links without flow control have none."
         else:

@@ -72,13 +72,14 @@ def _level(level: int | None) -> str:
     return "all levels" if level is None else f"priority {level}"
 
 
-def tracks(readings: Sequence[Reading], began_ns: int) -> Iterator[Track]:
+def tracks(readings: Sequence[Reading], began_ns: int, *, between: bool) -> Iterator[Track]:
     """Return queue lengths at each reading, their maxima so far, drops and pauses of the most
-    affected ports."""
+    affected ports; without ``between`` only the maxima and pauses."""
     lines = _lines(readings)
-    yield from _drawn(
-        "bytes that wait at a port", "B", "instant", [(x, x.waiting()) for x in lines], began_ns
-    )
+    if between:
+        yield from _drawn(
+            "bytes that wait at a port", "B", "instant", [(x, x.waiting()) for x in lines], began_ns
+        )
     yield from _drawn(
         "most bytes that have waited at a port until then",
         "B",
@@ -86,13 +87,14 @@ def tracks(readings: Sequence[Reading], began_ns: int) -> Iterator[Track]:
         [(x, x.most()) for x in lines],
         began_ns,
     )
-    yield from _drawn(
-        "packets dropped between two readings",
-        "",
-        "holds",
-        [(x, x.drops()) for x in lines],
-        began_ns,
-    )
+    if between:
+        yield from _drawn(
+            "packets dropped between two readings",
+            "",
+            "holds",
+            [(x, x.drops()) for x in lines],
+            began_ns,
+        )
     # A link is paused, not one of its levels: once for each.
     links = {line.readings[0].link: line for line in lines}
     paused = [(x._replace(name=formatting.flow(link)), x.paused_ms()) for link, x in links.items()]
