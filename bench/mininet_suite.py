@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,26 +29,17 @@ MARKS = "mininet_suite"
 FOLDERS = ("mininet/test", "examples/test")
 DEADLINE = "300s"
 
-_TUN = "the machine's kernel has no TUN"
 _CONTROLLER = "the controller of today's Open vSwitch does not forget where a host was"
 _SSHD = "sshd's configuration is written when its package is installed; here it is unpacked"
 _SHARE = "code takes no time in the machine, so there is no share of a processor"
 WHY = {
     "test_hifi.testOptionsTopoOVSKernel.testCPULimits": _SHARE,
     "test_cpu.testCPU.testCPU": _SHARE,
-    "test_nets.testLinearOVSUser.testLinear5": _TUN,
-    "test_nets.testSingleSwitchOVSUser.testMinimal": _TUN,
-    "test_nets.testSingleSwitchOVSUser.testSingle5": _TUN,
-    "test_controlnet.testControlNet.testFailover": _TUN,
-    "test_controlnet.testControlNet.testPingall": _TUN,
-    "test_scratchnet.testScratchNet.testPingUser": _TUN,
-    "test_treeping64.testTreePing64.testTreePing64": _TUN,
     "test_walkthrough.testWalkthrough.testOwnNamespace": "Debian has no ofdatapath",
     "test_walkthrough.testWalkthrough.testSwitches": "Debian has no ofdatapath",
     "test_walkthrough.testWalkthrough.testHostCommands": "the machine has no network card",
     "test_mobility.testMobility.testMobility": _CONTROLLER,
     "test_nat.testNAT.testNAT": "there is no internet",
-    "test_natnet.testNATNet.testPublicPing": "the machine's kernel has no netfilter",
     "test_baresshd.testBareSSHD.testSSH": _SSHD,
     "test_sshd.testSSHD.testSSH": _SSHD,
     "test_clusterSanity.clusterSanityCheck.testClusterPingAll": "there is one machine",
@@ -56,6 +48,11 @@ WHY = {
 
 PACKAGES = {"test_walkthrough.testWalkthrough.testWireshark": "tshark"}
 """The Debian package that a test needs."""
+
+NOT_RUN = {
+    "test_tree1024.testTree1024.testTree1024": "a million pings, which take days of a processor",
+}
+"""Why a test is not run at all."""
 
 LIST = """
 import unittest, sys
@@ -71,7 +68,7 @@ list(each(unittest.defaultTestLoader.discover(sys.argv[1])))
 
 
 class Ended(NamedTuple):
-    """How a test ended: ok, skipped or failed, with the last line that says why, and after how many
+    """How a test ended: ok, skipped, failed or not run, with the last line that says why, and after how many
     seconds on the machine's clock."""
 
     name: str
@@ -114,6 +111,8 @@ def listed(checkout: Path, folder: str) -> list[str]:
 
 def tried(checkout: Path, folder: str, name: str) -> Ended:
     """Run one test."""
+    if name in NOT_RUN:
+        return Ended(name, "not run", NOT_RUN[name], 0.0)
     # A name alone does not find a test that is a static method.
     script = f"cd {folder} && exec python3 -m unittest -v -k {name} {name.partition('.')[0]}"
     packages = [PACKAGES[name]] if name in PACKAGES else []
@@ -142,12 +141,11 @@ def in_machine(checkout: Path, *command: str, packages: Sequence[str] = ()) -> t
 
 def table(ended: Sequence[Ended]) -> str:
     """Return the results as Markdown: how many passed, and each one that did not."""
-    passed = sum(one.result == "ok" for one in ended)
-    skipped = sum(one.result == "skipped" for one in ended)
+    count = Counter(one.result for one in ended)
     return "\n".join(
         [
-            f"{passed} of {len(ended)} tests pass, {skipped} skip themselves, and "
-            f"{len(ended) - passed - skipped} fail:",
+            f"{count['ok']} of {len(ended)} tests pass, {count['skipped']} skip themselves, "
+            f"{count['failed']} fail and {count['not run']} was not run:",
             "",
             "| test | result | why |",
             "|---|---|---|",
