@@ -68,8 +68,8 @@ list(each(unittest.defaultTestLoader.discover(sys.argv[1])))
 
 
 class Ended(NamedTuple):
-    """How a test ended: ok, skipped, failed or not run, with the last line that says why, and after how many
-    seconds on the machine's clock."""
+    """How a test ended: ok, skipped, failed or not run, with the last line that says why, and after
+    how many seconds on the machine's clock."""
 
     name: str
     result: str
