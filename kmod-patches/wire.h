@@ -128,7 +128,6 @@ struct wire_sched {
 	struct wire_params params;
 	struct wire_time free;		/* when the next frame may start */
 	struct wire_flight flight;
-	struct sk_buff	*leaving;	/* in flight, still charged to its socket; or NULL */
 	struct Qdisc	*child;		/* &noop_qdisc: none */
 	u64		child_since;	/* ns: child became non-empty */
 	bool		child_blocked;	/* the child's last dequeue gave nothing */

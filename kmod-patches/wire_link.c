@@ -35,11 +35,11 @@
  * A GSO packet is split on arrival, so that frames of a higher level pass between its
  * segments, as on a network card with a queue per level.
  *
- * With orphan (the default), a frame is no longer charged to its socket once its last
- * bit has left and the gap has passed, like on a NIC's completion. D and jitter do not
- * count, or TCP's limit on what its device may hold would bound its rate on a long
- * wire. Without it, a packet queued anywhere in the emulated network holds back its
- * sender by the socket's send buffer.
+ * With orphan (the default), a frame that has left is no longer charged to its socket,
+ * like on a NIC's completion. Without it, a packet queued anywhere in the emulated
+ * network holds back its sender by the socket's send buffer. A frame that the wire
+ * keeps for longer than a NIC waits with its completions is not charged from its start
+ * on, or TCP's limit on what its device may hold would bound its rate on a long wire.
  */
 
 #include <linux/bitops.h>
@@ -60,6 +60,8 @@
 
 #define WIRE_PREAMBLE	8	/* bytes, with the start-of-frame delimiter */
 #define WIRE_GAP	12	/* bytes */
+
+#define WIRE_COMPLETES	(50 * NSEC_PER_USEC)	/* tx-usecs of a NIC; ns */
 
 #define WIRE_PAUSE_BYTES	64	/* size of a MAC control frame */
 
@@ -124,13 +126,6 @@ static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
 	skb_tx_timestamp(skb);
 	if (!p->orphan)
 		skb_shinfo(skb)->tx_flags &= ~SKBTX_ANY_SW_TSTAMP;
-}
-
-/* Charge the frame that has left to its socket no longer. */
-static void wire_complete(struct wire_sched *q)
-{
-	skb_orphan(q->leaving);
-	q->leaving = NULL;
 }
 
 /* Keep frames and control frames in order when the delay has been shortened. */
@@ -310,10 +305,8 @@ static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
 	} else {
 		wire_flight_append(&q->flight, skb);
 	}
-	if (unlikely(q->leaving))
-		wire_complete(q);
-	if (skb->destructor && q->params.orphan && cb->time > wire_ceil(q->free))
-		q->leaving = skb;
+	if (unlikely(cb->time > q->free.ns + WIRE_COMPLETES) && q->params.orphan)
+		skb_orphan(skb);
 	l->packets++;
 	l->bytes += len + WIRE_GAP;
 	trace_wire_frame(qdisc_dev(sch), skb, cb->level, cb->len, arrival, wire_ceil(start),
@@ -570,8 +563,6 @@ static noinline void wire_sleep(struct Qdisc *sch, const struct sk_buff *first, 
 
 	if (static_branch_unlikely(&wire_pauses))
 		wake = wire_advance_control(sch, now, wake);
-	if (q->leaving)
-		wake = min(wake, wire_ceil(q->free));
 	if (first)
 		wake = min(wake, wire_cb(first)->time);
 	if (wake != U64_MAX)
@@ -587,8 +578,6 @@ static noinline struct sk_buff *wire_dequeue_frame(struct Qdisc *sch)
 
 	if (q->queues.backlogged || q->child != &noop_qdisc)
 		wire_advance(sch, now);
-	if (unlikely(q->leaving) && wire_ceil(q->free) <= now)
-		wire_complete(q);
 	skb = wire_flight_next(&q->flight);
 	if (!skb || wire_cb(skb)->time > now) {
 		wire_sleep(sch, skb, now);
@@ -602,8 +591,6 @@ static noinline struct sk_buff *wire_dequeue_frame(struct Qdisc *sch)
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_qlen_dec(sch);
 	qdisc_bstats_update(sch, skb);
-	if (unlikely(skb == q->leaving))
-		q->leaving = NULL;
 	if (q->params.orphan)
 		skb_orphan(skb);
 	return skb;

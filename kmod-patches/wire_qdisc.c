@@ -73,7 +73,6 @@ static void wire_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	wire_queues_purge(&q->queues, sch, now);
 	wire_flight_purge(&q->flight);
-	q->leaving = NULL;
 	memset(q->jitter.last, 0, sizeof(q->jitter.last));
 	qdisc_reset(q->child);
 	q->child_blocked = false;

@@ -245,7 +245,10 @@ def test_the_tap_tells_of_drops_queues_and_the_first_bytes(guest: Guest) -> None
         [int(words[column].split(",")[0], 16) for words in queues] for column in (1, 2, 3)
     )
     assert max(peaks) == level["max_backlog"] == 4 * 1518
-    assert all(peak >= after and peak % 1518 == after % 1518 == 0 for peak, after in zip(peaks, then, strict=True))
+    assert all(
+        peak >= after and peak % 1518 == after % 1518 == 0
+        for peak, after in zip(peaks, then, strict=True)
+    )
     assert then.count(0) >= 5, "each burst leaves"
     assert counted == sorted(counted) and counted[-1] == level["drops"]
 
