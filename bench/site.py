@@ -4,7 +4,8 @@
 
 docs/conf.py says how. A warning is an error. The exit code is 1 for an error, and 3 if this machine
 cannot have the packages of docs/requirements.lock, which lie in the cache, apart from the
-environment of qjump-mn.
+environment of qjump-mn. If it cannot compile the simulator to WebAssembly (bench/web.py), the site
+has no page simulator/index.html.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench import web
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.install import installation
@@ -43,12 +45,26 @@ def main(arguments: list[str]) -> int:
 
 def build(folder: Path) -> int:
     """Build the site in a folder; return Sphinx's exit code. Its warnings go to standard error."""
+    simulator = _simulator()
     with tempfile.TemporaryDirectory(prefix="qjump-mn-site-") as doctrees:
         argv = [str(python()), "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+        argv += ["-t", "simulator"] if simulator else []
         argv += ["-c", str(ROOT / "docs"), "-d", doctrees, str(ROOT), str(folder)]
         # To standard output goes what the notebook's runs print, which is in the notebook too.
         done = subprocess.run(argv, env=variables(), stdout=subprocess.DEVNULL, check=False)
-        return done.returncode
+    if simulator:
+        (folder / web.PLACE).parent.mkdir(parents=True, exist_ok=True)
+        (folder / web.PLACE).write_text(simulator)
+    return done.returncode
+
+
+def _simulator() -> str:
+    """Return the simulator's page; empty, with a message, if it cannot be made here."""
+    try:
+        return web.page()
+    except MachineError as error:
+        _say(f"without {web.PLACE}: {error}")
+        return ""
 
 
 def python() -> Path:

@@ -1,9 +1,9 @@
 """Configure Sphinx to make a site of the repository's Markdown; `bench/site.py` runs it.
 
-Pages are the files as they are, with the links that a code host shows too. Only
-docs/simulator-api.md has more on the site: every field of the package, from its sources. README.md
-of this folder lists the pages: its headings are the parts of the site's contents, and a page that
-it leaves out is a warning.
+Pages are the files as they are, with the links that a code host shows too. On the site
+docs/simulator-api.md has every field of the package, from its sources, and docs/simulator.md a link
+to the simulator in a browser. README.md of this folder lists the pages: its headings are the parts
+of the site's contents, and a page that it leaves out is a warning.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import qjump_mn
 from bench import figures, marks, simulator_api
+from bench.web import PLACE
 
 project = "qjump-mn"
 author = "The qjump-mn maintainers"
@@ -74,6 +75,9 @@ def _complete(app: Any, page: str, source: list[str]) -> None:
         source[0] += "\n\n" + contents({"Every figure": table})
     elif page == "docs/simulator-api":
         source[0] = simulator_api.in_full(source[0])
+    elif page == "docs/simulator" and app.tags.has("simulator"):
+        link = f'<a href="../{PLACE}">{PLACE}</a>'
+        source[0] = source[0].replace(f"`{PLACE}` of the site", link)
 
 
 def setup(app: Any) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from bench import schema, site
+from bench import schema, site, web
 from qjump_mn.errors import MachineError
 from tests.docs.test_documents import DOCUMENTS
 from tests.support.processes import execute
@@ -104,6 +104,24 @@ def test_a_browser_fetches_nothing_from_elsewhere(built: Site) -> None:
     assert not {
         link for page in built.pages.values() for link in page.loaded if urlsplit(link).netloc
     }
+
+
+@pytest.mark.slow
+def test_the_site_has_the_simulator_and_links_it(built: Site) -> None:
+    page = Path(web.PLACE)
+    assert page in built.pages
+    assert f"../{page}" in built.pages[Path("docs/simulator.html")].links
+
+
+def test_a_site_can_be_built_where_the_simulator_cannot(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> str:
+        raise MachineError("no compiler")
+
+    monkeypatch.setattr(web, "page", refused)
+    assert site._simulator() == ""
+    assert capsys.readouterr().err == "site: without simulator/index.html: no compiler\n"
 
 
 @pytest.mark.slow
