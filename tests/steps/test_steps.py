@@ -30,7 +30,7 @@ from qjump_mn.executor.steps import (
     Wait,
 )
 from qjump_mn.links import commands, htb, registry
-from qjump_mn.model import hooks
+from qjump_mn.model import filenames, hooks
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.topology import SWITCHES
 from qjump_mn.programs import registry as programs
@@ -258,17 +258,32 @@ def test_settings_of_open_vswitch_are_restored() -> None:
 # The order of a trial's steps.
 
 ORDER = re.compile(
-    "T+(?:sT*)?" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "x*f*z?x*" "a+"
+    "T+(?:sT*)?"
+    "b+"
+    "(?:s[wf])*"
+    "zM"
+    "s*"
+    "l"
+    "c+T?"
+    r"\("
+    "(?:s+f+|m)"
+    r"\)"
+    "d+q?"
+    "x*f*z?x*"
+    "a+"
 )
 """Treat, and begin traces; read back; what serves, each until it is ready; a moment; what disturbs;
-the warm-up; counters; what measures, to its end, or the trial's duration; counters; what disturbs
-is stopped or ends, what is under way arrives, what serves is stopped, and traces; counters."""
+the warm-up; counters, and queues begin to be recorded; what measures, to its end, or the trial's
+duration; counters and queues; what disturbs is stopped or ends, what is under way arrives, what
+serves is stopped, and traces; counters."""
 LETTERS: dict[type[Any], str] = {
     Run: "T", Settings: "T", Offloads: "T", Start: "s", Wait: "w", Finish: "f", Stop: "x", Mark: "M", Measure: "(", Measured: ")",
 }  # fmt: skip
 
 
 def letter(step: AnyStep) -> str:
+    if isinstance(step, Read) and step.output == filenames.QUEUES:
+        return "q"
     if isinstance(step, Read | ReadSettings):
         return {"before": "b", "began": "c", "ended": "d", "after": "a"}[step.output.split("/")[1]]
     if isinstance(step, Sleep):
