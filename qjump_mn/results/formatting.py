@@ -108,8 +108,15 @@ def _shows_time(row: VerdictRow) -> bool:
 
 
 def published(row: VerdictRow) -> str:
-    """Return a line with a claim's published number and tolerance; "" if none was published."""
-    return f"published: {size(row)}" if row.published else ""
+    """Return a line with a claim's published number and tolerance, and how far the run's number is
+    from it if it is not of that size; "" if none was published."""
+    if not row.published:
+        return ""
+    line = f"published: {size(row)}"
+    if row.verdict != "DIRECTION ONLY" or row.times_published is None:
+        return line
+    better = "better than published: " if row.is_better else ""
+    return f"{line}; this run: {better}{number(row.times_published)} times the published number"
 
 
 def size(row: VerdictRow) -> str:
