@@ -55,9 +55,10 @@ def lead(manifest: Manifest, drawing: Drawing) -> str:
     shown = any(one.shows for one in _behind(plan) if one)
     published = " What was published is hollow or grey." if shown else ""
     title = drawing.title[:1].upper() + drawing.title[1:]
+    lacks = formatting.missing_glyphs(drawing)
     return (
         f"{title}. Preset {plan.shown.preset}: {plan.shown.network.told_links}, {how}, "
-        f"{seeds}.{published}"
+        f"{seeds}.{published}{f' {lacks}.' if lacks else ''}"
     )
 
 

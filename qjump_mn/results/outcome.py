@@ -162,12 +162,14 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A figure. ``files`` are relative to the run directory, by suffix: png, svg, pdf and, if the
-    figure provides its numbers, csv. ``caption`` is plain text."""
+    figure provides its numbers, csv. ``caption`` is plain text. ``missing_glyphs`` are characters
+    that the figure's font lacks."""
 
     name: str
     title: str
     caption: str
     files: dict[str, str]
+    missing_glyphs: str = ""
 
 
 class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
