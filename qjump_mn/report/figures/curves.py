@@ -213,7 +213,7 @@ def draw_tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) ->
         ),
     )
     panel.set_ylabel("fraction of requests")
-    draw_references(panel, lines, height=0.60)
+    draw_references(panel, lines, height=0.5)
 
 
 def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
@@ -240,7 +240,7 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
             rotation=90,
             ha="left" if behind else "right",
             va="center",
-            fontsize=7,
+            fontsize=6.6,
             color=style.sheet().grey,
         )
 
