@@ -243,6 +243,14 @@ def cluster(engine: str, scheduler: str) -> str:
 
 
 Seed = Annotated[int, typer.Option(help="seed of the first replicate; the next ones count up")]
+Student = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="for an assignment with a seed for each student: the name or number that your course "
+        "knows you by; it gives the seed",
+    ),
+]
 Replicates = Annotated[
     int | None,
     typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),
