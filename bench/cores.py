@@ -9,7 +9,7 @@ least of three rounds. This needs two idle cores.
 A run in parts advances in windows of the least delay of a cable between two parts; then the parts
 wait for each other. In each window all wait for the busiest core, so the largest speedup is all
 packet-hops over those of the busiest cores. `--write` replaces the tables in
-docs/simulator-speed.md. Takes two minutes and 3 GB.
+docs/simulator-validation.md. Takes two minutes and 3 GB.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ Markdown table.
 
     python bench/fat_tree.py [--write]
 
-`--write` replaces the table in docs/simulator-speed.md. Exit with 1 if the largest takes more than
-16 GB. CPU seconds are the whole program's; a run of no time shows the cost of building the network
-and its routes. Takes some minutes; needs `cargo`, or exits with 3.
+`--write` replaces the table in docs/simulator-validation.md. Exit with 1 if the largest takes more
+than 16 GB. CPU seconds are the whole program's; a run of no time shows the cost of building the
+network and its routes. Takes some minutes; needs `cargo`, or exits with 3.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 One run ends once the network carries a steady load, another some milliseconds later. The cost is
 the difference of their times over the difference of their packet-hops. Each time is the least of
-several rounds of all schemes and networks. `--write` replaces the table in docs/simulator-speed.md.
-Takes twenty minutes of a quiet machine.
+several rounds of all schemes and networks. `--write` replaces the table in
+docs/simulator-validation.md. Takes twenty minutes of a quiet machine.
 
 A large network lies in the caches that processors share, so other work makes the growth larger. The
 last row shows that effect by memory reads alone.

@@ -3,8 +3,8 @@ completion times. Print a Markdown table.
 
     python bench/ns3.py [--write]
 
-`--write` replaces the table in docs/simulator-ns3.md. Exit with 1 if a difference exceeds its
-tolerance. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`, 3.37), or exits with 3.
+`--write` replaces the table in docs/simulator-validation.md. Exit with 1 if a difference exceeds
+its tolerance. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`, 3.37), or exits with 3.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, SOURCE, BINDINGS = (
-    ROOT / "docs/simulator-ns3.md",
+    ROOT / "docs/simulator-validation.md",
     ROOT / "bench/ns3/bottleneck.cc",
     ROOT / "simulator/python",
 )

@@ -5,7 +5,7 @@
 
 As there: 8,192 hosts, links of 100 Gb/s, packets of 4,000 bytes, queues of 1,000 packets and first
 windows of 50. CPU seconds include building the network. `--write` replaces the table in
-docs/simulator-speed.md. Takes some minutes.
+docs/simulator-validation.md. Takes some minutes.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Write Figure 3a's numbers, network and final table into README and docs/cli.md, from the
 committed reference run.
 
-    python3 bench/readme.py [--write] [RUN_DIRECTORY]
+    python3 bench/readme.py [--write]
 
-Without `--write`, print the tables. With the directory of the reference run, copy its figure to
-docs/fig3a.png.
+Without `--write`, print the tables.
 """
 
 from __future__ import annotations
 
 import io
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +24,7 @@ from qjump_mn.analysis import published_comparison, terminal
 from qjump_mn.model.plan import Plan
 from qjump_mn.report.network import drawing
 from qjump_mn.resolve import loading
-from qjump_mn.results import directory, formatting, outcome, reference
+from qjump_mn.results import formatting, outcome, reference
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 EXPERIMENT = "fig3a"
@@ -44,10 +42,6 @@ def main(arguments: list[str]) -> None:
     marks.write(ROOT / "docs/cli.md", "readme", run_table())
     PICTURE.write_text(network())
     marks.write(ROOT / "docs/emulation.md", "links", links_table())
-    for folder in (Path(argument) for argument in arguments if not argument.startswith("--")):
-        run = directory.existing(folder)
-        figure = outcome.read(run.path).drawings[0]
-        shutil.copyfile(run.path / figure.files["png"], ROOT / "docs/fig3a.png")
 
 
 def numbers() -> str:

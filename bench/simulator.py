@@ -3,10 +3,10 @@ table.
 
     python bench/simulator.py [--write]
 
-`--write` replaces the table in docs/simulator-speed.md. Exit with 1 if DCTCP is less than 15 times
-as fast as ns-2. A packet-hop is one packet that has crossed one link. CPU seconds are the whole
-program's, user and system, with reading the trace and building the network; the least of three
-rounds. Needs `cargo` and `ns` (`apt install ns2`), or exits with 3.
+`--write` replaces the table in docs/simulator-validation.md. Exit with 1 if DCTCP is less than 15
+times as fast as ns-2. A packet-hop is one packet that has crossed one link. CPU seconds are the
+whole program's, user and system, with reading the trace and building the network; the least of
+three rounds. Needs `cargo` and `ns` (`apt install ns2`), or exits with 3.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench import machine, marks
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT, SCRIPT = ROOT / "docs/simulator-speed.md", ROOT / "bench/ns2/leafspine.tcl"
+DOCUMENT, SCRIPT = ROOT / "docs/simulator-validation.md", ROOT / "bench/ns2/leafspine.tcl"
 ROUNDS, FLOWS, LOAD, SEED = 3, 2000, 0.6, 1
 HOSTS, RACK, RATE = 144, 16, 10e9
 DATA, PAYLOAD, MEAN = 1500, 1460, 1_661_480

@@ -4,7 +4,7 @@ Markdown.
 
     python bench/vagrant.py [--write] MACHINE_FILE [WHEELS_FOLDER]
 
-`--write` replaces the table in docs/vagrant.md. Needs root, overlayfs and /dev/net/tun. The tree
+`--write` replaces the table in docs/machine.md. Needs root, overlayfs and /dev/net/tun. The tree
 and the box are kept in the project's cache.
 """
 
@@ -37,7 +37,7 @@ def main() -> None:
     if steps[-1].status:
         sys.exit(f"`{steps[-1].command}` failed")
     if is_to_write:
-        marks.write(ROOT / "docs/vagrant.md", "vagrant", text)
+        marks.write(ROOT / "docs/machine.md", "vagrant", text)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ class Request(NamedTuple):
     scheduler: str = ""
     perturb: int = 0
     verbose: bool = False
+    student: str = ""
 
     def plan(self, backend: str = "") -> Plan:
         """Resolve the plan, for ``backend`` if given instead of the requested one.
@@ -69,7 +70,9 @@ class Request(NamedTuple):
         It includes options that came from environment variables, and leaves out ``--verbose``.
         """
         argv = ["qjump-mn", "run", self.experiment, "--preset", self.preset]
-        if self.seed != self._field_defaults["seed"]:
+        if self.student:
+            argv += ["--student", self.student]
+        elif self.seed != self._field_defaults["seed"]:
             argv += ["--seed", str(self.seed)]
         if self.replicates is not None:
             argv += ["--replicates", str(self.replicates)]

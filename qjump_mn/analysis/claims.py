@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression
-from qjump_mn.model.experiment import Published, SizeSpec
+from qjump_mn.model.experiment import Better, Published, SizeSpec
 from qjump_mn.model.expression import (
     FUNCTIONS,
     Expression,
@@ -127,6 +127,7 @@ class Size(NamedTuple):
     most: float
     factor: float
     because: str
+    better: Better
 
     def is_met(self, value: float | None) -> bool:
         """Return whether a number has the published size."""
@@ -223,7 +224,7 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
             raise UsageError(
                 f"{where}.published: give a number above 0, or two of which the first is smaller"
             )
-        return Size(least, most, spec.factor, spec.because)
+        return Size(least, most, spec.factor, spec.because, spec.better)
     if shown.measures and set(shown.measures) <= set(plan.judged.calibrated.values()):
         raise UsageError(
             f"{where}: settings were calibrated on {', '.join(shown.measures)}, so its size is "
@@ -239,7 +240,7 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
             f"shows{shown.lacks(plan)}: add to the table [published] what is missing, or to the "
             "size what was published of it"
         )
-    return Size(min(sizes), max(sizes), spec.factor, spec.because)
+    return Size(min(sizes), max(sizes), spec.factor, spec.because, spec.better)
 
 
 def _check_published(name: str, plan: Plan) -> None:

@@ -117,9 +117,12 @@ def _comparison(
     frame_bytes = theory.frame_bytes(plan.shown.network.mtu_bytes)
     published_ms = theory.occupancy_ns(frame_bytes, int(comparison_spec.published_rate)) / 1e6
     heads = [
-        f"{method}, {Rate(side.plan.shown.network.link.rate_bps)}"
+        f"{method}, {Rate(side.plan.shown.network.link.rate_bps)}{run}"
         for side, backend in ((emulated, "emulation"), (simulated, "simulation"))
-        for method in ("theory", backend)
+        for method, run in (
+            ("theory", ""),
+            (backend, ", this run" if side.plan is plan else ", reference run"),
+        )
     ]
     return Comparison(
         heads=(*heads, f"published, {comparison_spec.published_rate}"),

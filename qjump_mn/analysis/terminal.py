@@ -60,6 +60,8 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
         console.print(
             Text(f"Run what is missing:  {command('resume', analysed.run.path)}"), soft_wrap=True
         )
+    for line in filter(None, map(formatting.missing_glyphs, outcome.drawings)):
+        console.print(Text(line), soft_wrap=not console.is_terminal)
     for what, path in _paths(analysed):
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
 

@@ -98,6 +98,7 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
         published=(size.least, size.most) if size else None,
         factor=size.factor if size else 1.0,
         because=size.because if size else "",
+        better=size.better if size else "",
     )
 
 

@@ -18,6 +18,7 @@ from qjump_mn.session import Request
 OPTIONS = {
     "preset": "--preset",
     "seed": "--seed",
+    "student": "--student",
     "replicates": "--replicates",
     "arms": "--arms",
     "schemes": "--scheme",

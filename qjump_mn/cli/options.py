@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -222,6 +223,32 @@ def folder(name: str | Path) -> Path:
     return Path(name)
 
 
+WIDTHS = {"column": 3.33, "page": 7.0}
+"""Widths of figures in inches: a column of a paper with two, and both of them."""
+MIN_INCHES, MAX_INCHES = 3.0, 20.0
+
+Width = Annotated[
+    str,
+    typer.Option(
+        metavar="WIDTH",
+        help="width of the figures: column (3.33 inches), page (7) or a number of inches",
+        show_default=False,
+    ),
+]
+
+
+def inches(width: str) -> float:
+    """Return a width of figures in inches; raise :class:`UsageError` if it is not valid."""
+    with suppress(ValueError):
+        value = WIDTHS[width] if width in WIDTHS else float(width)
+        if MIN_INCHES <= value <= MAX_INCHES:
+            return value
+    raise UsageError(
+        f"--width: use {', '.join(WIDTHS)} or {MIN_INCHES:g} to {MAX_INCHES:g} inches (got "
+        f"{width!r})"
+    )
+
+
 def cluster(engine: str, scheduler: str) -> str:
     """Return the address of the Dask scheduler; "" for the local engine.
 
@@ -243,6 +270,14 @@ def cluster(engine: str, scheduler: str) -> str:
 
 
 Seed = Annotated[int, typer.Option(help="seed of the first replicate; the next ones count up")]
+Student = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="for an assignment with a seed for each student: the name or number that your course "
+        "knows you by; it gives the seed",
+    ),
+]
 Replicates = Annotated[
     int | None,
     typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),

@@ -24,13 +24,15 @@ from qjump_mn.cli.options import (
     Schemes,
     Seed,
     Settings,
+    Student,
     Trust,
     Verbose,
     check_added,
     cluster,
     names,
 )
-from qjump_mn.resolve import loading
+from qjump_mn.errors import UsageError
+from qjump_mn.resolve import checks, loading
 
 VERBS = (
     "run",
@@ -58,6 +60,7 @@ def run(
     arms: OnlyArms = None,
     schemes: Schemes = None,
     seed: Seed = 1,
+    student: Student = "",
     replicates: Replicates = None,
     perturb: Perturb = 0,
     backend: Backend = "",
@@ -76,11 +79,13 @@ def run(
 
     arm_names, scheme_names = names(arms), names(schemes, "--scheme")
     check_added(scheme_names, arm_names)
+    if student and seed != 1:
+        raise UsageError("--student gives the seed: leave --seed out")
     request = session.Request(
         loading.experiment_called(experiment),
         preset,
         tuple(settings),
-        seed,
+        checks.student_seed(student) if student else seed,
         replicates,
         backend,
         output,
@@ -89,6 +94,7 @@ def run(
         cluster(engine, scheduler),
         perturb,
         verbose,
+        student,
     )
     raise typer.Exit(context.obj(request, dry_run=dry_run))
 
@@ -112,4 +118,5 @@ def options_of(argv: Sequence[str]) -> dict[str, Any]:
     app.command()(run)
     command: Any = typer.main.get_command(app)
     params: dict[str, Any] = command.make_context("run", words[1:], resilient_parsing=True).params
-    return {key: value for key, value in params.items() if value is not None}
+    found = {key: value for key, value in params.items() if value is not None}
+    return found | ({"seed": checks.student_seed(found["student"])} if found.get("student") else {})

@@ -69,7 +69,7 @@ def check_host() -> None:
     """Raise MachineError on a host where guests have no terminal (guest/outer.py)."""
     if outer.is_wanted():
         raise MachineError(
-            "mn needs a computer with x86-64 Linux, which may be a virtual one: docs/vagrant.md"
+            "mn needs a computer with x86-64 Linux, which may be a virtual one: docs/machine.md"
         )
 
 

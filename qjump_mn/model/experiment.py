@@ -76,17 +76,22 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     label: str
 
 
+Better = Literal["more", "less", ""]
+"""Whether more or less than the published number is a better result; "" if neither is."""
+
+
 class SizeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How close a claim's number must be to the published one: within this ``factor``, up or down.
     ``because`` explains the factor.
 
     ``published`` is the published number or range, such as a ratio. By default it is computed from
-    the experiment's published numbers.
+    the experiment's published numbers. ``better`` says on which side of it a number is better.
     """
 
     factor: float
     because: str
     published: float | tuple[float, float] | None = None
+    better: Better = ""
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

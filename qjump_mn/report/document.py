@@ -102,7 +102,6 @@ def context(
         "picture": PICTURE,
         "subset": original.subset(plan, outcome),
         "original": original.original(plan, outcome),
-        "original_heads": original.HEADS,
         "steps": ablation.steps(plan, outcome),
         "step_heads": ablation.heads(plan),
         "challenges": challenges.told(run, manifest, outcome),

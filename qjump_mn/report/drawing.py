@@ -21,7 +21,13 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> t
             numbers.write(figure.numbers, files["csv"])
         relative = {ending: path.relative_to(run.path).as_posix() for ending, path in files.items()}
         drawings.append(
-            Drawing(name=figure.name, title=figure.title, caption=figure.caption, files=relative)
+            Drawing(
+                name=figure.name,
+                title=figure.title,
+                caption=figure.caption,
+                files=relative,
+                missing_glyphs=style.missing_glyphs(figure),
+            )
         )
     hand_over(run.path)
     return tuple(drawings)

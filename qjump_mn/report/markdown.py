@@ -56,6 +56,7 @@ def render(text: str, pictures: Mapping[str, str], sections: Sequence[str]) -> m
     markdown.add_render_rule("text", _text)
     tokens = markdown.parse(text)
     _name_headings(tokens)
+    _insert_contents(tokens)
     _mark_quotations(tokens)
     _make_figures(tokens)
     _mark_tables(tokens)
@@ -101,6 +102,21 @@ def _name_headings(tokens: Sequence[Token]) -> None:
             name = slug if slug not in seen else next(name for name in numbered if name not in seen)
             seen.add(name)
             token.attrs["id"] = name
+
+
+def _insert_contents(tokens: list[Token]) -> None:
+    """List the sections below the summary and the line behind it."""
+    items = "".join(
+        f'<li><a href="#{token.attrs["id"]}">{html.escape(_words(inline))}</a></li>\n'
+        for token, inline in pairwise(tokens)
+        if token.type == "heading_open" and token.tag == "h2"
+    )
+    ends = [at for at, token in enumerate(tokens) if token.type == "paragraph_close"]
+    summary = next((at for at, token in enumerate(tokens) if token.type == "blockquote_close"), -1)
+    place = next((at for at in ends if at > summary >= 0), None)
+    if place is not None and items:
+        contents = f'<nav class="contents" aria-label="Contents"><ul>\n{items}</ul></nav>\n'
+        tokens.insert(place + 1, _literal(contents))
 
 
 def _mark_quotations(tokens: Sequence[Token]) -> None:

@@ -11,14 +11,14 @@ from qjump_mn.results import formatting
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
 
-HEADS = ("what", "published", "this run", "source")
 OWN = "an experiment of one's own"
 """What the file of an experiment is taken to reproduce, "none: ...", where it says nothing."""
 
 
 class Original(NamedTuple):
-    """Rows below :data:`HEADS`, and sentences about them."""
+    """A table, and sentences about it."""
 
+    heads: tuple[str, str, str, str]
     rows: tuple[tuple[str, str, str, str], ...]
     sentences: tuple[str, ...]
 
@@ -38,7 +38,8 @@ def original(plan: Plan, outcome: Outcome) -> Original:
         )
     if not rows:
         sentences.insert(0, _nothing(plan, curves=bool(drawn)))
-    return Original(tuple(rows), tuple(sentences))
+    heads = ("what", "published", f"this run, {plan.shown.network.told_links}", "source")
+    return Original(heads, tuple(rows), tuple(sentences))
 
 
 def lead(manifest: Manifest, drawing: Drawing) -> str:
@@ -55,9 +56,10 @@ def lead(manifest: Manifest, drawing: Drawing) -> str:
     shown = any(one.shows for one in _behind(plan) if one)
     published = " What was published is hollow or grey." if shown else ""
     title = drawing.title[:1].upper() + drawing.title[1:]
+    lacks = formatting.missing_glyphs(drawing)
     return (
         f"{title}. Preset {plan.shown.preset}: {plan.shown.network.told_links}, {how}, "
-        f"{seeds}.{published}"
+        f"{seeds}.{published}{f' {lacks}.' if lacks else ''}"
     )
 
 

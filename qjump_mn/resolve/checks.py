@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 
 from qjump_mn.errors import UsageError
@@ -15,6 +16,20 @@ from qjump_mn.resolve import constants, perturbation
 
 MAX_REPLICATES = 1000
 MAX_RTO_US = 1_000_000
+STUDENTS = (1_000_000, 2_000_000_000)
+"""Students' seeds are from here to there, apart from those that people type."""
+
+
+def student_seed(student: str) -> int:
+    """Return the first seed of a student, by a name or number that the course gave them.
+
+    Raises :class:`UsageError` for an empty one.
+    """
+    name = " ".join(student.split()).casefold()
+    if not name:
+        raise UsageError("--student needs a name or number that the course gave you")
+    digest = hashlib.sha256(name.encode()).digest()
+    return STUDENTS[0] + int.from_bytes(digest[:8], "big") % (STUDENTS[1] - STUDENTS[0])
 
 
 def seeds(first: int, replicates: int, perturb: int) -> tuple[int, ...]:

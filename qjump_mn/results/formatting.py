@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from qjump_mn.model import expression
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import bootstrap
-from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
+from qjump_mn.results.outcome import ArmSummary, Drawing, Outcome, Spread, VerdictRow
 
 NONE = "\N{EN DASH}"
 
@@ -108,8 +108,15 @@ def _shows_time(row: VerdictRow) -> bool:
 
 
 def published(row: VerdictRow) -> str:
-    """Return a line with a claim's published number and tolerance; "" if none was published."""
-    return f"published: {size(row)}" if row.published else ""
+    """Return a line with a claim's published number and tolerance, and how far the run's number is
+    from it if it is not of that size; "" if none was published."""
+    if not row.published:
+        return ""
+    line = f"published: {size(row)}"
+    if row.verdict != "DIRECTION ONLY" or row.times_published is None:
+        return line
+    better = "better than published: " if row.is_better else ""
+    return f"{line}; this run: {better}{number(row.times_published)} times the published number"
 
 
 def size(row: VerdictRow) -> str:
@@ -127,6 +134,16 @@ def original(row: VerdictRow) -> str:
 def span(ends: Iterable[float], tell: Callable[[float], str]) -> str:
     """Format a number, or a range by its ends; ends that read the same are told once."""
     return " to ".join(dict.fromkeys(map(tell, ends)))
+
+
+def missing_glyphs(drawing: Drawing) -> str:
+    """Say which characters a figure shows as boxes; "" if there are none."""
+    if not drawing.missing_glyphs:
+        return ""
+    return (
+        f"The font of the figure lacks {' '.join(drawing.missing_glyphs)}: name one that has it as "
+        "font.sans-serif in a plots/style.toml of yours"
+    )
 
 
 def intervals(plan: Plan) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from qjump_mn.errors import UsageError, command, reason_of
+from qjump_mn.model.experiment import Better
 from qjump_mn.process.files import write_atomically
 from qjump_mn.programs.facts import Check
 from qjump_mn.results import bootstrap
@@ -116,8 +117,8 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """A claim and its verdict. ``held`` are the seeds, out of ``checked``, for which it is true.
 
     ``published`` is the range of the published number. REPRODUCED requires a value within
-    ``factor`` of it; ``because`` says why not closer. ``perturbed`` is null without perturbed runs,
-    which do not change the verdict."""
+    ``factor`` of it; ``because`` says why not closer. ``better`` says on which side of it a number
+    is better. ``perturbed`` is null without perturbed runs, which do not change the verdict."""
 
     claim: str
     statement: str
@@ -133,7 +134,25 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     published: tuple[float, float] | None = None
     factor: float = 1.0
     because: str = ""
+    better: Better = ""
     perturbed: Perturbed | None = None
+
+    @property
+    def times_published(self) -> float | None:
+        """The shown median divided by the nearest published number; 1 inside the published range,
+        None if one of them is missing."""
+        if self.published is None or self.shown is None:
+            return None
+        least, most = self.published
+        return self.shown.median / min(max(self.shown.median, least), most)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the claim holds with a number that is not of the published size, but better."""
+        times = self.times_published
+        if self.verdict != "DIRECTION ONLY" or times is None:
+            return False
+        return times > 1 if self.better == "more" else times < 1 and self.better == "less"
 
     @property
     def fails_gate(self) -> bool:
@@ -143,12 +162,14 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A figure. ``files`` are relative to the run directory, by suffix: png, svg, pdf and, if the
-    figure provides its numbers, csv. ``caption`` is plain text."""
+    figure provides its numbers, csv. ``caption`` is plain text. ``missing_glyphs`` are characters
+    that the figure's font lacks."""
 
     name: str
     title: str
     caption: str
     files: dict[str, str]
+    missing_glyphs: str = ""
 
 
 class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -48,13 +48,16 @@ def of(plan: Plan, outcome: Outcome) -> Summary:
 
 
 def claims(outcome: Outcome) -> str:
-    """Count the claims by verdict: "7 of 8 claims reproduced, 1 in direction only"."""
+    """Count the claims by verdict: "7 of 8 claims reproduced, 1 in direction only (better than
+    published)"."""
     counts, total = Counter(row.verdict for row in outcome.verdicts), len(outcome.verdicts)
-    found = [(counts[verdict], words) for verdict, words in VERDICTS.items() if counts[verdict]]
+    better = sum(row.is_better for row in outcome.verdicts)
+    words_of = {**VERDICTS, "DIRECTION ONLY": _direction(counts["DIRECTION ONLY"], better)}
+    found = [(counts[verdict], words) for verdict, words in words_of.items() if counts[verdict]]
     if counts["NOT RUN"] == total:
         return "no claim was judged"
     (count, words), *others = found
-    if words in (VERDICTS["DIRECTION ONLY"], VERDICTS["PARTLY"]):
+    if words in (words_of["DIRECTION ONLY"], words_of["PARTLY"]):
         words = f"reproduced {words}"
     if total == 1:
         return f"the claim is {words}"
@@ -66,6 +69,14 @@ def claims(outcome: Outcome) -> str:
         else f"all {total} claims"
     )
     return ", ".join((f"{which} {words}", *(f"{number} {rest}" for number, rest in others)))
+
+
+def _direction(count: int, better: int) -> str:
+    """Return the words for claims that hold in direction only, of which some are better."""
+    words = VERDICTS["DIRECTION ONLY"]
+    if not better:
+        return words
+    return f"{words} ({'' if better == count else f'{better} '}better than published)"
 
 
 def belief(outcome: Outcome) -> str:

@@ -113,7 +113,7 @@ def test_arms_in_the_order_of_their_names() -> None:
     [(None, False), (1.0, True), (0.999, False), (8.0, True), (8.001, False), (3.0, True)],
 )
 def test_size_is_met_within_its_factor_on_both_sides(value: float | None, met: bool) -> None:
-    assert claims.Size(2, 4, 2, "because").is_met(value) is met
+    assert claims.Size(2, 4, 2, "because", "").is_met(value) is met
 
 
 def published(size: SizeSpec, **numbers: float | tuple[float, float]) -> claims.Claim:

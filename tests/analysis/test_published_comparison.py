@@ -22,11 +22,18 @@ from tests.support import synthetic
 from tests.support.screen import Screen
 from tests.support.user_files import FIG3A, Write
 
-HEADS = (
+EMULATED = (
     "theory, 10Mbit",
-    "emulation, 10Mbit",
+    "emulation, 10Mbit, this run",
     "theory, 10Gbit",
-    "simulation, 10Gbit",
+    "simulation, 10Gbit, reference run",
+    "published, 10Gbit",
+)
+SIMULATED = (
+    "theory, 10Mbit",
+    "emulation, 10Mbit, reference run",
+    "theory, 10Gbit",
+    "simulation, 10Gbit, this run",
     "published, 10Gbit",
 )
 
@@ -38,8 +45,10 @@ def entered(folder: Path, preset: str, values: dict[str, dict[str, dict[str, flo
     path.write_text(json.dumps(entries))
 
 
-def compared(comparison: Comparison | None) -> dict[str, tuple[float | None, ...]]:
-    assert comparison is not None and comparison.heads == HEADS
+def compared(
+    comparison: Comparison | None, heads: tuple[str, ...]
+) -> dict[str, tuple[float | None, ...]]:
+    assert comparison is not None and comparison.heads == heads
     return {row.what: row.values for row in comparison.rows}
 
 
@@ -69,7 +78,8 @@ def test_an_emulated_run_stands_beside_the_simulators_reference(tmp_path: Path) 
     found = compared(
         published_comparison.compare(
             run.manifest, (summary("idle", p50_ms=7.0), summary("contended", p50_ms=100.0))
-        )
+        ),
+        EMULATED,
     )
     # By hand: 114 B with their preamble over eight links; 84 B of echo request are a frame of 106.
     assert found["ping alone, median"] == pytest.approx((0.7296, 7.0, 0.000728, 0.0007296, 0.085))
@@ -90,7 +100,8 @@ def test_a_simulated_run_stands_beside_the_emulations_reference(tmp_path: Path) 
     found = compared(
         published_comparison.compare(
             simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)
-        )
+        ),
+        SIMULATED,
     )
     assert found["ping alone, median"] == pytest.approx((0.7296, 0.778, 0.000728, 7.0, 0.085))
     # A reference without the values of any arm.
@@ -98,7 +109,7 @@ def test_a_simulated_run_stands_beside_the_emulations_reference(tmp_path: Path) 
     comparison = published_comparison.compare(
         simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)
     )
-    assert compared(comparison)["ping alone, median"] == pytest.approx(
+    assert compared(comparison, SIMULATED)["ping alone, median"] == pytest.approx(
         (None, None, 0.000728, 7.0, 0.085)
     )
 
@@ -110,12 +121,12 @@ def test_cells_have_their_unit_and_frames() -> None:
         outcome.Quantity(what="alone", unit="ms", values=(None, None, 0.1, None, None)),
     )
     shown = Comparison(
-        heads=HEADS,
+        heads=EMULATED,
         frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336),
         rows=rows,
         source="",
     )
-    assert result_tables.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
+    assert result_tables.compared_heads(shown) == [EMULATED[1], EMULATED[2], EMULATED[4]]
     none = formatting.NONE
     assert result_tables.compared(shown) == [
         ["time", "1.234 ms (1)", "0.728 us (0.5901)", "900 us (729.6)"],
@@ -139,7 +150,7 @@ def test_a_run_becomes_a_reference_with_its_medians(
     assert made.values["contended"]["ping"]["p50_ms"] == arm.measures["ping"]["p50_ms"].median
     assert made.values["contended"]["bulk"].keys() == arm.measures["bulk"].keys()
     for page in ("report.html", "report.md"):
-        assert "emulation, 10Mbit" in (run.path / page).read_text()
+        assert "emulation, 10Mbit, this run" in (run.path / page).read_text()
 
 
 def test_an_incomplete_run_is_no_reference(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.install import provenance
 from qjump_mn.model import identity
 from qjump_mn.programs import registry, user_programs
+from qjump_mn.resolve import checks
 from qjump_mn.results import contents, manifest, outcome, user_files
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
@@ -211,6 +212,33 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
     code, text = checked(path, assigned)
     assert code == 1
     assert "plan: arms.idle.workloads.ping.payload_bytes is 56, assigned is 57\n" in text
+
+
+def test_each_student_has_the_seed_of_their_name(run: RunDirectory, tmp_path: Path) -> None:
+    assigned = tmp_path / "assigned.toml"
+    assigned.write_text(
+        'experiment = "fig3a"\npreset = "smoke"\narms = ["idle", "contended"]\nseed = "student"\n'
+    )
+    course = assignment.read(assigned)
+    assert assignment.plan(course).run.seeds == (1,)  # the assignment alone makes a plan
+
+    def differences(seed: int, *options: str) -> list[str]:
+        told = manifest.read(run.path)
+        ours = replace(told.plan, run=replace(told.plan.run, seeds=(seed,)))
+        argv = ("qjump-mn", "run", "fig3a", *options)
+        return assignment.differences(course, replace(told, plan=ours), options_of(argv))
+
+    alice = checks.student_seed("Alice  Example")
+    assert alice == checks.student_seed(" alice example") != checks.student_seed("bob")
+    assert differences(alice, "--student", "Alice Example") == []
+    assert differences(alice, "--student", "bob") == [
+        f"seeds is [{alice}], assigned is [{checks.student_seed('bob')}]"
+    ]
+    assert (
+        differences(1)
+        == differences(1, "--seed", "1")
+        == ["it was run without --student, which gives each student another seed"]
+    )
 
 
 def with_predicate(told: Manifest, predicate: str) -> Manifest:

@@ -254,18 +254,44 @@ def test_class_of_root_is_a_table(good: Path, tmp_path: Path, open_folder: Path)
     assert done.returncode == 1, done
     lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()[-4:]]
     assert lines == [
-        ["=c.zip", "not a bundle   =c.zip is not a bundle, or is damaged: File is not a zip file"],
-        ["a.zip", "nothing found"],
-        ["b.zip", "not a bundle   b.zip cannot be read: it is not a file"],
-        ["d.zip", "nothing found"],
+        ["=c.zip", "not a bundle  =c.zip is not a bundle, or is damaged: File is not a zip file"],
+        ["a.zip", "faults        copy: the same run as d.zip"],
+        ["b.zip", "not a bundle  b.zip cannot be read: it is not a file"],
+        ["d.zip", "faults        copy: the same run as a.zip"],
     ]
     rows = list(csv.reader((tmp_path / "class.csv").open()))
-    assert [(row[0], row[3]) for row in rows] == [
-        ("bundle", "exit code"),
-        ("'=c.zip", "2"),
-        ("a.zip", "0"),
-        ("b.zip", "2"),
-        ("d.zip", "0"),
+    assert [(row[0], *row[3:]) for row in rows] == [
+        ("bundle", "exit code", "student"),
+        ("'=c.zip", "2", ""),
+        ("a.zip", "1", ""),
+        ("b.zip", "2", ""),
+        ("d.zip", "1", ""),
+    ]
+
+
+def test_copies_and_namesakes_of_a_class_are_named() -> None:
+    def handed_in(name: str, times: str = "", student: str = "", code: int = 0) -> checking.Checked:
+        return checking.Checked(Path(name), code, student=student, times=times)
+
+    results = hand_ins._name_copies(
+        [
+            handed_in("a.zip", "monday", "alice"),
+            handed_in("b.zip", "tuesday", "bob"),
+            handed_in("c.zip", "monday", "alice"),
+            handed_in("d.zip", "friday", " Bob", 4),
+            handed_in("e.zip", "sunday", "eve"),
+            handed_in("damaged.zip", code=2),
+            handed_in("torn.zip", code=2),
+        ]
+    )
+    assert [(result.path.name, result.code, result.problem) for result in results] == [
+        ("a.zip", 1, "copy: the same run as c.zip"),
+        ("b.zip", 1, "copy: the same --student as d.zip"),
+        ("c.zip", 1, "copy: the same run as a.zip"),
+        ("d.zip", 4, "copy: the same --student as b.zip"),
+        ("e.zip", 0, ""),
+        ("damaged.zip", 2, ""),
+        ("torn.zip", 2, ""),
     ]
 
 

@@ -68,11 +68,10 @@ def test_the_parser_takes_an_example(words: tuple[str, ...], example: Example) -
     assert path[: len(words)] == words and path[0] in run_command.VERBS
 
 
-@pytest.mark.parametrize(("words", "example"), LINES)
-def test_an_example_names_what_there_is(words: tuple[str, ...], example: Example) -> None:
-    """Experiments, presets, arms, schemes and settings make a plan; kinds and files are those of
-    ``new``."""
-    typed, context = parsed(example.line)
+def names_what_exists(line: str) -> None:
+    """Check that a command line's experiments, presets, arms, schemes and settings make a plan, and
+    that ``new`` knows its kind."""
+    typed, context = parsed(line)
     if context.command.name in ("run", "explain"):
         given = options_of(["qjump-mn", "run", *typed[2:]]) if typed[1] == "run" else context.params
         name = given["experiment"]
@@ -85,6 +84,11 @@ def test_an_example_names_what_there_is(words: tuple[str, ...], example: Example
         ).plan()
     if context.command.name == "new":
         assert context.params["kind"] in kinds("")
+
+
+@pytest.mark.parametrize(("words", "example"), LINES)
+def test_an_example_names_what_there_is(words: tuple[str, ...], example: Example) -> None:
+    names_what_exists(example.line)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "qjump-mn")

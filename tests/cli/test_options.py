@@ -11,7 +11,9 @@ import pytest
 from qjump_mn import __version__, resolve
 from qjump_mn.cli import commands
 from qjump_mn.cli.options import check_added, names
+from qjump_mn.cli.run_command import options_of
 from qjump_mn.errors import UsageError
+from qjump_mn.resolve import checks
 from qjump_mn.results import manifest
 from tests.support import synthetic, tiny
 from tests.support.processes import cli, execute
@@ -211,6 +213,22 @@ def test_a_path_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     long = tmp_path / ("a" * 300)
     told = "cannot be used (file name too long): check the path and its permissions"
     assert called("report", str(long)) == (2, "", f"qjump-mn: {long} {told}\n")
+
+
+def test_a_students_name_gives_the_seed_and_is_in_the_manifest(tmp_path: Path) -> None:
+    tiny.write(tmp_path, "alpha")
+    words = ["run", "alpha", "--preset", tiny.PRESET, "--student", "Alice"]
+    path = {"QJUMP_MN_PATH": str(tmp_path)}
+    code, _, _ = called(*words, "--out", str(tmp_path / "out"), **path)
+    found = manifest.read(tmp_path / "out/last")
+    seed = checks.student_seed("alice")
+    assert (code, found.plan.run.seeds) == (0, (seed, seed + 1))
+    assert found.argv[:7] == ("qjump-mn", *words)
+    assert options_of(found.argv)["seed"] == seed
+    refusal = "qjump-mn: --student gives the seed: leave --seed out\n"
+    assert called(*words, "--seed", "3", **path) == (2, "", refusal)
+    refusal = "qjump-mn: --student needs a name or number that the course gave you\n"
+    assert called(*words[:-1], " ", **path) == (2, "", refusal)
 
 
 def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:

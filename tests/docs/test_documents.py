@@ -10,6 +10,7 @@ import pytest
 import qjump_mn
 from bench import readme
 from qjump_mn import theory
+from tests.cli.test_help import names_what_exists, parsed
 
 PINGS = ("idle", "p50_ms"), ("qjump", "max_ms"), ("contended", "p50_ms")
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -42,6 +43,28 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         assert target.exists(), f"{link}: there is no {target}"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{link}: {sorted(anchors(target))}"
+
+
+def commands(path: Path) -> list[str]:
+    """Return the command lines in a document's boxes, without their comments."""
+    boxes = re.findall(r"```\w*\n(.*?)```", path.read_text(), flags=re.DOTALL)
+    lines = [line.partition("  #")[0] for box in boxes for line in box.splitlines()]
+    return [line for line in lines if re.match("(sudo )?qjump-mn ", line)]
+
+
+@pytest.mark.parametrize(
+    "path", [*filter(commands, DOCUMENTS)], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_the_parser_takes_every_command_of_a_document(path: Path) -> None:
+    for line in commands(path):
+        parsed(line)
+
+
+def test_the_readme_names_experiments_arms_and_settings_that_exist() -> None:
+    lines = commands(ROOT / "README.md")
+    assert {line.split()[1] for line in lines} >= {"run", "mn", "new", "compare"}
+    for line in lines:
+        names_what_exists(line)
 
 
 def test_who_cites_names_this_version() -> None:

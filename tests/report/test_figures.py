@@ -135,15 +135,17 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
     } == {label: f"{share * 100:.3g} % lost" for label, share in lost.items()}
 
 
-def test_the_axis_is_broken_between_the_groups(run: RunDirectory, manifest: Manifest) -> None:
+def test_groups_that_are_far_apart_share_a_logarithmic_axis(
+    run: RunDirectory, manifest: Manifest
+) -> None:
     figure = latency_cdf.draw(run, manifest, [])[0].figure
-    left, right, tail = figure.axes
-    assert left.get_xlim()[0] == 0
-    assert left.get_xlim()[1] == right.get_xlim()[0] < 25 < 126 < right.get_xlim()[1]
-    assert tail.get_yscale() == "log"
+    whole, tail = figure.axes
+    assert whole.get_xscale() == "log" and 0 < whole.get_xlim()[0] < 25 < 126 < whole.get_xlim()[1]
+    assert whole.get_title(loc="left") == "a  The main arms, on a logarithmic axis"
+    assert tail.get_yscale() == "log" and tail.get_xscale() == "linear"
     assert tail.get_ylim()[0] > tail.get_ylim()[1]
-    assert any("published" in text.get_text() for text in left.texts)
-    assert any("900 ms" in text.get_text() for text in right.texts)
+    assert any("published" in text.get_text() for text in whole.texts)
+    assert any("900 ms" in text.get_text() for text in whole.texts)
 
 
 def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
@@ -153,7 +155,9 @@ def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
         pictures.assert_texts_inside(drawn)
 
 
-def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manifest) -> None:
+def test_curves_that_are_close_have_a_linear_axis_from_0(
+    run: RunDirectory, manifest: Manifest
+) -> None:
     plan = manifest.plan
     near = [
         curve
@@ -161,7 +165,21 @@ def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manife
         if arm.name in ("idle", "qjump") and (curve := curves.of_arm(run, plan, arm))
     ]
     assert len(near) == 2
-    assert len(latency_cdf._parts(near, curves.reference_lines(plan), None)) == 1
+    across = latency_cdf._across(near, curves.reference_lines(plan), None)
+    assert not across.log and across.ends[0] == 0
+
+
+def test_a_logarithmic_axis_begins_above_0_and_names_powers_of_ten_where_it_is_long() -> None:
+    instant = np.array([0.0, 0.001, 1e4])
+    assert latency_cdf._spread([0.0, 0.01], [instant]) == (0.62 * 0.001, 1.4 * 1e4)
+    assert latency_cdf._spread([0.0], []) == (0.62, 1.4)
+    for most, names in ((100.0, ["1", "2", "5", "10"]), (1e6, ["1", "10", "100", "1000"])):
+        figure = matplotlib.figure.Figure()
+        panel = figure.subplots()
+        latency_cdf._scale_across(panel, latency_cdf.Across((1.0, most), log=True))
+        figure.draw_without_rendering()
+        shown = [label.get_text() for label in panel.get_xticklabels()]
+        assert [text for text in shown if float(text) >= 1][:4] == names
 
 
 def test_many_seeds_in_a_row_are_not_counted_out() -> None:
@@ -327,7 +345,7 @@ def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None
     panel.set_xlim(0, 1000)
     found = behind.of(plan)
     assert found is not None
-    marks.draw_published([panel], found, [])
+    marks.draw_published(panel, found, [])
     bars = panel.get_lines()[::2]  # behind each is the dot of the median
     assert bars and {bar.get_color() for bar in bars} == {style.sheet().grey}
 
@@ -351,7 +369,7 @@ def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
         lines = [
             curves.Curve(arm, arm.workloads[0], (1,), (each,), (1,), look, "ms") for each in values
         ]
-        marks.draw_published([panel], alone, lines)
+        marks.draw_published(panel, alone, lines)
         (name,) = panel.texts
         return name.get_horizontalalignment()
 

@@ -7,14 +7,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib.colors
 import matplotlib.figure
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 import qjump_mn
 from qjump_mn.model.experiment import PanelSpec
-from qjump_mn.report import missing_figures
+from qjump_mn.report import drawing as drawings
+from qjump_mn.report import missing_figures, original
 from qjump_mn.report.figures import curves, latency_cdf, registry, style, sweep
+from qjump_mn.results import formatting
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -194,6 +198,38 @@ def test_dollar_in_a_label_stays(run: RunDirectory, tmp_path: Path, outcome: Out
     assert files["png"].stat().st_size > 0
     (axis,) = figure.figure.get_axes()
     assert label in axis.get_ylabel() and not axis.yaxis.label.get_parse_math()
+
+
+def test_svg_keeps_its_text_and_writes_microseconds(
+    run: RunDirectory, tmp_path: Path, outcome: Outcome
+) -> None:
+    label = "delay, us: 15us of a bus"
+    manifest = shown(run, plot="sweep", panels=[replace(PANEL, label=label)], arms=["contended"])
+    (figure,) = sweep.draw(run, manifest, outcome.arms)
+    text = style.save(figure, tmp_path)["svg"].read_text()
+    assert ">delay, µs: 15µs of a bus</text>" in text
+    assert "'DejaVu Sans'" in text and "sans-serif" in text
+
+
+def test_characters_that_the_font_lacks_are_named(
+    run: RunDirectory, tmp_path: Path, outcome: Outcome
+) -> None:
+    manifest = shown(
+        run, plot="sweep", panels=[replace(PANEL, label="延迟 (µs)")], arms=["contended"]
+    )
+    (drawing,) = drawings.draw(RunDirectory(tmp_path), manifest, outcome.arms)
+    assert drawing.missing_glyphs == "延迟"
+    sentence = "The font of the figure lacks 延 迟: name one that has"
+    assert sentence in original.lead(manifest, drawing)
+    assert formatting.missing_glyphs(replace(drawing, missing_glyphs="")) == ""
+
+
+@pytest.mark.parametrize("colour", ["#D55E00", "#56B4E9", "#B8A800", "#000000"])
+def test_text_in_a_colour_is_dark_enough_to_read(colour: str) -> None:
+    red, green, blue = matplotlib.colors.to_rgb(style.ink(colour))
+    luminance = style._luminance(np.array([red, green, blue]))
+    assert 1.05 / (luminance + 0.05) >= 4.5
+    assert style.ink("#000000") == "#000000"
 
 
 def test_no_warning_of_matplotlib_is_shown() -> None:

@@ -52,7 +52,8 @@ FAINT = """(() => {
   while (walker.nextNode()) {
     const part = walker.currentNode.parentElement;
     if (!walker.currentNode.data.trim() || part.closest('script, style, noscript, canvas') || !part.getClientRects().length) continue;
-    const [front, back] = [light(colour(getComputedStyle(part).color)), light(behind(part))];
+    const look = getComputedStyle(part), ink = part.ownerSVGElement ? look.fill : look.color;
+    const [front, back] = [light(colour(ink)), light(behind(part))];
     const contrast = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
     seen.push(contrast);
     if (contrast < %s) faint.push(`${contrast.toFixed(2)}: ${walker.currentNode.data.trim().slice(0, 60)}`);

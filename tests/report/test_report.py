@@ -111,6 +111,15 @@ def test_every_link_leads_somewhere(page: str, text: str, analysed: pipeline.Ana
             assert is_there, link
 
 
+def test_the_contents_below_the_summary_list_every_section(page: str, text: str) -> None:
+    before, _, rest = page.partition('<nav class="contents"')
+    contents, _, after = rest.partition("</nav>")
+    assert before.count("</section>") == 1 and "<h2" not in before
+    listed = re.findall(r'<li><a href="#([^"]+)">([^<]+)</a></li>', contents)
+    assert listed == re.findall(r'<h2 id="([^"]+)">([^<]+)</h2>', after)
+    assert [name for _, name in listed] == re.findall("^## (.*)$", text, re.MULTILINE)
+
+
 def test_both_have_arms_verdicts_and_checks(
     page: str, text: str, analysed: pipeline.Analysed
 ) -> None:

@@ -86,6 +86,7 @@ def test_published_times_are_told_at_both_rates() -> None:
         plan, synthetic.outcome([measured(plan, "contended", "ping", p50_ms=110.0)])
     )
     assert found.rows[0][1:3] == ("900 us; at this run's rate 900 ms", "110 ms")
+    assert found.heads[1:3] == ("published", "this run, 10 Mb/s links")
     assert "stretched by the ratio of the link rates" in found.sentences[0]
 
 

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from bench import readme
 from qjump_mn import resolve
 from qjump_mn.analysis import pipeline, terminal
+from qjump_mn.model.experiment import Better
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.facts import Check
 from qjump_mn.report import document, original
 from qjump_mn.report.figures import style
-from qjump_mn.results import reference, summary
+from qjump_mn.results import formatting, reference, summary
 from qjump_mn.results.outcome import Outcome, Spread, Verdict, VerdictRow
 from tests.support import synthetic
 from tests.support.processes import cli
@@ -90,6 +91,37 @@ def printed(analysed: pipeline.Analysed, *, is_terminal: bool = True) -> list[st
 )  # fmt: skip
 def test_claims_are_counted_by_verdict(counts: dict[str, int], expected: str) -> None:
     assert summary.claims(synthetic.outcome((), verdicts=rows(**counts))) == expected
+
+
+@pytest.mark.parametrize(
+    ("better", "value", "is_better"),
+    [("more", 5.0, True), ("more", 1.0, False), ("less", 1.0, True), ("less", 5.0, False),
+     ("", 5.0, False), ("more", 3.0, False)],
+)  # fmt: skip
+def test_a_number_is_better_on_one_side_of_the_published_range(
+    better: Better, value: float, is_better: bool
+) -> None:
+    claim = replace(
+        row("DIRECTION ONLY"), published=(2.0, 4.0), better=better, shown=Spread.of({1: value})
+    )
+    assert claim.is_better is is_better
+    words = summary.claims(synthetic.outcome((), verdicts=(*rows(reproduced=7), claim)))
+    more = " (better than published)" if is_better else ""
+    assert words == f"7 of 8 claims reproduced, 1 in direction only{more}"
+    told = formatting.published(claim).partition("; this run: ")[2]
+    assert told.startswith("better than published: ") is is_better
+    assert told.endswith(
+        f"{ {5.0: '1.25', 1.0: '0.5', 3.0: '1'}[value] } times the published number"
+    )
+
+
+def test_of_many_claims_in_direction_only_the_better_ones_are_counted() -> None:
+    better = replace(row("DIRECTION ONLY"), published=(1.0, 1.0), better="more")
+    outcome = synthetic.outcome((), verdicts=(better, *rows(direction_only=2, not_reproduced=1)))
+    assert summary.claims(outcome) == (
+        "3 of 4 claims reproduced in direction only (1 better than published), 1 not reproduced"
+    )
+    assert not replace(better, verdict="REPRODUCED").is_better
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@
 
 The plan of a bundle must be the one that these keys make. ``free`` names the settings that a
 student chooses: their values come from the bundle's command line, and everything else must be as
-assigned.
+assigned. ``seed = "student"`` gives each student another seed, by the name of ``run --student``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -32,6 +32,7 @@ from qjump_mn.resolve import loading
 from qjump_mn.resolve.toml_types import convert
 from qjump_mn.results.manifest import Manifest
 
+STUDENT = "student"
 NUMBERS = ("seed", "replicates", "perturb")
 """Options that ``free`` may name, besides settings."""
 
@@ -44,7 +45,7 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     settings: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
-    seed: int = 1
+    seed: int | Literal["student"] = 1
     replicates: int | None = None
     perturb: int = 0
     backend: str = ""
@@ -74,6 +75,8 @@ def plan(assigned: Assignment, given: Mapping[str, Any] | None = None) -> Plan:
         name: given[name] if name in assigned.free and name in given else getattr(assigned, name)
         for name in NUMBERS
     }
+    if numbers["seed"] == STUDENT:
+        numbers["seed"] = given.get("seed", 1)  # the one that --student gives
     name = loading.experiment_called(assigned.experiment)
     preset = assigned.preset or loading.usual_preset(name, assigned.backend)
     spec, _ = loading.experiment(name, preset, list(assigned.settings), assigned.schemes)
@@ -98,6 +101,8 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
     ``given`` are the options of the run's command line, by name. Raises :class:`UsageError` for an
     assignment that makes no plan.
     """
+    if assigned.seed == STUDENT and not given.get("student"):
+        return ["it was run without --student, which gives each student another seed"]
     try:
         expected = plan(assigned, given)
     except UsageError as error:

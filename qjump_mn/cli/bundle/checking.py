@@ -60,13 +60,15 @@ NO_RERUN = Rerun(wanted=False)
 
 class Checked(NamedTuple):
     """The result of a check: its exit code, as of :func:`check`, and why it could not be judged, if
-    so."""
+    so. ``student`` and ``times`` are those of :class:`Findings`."""
 
     path: Path
     code: int
     parts: tuple[Part, ...] = ()
     error: QJumpError | None = None
     is_proved: bool = False
+    student: str = ""
+    times: str = ""
 
     @property
     def verdict(self) -> str:
@@ -142,7 +144,14 @@ def check(
         parts, code = (*parts, _rerun_part(rerun_code)), max(code, rerun_code)
     success = NOT_PROVED if rerun_code is None else "all is well"
     out.print("not all is well: see above" if code else success, markup=False)
-    return Checked(path, code, parts, is_proved=rerun_code == 0)
+    return Checked(
+        path,
+        code,
+        parts,
+        is_proved=rerun_code == 0,
+        student=findings.student,
+        times=findings.times,
+    )
 
 
 def _findings(path: Path, run: Path, assigned: Path | None) -> Findings:

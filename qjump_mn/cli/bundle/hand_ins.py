@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from rich.text import Text
 
 from qjump_mn.cli.bundle import assignment, checking
 from qjump_mn.cli.bundle.checking import Checked, Rerun
+from qjump_mn.cli.bundle.judge import Part
 from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
 from qjump_mn.model.words import plain
 from qjump_mn.process.files import write_atomically
+from qjump_mn.resolve import checks
 from qjump_mn.results import directory
 
 ENDING = ".zip"
@@ -95,6 +97,7 @@ def _check_folder(folder: Path, out: Console, assigned: Path | None, rerun: Reru
         out.print(Text(plain(f"{number}/{len(paths)} {path.name}")))
         silent = Console(file=io.StringIO())
         results.append(checking.check(path, silent, assigned=assigned, rerun=rerun))
+    results = _name_copies(results)
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for result in results:
         table.add_row(*(Text(plain(cell)) for cell in _cells(result)))
@@ -103,13 +106,43 @@ def _check_folder(folder: Path, out: Console, assigned: Path | None, rerun: Reru
     return results
 
 
+def _name_copies(results: Sequence[Checked]) -> list[Checked]:
+    """Add a problem to each bundle of a run that other bundles have, too, or of whose student there
+    are others."""
+    return [
+        result._replace(
+            parts=(*result.parts, Part("copy", "", problems)), code=max(result.code, FAULTS)
+        )
+        if (problems := tuple(_copies(result, results)))
+        else result
+        for result in results
+    ]
+
+
+def _copies(result: Checked, results: Sequence[Checked]) -> Iterator[str]:
+    others = [other for other in results if other is not result]
+    same = [other.path.name for other in others if result.times and other.times == result.times]
+    if same:
+        yield f"the same run as {', '.join(same)}"
+    namesakes = [
+        other.path.name
+        for other in others
+        if result.student
+        and other.student
+        and checks.student_seed(other.student) == checks.student_seed(result.student)
+    ]
+    if namesakes and not same:
+        yield f"the same --student as {', '.join(namesakes)}"
+
+
 def _cells(checked: Checked) -> tuple[str, str, str]:
     return checked.path.name, checked.verdict, checked.problem
 
 
 def _row(checked: Checked) -> dict[str, Any]:
     row = dict(zip(("bundle", "check", "first_problem"), _cells(checked), strict=True))
-    return {**row, "exit_code": checked.code, "parts": _tests(checked)}
+    facts = {"exit_code": checked.code, "student": checked.student}
+    return {**row, **facts, "parts": _tests(checked)}
 
 
 def _tests(checked: Checked) -> list[dict[str, Any]]:
@@ -148,15 +181,16 @@ def _json(value: Any) -> bytes:
 def _csv(results: Sequence[Checked]) -> bytes:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*COLUMNS, "exit code"])
+    rows.writerow([*COLUMNS, "exit code", "student"])
     for result in results:
-        # Spreadsheets take a cell that begins with one of these characters for a formula.
-        cells = (
-            f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell
-            for cell in map(plain, _cells(result))
-        )
-        rows.writerow([*cells, result.code])
+        rows.writerow([*map(_as_text, _cells(result)), result.code, _as_text(result.student)])
     return text.getvalue().encode()
+
+
+def _as_text(cell: str) -> str:
+    """Return a cell that spreadsheets do not take for a formula."""
+    shown = plain(cell)
+    return f"'{shown}" if shown[:1] in tuple("=+-@\t\r") else shown
 
 
 def _write(table: Path | None, results: Sequence[Checked], as_json: bytes) -> None:

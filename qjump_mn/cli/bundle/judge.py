@@ -68,6 +68,10 @@ class Findings(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...] = ()
     is_done: bool = False
     """Whether there is a finished trial, which could be repeated."""
+    student: str = ""
+    """The name of ``run --student``, if it was given."""
+    times: str = ""
+    """When the run began and how long its trials took, which no other run has."""
 
 
 def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = None) -> Findings:
@@ -113,7 +117,19 @@ def judge(path: Path, run: Path, options_of: Options, assigned: Path | None = No
     if invalid or not judged.believable:
         code = InvalidRunError.exit_code
     is_done = any(record.status == "done" for record in facts.trials.values())
-    return Findings(code=code, about=_about(facts), parts=tuple(parts), is_done=is_done)
+    return Findings(
+        code=code,
+        about=_about(facts),
+        parts=tuple(parts),
+        is_done=is_done,
+        student=options_of(facts.argv).get("student", ""),
+        times=_times(facts),
+    )
+
+
+def _times(facts: AnyManifest) -> str:
+    walls = (f"{name} {record.wall_s}" for name, record in sorted(facts.trials.items()))
+    return "; ".join([facts.started_utc, *walls])
 
 
 def _of_command(run: Path, facts: CommandManifest) -> Findings:

@@ -1,9 +1,9 @@
-"""Draw distribution functions of latencies, with a broken axis, as the paper and the course did."""
+"""Draw distribution functions of latencies, on a logarithmic axis where they are far apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.axes
 import matplotlib.figure
@@ -18,7 +18,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import behind, notes, style
+from . import behind, notes, shapes, style
 from .behind import TIMES, Behind
 from .curves import (
     Curve,
@@ -30,14 +30,16 @@ from .curves import (
     of_arm,
     reference_lines,
 )
-from .marks import QUANTILES, draw_break, draw_outside, draw_published, published_handles
-from .notes import LEFT, RIGHT
+from .marks import QUANTILES, draw_outside, draw_published, published_handles
 from .published import Range
+from .shapes import LEFT, RIGHT
 from .style import Figure
 
-BREAKS_ABOVE = 4.0
-"""The axis is broken where an arm's least round trip is so many times the bound, with nothing in
-between."""
+FAR = 4.0
+"""The axis is logarithmic where the medians of some arms are so many times the bound, and those of
+others less."""
+MANY_DECADES = 4
+"""Over so many, a logarithmic axis names the powers of ten only."""
 
 LEGEND_LEFT = LEFT - 0.03
 LEGEND: dict[str, Any] = {"columnspacing": 1.6, "labelspacing": 0.35}
@@ -102,74 +104,64 @@ def _main(
     ]
     rows = -(-len(handles) // _columns(handles))
     cut = 0.0 if detail else TAIL_INCHES
-    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, rows - LEGEND_ROWS) - cut
+    inches = MAIN_INCHES + LEGEND_ROW_INCHES * (rows - LEGEND_ROWS) - cut
 
     def height(share: float) -> float:
         """Return where a height of a figure of MAIN_INCHES is in this one.
 
-        A longer legend makes the figure taller, not its panels smaller.
+        The legend decides how tall the figure is, and its panels stay as they are.
         """
         return (share * MAIN_INCHES - cut) / inches
 
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
-    parts = _parts(curves, lines, published)
-    panels = _axes(figure, len(parts), height(0.845), height(0.51))
-    unit = _draw(panels, parts, curves, lines, published, plan)
-    panels[0].set_title(
+    figure = shapes.figure(inches)
+    across = _across(curves, lines, published)
+    panel = figure.add_axes((LEFT, height(0.51), RIGHT - LEFT, height(0.845) - height(0.51)))
+    _draw(panel, across, curves, lines, published, plan)
+    panel.set_title(
         ("a  " if detail else "")
         + ("All arms" if alone else "The main arms")
-        + (", on a broken axis" if len(parts) > 1 else "")
+        + (", on a logarithmic axis" if across.log else "")
     )
-    name = f"{plan.shown.figure.quantity}, {unit}"
-    figure.text((LEFT + RIGHT) / 2, height(0.455), name, ha="center", va="center", fontsize=8.5)
     _legend(figure, handles, top=0.995)
     if detail:
         tail = figure.add_axes((LEFT, height(0.15), RIGHT - LEFT, height(0.385) - height(0.15)))
-        _tail(tail, detail, lines, published, (parts[0][0], parts[-1][1]))
+        _tail(tail, detail, lines, published, across)
         _name_tail(tail, plan, published, is_part=len(detail) < len(curves))
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
-    more = _more(published, curves, parts, has_tail=bool(detail))
+    more = _more(published, curves, across, has_tail=bool(detail))
     caption = _caption(manifest, curves, silent, lines, more)
     return Figure(plan.shown.figure.plot, plan.shown.title, caption, figure, drawn(curves))
 
 
-def _axes(
-    figure: matplotlib.figure.Figure, count: int, top: float, bottom: float
-) -> list[matplotlib.axes.Axes]:
-    """Return the axes of a panel: two side by side if its axis is broken."""
-    grid = figure.add_gridspec(
-        1, 2, left=LEFT, right=RIGHT, top=top, bottom=bottom, wspace=0.05, width_ratios=[1.25, 1.0]
-    )
-    left = figure.add_subplot(grid[0, 0] if count > 1 else grid[0, :])
-    if count == 1:
-        return [left]
-    right = figure.add_subplot(grid[0, 1], sharey=left)
-    right.tick_params(labelleft=False, left=False)
-    right.spines["left"].set_visible(False)
-    draw_break(left, right)
-    return [left, right]
-
-
 def _draw(
-    panels: list[matplotlib.axes.Axes],
-    parts: tuple[Range, ...],
+    panel: matplotlib.axes.Axes,
+    across: Across,
     curves: list[Curve],
     lines: Lines,
     published: Behind | None,
     plan: Plan,
-) -> str:
-    """Draw the curves, the analytic times and what was published; return the axis' unit."""
-    for panel, part in zip(panels, parts, strict=True):
-        panel.set_xlim(*part)
-        unit = style.times(panel.xaxis, plan)
-        for index, curve in enumerate(curves):
-            draw_curve(panel, curve, index)
-    _fractions(panels[0])
-    draw_references(panels[0], lines, height=0.60)
+) -> None:
+    """Draw the curves, the analytic times and what was published."""
+    _scale_across(panel, across)
+    unit = style.times(panel.xaxis, plan)
+    for index, curve in enumerate(curves):
+        draw_curve(panel, curve, index)
+    _fractions(panel)
+    panel.set_xlabel(f"{plan.shown.figure.quantity}, {unit}")
+    draw_references(panel, lines, height=0.60)
     if published:
-        draw_published(panels, published, curves)
-        draw_outside(panels[-1], parts, curves, unit)
-    return unit
+        draw_published(panel, published, curves)
+        draw_outside(panel, across.ends, curves, unit)
+
+
+def _scale_across(panel: matplotlib.axes.Axes, across: Across) -> None:
+    """Give the horizontal axis its limits and its scale."""
+    low, high = across.ends
+    if across.log:
+        panel.set_xscale("log")
+        is_long = high >= low * 10**MANY_DECADES
+        style.logarithmic(panel.xaxis, *((1.0,) if is_long else (1.0, 2.0, 5.0)))
+    panel.set_xlim(low, high)
 
 
 def _name_tail(
@@ -182,13 +174,11 @@ def _name_tail(
     panel.set_xlabel(f"{plan.shown.figure.quantity}, {style.times(panel.xaxis, plan)}")
 
 
-def _more(
-    published: Behind | None, curves: list[Curve], parts: tuple[Range, ...], *, has_tail: bool
-) -> str:
+def _more(published: Behind | None, curves: list[Curve], across: Across, *, has_tail: bool) -> str:
     """Return the caption's sentences about the tail and published values."""
     zoomed = published and published.panel(1)
     tail = ["Panel b is the upper end of panel a." if zoomed else STRETCHED] if has_tail else []
-    return " ".join([*tail, *([_published(published, curves, parts)] if published else [])])
+    return " ".join([*tail, *([_published(published, curves, across)] if published else [])])
 
 
 def _tail(
@@ -196,22 +186,22 @@ def _tail(
     curves: list[Curve],
     lines: Lines,
     published: Behind | None,
-    xs: Range,
+    across: Across,
 ) -> None:
     """Draw the upper end of the curves: as published, or on a logarithmic axis."""
     zoomed = published.panel(1) if published else None
     if published is None or zoomed is None:
         draw_tail(panel, curves, lines)
         return
-    panel.set_xlim(*xs)
+    _scale_across(panel, across)
     panel.set_ylim(*zoomed.y)
     for index, curve in enumerate(curves):
         draw_curve(panel, curve, index)
     _percents(panel)
-    draw_published([panel], published, curves)
+    draw_published(panel, published, curves)
 
 
-def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...]) -> str:
+def _published(published: Behind, curves: list[Curve], across: Across) -> str:
     """Return the caption's sentences about published values."""
     workload = published.plan.shown.figure.workload
     told = published.told(
@@ -225,21 +215,19 @@ def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...])
     if not ends:
         return told
     axis = " and ".join(f"{low:g} to {high:g}" for low, high in ends)
-    longer = behind.widened("The axis", ends[-1], (ends[-1][0], parts[-1][1] * TIMES))
+    if across.log:
+        return f"The published axis is broken, {axis} us; here it is logarithmic. {told}"
+    longer = behind.widened("The axis", ends[-1], (ends[-1][0], across.ends[1] * TIMES))
     return f"Axis as published, {axis} us.{longer} {told}"
 
 
 def _others(manifest: Manifest, curves: list[Curve], silent: list[str]) -> Figure:
     plan = manifest.plan
     lines = reference_lines(plan)
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 4.0))
+    figure = shapes.figure(4.0)
     panel = figure.add_axes((LEFT, 0.205, RIGHT - LEFT, 0.555))
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
-    panel.set_xscale("log")
-    shortest = min([lines.idle or 1.0, *(float(values[0]) for values in filled)])
-    longest = max([lines.bound or 1.0, *(float(values[-1]) for values in filled)])
-    panel.set_xlim(0.62 * shortest, 1.4 * longest)
-    style.logarithmic(panel.xaxis, 1.0, 2.0, 5.0)
+    _scale_across(panel, Across(_spread([lines.idle, lines.bound], filled), log=True))
     for index, curve in enumerate(curves):
         draw_curve(panel, curve, index)
     _fractions(panel)
@@ -271,22 +259,41 @@ def _percents(panel: matplotlib.axes.Axes) -> None:
     )
 
 
-def _parts(curves: Sequence[Curve], lines: Lines, published: Behind | None) -> tuple[Range, ...]:
-    """Return the axis's limits in ms, in two parts if it is broken: as published, or if curves form
-    two groups."""
+class Across(NamedTuple):
+    """The horizontal axis: its ends in ms, and whether it is logarithmic."""
+
+    ends: Range
+    log: bool
+
+
+def _across(curves: Sequence[Curve], lines: Lines, published: Behind | None) -> Across:
+    """Return the axis: as published, or logarithmic where that was broken or curves form two
+    groups."""
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
-    if published and published.x.parts:
-        *before, last = ((low / TIMES, high / TIMES) for low, high in published.x.parts)
-        longest = behind.limits((before[0][0] if before else last[0], last[1]), filled)[1]
-        return (*before, (last[0], longest))
-    near = [values for values in filled if values[len(values) // 2] < lines.bound * BREAKS_ABOVE]
-    far = [values for values in filled if values[len(values) // 2] >= lines.bound * BREAKS_ABOVE]
-    everything = max(float(values[-1]) for values in filled) * 1.05 if filled else 1.0
-    if not near or not far:
-        return ((0, max(everything, lines.bound * 1.1)),)
-    # A single straggler (the first ping) must not push the break away: the tail panel shows it.
-    end = max(lines.bound * 1.12, *(float(np.quantile(values, 0.999)) * 1.08 for values in near))
-    return ((0, end), (end, max(everything, end * 2)))
+    known = [lines.idle, lines.bound]
+    if published and (ends := published.x.parts):
+        if len(ends) > 1:
+            known += [
+                end
+                for entry, pair in published.values.items()
+                if formatting.is_time(entry)
+                for end in pair
+            ]
+            return Across(_spread(known, filled), log=True)
+        low, high = (end / TIMES for end in ends[0])
+        return Across((low, behind.limits((low, high), filled)[1]), log=False)
+    is_far = {bool(values[len(values) // 2] >= lines.bound * FAR) for values in filled}
+    if len(is_far) > 1:
+        return Across(_spread(known, filled), log=True)
+    longest = max(float(values[-1]) for values in filled) * 1.05 if filled else 1.0
+    return Across((0, max(longest, lines.bound * 1.1)), log=False)
+
+
+def _spread(known: Sequence[float], filled: Sequence[style.Floats]) -> Range:
+    """Return the ends of a logarithmic axis with these times, those above 0, and some air."""
+    times = np.concatenate([np.array(known), *filled])
+    shown = times[times > 0] if (times > 0).any() else np.array([1.0])
+    return 0.62 * float(shown.min()), 1.4 * float(shown.max())
 
 
 def _handles(curves: list[Curve]) -> list[matplotlib.lines.Line2D]:

@@ -1,15 +1,14 @@
-"""Mark published quantiles, omitted values and broken axes on distribution functions."""
+"""Mark published quantiles and omitted values on distribution functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import matplotlib.axes
 import matplotlib.lines
 import numpy as np
 
-from qjump_mn.report.figures import notes, style
+from qjump_mn.report.figures import notes, shapes, style
 from qjump_mn.report.figures.behind import Behind
 from qjump_mn.report.figures.curves import Curve
 from qjump_mn.report.figures.published import Range
@@ -25,14 +24,9 @@ REACH = 0.3
 """How far a mark's name beside it reaches, of the axis."""
 
 
-def draw_published(
-    panels: Sequence[matplotlib.axes.Axes], behind: Behind, curves: Sequence[Curve]
-) -> None:
+def draw_published(panel: matplotlib.axes.Axes, behind: Behind, curves: Sequence[Curve]) -> None:
     """Draw published quantiles as hollow dots, and as bands behind the ``curves``, in their arms'
-    colours.
-
-    A dot is on the one of ``panels`` that contains it; all share a vertical axis.
-    """
+    colours."""
     looks = style.looks(behind.plan)
     functions = [style.cdf(curve.pooled, sum(curve.sent)) for curve in curves]
     name = "published" if behind.scale == 1 else "published, scaled"
@@ -46,11 +40,11 @@ def draw_published(
         drawn = [
             float(x[at]) for x, y in functions if (at := int(np.searchsorted(y, share))) < len(x)
         ]
-        _quantile(panels, (low, high), share, drawn, colour, name, formatting.unit(behind.plan))
+        _quantile(panel, (low, high), share, drawn, colour, name, formatting.unit(behind.plan))
 
 
 def _quantile(
-    panels: Sequence[matplotlib.axes.Axes],
+    panel: matplotlib.axes.Axes,
     xs: Range,
     share: float,
     drawn: Sequence[float],
@@ -60,31 +54,27 @@ def _quantile(
 ) -> None:
     """Draw one quantile; ``drawn`` is where the curves are at this height, which the name
     avoids."""
-    bottom, top = panels[0].get_ylim()
+    (bottom, top), (least, most) = panel.get_ylim(), panel.get_xlim()
     if not bottom <= share <= top:
         return
-    for panel in panels:
-        least, most = panel.get_xlim()
-        if least <= xs[0] and xs[1] <= most:
-            if xs[0] == xs[1]:
-                panel.axvline(xs[0], color=colour, linewidth=6, alpha=0.13, zorder=0)
-            else:
-                panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
-            ends = sorted(set(xs))
-            panel.plot(
-                ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5
-            )
-            _name(panel, xs, share, drawn, colour, name)
-            return
-    panels[-1].text(
+    if least <= xs[0] and xs[1] <= most:
+        if xs[0] == xs[1]:
+            panel.axvline(xs[0], color=colour, linewidth=6, alpha=0.13, zorder=0)
+        else:
+            panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
+        ends = sorted(set(xs))
+        panel.plot(ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5)
+        _name(panel, xs, share, drawn, colour, name)
+        return
+    panel.text(
         0.52,
         0.5,
         f"{name}:\n{formatting.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
-        transform=panels[-1].transAxes,
+        transform=panel.transAxes,
         ha="center",
         va="center",
-        fontsize=7,
-        color=colour,
+        fontsize=shapes.points(7),
+        color=style.ink(colour),
         zorder=6,
     )
 
@@ -98,12 +88,13 @@ def _name(
     name: str,
 ) -> None:
     """Write the name of a mark below it, or on the side where no curve is near."""
-    (bottom, top), (least, most) = panel.get_ylim(), panel.get_xlim()
+    bottom, top = panel.get_ylim()
     below = (share - bottom) / (top - bottom) >= TOP
-    reach = REACH * (most - least)
+    least, most = (_along(panel, x) for x in xs)
+    places = [_along(panel, x) for x in drawn if x > 0]
     before = not below and (
-        any(xs[1] < at < xs[1] + reach for at in drawn)
-        and not any(xs[0] - reach < at < xs[0] for at in drawn)
+        any(most < place < most + REACH for place in places)
+        and not any(least - REACH < place < least for place in places)
     )
     panel.annotate(
         name.replace(", ", ",\n"),
@@ -112,11 +103,17 @@ def _name(
         textcoords="offset points",
         ha="right" if before else "left",
         va="center",
-        fontsize=7,
-        color=colour,
+        fontsize=shapes.points(7),
+        color=style.ink(colour),
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
         zorder=6,
     )
+
+
+def _along(panel: matplotlib.axes.Axes, x: float) -> float:
+    """Return where a value is along the horizontal axis, from 0 to 1."""
+    to_axes = panel.transData + panel.transAxes.inverted()
+    return float(to_axes.transform((x, panel.get_ylim()[1]))[0])
 
 
 def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
@@ -132,17 +129,15 @@ def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
 
 
 def draw_outside(
-    panel: matplotlib.axes.Axes, parts: Sequence[Range], curves: Sequence[Curve], unit: str
+    panel: matplotlib.axes.Axes, ends: Range, curves: Sequence[Curve], unit: str
 ) -> None:
-    """Write for each curve how much of it is outside an axis of ``parts``, and up to which
+    """Write for each curve how much of it is outside an axis with these ``ends``, and up to which
     value."""
     per_ms = 1e3 if unit == "us" else 1
     row = 0
     for curve in curves:
         values = curve.pooled
-        inside = np.zeros(len(values), dtype=bool)
-        for low, high in parts:
-            inside |= (values >= low) & (values <= high)
+        inside = (values >= ends[0]) & (values <= ends[1])
         if inside.all():
             continue
         share = np.count_nonzero(~inside) / sum(curve.sent)
@@ -156,23 +151,9 @@ def draw_outside(
             text,
             transform=panel.transAxes,
             ha="right",
-            fontsize=7,
-            color=curve.look.colour,
+            fontsize=shapes.points(7),
+            color=style.ink(curve.look.colour),
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             zorder=7,
         )
         row += 1
-
-
-def draw_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None:
-    """Draw the two strokes between the parts of a broken axis."""
-    look: dict[str, Any] = {
-        "marker": [(-0.6, -1), (0.6, 1)],
-        "markersize": 8,
-        "linestyle": "none",
-        "color": "#444444",
-        "mew": 0.9,
-        "clip_on": False,
-    }
-    left.plot([1], [0], transform=left.transAxes, **look)
-    right.plot([0], [0], transform=right.transAxes, **look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import string
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import matplotlib.axis
 import matplotlib.colors
 import matplotlib.figure
 import matplotlib.lines
+import matplotlib.text
 import matplotlib.ticker
 import msgspec
 import numpy as np
@@ -28,6 +30,7 @@ from qjump_mn.resolve import loading
 from qjump_mn.resolve.toml_types import convert
 from qjump_mn.results import formatting
 
+from . import shapes
 from .numbers import Numbers
 
 mpl.use("Agg")  # never a window, and no display is needed
@@ -36,8 +39,8 @@ Floats = npt.NDArray[np.float64]
 Dashes = tuple[float, tuple[float, ...]] | Literal["-"]
 
 FORMATS = ("png", "svg", "pdf")
-WIDTH_INCHES = 7.2
-"""Of every figure."""
+_MICRO = re.compile(r"(?<![A-Za-z])us\b")
+"""Microseconds, as our tables and files write them."""
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,6 +93,9 @@ DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1,
 upon each other both are seen."""
 
 
+TEXT_CONTRAST = 4.6
+"""Of text in a colour on white; a rounded colour then still has 4.5."""
+
 LIGHTEST = 0.5
 """How much white the last arm of a series has in its colour."""
 
@@ -132,7 +138,7 @@ def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int
     """
     handles = [matplotlib.lines.Line2D([], [], label=label) for label in labels]
     for count in range(min(most, len(labels)), 1, -1):
-        trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
+        trial = shapes.figure(4.0)
         trial.legend(
             handles=handles, loc="upper left", bbox_to_anchor=(left, 1.0), ncols=count, **legend
         )
@@ -188,6 +194,20 @@ def _lighter(colour: str, share: float) -> str:
     return matplotlib.colors.to_hex((red, green, blue))
 
 
+def ink(colour: str) -> str:
+    """Darken ``colour`` until text in it can be read on white, as WCAG 2 asks of level AA."""
+    dark = np.array(matplotlib.colors.to_rgb(colour))
+    while 1.05 / (_luminance(dark) + 0.05) < TEXT_CONTRAST:
+        dark *= 0.97
+    red, green, blue = map(float, dark)
+    return matplotlib.colors.to_hex((red, green, blue))
+
+
+def _luminance(rgb: Floats) -> float:
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
 def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
     """Return different looks for ``names``, with colours that are not ``taken`` as long as there
     are any."""
@@ -218,12 +238,30 @@ def applied() -> Iterator[None]:
         )
         rc: Any = sheet().rc  # names that matplotlib has checked
         mpl.rcParams.update(rc)
+        shapes.scale(mpl.rcParams)
         yield
+
+
+def missing_glyphs(drawn: Figure) -> str:
+    """Return the characters of a figure that its font lacks, which are drawn as boxes."""
+    with applied(), warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", message="Glyph ")
+        drawn.figure.draw_without_rendering()
+    found = (re.match(r"Glyph (\d+) ", str(warning.message)) for warning in caught)
+    return "".join(dict.fromkeys(chr(int(match[1])) for match in found if match))
+
+
+def _write_micro(figure: matplotlib.figure.Figure) -> None:
+    """Write microseconds with their sign in all texts of a figure."""
+    for text in figure.findobj(matplotlib.text.Text):
+        if _MICRO.search(text.get_text()):
+            text.set_text(_MICRO.sub("µs", text.get_text()))
 
 
 def save(drawn: Figure, folder: Path) -> dict[str, Path]:
     """Write PNG, SVG and PDF, without the time and the program's version in them; by ending."""
     folder.mkdir(exist_ok=True)
+    _write_micro(drawn.figure)
     without: dict[str, dict[str, Any]] = {
         "png": {"Software": None},
         "svg": {"Date": None, "Creator": None},
@@ -231,10 +269,15 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
     }
     files = {}
     with applied():
+        shapes.make_room(drawn.figure)
         width, height = drawn.figure.get_size_inches()
-        # A footer that stands below the figure is part of the picture.
+        # A footer that stands below the figure is part of the picture, and its place without one
+        # is not.
         lowest = min((text.get_position()[1] for text in drawn.figure.texts), default=0) * height
-        cut = Bbox.from_extents(0, lowest - 0.05, width, height) if lowest < 0 else None
+        if not shapes.current().note:
+            lowest = drawn.figure.get_tightbbox().y0
+        is_cut = lowest < 0 or not shapes.current().note
+        cut = Bbox.from_extents(0, lowest - 0.05, width, height) if is_cut else None
         for ending in FORMATS:
             files[ending] = folder / f"{drawn.name}.{ending}"
             drawn.figure.savefig(
