@@ -45,6 +45,7 @@ VERBS = (
     "compare",
     "verify",
     "bundle",
+    "export",
     "check",
     "doctor",
     "machine",

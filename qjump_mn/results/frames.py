@@ -29,6 +29,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: str
     level: str
     length: str
+    tag: str
     arrival: str
     waited: str
     crossed: str
@@ -52,10 +53,10 @@ class Frames(NamedTuple):
     """A row for each frame at each wire, and for each drop there.
 
     ``device`` is the index of the sending port in ``devices``; ``length`` is in bytes with FCS,
-    times are ns. A frame came to the port at ``arrival``, waited for ``waited``, and was at the
-    other end ``crossed`` later; it was dropped if ``waited`` is -1. ``head`` is the index of the
-    frame's first bytes, without its tag, in ``heads``. Between ``from_ns`` and ``to_ns`` no frame
-    is missing; ``lost`` events came later.
+    ``tag`` is that of 802.1Q, or -1; times are ns. A frame came to the port at ``arrival``, waited
+    for ``waited``, and was at the other end ``crossed`` later; it was dropped if ``waited`` is -1.
+    ``head`` is the index of the frame's first bytes, without its tag, in ``heads``. Between
+    ``from_ns`` and ``to_ns`` no frame is missing; ``lost`` events came later.
     """
 
     from_ns: int
@@ -65,6 +66,7 @@ class Frames(NamedTuple):
     device: Numbers
     level: Numbers
     length: Numbers
+    tag: Numbers
     arrival: Numbers
     waited: Numbers
     crossed: Numbers
@@ -116,15 +118,16 @@ def _check(
     path: Path, columns: dict[str, Numbers], devices: int, head: Numbers, heads: int
 ) -> None:
     """Raise ValueError for numbers that no frame has."""
-    bounds = {"device": devices, "level": 8, "length": 1 << 20}
-    bad = [name for name, most in bounds.items() if _outside(columns[name], 0, most)]
+    ages = -(1 << 61), 1 << 61
+    bounds = {
+        "device": (0, devices),
+        "level": (0, 8),
+        "length": (0, 1 << 20),
+        "tag": (-1, 1 << 16),
+        **dict.fromkeys(("arrival", "waited", "crossed"), ages),
+    }
+    bad = [name for name, (least, most) in bounds.items() if _outside(columns[name], least, most)]
     bad += ["packet"] if _outside(head, 0, heads) else []
-    # Within a hundred years.
-    bad += [
-        name
-        for name in ("arrival", "waited", "crossed")
-        if _outside(columns[name], -(2**61), 2**61)
-    ]
     if bad:
         raise ValueError(f"{path}: column {bad[0]} has a number that is out of range")
 

@@ -44,7 +44,7 @@ EVENT = re.compile(
     r"wire_(frame|drop): dev=(\S+) level=(\d+) len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+)"
     r" vlan=(-?\d+) head=(\w*)"
 )
-NAMES = "device", "level", "length", "arrival", "waited", "crossed", "packet"
+NAMES = "device", "level", "length", "tag", "arrival", "waited", "crossed", "packet"
 columns, devices, heads, last = {name: array.array("q") for name in NAMES}, {}, {}, 0
 with open(f"{frames}/trace") as file:
     for line in file:
@@ -53,12 +53,12 @@ with open(f"{frames}/trace") as file:
         kind, device, *numbers, head = event.groups()
         level, length, arrival, start, handover, vlan = map(int, numbers)
         data = bytes.fromhex(head)
-        if data[12:14] == b"\x81\0":  # the tag is not the same at every port: inline, or apart
-            data = data[:12] + data[16:]
+        if data[12:14] == b"\x81\0":  # at some ports the tag is inline, at others apart
+            vlan, data = int.from_bytes(data[14:16], "big"), data[:12] + data[16:]
         data = data[:92]
         dropped = kind == "drop"
         row = (
-            devices.setdefault(device, len(devices)), level, length, arrival - last,
+            devices.setdefault(device, len(devices)), level, length, vlan, arrival - last,
             -1 if dropped else start - arrival, 0 if dropped else handover - start,
             heads.setdefault(data, len(heads)),
         )

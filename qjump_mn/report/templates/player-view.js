@@ -278,12 +278,14 @@ function pan(x, y, side) {
   const scale = scaleOf(side), { layout } = side.arm;
   state.view.x = Math.min(Math.max(0, layout.width - side.width / scale), Math.max(0, x));
   state.view.y = Math.min(Math.max(0, layout.height - side.height / scale), Math.max(0, y));
+  // One finger moves the page, unless a part of the picture is out of sight.
+  for (const each of sides) each.canvas.style.touchAction = state.view.zoom > 1 ? "none" : "pan-y pinch-zoom";
   redraw();
 }
 
 const ACTIONS = {
   play: () => play(!state.playing), back: () => step(false), step: () => step(true), slower: () => faster(-1), faster: () => faster(1),
-  closer: () => zoom(1.5), wider: () => zoom(1 / 1.5), all: () => { Object.assign(state.view, { zoom: 1, x: 0, y: 0 }); redraw(); },
+  closer: () => zoom(1.5), wider: () => zoom(1 / 1.5), all: () => { state.view.zoom = 1; pan(0, 0, sides[0]); },
   previous: () => toPacket(false), next: () => toPacket(true),
 };
 const KEYS = { " ": "play", ArrowLeft: "back", ArrowRight: "step", ArrowUp: "faster", ArrowDown: "slower", "+": "closer", "=": "closer", "-": "wider", 0: "all", n: "next", p: "previous" };
