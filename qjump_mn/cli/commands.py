@@ -281,7 +281,7 @@ def export(
         typer.Option("--out", metavar="FOLDER", help="folder for the files", show_default=False),
     ] = Path(),
 ) -> None:
-    """Write the frames of a run with --watch for Wireshark and Perfetto.
+    """Write the frames of a watched run for other programs.
 
     Times are ns since the measurement began. Each port is an interface or a track.
     """
