@@ -44,6 +44,7 @@ OF_RUN = {
     "fig/NAME.csv": "the figure's numbers, if it provides them",
     "fig/network.svg": "the network and its flows",
     "timeline/*": "a zoomable time line for each trial",
+    "player.html": "with `--watch`: the network, in which recorded frames travel and wait",
     "report.pdf": "with `--pdf`: the report, printed by a browser",
     "notes.md, *.png, *.jpg, *.svg": "your own text about the run, and its pictures",
     "own/*": (
@@ -67,6 +68,9 @@ OF_TRIAL = {
     "asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
     "asbuilt/after/*": "counters after all programs had ended",
     "asbuilt/queues.json": "in the guest: how many bytes waited at ports, in 500 windows",
+    "asbuilt/frames.json": (
+        "with `--watch`, of the first seed: every frame of a part of the measurement, at every port"
+    ),
     "series.json": "in the simulator: queue lengths, drops and marks over time",
     "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
 }

@@ -20,6 +20,7 @@ from qjump_mn.backends.progress import Board
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
 from qjump_mn.install import provenance
+from qjump_mn.model import watch
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.process import interrupts
 from qjump_mn.process.heartbeat import heartbeat
@@ -46,6 +47,7 @@ class Request(NamedTuple):
     perturb: int = 0
     verbose: bool = False
     student: str = ""
+    watch: str = ""
 
     def plan(self, backend: str = "") -> Plan:
         """Resolve the plan, for ``backend`` if given instead of the requested one.
@@ -62,6 +64,7 @@ class Request(NamedTuple):
             schemes=self.schemes,
             backend=backend or self.backend,
             perturb=self.perturb,
+            watched=self.watch,
         )
 
     def argv(self) -> list[str]:
@@ -85,6 +88,8 @@ class Request(NamedTuple):
             ("--perturb", str(self.perturb or "")),
         ):
             argv += [option, value] if value else []
+        if self.watch:
+            argv += ["--watch"] if self.watch == watch.USUAL else ["--watch", self.watch]
         if self.scheduler:
             argv += ["--engine", "dask", "--scheduler", self.scheduler]
         return argv if self.out == self._field_defaults["out"] else [*argv, "--out", str(self.out)]
@@ -94,6 +99,7 @@ def print_script(request: Request, out: Console) -> int:
     """Print the plan as a shell script for real hosts, without running anything; return 0."""
     plan = request.plan("host")
     check_plan(plan)
+    _check_watch(plan, "host")
     backend = registry.make(backend_name(plan, request.backend))
     if backend.name == "simulator":
         raise UsageError(
@@ -128,6 +134,7 @@ def checked_backend(plan: Plan, request: Request, out: Console) -> Backend:
     """
     check_plan(plan)
     backend = _remote(registry.make(backend_name(plan, request.backend)), request.scheduler)
+    _check_watch(plan, backend.name)
     backend.check(plan, lambda line: out.print(line, markup=False))
     if backend.name != "simulator":
         _check_length(plan, backend)
@@ -331,6 +338,22 @@ def _check_length(plan: Plan, backend: Backend) -> None:
             f"hours: use a warmup and a duration of at most {shorter_s:.2g} s together, or fewer "
             "arms, replicates or perturbed runs"
         )
+
+
+def _check_watch(plan: Plan, backend: str) -> None:
+    """Raise :class:`UsageError` if frames are to be recorded where that is not possible."""
+    if plan.run.watch is None:
+        return
+    if backend != "guest":
+        raise UsageError(
+            f"--watch records frames in the guest, and this run is for the {backend}: leave it out"
+        )
+    for arm in plan.run.arms:
+        if arm.network.model != "wire":
+            raise UsageError(
+                f"--watch records frames on wires, and arm {arm.name} has links of the model "
+                f"{arm.network.model!r}: leave it out, or choose other arms with --arms"
+            )
 
 
 def backend_name(plan: Plan, name: str = "") -> str:

@@ -21,6 +21,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.facts import TrialTables
 from qjump_mn.report import document, drawing, notes
+from qjump_mn.report.player import page as player
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import contents, directory, outcome, reference, tables
 from qjump_mn.results.contents import Results
@@ -56,6 +57,7 @@ def analyse(path: Path) -> Analysed:
     result = _judge(run, manifest, data, missing, results)
     outcome.write(run.path, result)
     timelines.write(run, manifest, data)
+    player.write(run, manifest, data)
     document.write(run, manifest, result)
     directory.hand_over(run.path)
     return Analysed(run, manifest, result, results)

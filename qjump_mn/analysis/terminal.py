@@ -16,7 +16,7 @@ from qjump_mn.console import Table, unfolded_width
 from qjump_mn.errors import command
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import pdf
-from qjump_mn.results import formatting, remarks, result_tables, summary
+from qjump_mn.results import contents, formatting, remarks, result_tables, summary
 from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome
 
 COLOURS = {
@@ -253,6 +253,8 @@ def _verdicts(outcome: Outcome) -> Table:
 def _paths(analysed: Analysed) -> list[tuple[str, str]]:
     run, outcome = analysed.run, analysed.outcome
     figures = [("figure", str(run.path / drawing.files["png"])) for drawing in outcome.drawings]
-    printed = run.path / pdf.NAME
-    pages = [run.path / "report.html", *([printed] if printed.is_file() else [])]
-    return [*figures, *(("report", str(page)) for page in pages), ("run", str(run.path))]
+    names = {"report.html": "report", pdf.NAME: "report", contents.PLAYER: "player"}
+    pages = [
+        (kind, str(run.path / name)) for name, kind in names.items() if (run.path / name).is_file()
+    ]
+    return [*figures, *pages, ("run", str(run.path))]

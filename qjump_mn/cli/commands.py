@@ -270,6 +270,39 @@ def bundle(
 
 
 @app.command()
+def export(
+    directory: Run = LAST,
+    as_pcapng: Annotated[
+        bool, typer.Option("--pcapng", help="write ARM.pcapng, which Wireshark opens")
+    ] = False,
+    as_perfetto: Annotated[
+        bool, typer.Option("--perfetto", help="write ARM.perfetto.json for ui.perfetto.dev")
+    ] = False,
+    arms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arms", metavar="ARM,ARM", help="export only these arms", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--out", metavar="FOLDER", help="folder for the files", show_default=False),
+    ] = Path(),
+) -> None:
+    """Write the frames of a watched run for other programs.
+
+    Times are ns since the measurement began. Each port is an interface or a track.
+    """
+    from qjump_mn.cli import export
+
+    written = export.export(
+        directory, output, as_pcapng=as_pcapng, as_perfetto=as_perfetto, arms=names(arms)
+    )
+    for path in written:
+        out.print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB", markup=False)
+
+
+@app.command()
 def check(
     file: Annotated[
         Path, typer.Argument(help="a bundle, or a folder of bundles", show_default=False)

@@ -86,6 +86,13 @@ EXAMPLES = {
         Example("qjump-mn bundle", "Pack the newest run into a file in this folder."),
         Example("qjump-mn bundle results/last --out mine.qjump.zip", "Name the file yourself."),
     ),
+    "export": (
+        Example("qjump-mn export --pcapng", "Write a file for Wireshark for each arm."),
+        Example(
+            "qjump-mn export results/last --perfetto --arms qjump --out traces",
+            "Write one arm for Perfetto into a folder.",
+        ),
+    ),
     "check": (
         Example(
             "qjump-mn check mine.qjump.zip --assignment assignment.toml",

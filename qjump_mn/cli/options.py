@@ -294,6 +294,16 @@ Perturb = Annotated[
         "verdicts then say which changes overturn them",
     ),
 ]
+Watch = Annotated[
+    str,
+    typer.Option(
+        "--watch",
+        metavar="[START:LENGTH]",
+        help="record every frame of this part of the measurement, such as 2s:100ms, and write "
+        "player.html, in which packets move; without a part, from a quarter of it on",
+        show_default=False,
+    ),
+]
 Runs = Annotated[
     Path,
     typer.Option(

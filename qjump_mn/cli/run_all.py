@@ -77,6 +77,7 @@ def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
             "--arms": request.arms,
             "--scheme": request.schemes,
             "--backend": request.backend,
+            "--watch": request.watch,
             "--dry-run": dry_run,
         }
     )
@@ -201,7 +202,9 @@ def _task(request: Request, out: Console) -> Task:
         (
             run
             for run in previous_runs.newest_first(request.out, plan.shown.experiment)
-            if run.manifest.plan_sha256 == plan.hash and run.manifest.backend == backend_name
+            if run.manifest.plan_sha256 == plan.hash
+            and run.manifest.backend == backend_name
+            and plan.run.watch in (None, run.manifest.plan.run.watch)
         ),
         None,
     )

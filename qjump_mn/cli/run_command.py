@@ -27,12 +27,14 @@ from qjump_mn.cli.options import (
     Student,
     Trust,
     Verbose,
+    Watch,
     check_added,
     cluster,
     names,
 )
 from qjump_mn.errors import UsageError
 from qjump_mn.resolve import checks, loading
+from qjump_mn.model import watch
 
 VERBS = (
     "run",
@@ -45,6 +47,7 @@ VERBS = (
     "compare",
     "verify",
     "bundle",
+    "export",
     "check",
     "doctor",
     "machine",
@@ -69,6 +72,7 @@ def run(
     output: Runs = Path("results"),
     dry_run: DryRun = False,
     verbose: Verbose = False,
+    watched: Watch = "",
     trust: Trust = False,
 ) -> None:
     """Run an experiment, draw its figures and judge its claims.
@@ -95,17 +99,26 @@ def run(
         perturb,
         verbose,
         student,
+        watched,
     )
     raise typer.Exit(context.obj(request, dry_run=dry_run))
 
 
 def arguments(words: list[str]) -> list[str]:
-    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``); without words,
-    ``--help``."""
+    """Insert ``run`` before an experiment's name (``fig3a --preset smoke``), and the usual part
+    after ``--watch`` without one; without words, ``--help``."""
     if not words:
         return ["--help"]
     if not words[0].startswith("-") and words[0] not in VERBS:
-        return ["run", *words]
+        words = ["run", *words]
+    return _with_part(words) if words[0] == "run" else words
+
+
+def _with_part(words: list[str]) -> list[str]:
+    """Insert the value of ``--watch``, for which Typer has no default."""
+    for place, (word, next_word) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        if word == "--watch" and ":" not in next_word:
+            return [*words[: place + 1], watch.USUAL, *words[place + 1 :]]
     return words
 
 

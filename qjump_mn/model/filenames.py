@@ -4,6 +4,8 @@ from __future__ import annotations
 
 QUEUES = "asbuilt/queues.json"
 """Queues over time."""
+FRAMES = "asbuilt/frames.json"
+"""Every frame of a part of the measurement."""
 
 
 def counters(when: str, node: str) -> str:

@@ -15,6 +15,7 @@ from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Publishe
 from qjump_mn.model.scheme import KEEP_BUDGETS, Limiter, Presented, SchemePlan
 from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import Network
+from qjump_mn.model.watch import Watch
 from qjump_mn.model.workload import AnyPlan
 
 MAX_TRIALS = 100_000
@@ -103,16 +104,17 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One arm with one seed, whose links have their drawn rates. A backend runs one trial at a
     time; the guest gets it as a whole. ``perturbation`` is the number of its perturbed run, from 1,
-    or 0. It decides the trial's folder, and nothing else.
+    or 0. It decides the trial's folder, and nothing else. ``watch`` does not change results.
     """
 
-    NOT_RUN: ClassVar = ("perturbation",)
+    NOT_RUN: ClassVar = ("perturbation", "watch")
 
     arm: ArmPlan
     seed: int
     warmup_ns: int
     duration_ns: int
     perturbation: int = 0
+    watch: Watch | None = None
 
     @property
     def network(self) -> Network:
@@ -153,8 +155,10 @@ class Perturbation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is run: everything that decides results. The plan's hash covers this part only. Times
-    are in ns.
+    are in ns. What ``watch`` records is for looking at, and changes no result.
     """
+
+    NOT_RUN: ClassVar = ("watch",)
 
     warmup_ns: int
     duration_ns: int
@@ -167,6 +171,8 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """The arms of perturbed runs, sorted by name, by the change. A change that is not here is of
     the seed alone.
     """
+    watch: Watch | None = None
+    """The part of the first seed's trials in which every frame is recorded."""
 
 
 class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -253,6 +259,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             warmup_ns=self.run.warmup_ns,
             duration_ns=self.run.duration_ns,
             perturbation=perturbation,
+            watch=self.run.watch if not perturbation and seed == self.run.seeds[0] else None,
         )
 
     @property

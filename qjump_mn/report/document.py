@@ -34,7 +34,7 @@ from qjump_mn.report.network import drawing
 from qjump_mn.report.network.drawing import Drawn
 from qjump_mn.report.notes import Written
 from qjump_mn.report.timelines import page as timelines
-from qjump_mn.results import formatting, remarks, result_tables, summary
+from qjump_mn.results import contents, formatting, remarks, result_tables, summary
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
@@ -106,6 +106,7 @@ def context(
         "step_heads": ablation.heads(plan),
         "challenges": challenges.told(run, manifest, outcome),
         "timelines": timelines.links(run, plan),
+        "player": contents.PLAYER if (run.path / contents.PLAYER).is_file() else "",
         "commands": commands(run, manifest),
         "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
         "made_of": _made_of(manifest, outcome),

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from msgspec.structs import replace as replace_fields
+
 from qjump_mn.errors import UsageError
-from qjump_mn.model import guarantee, words
+from qjump_mn.model import guarantee, watch, words
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.hooks import HasRemarks
 from qjump_mn.model.plan import Judged, Plan, Run, Shown
@@ -29,12 +31,14 @@ def plan(
     schemes: Sequence[str] = (),
     backend: str = "",
     perturb: int = 0,
+    watched: str = "",
 ) -> Plan:
     """Resolve the experiment called ``name``, with an added arm for each of ``schemes``.
 
     The plan runs the arms in ``only``, by default all, on ``backend``, by default the experiment's
-    first, and ``perturb`` perturbed runs. Raises :class:`UsageError` with the location of what is
-    wrong.
+    first, and ``perturb`` perturbed runs. ``watched`` is the part of the measurement to record, as
+    :func:`~qjump_mn.model.watch.parse` has it. Raises :class:`UsageError` with the location of what
+    is wrong.
     """
     spec, points = loading.experiment(name, preset, settings, schemes)
     where = f"experiment {name!r}"
@@ -46,6 +50,8 @@ def plan(
     words.check(words.FILE, where, name, preset)
     context = arms.Context(where, spec, points, backend)
     plan = _plan(context, name, preset, only, seeds, perturb)
+    run = replace_fields(plan.run, watch=watch.parse(watched, plan.run.duration_ns))
+    plan = replace_fields(plan, run=run)
     plan.check_size(where)
     return plan
 

@@ -16,6 +16,7 @@ from qjump_mn.results.manifest import AnyManifest, digest, sha256_of
 
 TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
 TIMELINES = "timeline"
+PLAYER = "player.html"
 
 OWN = "own"
 """The folder of the user's own files that a run uses."""

@@ -26,7 +26,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.workload import WorkloadPlan
 from qjump_mn.programs import registry
 from qjump_mn.programs.launch import Launch
-from qjump_mn.steps import queues, readback, traces
+from qjump_mn.steps import frames, queues, readback, traces
 from qjump_mn.steps.apply_arm import apply_arm, introduce_flows
 
 BACKGROUND_OFFSET_S = 0.1
@@ -94,6 +94,7 @@ def trial_steps(trial: Trial) -> Steps:
         *_end([launch for _, launch in pairs if launch.phase != "probe"]),
         *traces.stop(trial.arm.network),
         *readback.counters(trial.arm, "after"),
+        *frames.keep(trial),
     )
 
 

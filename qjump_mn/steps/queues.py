@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from qjump_mn.executor.steps import AnyStep, Read, Run
 from qjump_mn.model import filenames
 from qjump_mn.model.plan import Trial
+from qjump_mn.steps import frames
 
 WINDOWS = 500
 """In how many windows of time the measurement is split."""
@@ -20,7 +21,7 @@ _EVENT_BYTES = 200
 
 _BEGIN = """
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
-mkdir {events}
+mkdir {folders}
 echo {buffer_kb} >{events}/buffer_size_kb
 echo {window_ns} >{window}
 echo 1 >{events}/events/wire/wire_queue/enable
@@ -62,14 +63,17 @@ def record(trial: Trial) -> Iterator[AnyStep]:
     if not _is_recorded(trial):
         return
     ports = 2 * len(trial.network.edges)
+    folders = (_EVENTS, frames.FOLDER) if trial.watch else (_EVENTS,)
     script = _BEGIN.format(
+        folders=" ".join(folders),
         events=_EVENTS,
         # Twice: a measurement may take longer than was planned.
         buffer_kb=64 + 2 * ports * WINDOWS * _EVENT_BYTES // 1024,
         window=_WINDOW,
         window_ns=_window_ns(trial),
     )
-    yield Run(argv=("sh", "-e", "-c", script), undo=Run(argv=("rmdir", _EVENTS)))
+    argv = ("sh", "-e", "-c", script + frames.begin(trial))
+    yield Run(argv=argv, undo=Run(argv=("rmdir", *folders)))
 
 
 def keep(trial: Trial) -> Iterator[AnyStep]:

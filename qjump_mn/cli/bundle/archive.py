@@ -27,6 +27,7 @@ FILES = (
     "report.md",
     "notes.md",
     "report.pdf",
+    contents.PLAYER,
     "fig/network.svg",
     "log.jsonl",
     contents.SUMS,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +17,7 @@ from qjump_mn.process.files import write_atomically
 from qjump_mn.programs import registry
 from qjump_mn.programs.facts import TrialTables
 from qjump_mn.programs.tracks import Track
-from qjump_mn.report import templating
+from qjump_mn.report import pages, templating
 from qjump_mn.report.timelines import packing, ports, recorded, sampled
 from qjump_mn.report.timelines.packing import Store
 from qjump_mn.results import contents, counter_readings, formatting, queues, series
@@ -78,7 +76,9 @@ def _context(
     plan, trial = manifest.plan, tables.trial
     read, samples, queued = _readings(run, tables), _series(run, tables), _queues(run, tables)
     lanes = list(_lanes(plan, tables, read, samples, queued))
-    style, script = (_asset(name) for name in (("report.css", "timeline.css"), ("timeline.js",)))
+    style, script = (
+        pages.asset(names) for names in (("report.css", "timeline.css"), ("timeline.js",))
+    )
     data, blob = _drawn(tables, lanes, read)
     return {
         "plan": plan,
@@ -99,19 +99,6 @@ def _context(
         "data": data,
         "blob": blob,
     }
-
-
-class Asset(NamedTuple):
-    """A text of ours in a page, with its hash for the Content-Security-Policy."""
-
-    text: markupsafe.Markup
-    hash: str
-
-
-def _asset(names: Sequence[str]) -> Asset:
-    text = "\n" + "".join((templating.FOLDER / name).read_text(encoding="utf-8") for name in names)
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return Asset(markupsafe.Markup(text), f"sha256-{digest}")
 
 
 def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
@@ -289,7 +276,7 @@ def _drawn(
             for lane in lanes
         ],
     }
-    return _json(content), store.text()
+    return pages.json(content), store.text()
 
 
 def _shown_ns(
@@ -335,11 +322,3 @@ def _line(track: Track, lane: Lane, axis: _Axis, store: Store) -> dict[str, Any]
         "lasts": None if lasts is None else store.add(lasts.astype(np.int32)),
         "lost": store.add(axis.deltas(track.at_ns[np.isnan(track.values)])),
     }
-
-
-def _json(content: Any) -> markupsafe.Markup:
-    """Return JSON that cannot end the element it is in."""
-    text = msgspec.json.encode(content).decode()
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return markupsafe.Markup(text)
