@@ -1,4 +1,4 @@
-"""Find trials whose raw output is a copy of another trial's."""
+"""Find trials whose raw output is a copy of another trial's, and arms whose output is the same."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ def sentences(manifest: Manifest, data: Sequence[TrialTables]) -> list[str]:
                 break
         seen.setdefault(raw, []).append((trial.name, trial.seed))
     return copied
+
+
+def alike(manifest: Manifest) -> list[str]:
+    """Return a sentence for each group of arms that left the same raw output with every seed.
+
+    Only where time repeats to the bit does that say something: what differs between the arms had no
+    effect. Arms with a missing trial are left out.
+    """
+    if manifest.clock == "real":
+        return []
+    files, plan = contents.by_trial(manifest.files), manifest.plan
+    labels: dict[tuple[frozenset[tuple[str, str]], ...], list[str]] = {}
+    for arm in plan.run.arms:
+        names = (f"{arm.name}/{seed}" for seed in plan.run.seeds)
+        output = tuple(frozenset(contents.output(files, name)) for name in names)
+        if all(output):
+            labels.setdefault(output, []).append(f"'{arm.label}'")
+    return [
+        f"The arms {', '.join(names[:-1])} and {names[-1]} left the same bytes with every seed: "
+        "the setting between them did nothing."
+        for names in labels.values()
+        if len(names) > 1
+    ]
 
 
 def _is_unique(manifest: Manifest, workload: WorkloadPlan) -> bool:

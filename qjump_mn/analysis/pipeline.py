@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn.analysis import (
+    copies,
     fidelity,
     link_loads,
     margins,
@@ -106,6 +107,7 @@ def _judge(
         links=link_loads.summarise(data),
         beside=published_comparison.compare(manifest, arms),
         sentences=sentences.of(plan, arms),
+        alike=tuple(copies.alike(manifest)),
         reference_clause=compared.clause,
     )
 

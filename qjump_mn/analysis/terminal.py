@@ -49,6 +49,8 @@ def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None
     if verbose:
         _show_details(console, plan, outcome)
     console.print(Text(summary.of(plan, outcome).sentence), soft_wrap=not console.is_terminal)
+    for sentence in () if verbose else outcome.alike:
+        console.print(Text(sentence), soft_wrap=not console.is_terminal)
     if not verbose and outcome.exit_code:
         _print_unfolded(console, _failed(outcome))
     if outcome.missing:

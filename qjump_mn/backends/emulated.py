@@ -72,6 +72,11 @@ def _check_real_time(location: str, arm: ArmPlan) -> None:
             f"{location}: a link rate of {fastest} is out of range for a host's own kernel: use at "
             f"most {FASTEST_ON_HOST}, or --backend guest"
         )
+    if arm.scheme.module:
+        raise UsageError(
+            f"{location}: module {arm.scheme.module.file}: modules are compiled for the guest's "
+            "kernel only: use --backend guest"
+        )
     if arm.clock:
         raise UsageError(
             f"{location}: clock: a host's own kernel cannot keep declared times: leave the table "

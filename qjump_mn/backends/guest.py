@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from qjump_mn import guest
-from qjump_mn.backends import emulated, estimate
+from qjump_mn.backends import emulated, estimate, modules
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.trial_stages import Stages
 from qjump_mn.errors import InvalidRunError, LostError
@@ -65,10 +65,12 @@ class GuestBackend:
     def check(self, plan: Plan, progress: Progress) -> None:
         """Raise :class:`UsageError` for what cannot be emulated.
 
-        Raises :class:`MachineError` if guests cannot run on this processor.
+        Raises :class:`MachineError` if guests cannot run on this processor. Compiles the plan's
+        kernel modules, so that their errors come first.
         """
         emulated.check(plan)
         guest.check_processor()
+        modules.check(plan, progress)
 
     def cost(self, trial: Trial) -> float:
         """Return 0, which keeps the order: arm by arm within each seed.
@@ -80,6 +82,7 @@ class GuestBackend:
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Build or find the image, and return what identifies it."""
         self._image = guest.prepare(progress)
+        self._images = modules.prepare(plan, self._image, progress)
         facts = {f"{key}_sha256": value for key, value in self._image.sha256.items()}
         facts |= {"kernel": self._image.release, "packages_sha256": self._image.packages_sha256}
         facts |= {"image": self._image.identity, LOCKED_IMAGE: machines.read().image}
@@ -91,10 +94,11 @@ class GuestBackend:
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial in its own guest."""
         virtual_s = trial.background_ns / 1e9
+        module = trial.arm.scheme.module
         stages, start = Stages(trial, progress, boots=True, unit="virtual s"), time.monotonic()
         try:
             result = guest.run(
-                self._image,
+                self._images[module] if module else self._image,
                 setup(trial.network.skeleton()),
                 _job(trial),
                 out,

@@ -160,6 +160,10 @@ def new(
         ),
     ],
     name: Annotated[str, typer.Argument(help="its name", show_default=False)],
+    congestion: Annotated[
+        bool,
+        typer.Option("--congestion", help="a scheme with a TCP congestion control, in C"),
+    ] = False,
 ) -> None:
     """Write a new experiment, scheme, topology or program.
 
@@ -168,7 +172,7 @@ def new(
     from qjump_mn.cli import scaffold
 
     name = name.removesuffix(".toml")
-    paths = [str(path) for path in scaffold.write(kind, name)]
+    paths = [str(path) for path in scaffold.write(kind, name, congestion=congestion)]
     advice = f"{paths[0]} is written. Change it"
     if len(paths) > 1:
         advice = f"{' and '.join(paths)} are written. Change them"

@@ -64,7 +64,8 @@ EXAMPLES = {
             "qjump-mn new experiment mine", "Write experiments/mine.toml, and print how to run it."
         ),
         Example(
-            "qjump-mn new topology mine", "Write topologies/mine.toml: another network for fig3a."
+            "qjump-mn new scheme mine --congestion",
+            "Write schemes/mine.toml and tcp_mine.c, a TCP congestion control for the guest.",
         ),
     ),
     "report": (

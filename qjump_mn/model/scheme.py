@@ -74,6 +74,10 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     buffers of background workloads. ``congestion_control`` and ``ecn`` are TCP's, on every host.
     ``link`` changes every link.
 
+    ``module`` is the name of a C file in a folder schemes/: a kernel module with a congestion
+    control or a qdisc, for the guest only. ``module_parameters`` are what it gets when it is
+    loaded, such as "gain={gain}".
+
     ``host`` and ``switch_port`` are tc lines, without the word tc, for every host's interface and
     every switch port. {dev} is the interface, {parent} the parent class. ``vlan`` are tc lines for
     every host's VLAN device, for a qdisc that must be the root; the device then has a queue for
@@ -102,8 +106,28 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
     vlan: tuple[str, ...] = ()
+    module: str | None = None
+    module_parameters: str = ""
     simulator: Simulated | None = None
     only_simulated: bool = False
+
+
+class Module(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A kernel module: the name of its C file, and what is in it."""
+
+    file: str
+    source: str
+
+    @property
+    def path(self) -> str:
+        """Where the guest has it, compiled."""
+        return f"/usr/lib/qjump-mn/{self.file.removesuffix('.c')}.ko"
+
+    def check(self, where: str) -> None:
+        """Raise :class:`UsageError` that begins with ``where`` for a name or a text that cannot be
+        compiled; the plan may come from a stranger's manifest."""
+        words.check(words.MODULE, f"{where}: module", self.file)
+        words.check(words.SOURCE, f"{where}: {self.file}", self.source)
 
 
 class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -120,6 +144,8 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     switch_port: tuple[str, ...] = ()
     trunk_port: tuple[str, ...] = ()
     vlan: tuple[str, ...] = ()
+    module: Module | None = None
+    module_parameters: tuple[str, ...] = ()
     simulator: Simulated | None = None
     only_simulated: bool = False
 

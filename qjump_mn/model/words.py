@@ -111,6 +111,14 @@ CONGESTION_CONTROL = Kind(
 )
 """The name of a congestion control, part of a module's name (Linux: TCP_CA_NAME_MAX - 1 bytes)."""
 
+MODULE = Kind(
+    "the name of a module's source",
+    60,
+    "use lower-case letters, digits and _, then .c, such as 'tcp_mine.c'",
+    re.compile(r"[a-z][a-z0-9_]*\.c"),
+)
+"""The name of a C file that becomes a kernel module of the same name."""
+
 LINE = Kind(
     "one line of text", 1000, "leave out line ends, tabs, control and bidirectional characters"
 )
@@ -118,6 +126,9 @@ LINE = Kind(
 
 TEXT = Kind("text", 10_000, "leave out control and bidirectional characters", lines=True)
 """Anything else."""
+
+SOURCE = TEXT._replace(max_bytes=256 << 10)
+"""A C file; the longest qdisc of Linux has 90 kB."""
 
 COMMAND = TEXT._replace(max_bytes=100_000)
 """A word of a command line (Linux: MAX_ARG_STRLEN)."""
@@ -137,6 +148,8 @@ OF_SCHEMES: Kinds = {
     "host[]": LINE,
     "switch_port[]": LINE,
     "vlan[]": LINE,
+    "module": MODULE,
+    "module_parameters": LINE,
 }
 
 OF_EXPERIMENTS: Kinds = {

@@ -8,7 +8,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.graph import Pairs
 from qjump_mn.model.link import SOUND, Impairment, LinkSpec
 from qjump_mn.model.units import Duration, Quantiles, Share
-from qjump_mn.resolve import loading
+from qjump_mn.resolve import named_files
 
 MAX_SHARE = Share.parse("50%")
 """More lost frames than this leave TCP no time to end; reordering is symmetrical around it."""
@@ -32,7 +32,7 @@ def resolve(
             )
     _check(where, spec)
     traces = {
-        name: loading.trace(where, name) if name else ()
+        name: named_files.trace(where, name) if name else ()
         for name in {spec.trace, *spec.trace_of.values()}
     }
     impaired = [(node, _of(node, spec, traces)) for node in nodes]

@@ -14,7 +14,7 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import suggestions, tables, traces, units, words
+from qjump_mn.model import suggestions, tables, units, words
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkSpec, TopologySpec
@@ -202,28 +202,6 @@ def topology(name: str) -> TopologySpec:
     return convert(
         read("topologies", name), TopologySpec, f"topology {name!r}", path_of("topologies", name)
     )
-
-
-def trace(where: str, name: str) -> tuple[int, ...]:
-    """Return the opportunities of topologies/``name``.trace in each ms of it.
-
-    Raises :class:`UsageError` that begins with ``where``.
-    """
-    if problem := words.FILE.problem(name):
-        raise UsageError(f"{where}: link.trace: {problem}")
-    searched = folders("topologies")
-    path = next((path for folder in searched if (path := folder / f"{name}.trace").is_file()), None)
-    if path is None:
-        raise UsageError(
-            f"{where}: link.trace: there is no file {name}.trace: put it into "
-            f"{' or '.join(map(str, searched[:-1]))}"
-        )
-    try:
-        return traces.opportunities(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}{error}") from None
 
 
 def scheme(name: str) -> SchemeSpec:

@@ -119,7 +119,8 @@ def _remarks(spec: ExperimentSpec) -> Iterator[str]:
         if isinstance(workload, HasRemarks):
             yield from workload.remarks(f"workloads.{key}")
     for key, scheme in spec.schemes.items():
-        yield from congestion_remarks(f"scheme {key!r}", scheme.congestion_control)
+        if not scheme.module:
+            yield from congestion_remarks(f"scheme {key!r}", scheme.congestion_control)
 
 
 def _shown(

@@ -12,6 +12,7 @@ from qjump_mn.model import expression
 from qjump_mn.model.expression import Kind, Path, UndefinedError, UnknownNameError
 from qjump_mn.model.scheme import SchemePlan, SchemeSpec
 from qjump_mn.model.topology import Link, Network
+from qjump_mn.resolve import named_files
 
 FILLED_LATER = ("dev", "parent")
 """Fields of a tc line that depend on the interface, and are filled in there."""
@@ -44,9 +45,21 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         switch_port=filled("switch_port", spec.switch_port, network.link),
         trunk_port=filled("switch_port", spec.switch_port, network.trunk),
         vlan=filled("vlan", spec.vlan, network.link),
+        module=named_files.module(where, spec.module) if spec.module else None,
+        module_parameters=_module_parameters(where, spec, network.link),
         simulator=spec.simulator,
         only_simulated=spec.only_simulated,
     )
+
+
+def _module_parameters(where: str, spec: SchemeSpec, link: Link) -> tuple[str, ...]:
+    """Return the words that insmod gets after the module's path."""
+    place = f"{where}: module_parameters"
+    line = _with_numbers(place, spec.module_parameters, {**_of_link(link), **spec.parameters})
+    for word in line.split():
+        if not re.fullmatch(r"[a-z0-9_]+=[^=]*", word):
+            raise UsageError(f"{place}: {word!r} is not a module's parameter: write NAME=VALUE")
+    return tuple(line.split())
 
 
 def _check(where: str, spec: SchemeSpec, network: Network) -> None:
@@ -72,7 +85,10 @@ def _check(where: str, spec: SchemeSpec, network: Network) -> None:
         )
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: the table [simulator] is missing: add it")
-    unused = [key for key in ("host", "switch_port", "vlan", "parameters") if getattr(spec, key)]
+    if spec.module_parameters and not spec.module:
+        raise UsageError(f"{where}: module_parameters: there is no module: name one")
+    kept = ("host", "switch_port", "vlan", "module", "parameters")
+    unused = [key for key in kept if getattr(spec, key)]
     if spec.only_simulated and unused:
         raise UsageError(
             f"{where}: only_simulated: the simulator does not use {', '.join(unused)}: leave it out"
@@ -110,7 +126,11 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
             f"{where}: {line!r} is not a line for tc: write it without 'tc', such as 'qdisc add "
             "dev {dev} parent {parent} …'"
         )
+    return _with_numbers(where, line, values)
 
+
+def _with_numbers(where: str, line: str, values: Mapping[str, float]) -> str:
+    """Return ``line`` with a number in place of each {expression}; {dev} and {parent} stay."""
     if "{" in (left := _FIELD.sub("", line)) or "}" in left:
         raise UsageError(f"{where}: {line!r} has a brace without a partner: close it")
 

@@ -196,8 +196,9 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """All results of an analysis. ``missing`` has the reason for each trial without data.
 
     ``links`` has each arm's load of the links that were busy or lost packets in some arm.
-    ``sentences`` are the experiment's own remarks on the medians. ``reference_clause`` is
-    ``reference`` in short, without hashes; "" if it adds nothing.
+    ``sentences`` are the experiment's own remarks on the medians; ``alike`` name arms that left the
+    same bytes. ``reference_clause`` is ``reference`` in short, without hashes; "" if it adds
+    nothing.
     """
 
     schema: Literal[1] = 1
@@ -213,6 +214,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     links: dict[str, tuple[LinkLoad, ...]] = {}
     beside: Comparison | None = None
     sentences: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     reference_clause: str = ""
 
     @property

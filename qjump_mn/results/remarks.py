@@ -11,9 +11,14 @@ from qjump_mn.results.outcome import Outcome
 
 
 def of(plan: Plan, outcome: Outcome) -> list[str]:
-    """Return the remarks on a run: the experiment's own, stalled jobs, and what priorities
-    explain."""
-    return [*outcome.sentences, *_stalled(plan, outcome), *_priorities(plan, outcome)]
+    """Return the remarks on a run: the experiment's own, arms without a difference, stalled jobs,
+    and what priorities explain."""
+    return [
+        *outcome.sentences,
+        *outcome.alike,
+        *_stalled(plan, outcome),
+        *_priorities(plan, outcome),
+    ]
 
 
 def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:

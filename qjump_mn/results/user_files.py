@@ -9,7 +9,7 @@ from pathlib import Path
 from qjump_mn import extensions
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import user_programs
-from qjump_mn.resolve import loading
+from qjump_mn.resolve import loading, named_files
 from qjump_mn.results import contents
 
 FOLDER = contents.OWN
@@ -44,6 +44,9 @@ def files_of(plan: Plan) -> Iterator[tuple[str, Path]]:
             file = loading.path_of(kind, name)
             if file is not None and file.parent.resolve() != ours:
                 yield f"{kind}/{name}.toml", file
+    for name in sorted({arm.scheme.module.file for arm in plan.run.arms if arm.scheme.module}):
+        if path := named_files.path_of("schemes", name):
+            yield f"schemes/{name}", path
     used = {
         str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads
     }

@@ -26,6 +26,8 @@ ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL = ("sysctl", "-qp", "-")
 FQ_HORIZON_S = 4000
 """The longest that fq holds a packet, near its maximum: qjump-edt has a limit of its own."""
+INSERT = 'insmod "$@" || { dmesg | tail -n 3 >&2; exit 1; }'
+"""Load a module; if the kernel refuses it, its log says why."""
 MAX_SEGMENTS = 65535
 """The default maximum of segments in a packet (GSO_MAX_SEGS)."""
 LINUX_TSO_RTT_LOG = 9
@@ -35,6 +37,7 @@ LINUX_TSO_RTT_LOG = 9
 def apply_arm(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     """Yield the steps that apply an arm, each with its undo; ``seed`` is the trial's."""
     network = arm.network
+    yield from _module(arm.scheme)
     yield from _congestion_control(arm.scheme)
     for node, shapings in _shapings(network, seed).items():
         yield from _shape(node, shapings, _queues(arm, node))
@@ -208,6 +211,17 @@ def transport(arm: ArmPlan) -> dict[str, str]:
 def _above_wire(host: str, arm: ArmPlan) -> Run:
     return _batch(
         "tc", host, vlan_lines(arm, host), [f"qdisc del dev {arm.network.vlan_device(host)} root"]
+    )
+
+
+def _module(scheme: SchemePlan) -> Iterator[Run]:
+    """Load the scheme's own module, which the guest's image has (backends/modules.py)."""
+    if scheme.module is None:
+        return
+    scheme.module.check("scheme")
+    yield Run(
+        argv=("sh", "-c", INSERT, "sh", scheme.module.path, *scheme.module_parameters),
+        refusal=f"the kernel refuses the module {scheme.module.file}",
     )
 
 

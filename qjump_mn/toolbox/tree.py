@@ -22,6 +22,18 @@ _NO_PROGRAM = 126
 """The least status of a program that could not be started or was ended by a signal, as a shell has
 it."""
 
+_NOBODY = 65534
+_NO_RIGHTS = ("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
+
+# "$1" is a folder, "$2" the tree, "$3" another folder. objtool of 7.x reads its stack limit in
+# /proc.
+_FOLDER, _BESIDE = 'mount --bind "$1" "$2/build"', 'mount --bind "$3" "$2/mnt"'
+_PROC = 'mount --rbind /proc "$2/proc"'
+# The tree's own file is a copy from when it was built.
+_NAMES = 'mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
+_INSIDE = """sh -c 'cd /build && exec "$@"' sh "$@\""""
+_CHROOT = f'cd / && tree=$2 && shift 3 && exec chroot "$tree" {_INSIDE}'
+
 _ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL": "C.UTF-8",
@@ -133,13 +145,8 @@ class Tree:
         `environment` is added to a fixed one; `online` lets it resolve names as the host does.
         Raises MachineError with the program's last lines if it fails.
         """
-        argv_inside = self._enter(argv, folder, online=online)
-        done = subprocess.run(
-            wrap_command(argv_inside),
-            env={**_ENVIRONMENT, **(environment or {})},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace",
-        )  # fmt: skip
+        mounts = [_FOLDER, _PROC, *([_NAMES] if online else [])]
+        done = self._call(argv, (folder, folder), mounts, environment or {})
         if done.returncode:
             lines = done.stdout.strip().splitlines()[-15:]
             if done.returncode < 0 or done.returncode >= _NO_PROGRAM:
@@ -150,19 +157,41 @@ class Tree:
             )
         return done.stdout
 
-    def _enter(self, argv: Sequence[str], folder: Path, *, online: bool) -> list[str]:
-        """Return the command line that runs `argv` inside the tree."""
-        # objtool of 7.x reads its stack limit in /proc.
-        mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'
-        if online:  # the tree's own file is a copy from when it was built
-            mounts += ' && mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
-        script = mounts + (
-            ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && '
-            'exec "$@"\' sh "$@"'
-        )
+    def run_confined(
+        self, argv: Sequence[str], folder: Path, beside: Path
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program on files that a stranger may have written, in `folder` as /build, with
+        `beside` as /mnt; errors are part of its output.
+
+        It reaches nothing of this machine: it has no /proc, no network and no rights. If we are
+        root it runs as the user nobody, to whom `folder` is given.
+        """
+        rights = list(_NO_RIGHTS)
+        if os.geteuid() == 0:
+            os.chown(folder, _NOBODY, _NOBODY)
+            rights += [f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
+        confined = ["setpriv", *rights, "--", *argv]
+        return self._call(confined, (folder, beside), [_FOLDER, _BESIDE], {}, "--net", "--ipc")
+
+    def _call(
+        self,
+        argv: Sequence[str],
+        folders: tuple[Path, Path],
+        mounts: Sequence[str],
+        environment: Mapping[str, str],
+        *namespaces: str,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `argv` inside the tree, with two folders that `mounts` may name."""
         user = [] if os.geteuid() == 0 else ["--map-root-user"]
-        unshare = [host_program("unshare"), *user, "--mount", "--propagation", "private"]
-        return [*unshare, "sh", "-c", script, "sh", str(folder), str(self.root), *argv]
+        unshare = [host_program("unshare"), *user, *namespaces, "--mount"]
+        script = " && ".join((*mounts, _CHROOT))
+        inside = ["sh", "-c", script, "sh", str(folders[0]), str(self.root), str(folders[1]), *argv]
+        return subprocess.run(
+            wrap_command([*unshare, "--propagation", "private", *inside]),
+            env={**_ENVIRONMENT, **environment},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace",
+        )  # fmt: skip
 
 
 def host_program(name: str) -> str:

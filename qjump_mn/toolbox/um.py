@@ -23,14 +23,12 @@ _SOURCES = {
     "kernel": ("*.patch", "config"),
     "kmod-patches": ("*.c", "*.h", "Kbuild", "include/*.h"),
 }
-_NEEDS_BYTES = 3 << 30
+NEEDS_BYTES = 3 << 30
+"""The room that the unpacked and compiled sources take."""
 _KERNEL = "linux"
 _TAKES = "about 4 minutes on two idle cores"
 
-# In a folder with what `sources` lists. Sources of other architectures and most drivers are never
-# read. The name, the place and the time of the build are part of what the kernel says of itself,
-# and so of its random numbers.
-_BUILD = r"""
+CONFIGURE = r"""
 tar -xf /usr/src/linux-source-*.tar.xz
 mv linux-source-* source
 cd source
@@ -46,7 +44,14 @@ if grep '^CONFIG_' ../kernel/config | grep -vxFf .config; then
     exit 1
 fi
 export KBUILD_BUILD_USER=qjump-mn KBUILD_BUILD_HOST=guest KBUILD_BUILD_TIMESTAMP=@$SOURCE_DATE_EPOCH
-nice make -s -j$(nproc) linux
+"""
+"""Unpack, patch and configure the sources, in a folder with what `sources` lists.
+
+Sources of other architectures and most drivers are never read. The name, the place and the time of
+the build are part of what the kernel says of itself, and so of its random numbers.
+"""
+
+_BUILD = f"""{CONFIGURE}nice make -s -j$(nproc) linux
 strip --strip-debug linux
 """
 
@@ -61,15 +66,12 @@ def kernel(progress: Callable[[str], None] = lambda line: None) -> Path:
         tree = toolbox.made(LOCK, progress)
         progress(f"compiling Linux as a program, {_TAKES}")
         with tempfile.TemporaryDirectory(dir=target) as scratch:
-            for name, path in sources().items():
-                copy = Path(scratch, name)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
+            copy_sources(Path(scratch))
             tree.run(["sh", "-e", "-c", _BUILD], Path(scratch))
             shutil.copy2(Path(scratch, "source", _KERNEL), target / _KERNEL)
 
     made = cache.artefact(
-        "um-kernel", identity(), build, needs_bytes=_NEEDS_BYTES, progress=progress
+        "um-kernel", identity(), build, needs_bytes=NEEDS_BYTES, progress=progress
     )
     return made / _KERNEL
 
@@ -79,6 +81,14 @@ def identity() -> str:
     prose."""
     hashes = (f"{name} {cache.hash_of_code(path)}" for name, path in sources().items())
     return cache.hash_of(locks.read(LOCK).identity, _BUILD, *hashes)
+
+
+def copy_sources(folder: Path) -> None:
+    """Copy what :func:`sources` lists into a folder, as :data:`CONFIGURE` expects it."""
+    for name, path in sources().items():
+        copy = folder / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
 
 
 def sources() -> dict[str, Path]:

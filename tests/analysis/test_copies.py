@@ -11,10 +11,8 @@ from qjump_mn.analysis import copies
 from qjump_mn.resolve import plan
 from qjump_mn.results import contents
 
-TRIALS = {
-    trial.name: trial
-    for trial in plan("fig3a", "smoke", [], replicates=3, only=["idle", "contended"]).trials()
-}
+PLAN = plan("fig3a", "smoke", [], replicates=3, only=["idle", "contended"])
+TRIALS = {trial.name: trial for trial in PLAN.trials()}
 
 
 def found(
@@ -24,15 +22,22 @@ def found(
     backend: str = "guest",
 ) -> list[str]:
     """The sentences where each trial left these bytes."""
+    manifest = kept(monkeypatch, outputs, clock, backend)
+    data: Any = [SimpleNamespace(trial=TRIALS[name]) for name in outputs]
+    return copies.sentences(manifest, data)
+
+
+def kept(
+    monkeypatch: pytest.MonkeyPatch, outputs: dict[str, str], clock: str, backend: str = "guest"
+) -> Any:
+    """A manifest where each trial left these bytes."""
     monkeypatch.setattr(contents, "by_trial", lambda files: files)
     monkeypatch.setattr(
         contents,
         "output",
-        lambda files, name: [("ping.txt", files[name])] if files[name] else [],
+        lambda files, name: {("ping.txt", files[name])} if files.get(name) else set(),
     )
-    manifest: Any = SimpleNamespace(files=outputs, clock=clock, backend=backend)
-    data: Any = [SimpleNamespace(trial=TRIALS[name]) for name in outputs]
-    return copies.sentences(manifest, data)
+    return SimpleNamespace(files=outputs, clock=clock, backend=backend, plan=PLAN)
 
 
 def copy(name: str, of: str) -> str:
@@ -62,3 +67,29 @@ def test_seeds_may_be_alike_where_the_simulator_draws_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert found(monkeypatch, {"idle/1": "a", "idle/2": "a"}, backend="simulator") == []
+
+
+ALIKE = {f"{arm}/{seed}": str(seed) for arm in ("idle", "contended") for seed in PLAN.run.seeds}
+
+
+def test_arms_with_the_same_bytes_of_every_seed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = [f"'{arm.label}'" for arm in PLAN.run.arms]
+    assert copies.alike(kept(monkeypatch, ALIKE, "virtual")) == [
+        f"The arms {labels[0]} and {labels[1]} left the same bytes with every seed: the setting "
+        "between them did nothing."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "clock"),
+    [
+        ({"idle/2": "other"}, "virtual"),
+        ({"idle/2": "", "contended/2": ""}, "virtual"),
+        ({}, "real"),
+    ],
+    ids=["another-seed", "no-output", "real-clock"],
+)
+def test_arms_are_not_alike(
+    change: dict[str, str], clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert copies.alike(kept(monkeypatch, ALIKE | change, clock)) == []

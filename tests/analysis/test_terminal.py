@@ -61,6 +61,13 @@ def test_claims_that_do_not_hold_are_named_if_the_run_is_not_good(tmp_path: Path
     assert "(a note)" in verbose and "source (claim)" in verbose and "Reference: " in verbose
 
 
+def test_arms_without_a_difference_are_always_named(tmp_path: Path) -> None:
+    sentence = "The arms 'one' and 'two' left the same bytes with every seed"
+    outcome = synthetic.outcome([], verdicts=ROWS, exit_code=0, alike=(sentence,))
+    for verbose in (False, True):
+        assert printed(outcome, tmp_path, verbose=verbose).count(sentence) == 1
+
+
 @pytest.mark.parametrize(
     ("verbose", "lines"),
     [

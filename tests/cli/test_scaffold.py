@@ -76,6 +76,34 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
     assert any("pfifo limit 10" in line for line in script.lines(plan))
 
 
+def test_new_congestion_control_is_a_scheme_with_a_module(here: Path) -> None:
+    """The guest runs it: tests/guest/test_modules.py."""
+    paths = scaffold.write("scheme", "mine", congestion=True)
+    assert paths == [Path("schemes/mine.toml"), Path("schemes/tcp_mine.c")]
+    assert not any("@NAME@" in path.read_text() for path in paths)
+    plan = resolve.plan("fig3a", "smoke", [], schemes=["mine"])
+    scheme = next(arm.scheme for arm in plan.arms if arm.scheme.name == "mine")
+    assert scheme.congestion_control == "mine"
+    assert scheme.module and scheme.module.source == paths[1].read_text()
+    assert scheme.module_parameters == ("increase=2", "kept=70")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "sentence"),
+    [
+        ("experiment", "mine", "new experiment: --congestion is for a scheme: leave it out"),
+        ("scheme", "my-tcp", "new scheme: 'my-tcp' is not a kernel's name of a congestion control"),
+        ("scheme", "vegas", "Linux has a congestion control 'vegas': use another name"),
+    ],
+)
+def test_what_cannot_be_a_congestion_control_is_refused(
+    kind: str, name: str, sentence: str, here: Path
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        scaffold.write(kind, name, congestion=True)
+    assert not list(here.iterdir())
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "sentence"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import suggestions, words
+from qjump_mn.model.tcp import OF_LINUX
 from qjump_mn.programs import registry
 from qjump_mn.resolve import loading
 from qjump_mn.results import directory
@@ -31,11 +32,12 @@ NEXT = {
 _TEMPLATES = Path(__file__).parent
 
 
-def write(kind: str, name: str) -> list[Path]:
+def write(kind: str, name: str, *, congestion: bool = False) -> list[Path]:
     """Write a template called ``name`` into the folder of its kind; return the new paths.
 
-    A program comes with an experiment of the same name. Raises :class:`UsageError` for an unknown
-    kind, for a name that is not valid or already used, and if a file cannot be written.
+    A program comes with an experiment of the same name, a scheme for ``congestion`` with the C file
+    of a congestion control. Raises :class:`UsageError` for an unknown kind, for a name that is not
+    valid or already used, and if a file cannot be written.
     """
     if kind not in KINDS:
         raise UsageError(
@@ -45,20 +47,34 @@ def write(kind: str, name: str) -> list[Path]:
     folder, toml_kind = KINDS[kind], {"program": "experiment"}.get(kind, kind)
     if kind == "program":
         _check_program(name)
+    if congestion:
+        _check_congestion(kind, name)
     if existing := loading.path_of(KINDS[toml_kind], name):
         raise UsageError(f"{toml_kind} {name!r} exists already, {existing}: use another name")
     if toml_kind == "experiment":
         loading.check_name(name)
         if (other := loading.experiment_called(name)) != name:
             raise UsageError(f"{name!r} is another name of {other!r}: use a different one")
-    text = (_TEMPLATES / f"{folder}.toml").read_text().replace("@NAME@", name)
-    files = {Path(KINDS[toml_kind], f"{name}.toml"): text}
+    template = "congestion/scheme.toml" if congestion else f"{folder}.toml"
+    files = {Path(KINDS[toml_kind], f"{name}.toml"): (_TEMPLATES / template).read_text()}
+    if congestion:
+        files[Path(folder, f"tcp_{name}.c")] = (_TEMPLATES / "congestion/tcp.c").read_text()
     if kind == "program":
         modules = (_TEMPLATES / "program").glob("*.py")
         files |= {Path(folder, name, module.name): module.read_text() for module in modules}
     for path, content in files.items():
-        _create_file(path, content)
-    return [*([Path(folder, name)] if kind == "program" else []), next(iter(files))]
+        _create_file(path, content.replace("@NAME@", name))
+    if kind == "program":
+        return [Path(folder, name), next(iter(files))]
+    return list(files)
+
+
+def _check_congestion(kind: str, name: str) -> None:
+    if kind != "scheme":
+        raise UsageError(f"new {kind}: --congestion is for a scheme: leave it out")
+    words.check(words.CONGESTION_CONTROL, f"new {kind}", name)
+    if name in OF_LINUX:
+        raise UsageError(f"new {kind}: Linux has a congestion control {name!r}: use another name")
 
 
 def _check_program(name: str) -> None:
