@@ -33,8 +33,8 @@ from qjump_mn.cli.options import (
     names,
 )
 from qjump_mn.errors import UsageError
-from qjump_mn.resolve import checks, loading
 from qjump_mn.model import watch
+from qjump_mn.resolve import checks, loading
 
 VERBS = (
     "run",
