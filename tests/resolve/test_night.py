@@ -9,7 +9,7 @@ from qjump_mn.backends import estimate, registry
 from qjump_mn.model.plan import Plan
 from qjump_mn.resolve import loading
 
-NIGHT_H = 20
+NIGHT_H = 24
 """Without an earlier run the estimate is of slow cores. Long trials took 0.07 to 0.5 of it here."""
 ONE_SEED = {
     "fig3a": "the README's first command is to end within three minutes",
