@@ -18,6 +18,7 @@ with environment.intact():
     from qjump_mn.console import Output, replace_unencodable
     from qjump_mn.errors import BEGINS, last_words
     from qjump_mn.report import pdf
+    from qjump_mn.report.figures import shapes
     from qjump_mn.results import reference
 
 
@@ -49,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("run", type=Path, help="a run directory, such as results/last")
     parser.add_argument("--pdf", action="store_true", help="print the report into report.pdf, too")
     parser.add_argument(
+        "--width", type=float, default=shapes.WIDTH_INCHES, help="the figures' width in inches"
+    )
+    parser.add_argument("--no-note", action="store_true", help="draw no note below figures")
+    parser.add_argument(
         "-v", "--verbose", action="store_true", help="print verdicts, fidelity and remarks, too"
     )
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
@@ -68,7 +73,8 @@ def _analyse(options: argparse.Namespace) -> int:
     """Analyse the run, write what the options ask for, and return the exit code of its verdicts."""
     if options.pdf:
         pdf.browser()  # raises at once if there is none
-    analysed = pipeline.analyse(options.run)
+    with shapes.shaped(shapes.Shape(options.width, note=not options.no_note)):
+        analysed = pipeline.analyse(options.run)
     if options.pdf:
         pdf.write(analysed.run.path)
     if options.reference:

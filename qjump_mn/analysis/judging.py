@@ -22,13 +22,13 @@ from qjump_mn.process.die_with_parent import wrap_module
 from qjump_mn.results import directory, outcome
 
 
-def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
+def judge(run: Path, *options: str, verbose: bool = False) -> int:
     """Analyse the run directory, and print its summary; return the exit code of its verdicts.
 
-    With ``verbose`` it prints everything; with ``pdf`` a browser prints the report. Raises the
-    errors of :meth:`Judge.judge`.
+    ``options`` are more options of ``python3 -m qjump_mn.analysis``. With ``verbose`` it prints
+    everything. Raises the errors of :meth:`Judge.judge`.
     """
-    with Judge(run, pdf=pdf, verbose=verbose) as judge:
+    with Judge(run, *options, verbose=verbose) as judge:
         return judge.judge()
 
 
@@ -38,11 +38,10 @@ class Judge:
     Call :meth:`call_in` while the last trials run: then its libraries are loaded when they end.
     """
 
-    def __init__(self, run: Path, *, pdf: bool = False, verbose: bool = False) -> None:
+    def __init__(self, run: Path, *options: str, verbose: bool = False) -> None:
         self._run = run
-        self._words = (
-            ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
-        )
+        more = ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
+        self._words = [*options, *more]
         self._exits = ExitStack()
         self._waits: subprocess.Popen[bytes] | None = None
 

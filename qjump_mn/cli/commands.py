@@ -27,7 +27,9 @@ from qjump_mn.cli.options import (
     TheseArms,
     Trust,
     Verbose,
+    Width,
     cluster,
+    inches,
     names,
 )
 from qjump_mn.console import out
@@ -180,6 +182,10 @@ def report(
         bool,
         typer.Option("--pdf", help="also write report.pdf, with this machine's Chromium or Chrome"),
     ] = False,
+    width: Width = "",
+    no_note: Annotated[
+        bool, typer.Option("--no-note", help="draw the figures without the note below them")
+    ] = False,
     verbose: Verbose = False,
     trust: Trust = False,
 ) -> None:
@@ -189,7 +195,9 @@ def report(
     """
     from qjump_mn.analysis.judging import judge
 
-    raise typer.Exit(judge(directory, pdf=pdf, verbose=verbose))
+    options = ["--pdf"] * pdf + ["--no-note"] * no_note
+    options += ["--width", str(inches(width))] if width else []
+    raise typer.Exit(judge(directory, *options, verbose=verbose))
 
 
 @app.command()

@@ -14,7 +14,7 @@ import matplotlib.ticker
 
 from qjump_mn.cli.compare import Run
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.report.figures import curves, style
+from qjump_mn.report.figures import curves, shapes, style
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 
@@ -61,9 +61,7 @@ def _draw(runs: Sequence[Run]) -> matplotlib.figure.Figure:
         raise UsageError("the runs have no latencies of the same arm: there is nothing to draw")
     common.sort(key=lambda entry: list(looks).index(entry[0]))
     rows = len(common)
-    figure = matplotlib.figure.Figure(
-        figsize=(style.WIDTH_INCHES, 3.6 + 0.2 * rows), layout="constrained"
-    )
+    figure = shapes.figure(3.6 + 0.2 * rows, layout="constrained")
     panel = figure.subplots()
     panel.set_xscale("log")
     panel.set_xlim(

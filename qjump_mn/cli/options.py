@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -220,6 +221,32 @@ def folder(name: str | Path) -> Path:
             "--out: the name of the folder is empty; for the current folder write --out ."
         )
     return Path(name)
+
+
+WIDTHS = {"column": 3.33, "page": 7.0}
+"""Widths of figures in inches: a column of a paper with two, and both of them."""
+MIN_INCHES, MAX_INCHES = 3.0, 20.0
+
+Width = Annotated[
+    str,
+    typer.Option(
+        metavar="WIDTH",
+        help="width of the figures: column (3.33 inches), page (7) or a number of inches",
+        show_default=False,
+    ),
+]
+
+
+def inches(width: str) -> float:
+    """Return a width of figures in inches; raise :class:`UsageError` if it is not valid."""
+    with suppress(ValueError):
+        value = WIDTHS[width] if width in WIDTHS else float(width)
+        if MIN_INCHES <= value <= MAX_INCHES:
+            return value
+    raise UsageError(
+        f"--width: use {', '.join(WIDTHS)} or {MIN_INCHES:g} to {MAX_INCHES:g} inches (got "
+        f"{width!r})"
+    )
 
 
 def cluster(engine: str, scheduler: str) -> str:

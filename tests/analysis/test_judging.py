@@ -119,17 +119,18 @@ def test_old_verdict_is_not_the_one_of_an_analysis_that_wrote_none(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "verbose", "words"),
     [
-        ({}, []),
-        ({"pdf": True}, ["--pdf"]),
-        ({"verbose": True, "pdf": True}, ["--pdf", "--verbose"]),
+        ([], False, []),
+        (["--pdf"], False, ["--pdf"]),
+        (["--pdf", "--width", "3"], True, ["--pdf", "--width", "3", "--verbose"]),
     ],
 )
 @pytest.mark.parametrize("early", [False, True])
 def test_process_is_started_once_with_what_is_asked_for(
     early: bool,
-    options: dict[str, bool],
+    options: list[str],
+    verbose: bool,
     words: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -148,7 +149,7 @@ def test_process_is_started_once_with_what_is_asked_for(
         return nullcontext(Process())
 
     monkeypatch.setattr(analysis_process, "judging", start)
-    with Judge(tmp_path, **options) as judge:
+    with Judge(tmp_path, *options, verbose=verbose) as judge:
         for _ in range(2 * early):
             judge.call_in()
         with pytest.raises(MachineError, match="no disk"):

@@ -199,7 +199,10 @@ def test_a_range_has_the_ends_of_what_it_makes() -> None:
     assert row_of(plan, 1.2, 5.9).verdict == "REPRODUCED"
     row = row_of(plan, 1.05, 6.1)
     assert row.verdict == "DIRECTION ONLY" and row.published == pytest.approx((2.2, 3.0))
-    assert formatting.published(row) == "published: 2.2 to 3, within a factor of 2: of what"
+    assert formatting.published(row) == (
+        "published: 2.2 to 3, within a factor of 2: of what; this run: 1.192 times the published "
+        "number"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 from qjump_mn.results import formatting
 from qjump_mn.results.outcome import Spread
 
-from . import behind, style
+from . import behind, shapes, style
 from .behind import TIMES, Behind
 from .published import Band, Panel, Range
 from .style import Floats
@@ -116,7 +116,7 @@ def draw_bands(axis: matplotlib.axes.Axes, bands: Iterable[Band], *, times: bool
     area: dict[str, Any] = {"color": grey, "alpha": 0.13, "linewidth": 0, "zorder": 0}
     text: dict[str, Any] = {
         "textcoords": "offset points",
-        "fontsize": 7,
+        "fontsize": shapes.points(7),
         "color": grey,
         "va": "bottom",
     }
@@ -191,7 +191,7 @@ def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str])
         xycoords=("data", "axes fraction"),
         ha="left" if along < SIDE else "right" if along > 1 - SIDE else "center",
         va="top" if height > 0.5 else "bottom",
-        fontsize=6.6,
+        fontsize=shapes.points(6.6),
         linespacing=1.1,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
         zorder=20,

@@ -20,9 +20,9 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 from . import axes as published_axes
-from . import behind, notes, numbers, style
+from . import behind, notes, numbers, shapes, style
 from .behind import TIMES, Behind
-from .notes import LEFT, RIGHT
+from .shapes import LEFT, RIGHT
 from .style import Figure
 
 PANEL_INCHES = 2.6
@@ -91,7 +91,7 @@ def _drawn(
     tilted = max(map(len, labels)) * len(labels) > ACROSS
     below = 0.85 + (LETTER_INCHES * max(map(len, labels)) * math.sin(TILT) if tilted else 0)
     inches = PANEL_INCHES * len(stack) + 0.25 + below
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    figure = shapes.figure(inches)
     grid = figure.add_gridspec(
         len(stack),
         1,
@@ -197,7 +197,12 @@ def _bar(
     """Draw a bar with its number, also above the ``top`` of the axis, and ``known`` published
     values."""
     if spread is None:
-        look = {"ha": "center", "fontsize": 6.6, "rotation": 90, "color": style.sheet().grey}
+        look = {
+            "ha": "center",
+            "fontsize": shapes.points(6.6),
+            "rotation": 90,
+            "color": style.sheet().grey,
+        }
         axis.annotate("no value", (x, 0.02), xycoords=("data", "axes fraction"), **look)
         return
     axis.bar(x, spread.median, **look, zorder=3)
@@ -217,7 +222,7 @@ def _bar(
         textcoords="offset points",
         ha="center",
         va="bottom",
-        fontsize=6.8,
+        fontsize=shapes.points(6.8),
         zorder=5,
     )
 
@@ -239,7 +244,7 @@ def _legend(
             loc="lower right",
             bbox_to_anchor=(1.0, 1.0),
             ncols=len(shades) + len(more),
-            fontsize=7.2,
+            fontsize=shapes.points(7.2),
             handlelength=1.2,
             borderpad=0.2,
             borderaxespad=ABOVE,

@@ -17,7 +17,7 @@ from qjump_mn.programs import registry
 from qjump_mn.results import formatting
 from qjump_mn.results.directory import RunDirectory
 
-from . import style
+from . import shapes, style
 from .numbers import Numbers
 from .style import Floats
 
@@ -240,7 +240,7 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
             rotation=90,
             ha="left" if behind else "right",
             va="center",
-            fontsize=6.6,
+            fontsize=shapes.points(6.6),
             color=style.sheet().grey,
         )
 

@@ -18,7 +18,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import behind, notes, style
+from . import behind, notes, shapes, style
 from .behind import TIMES, Behind
 from .curves import (
     Curve,
@@ -31,8 +31,8 @@ from .curves import (
     reference_lines,
 )
 from .marks import QUANTILES, draw_outside, draw_published, published_handles
-from .notes import LEFT, RIGHT
 from .published import Range
+from .shapes import LEFT, RIGHT
 from .style import Figure
 
 FAR = 4.0
@@ -113,7 +113,7 @@ def _main(
         """
         return (share * MAIN_INCHES - cut) / inches
 
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    figure = shapes.figure(inches)
     across = _across(curves, lines, published)
     panel = figure.add_axes((LEFT, height(0.51), RIGHT - LEFT, height(0.845) - height(0.51)))
     _draw(panel, across, curves, lines, published, plan)
@@ -224,7 +224,7 @@ def _published(published: Behind, curves: list[Curve], across: Across) -> str:
 def _others(manifest: Manifest, curves: list[Curve], silent: list[str]) -> Figure:
     plan = manifest.plan
     lines = reference_lines(plan)
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 4.0))
+    figure = shapes.figure(4.0)
     panel = figure.add_axes((LEFT, 0.205, RIGHT - LEFT, 0.555))
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
     _scale_across(panel, Across(_spread([lines.idle, lines.bound], filled), log=True))

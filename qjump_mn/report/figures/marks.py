@@ -8,7 +8,7 @@ import matplotlib.axes
 import matplotlib.lines
 import numpy as np
 
-from qjump_mn.report.figures import notes, style
+from qjump_mn.report.figures import notes, shapes, style
 from qjump_mn.report.figures.behind import Behind
 from qjump_mn.report.figures.curves import Curve
 from qjump_mn.report.figures.published import Range
@@ -73,7 +73,7 @@ def _quantile(
         transform=panel.transAxes,
         ha="center",
         va="center",
-        fontsize=7,
+        fontsize=shapes.points(7),
         color=style.ink(colour),
         zorder=6,
     )
@@ -103,7 +103,7 @@ def _name(
         textcoords="offset points",
         ha="right" if before else "left",
         va="center",
-        fontsize=7,
+        fontsize=shapes.points(7),
         color=style.ink(colour),
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
         zorder=6,
@@ -151,7 +151,7 @@ def draw_outside(
             text,
             transform=panel.transAxes,
             ha="right",
-            fontsize=7,
+            fontsize=shapes.points(7),
             color=style.ink(curve.look.colour),
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             zorder=7,

@@ -15,11 +15,8 @@ from qjump_mn.results import bootstrap, formatting
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import style
-
-LEFT, RIGHT = 0.122, 0.975
-"""Where panels begin and end, in widths of the figure."""
-
+from . import shapes, style
+from .shapes import LEFT
 
 MOST_EPOCHS = 2
 """That are named one by one; of more, the least and the greatest."""
@@ -152,19 +149,23 @@ LINE_INCHES = 0.145
 
 
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:
-    """Return what a picture must say without its caption, in three lines at most.
+    """Return what a picture must say without its caption, in three lines at most at the usual
+    width.
 
     :func:`~qjump_mn.report.figures.style.save` cuts the picture below them.
     """
+    if not shapes.current().note:
+        return
     shown = manifest.plan.shown
     plan = f"{shown.experiment}, preset {shown.preset}, plan {manifest.plan_sha256[:12]}"
-    text = textwrap.fill(f"{scale_text}. {plan}.", 129, break_on_hyphens=False)
+    width = int(129 / shapes.current().crowding)
+    text = textwrap.fill(f"{scale_text}. {plan}.", width, break_on_hyphens=False)
     below_inches = max(0, text.count("\n") - 2) * LINE_INCHES
     figure.text(
         LEFT,
-        (FOOT_INCHES - below_inches) / figure.get_figheight(),
+        (FOOT_INCHES - below_inches) * shapes.current().text / figure.get_figheight(),
         text,
-        fontsize=6.6,
+        fontsize=shapes.points(6.6),
         color=style.sheet().grey,
         va="bottom",
         ha="left",

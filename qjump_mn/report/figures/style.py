@@ -30,6 +30,7 @@ from qjump_mn.resolve import loading
 from qjump_mn.resolve.toml_types import convert
 from qjump_mn.results import formatting
 
+from . import shapes
 from .numbers import Numbers
 
 mpl.use("Agg")  # never a window, and no display is needed
@@ -40,8 +41,6 @@ Dashes = tuple[float, tuple[float, ...]] | Literal["-"]
 FORMATS = ("png", "svg", "pdf")
 _MICRO = re.compile(r"(?<![A-Za-z])us\b")
 """Microseconds, as our tables and files write them."""
-WIDTH_INCHES = 7.2
-"""Of every figure."""
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +138,7 @@ def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int
     """
     handles = [matplotlib.lines.Line2D([], [], label=label) for label in labels]
     for count in range(min(most, len(labels)), 1, -1):
-        trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
+        trial = shapes.figure(4.0)
         trial.legend(
             handles=handles, loc="upper left", bbox_to_anchor=(left, 1.0), ncols=count, **legend
         )
@@ -239,6 +238,7 @@ def applied() -> Iterator[None]:
         )
         rc: Any = sheet().rc  # names that matplotlib has checked
         mpl.rcParams.update(rc)
+        shapes.scale(mpl.rcParams)
         yield
 
 
@@ -269,10 +269,15 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
     }
     files = {}
     with applied():
+        shapes.make_room(drawn.figure)
         width, height = drawn.figure.get_size_inches()
-        # A footer that stands below the figure is part of the picture.
+        # A footer that stands below the figure is part of the picture, and its place without one
+        # is not.
         lowest = min((text.get_position()[1] for text in drawn.figure.texts), default=0) * height
-        cut = Bbox.from_extents(0, lowest - 0.05, width, height) if lowest < 0 else None
+        if not shapes.current().note:
+            lowest = drawn.figure.get_tightbbox().y0
+        is_cut = lowest < 0 or not shapes.current().note
+        cut = Bbox.from_extents(0, lowest - 0.05, width, height) if is_cut else None
         for ending in FORMATS:
             files[ending] = folder / f"{drawn.name}.{ending}"
             drawn.figure.savefig(

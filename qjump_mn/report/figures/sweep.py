@@ -18,10 +18,10 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
 from . import axes as published_axes
-from . import behind, notes, numbers, style, swept
+from . import behind, notes, numbers, shapes, style, swept
 from .behind import Behind
-from .notes import LEFT, RIGHT
 from .published import Panel
+from .shapes import LEFT, RIGHT
 from .style import Figure
 from .swept import Line, Panels
 
@@ -66,7 +66,7 @@ def _drawn(
     labels = [line.label for line in panels[0][1]]
     alike = len({tuple(line.label for line in lines) for _, lines in panels}) == 1
     over = len(columns) > 1 or (alike and len(labels) > MANY)
-    across = style.columns(labels, ACROSS, LEFT, fontsize=7) if over else 1
+    across = style.columns(labels, ACROSS, LEFT, fontsize=shapes.points(7)) if over else 1
     margin = 0.55 + 0.2 * -(-len(labels) // across) if over else 0.3
     figure, every = _grid(columns, margin, titled=any(panel.title for panel, _ in panels))
     axes, longer = [], ""
@@ -81,7 +81,9 @@ def _drawn(
         every[len(stack) - 1, column].set_xlabel(_axis(plan, published))
         every[len(stack) - 1, column].tick_params(labelbottom=True)
     if over:
-        every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=across)
+        every[0, 0].legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=shapes.points(7), ncols=across
+        )
     if (knee := swept.knee(panels)) is not None:
         _enough(axes, knee)
     return figure, longer
@@ -117,7 +119,7 @@ def _grid(
     """Return a figure with constant room above, in inches, and its axes by row and column."""
     rows = max(map(len, columns))
     inches = PANEL_INCHES * rows + 0.8 + margin
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    figure = shapes.figure(inches)
     grid = figure.add_gridspec(
         rows,
         len(columns),
@@ -142,7 +144,7 @@ def _enough(axes: Sequence[matplotlib.axes.Axes], knee: float) -> None:
         xycoords=("data", "axes fraction"),
         xytext=(4, 0),
         textcoords="offset points",
-        fontsize=7,
+        fontsize=shapes.points(7),
         color=grey,
     )
 
@@ -194,7 +196,7 @@ def _panel(
         axis.axhline(1, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
     if values.has_names(plan.run.arms):
         places = {arm.x: values.point(arm) for arm in plan.run.arms if arm.x is not None}
-        axis.set_xticks(list(places), list(places.values()), fontsize=6.8)
+        axis.set_xticks(list(places), list(places.values()), fontsize=shapes.points(6.8))
         axis.margins(x=0.14)
     elif plan.shown.figure.log_x:
         axis.set_xscale("log")
@@ -274,7 +276,7 @@ def _bound(
             xytext=(-3, 3),
             textcoords="offset points",
             ha="right",
-            fontsize=7,
+            fontsize=shapes.points(7),
         )
         return
     series, _, entry = panel.bound.partition(".")
@@ -289,7 +291,7 @@ def _bound(
             textcoords="offset points",
             ha="center",
             va="bottom",
-            fontsize=7,
+            fontsize=shapes.points(7),
         )
 
 
@@ -297,7 +299,7 @@ def _legend(axis: matplotlib.axes.Axes, lines: int) -> None:
     """Add a panel's own legend."""
     axis.legend(
         loc="best",
-        fontsize=7,
+        fontsize=shapes.points(7),
         ncols=2 if lines > MANY else 1,
         frameon=True,
         framealpha=0.9,

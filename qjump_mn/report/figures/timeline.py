@@ -21,10 +21,10 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
 from . import axes as published_axes
-from . import behind, notes, style
+from . import behind, notes, shapes, style
 from .behind import TIMES, Behind
-from .notes import LEFT, RIGHT
 from .numbers import Numbers
+from .shapes import LEFT, RIGHT
 from .style import Figure
 
 PANEL_INCHES = 1.75
@@ -109,7 +109,7 @@ def _stacked(
 ) -> Figure:
     plan = manifest.plan
     inches = PANEL_INCHES * len(panels) + 1.5
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    figure = shapes.figure(inches)
     grid = figure.add_gridspec(
         len(panels),
         1,
@@ -148,7 +148,7 @@ def _draw(axis: matplotlib.axes.Axes, panel: Panel, plan: Plan, published: Behin
         _ranges(axis, panel, published)
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     said = _said(panel, published, formatting.unit(plan))
-    look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
+    look: dict[str, Any] = {"fontsize": shapes.points(7.2), "color": style.sheet().grey}
     if published:  # then it is long, and the published axis leaves room
         axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
     else:
@@ -189,7 +189,7 @@ def _whole(
     manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None
 ) -> Figure:
     plan = manifest.plan
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.4))
+    figure = shapes.figure(3.4)
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks(plan)
     lines = {

@@ -16,8 +16,8 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import notes, numbers, style
-from .notes import RIGHT
+from . import notes, numbers, shapes, style
+from .shapes import RIGHT
 from .style import Figure
 
 ROW_INCHES = 0.2
@@ -63,7 +63,7 @@ def _drawn(
 ) -> tuple[matplotlib.figure.Figure, list[str]]:
     """Return the figure without footer, and its lines' labels."""
     inches = ROW_INCHES * len(rows) + 1.65
-    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    figure = shapes.figure(inches)
     ends = {"top": 1 - 0.5 / inches, "bottom": 0.9 / inches}
     grid = figure.add_gridspec(
         1, len(plan.shown.figure.panels), left=LEFT, right=RIGHT, wspace=0.08, **ends
@@ -79,7 +79,11 @@ def _drawn(
         for axis in every
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
     }
-    legend: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.01, 1), "fontsize": 7}
+    legend: dict[str, Any] = {
+        "loc": "upper left",
+        "bbox_to_anchor": (0.01, 1),
+        "fontsize": shapes.points(7),
+    }
     figure.legend(handles.values(), handles, ncols=len(handles), **legend)
     return figure, list(handles)
 
