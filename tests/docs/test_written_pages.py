@@ -88,8 +88,8 @@ def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> N
                 entry = run_directory.entry(path.relative_to(root).as_posix())
                 assert entry is not None, path
                 seen.add(entry)
-    # Neither is asked for a PDF, and neither is of a user's own files: tests/cli/test_bundle.py has such a run.
-    assert seen > set(run_directory.OF_RUN) - {"report.pdf", "own/*"}
+    # Neither is asked for a PDF or watched, and neither is of a user's own files: tests/cli/test_bundle.py has such a run.
+    assert seen > set(run_directory.OF_RUN) - {"report.pdf", "player.html", "own/*"}
     assert run_directory.entry("own/experiments/mine.toml") == "own/*"
 
 
