@@ -39,12 +39,7 @@ BYTE, CABLE = 800, 2_700_000
 PINNED = Path(__file__).resolve().parents[2] / "tests" / "apps" / "contract.rs"
 
 
-def one(
-    app: App,
-    scheme: Scheme | str = "tcp",
-    stop: int | None = None,
-    sources: tuple[Source, ...] = (),
-) -> AppResult:
+def one(app: App, scheme: Scheme | str = "tcp", stop: int | None = None, sources: tuple[Source, ...] = ()) -> AppResult:
     (result,) = run(Scenario(FIG9, scheme, sources=sources, apps=[app], stop=stop)).apps
     return result
 
@@ -64,11 +59,7 @@ def test_pings() -> None:
 def test_datagrams() -> None:
     result = one(Datagrams(3, 4, bytes=100, gap=50 * US, count=3, first=US))
     assert isinstance(result, DatagramsResult)
-    assert (result.start.tolist(), result.latency.tolist(), result.lost) == (
-        [US, 51 * US, 101 * US],
-        [2 * (100 * BYTE + CABLE)] * 3,
-        0,
-    )
+    assert (result.start.tolist(), result.latency.tolist(), result.lost) == ([US, 51 * US, 101 * US], [2 * (100 * BYTE + CABLE)] * 3, 0)
     short = replace(Scheme.named("tcp", FIG9), queue=DropTail(packets=2))
     burst = one(Datagrams(3, 4, bytes=100, gap=0, count=5), short)
     assert isinstance(burst, DatagramsResult)
@@ -87,9 +78,7 @@ def test_endless_flows() -> None:
 
 
 def test_requests() -> None:
-    asked = Requests(
-        0, [1], [Exchange(100, 1000)], Closed(1, think=2 * US), count=20, service=5 * US
-    )
+    asked = Requests(0, [1], [Exchange(100, 1000)], Closed(1, think=2 * US), count=20, service=5 * US)
     latency = 2 * (1100 * BYTE + 2 * CABLE) + 5 * US
     result = one(asked)
     assert isinstance(result, RequestsResult)
@@ -98,12 +87,7 @@ def test_requests() -> None:
     ended = one(replace(asked, count=1000, until=10 * latency))
     assert isinstance(ended, RequestsResult)
     assert (ended.latency.tolist(), ended.start.max() < 10 * latency) == ([latency] * 9, True)
-    mixed = replace(
-        asked,
-        arrival=Open(20 * US, poisson=True),
-        exchanges=[Exchange(100, 1000, 9), Exchange(1000, 100)],
-        count=5000,
-    )
+    mixed = replace(asked, arrival=Open(20 * US, poisson=True), exchanges=[Exchange(100, 1000, 9), Exchange(1000, 100)], count=5000)
     drawn = one(replace(mixed, service=Exponential(50 * US)))
     assert isinstance(drawn, RequestsResult)
     # Five standard deviations.
@@ -129,16 +113,7 @@ def test_clocks() -> None:
 
 
 def test_jobs() -> None:
-    job = MapReduce(
-        [0, 1],
-        maps=8,
-        map_bytes=40 * 1500,
-        reducers=1,
-        map_time=MS,
-        reduce_time=3 * MS,
-        map_slots=4,
-        parallel_copies=4,
-    )
+    job = MapReduce([0, 1], maps=8, map_bytes=40 * 1500, reducers=1, map_time=MS, reduce_time=3 * MS, map_slots=4, parallel_copies=4)
     result = one(job)
     assert isinstance(result, MapReduceResult)
     shuffle = 4 * 40 * 1500 * BYTE + 1500 * BYTE + 2 * CABLE
@@ -156,10 +131,7 @@ def test_a_fan_in_has_phases_of_its_own() -> None:
     assert sources == fan_in(range(9), 12, bytes=1500, epoch=30 * US, count=4, level=2)
     assert sources != fan_in(range(9), 12, bytes=1500, epoch=30 * US, count=4, level=2, seed=2)
     assert {(source.dst, source.gap, source.level) for source in sources} == {(12, 30 * US, 2)}
-    assert (
-        len({source.first for source in sources}) == 9
-        and max(source.first for source in sources) < 30 * US
-    )
+    assert len({source.first for source in sources}) == 9 and max(source.first for source in sources) < 30 * US
     outcome = run(Scenario(FIG9, "tcp", sources=sources))
     assert [source.delivered for source in outcome.sources] == [4] * 9
     with pytest.raises(ValueError, match=r"^fan-in: its epoch must be above 0$"):
@@ -171,18 +143,10 @@ def test_a_fan_in_has_phases_of_its_own() -> None:
 
 
 def test_iterators_of_applications_and_sources_last() -> None:
-    given = Scenario(
-        FIG9,
-        "tcp",
-        sources=iter([Source(0, 1, US, 100, 1)]),
-        apps=(Ping(3, 4, bytes=100, gap=US, count=n) for n in (1, 2)),
-    )  # type: ignore[arg-type]
+    given = Scenario(FIG9, "tcp", sources=iter([Source(0, 1, US, 100, 1)]), apps=(Ping(3, 4, bytes=100, gap=US, count=n) for n in (1, 2)))  # type: ignore[arg-type]
     for _ in range(2):
         outcome = run(given)
-        assert [len(app.start) for app in outcome.apps if isinstance(app, PingResult)] == [
-            1,
-            2,
-        ] and len(outcome.sources) == 1
+        assert [len(app.start) for app in outcome.apps if isinstance(app, PingResult)] == [1, 2] and len(outcome.sources) == 1
 
 
 def every() -> list[App]:
@@ -190,27 +154,10 @@ def every() -> list[App]:
     return [
         Ping(3, 4, bytes=100, gap=20 * US, count=300, first=US, poisson=True),
         Bulk(2, 4, until=10 * MS, interval=MS, level=7),
-        Requests(
-            0,
-            [4, 5],
-            [Exchange(100, 1000)],
-            Closed(8),
-            count=1000,
-            service=Exponential(20 * US),
-            first=US,
-        ),
+        Requests(0, [4, 5], [Exchange(100, 1000)], Closed(8), count=1000, service=Exponential(20 * US), first=US),
         Barrier(range(6), bytes=1000, iterations=100, first=US),
         Ptp(0, [3, 17], bytes=90, interval=MS, count=10, first=10 * US),
-        MapReduce(
-            range(20),
-            maps=25,
-            map_bytes=2_000_000,
-            reducers=20,
-            map_time=Exponential(MS),
-            reduce_time=3 * MS,
-            parallel_copies=4,
-            first=US,
-        ),
+        MapReduce(range(20), maps=25, map_bytes=2_000_000, reducers=20, map_time=Exponential(MS), reduce_time=3 * MS, parallel_copies=4, first=US),
     ]
 
 
@@ -228,13 +175,7 @@ def digest(result: AppResult) -> int:
         case PtpResult():
             words = np.stack([result.offset, result.delay], 1)[result.delay >= 0].ravel().tolist()
         case MapReduceResult():
-            ends = (
-                result.mapped,
-                result.shuffled,
-                result.reduced,
-                result.fetched,
-                result.fetch_finish,
-            )
+            ends = (result.mapped, result.shuffled, result.reduced, result.fetched, result.fetch_finish)
             words = [word for column in ends for word in column.tolist()]
     total = 0xCBF29CE484222325
     for word in words:
@@ -245,9 +186,7 @@ def digest(result: AppResult) -> int:
 def test_results_are_those_that_are_pinned_in_rust() -> None:
     text = PINNED.read_text().split("const PINNED: [u64; 6] = [")[1].split("]")[0]
     outcome = run(Scenario(FIG9, "dctcp", apps=every()))
-    assert [digest(result) for result in outcome.apps] == [
-        int(word.replace("_", "")) for word in text.split(",") if word.strip()
-    ]
+    assert [digest(result) for result in outcome.apps] == [int(word.replace("_", "")) for word in text.split(",") if word.strip()]
     again = pickle.loads(pickle.dumps(outcome))
     assert [digest(result) for result in again.apps] == [digest(result) for result in outcome.apps]
 
@@ -268,30 +207,12 @@ ASKED = Requests(0, [1], [Exchange(100, 1000)], Closed(1), count=20)
         (replace(ASKED, exchanges=[(1, 2)]), "apps[0].exchanges[0]: (1, 2) is not an Exchange"),  # type: ignore[list-item]
         (replace(ASKED, arrival=3), "apps[0].arrival: 3 is not an Open or Closed"),  # type: ignore[arg-type]
         (replace(ASKED, service="long"), "apps[0].service: 'long' is not a whole number of ps"),  # type: ignore[arg-type]
-        (
-            Barrier([1], bytes=1, iterations=1),
-            "barrier of 1 and others: it has 1 hosts, and needs 2",
-        ),
-        (
-            Bulk(0, 1, until=0, interval=1),
-            "bulk from 0 to 1: its end at 0 ps must be after its start at 0 ps",
-        ),
-        (
-            replace(PING, count=2**29),
-            "ping from 3 to 4: 536870912 requests must be between 1 and 2^29 - 1",
-        ),
-        (
-            MapReduce([0], maps=0, map_bytes=1, reducers=1),
-            "MapReduce: 0 maps must be between 1 and 2^29 - 1",
-        ),
-        (
-            MapReduce([0], 1, 1, 1, map_time=None),
-            "apps[0].map_time: None is not a whole number of ps from 0 to",
-        ),  # type: ignore[arg-type]
-        (
-            "ping",
-            "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce",
-        ),
+        (Barrier([1], bytes=1, iterations=1), "barrier of 1 and others: it has 1 hosts, and needs 2"),
+        (Bulk(0, 1, until=0, interval=1), "bulk from 0 to 1: its end at 0 ps must be after its start at 0 ps"),
+        (replace(PING, count=2**29), "ping from 3 to 4: 536870912 requests must be between 1 and 2^29 - 1"),
+        (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps must be between 1 and 2^29 - 1"),
+        (MapReduce([0], 1, 1, 1, map_time=None), "apps[0].map_time: None is not a whole number of ps from 0 to"),  # type: ignore[arg-type]
+        ("ping", "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )

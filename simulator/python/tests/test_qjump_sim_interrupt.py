@@ -14,12 +14,7 @@ import pytest
 from qjump_sim import FIG9, US, Flows, Scenario, Source, run
 
 # 2 * 10^12 datagrams: a day and more.
-ENDLESS = Scenario(
-    FIG9,
-    "tcp",
-    Flows([], [], [], []),
-    sources=[Source(0, 1, gap=2 * US, bytes=1500, count=2 * 10**12)],
-)
+ENDLESS = Scenario(FIG9, "tcp", Flows([], [], [], []), sources=[Source(0, 1, gap=2 * US, bytes=1500, count=2 * 10**12)])
 
 
 class Interrupted(Exception):
@@ -27,9 +22,7 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def handled(
-    number: signal.Signals, handler: Callable[[int, FrameType | None], object]
-) -> Iterator[None]:
+def handled(number: signal.Signals, handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
     before = signal.signal(number, handler)
     try:
         yield

@@ -11,9 +11,7 @@ import pytest
 from qjump_sim import FIG9, Flows, LeafSpine, Poisson, Progress, Scenario, Watch, ms, run
 
 FABRIC = LeafSpine(4, 6, 2, FIG9.edge, FIG9.uplink)
-SCENARIO = Scenario(
-    FABRIC, "dctcp", Poisson("search", load=0.6, count=400), seed=2, stop=ms(30), parts=2
-)
+SCENARIO = Scenario(FABRIC, "dctcp", Poisson("search", load=0.6, count=400), seed=2, stop=ms(30), parts=2)
 
 
 def test_one_core_gives_what_all_give() -> None:
@@ -34,9 +32,7 @@ def test_parts_change_only_which_of_two_goes_first() -> None:
     one = run(replace(SCENARIO, parts=1))
     parted = run(SCENARIO)
     assert np.array_equal(one.packets, parted.packets) and np.array_equal(one.start, parted.start)
-    assert parted.counters["delivered"].data == pytest.approx(
-        one.counters["delivered"].data, rel=0.02
-    )
+    assert parted.counters["delivered"].data == pytest.approx(one.counters["delivered"].data, rel=0.02)
     alone = replace(SCENARIO, flows=Flows([0], [0], [23], [200]))
     assert run(alone).finish[0] == run(replace(alone, parts=1)).finish[0]
 
@@ -68,7 +64,5 @@ def test_what_cannot_be(change: dict[str, object], sentence: str) -> None:
 
 
 def test_a_run_in_parts_is_not_watched() -> None:
-    with pytest.raises(
-        ValueError, match=r"^parts: a run in 2 parts cannot be watched: watch it in one$"
-    ):
+    with pytest.raises(ValueError, match=r"^parts: a run in 2 parts cannot be watched: watch it in one$"):
         run(SCENARIO, watch=Watch(flows=True))

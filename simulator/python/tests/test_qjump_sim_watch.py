@@ -37,11 +37,7 @@ SEARCH = Scenario(FIG9, "qjump-script", Poisson("search", load=0.8, count=150))
 
 
 def same(one: Outcome, other: Outcome) -> bool:
-    return (
-        one.counters == other.counters
-        and one.end == other.end
-        and bool(np.array_equal(one.finish, other.finish))
-    )
+    return one.counters == other.counters and one.end == other.end and bool(np.array_equal(one.finish, other.finish))
 
 
 def test_series_have_the_shapes_that_they_say() -> None:
@@ -66,12 +62,7 @@ def test_series_have_the_shapes_that_they_say() -> None:
 
 def test_a_series_without_ports_has_queues_and_windows_alone() -> None:
     series = run(SEARCH, watch=Watch(every=US, most=100)).series
-    assert (
-        series is not None
-        and series.sent is None
-        and series.marked is None
-        and series.dropped is None
-    )
+    assert series is not None and series.sent is None and series.marked is None and series.dropped is None
     assert 50 <= len(series.at) <= 100 and series.queued.max() > 0
     with pytest.raises(ValueError, match=r"series.rate: the ports were not watched"):
         _ = series.rate
@@ -79,10 +70,7 @@ def test_a_series_without_ports_has_queues_and_windows_alone() -> None:
 
 def test_flows_of_applications_have_windows_and_counts_too() -> None:
     bulk = Bulk(5, 4, until=5 * MS, interval=MS)
-    outcome = run(
-        Scenario(FIG9, "dctcp", Flows([0], [0], [4], [500]), apps=[bulk]),
-        watch=Watch(flows=True, every=100 * US),
-    )
+    outcome = run(Scenario(FIG9, "dctcp", Flows([0], [0], [4], [500]), apps=[bulk]), watch=Watch(flows=True, every=100 * US))
     assert outcome.flows is not None and outcome.series is not None
     assert outcome.flows.flow.tolist() == [0, 2**29]
     assert outcome.flows.delivered[0] == 500 and outcome.flows.delivered[1] > 2_000
@@ -116,15 +104,8 @@ def read(path: Path) -> list[dict[str, int]]:
 
 def test_a_pcap_file_has_every_packet_once_a_link(tmp_path: Path) -> None:
     red = Red.linux(None, Time(10 * US), Time(30 * US), protection="ack+syn")
-    scheme = replace(
-        Scheme.named("dctcp", FIG9), transport=Transport.linux(Ecn()), routing="per-flow", queue=red
-    )
-    scenario = Scenario(
-        FIG9,
-        scheme,
-        Poisson("search", 0.6, 60),
-        sources=[Source(1, 3, gap=10 * US, bytes=700, count=50, level=2)],
-    )
+    scheme = replace(Scheme.named("dctcp", FIG9), transport=Transport.linux(Ecn()), routing="per-flow", queue=red)
+    scenario = Scenario(FIG9, scheme, Poisson("search", 0.6, 60), sources=[Source(1, 3, gap=10 * US, bytes=700, count=50, level=2)])
     outcome = run(scenario, watch=Watch(trace="all"))
     trace = outcome.trace
     assert trace is not None
@@ -134,26 +115,15 @@ def test_a_pcap_file_has_every_packet_once_a_link(tmp_path: Path) -> None:
     came = {name: column[trace.dropped == 0] for name, column in trace.table().items()}
     kind = {name: came["kind"] == number for number, name in enumerate(KINDS)}
     assert [packet["ns"] for packet in packets] == (came["at"] // 1_000).tolist()
-    assert (
-        [packet["length"] for packet in packets]
-        == came["bytes"].tolist()
-        == [packet["whole"] for packet in packets]
-    )
-    assert [(packet["src"], packet["dst"]) for packet in packets] == list(
-        zip(came["src"].tolist(), came["dst"].tolist(), strict=True)
-    )
-    assert [packet["level"] for packet in packets] == came["level"].tolist() and set(
-        came["level"].tolist()
-    ) >= {2}
+    assert [packet["length"] for packet in packets] == came["bytes"].tolist() == [packet["whole"] for packet in packets]
+    assert [(packet["src"], packet["dst"]) for packet in packets] == list(zip(came["src"].tolist(), came["dst"].tolist(), strict=True))
+    assert [packet["level"] for packet in packets] == came["level"].tolist() and set(came["level"].tolist()) >= {2}
     tcp = [packet for packet in packets if packet["protocol"] == 6]
     assert len(packets) - len(tcp) == kind["datagram"].sum() == 2 * 50
     bits = {"syn": 0x02, "ece": 0x40, "cwr": 0x80, "psh": 0x08}
     seen = {name: sum(bool(packet["flags"] & bit) for packet in tcp) for name, bit in bits.items()}
     assert seen["syn"] == (kind["syn"] | kind["syn-ack"]).sum() > 0
-    assert (
-        seen["psh"] == kind["data"].sum()
-        and seen["cwr"] == came["reduced"].sum() + kind["syn"].sum()
-    )
+    assert seen["psh"] == kind["data"].sum() and seen["cwr"] == came["reduced"].sum() + kind["syn"].sum()
     assert seen["ece"] == (came["marked"] & ~kind["data"]).sum() > kind["syn"].sum()
     assert sum(packet["ecn"] == 3 for packet in tcp) == (came["marked"] & kind["data"]).sum() > 0
     # Of a flow, each byte of data is there, and what is acknowledged ends where the data does.
@@ -164,9 +134,7 @@ def test_a_pcap_file_has_every_packet_once_a_link(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_a_host_is_what_its_card_sees() -> None:
-    outcome = run(
-        Scenario(FIG9, "tcp", Flows([0, 0], [0, 5], [17, 6], [6, 6])), watch=Watch(trace=[17])
-    )
+    outcome = run(Scenario(FIG9, "tcp", Flows([0, 0], [0, 5], [17, 6], [6, 6])), watch=Watch(trace=[17]))
     trace = outcome.trace
     assert trace is not None
     assert len(trace) == 12 and set(trace.link.tolist()) == {17, 144 + 17}
@@ -195,20 +163,14 @@ def test_progress_is_told_and_may_end_a_run() -> None:
         run(scenario, progress=listen)
     shares = [progress.share for progress in told]
     assert shares == sorted(shares) and 0 < shares[0] < shares[-1] < 1
-    assert all(
-        progress.flows == 8_000 and progress.left is not None and progress.left > 0
-        for progress in told
-    )
+    assert all(progress.flows == 8_000 and progress.left is not None and progress.left > 0 for progress in told)
     assert stream.getvalue().splitlines() == [progress_line(progress) for progress in told]
 
 
 def test_progress_says_what_is_left() -> None:
     half = Progress(now=34_500_000_000, finished=1_200, flows=10_000, share=0.25, elapsed=5.0)
     assert half.left == 15
-    assert (
-        progress_line(half)
-        == "25 %, 34.500 ms simulated, 1,200 of 10,000 flows finished; 5 s, 15 s left"
-    )
+    assert progress_line(half) == "25 %, 34.500 ms simulated, 1,200 of 10,000 flows finished; 5 s, 15 s left"
     assert progress_line(Progress(MS, 0, 0, 0.0, 1.0)) == "1.000 ms simulated; 1 s"
 
 

@@ -31,16 +31,10 @@ def sample(kind: Any, numbers: Iterator[int], name: str = "") -> Any:
     if kind is DropTail:
         return DropTail(Time(next(numbers)))
     if kind is TimeAware:
-        return TimeAware(
-            next(numbers),
-            ((next(numbers), (0, 3)), (next(numbers), (1, 2, 4, 5, 6, 7))),
-            next(numbers),
-        )
+        return TimeAware(next(numbers), ((next(numbers), (0, 3)), (next(numbers), (1, 2, 4, 5, 6, 7))), next(numbers))
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(
-            **{field.name: sample(hints[field.name], numbers, field.name) for field in fields(kind)}
-        )
+        return kind(**{field.name: sample(hints[field.name], numbers, field.name) for field in fields(kind)})
     if get_origin(kind) is Literal:
         return options[-1]
     if get_origin(kind) is Sequence:
@@ -48,9 +42,7 @@ def sample(kind: Any, numbers: Iterator[int], name: str = "") -> Any:
         return tuple(sample(options[0], numbers) for _ in range(length))
     if options:  # a size comes back as bytes, a limit with its unit
         return sample(Time if Time in options else int if int in options else options[0], numbers)
-    return {bool: True, int: next(numbers), float: next(numbers) / 1000, Time: Time(next(numbers))}[
-        kind
-    ]
+    return {bool: True, int: next(numbers), float: next(numbers) / 1000, Time: Time(next(numbers))}[kind]
 
 
 def schemes() -> Iterator[Scheme]:
@@ -82,18 +74,12 @@ def test_json_has_bytes_and_the_names_of_classes() -> None:
 
 def test_what_is_no_scheme_is_told() -> None:
     text = TCP.to_json()
-    with pytest.raises(
-        ValueError, match=r"^scheme: unknown variant `Fifo`, expected one of `DropTail`"
-    ):
+    with pytest.raises(ValueError, match=r"^scheme: unknown variant `Fifo`, expected one of `DropTail`"):
         Scheme.from_json(text.replace("DropTail", "Fifo"))
     with pytest.raises(ValueError, match=r"^scheme: unknown field `min_rtt`"):
         Scheme.from_json(text.replace("min_rto", "min_rtt"))
     with pytest.raises(ValueError, match="a whole number from 0 to 1000000000000000"):
-        Scheme.from_json(
-            replace(TCP, transport=replace(TCP.transport, min_rto=US))
-            .to_json()
-            .replace(f'"min_rto":{US}', f'"min_rto":{2**60}')
-        )
+        Scheme.from_json(replace(TCP, transport=replace(TCP.transport, min_rto=US)).to_json().replace(f'"min_rto":{US}', f'"min_rto":{2**60}'))
 
 
 def test_queues_are_the_kinds_of_a_schemes_queue() -> None:
@@ -102,9 +88,7 @@ def test_queues_are_the_kinds_of_a_schemes_queue() -> None:
 
 
 def test_laws_are_the_kinds_of_a_transports_congestion() -> None:
-    assert sorted(qjump_sim.LAWS.values(), key=repr) == sorted(
-        get_args(qjump_sim.Congestion), key=repr
-    )
+    assert sorted(qjump_sim.LAWS.values(), key=repr) == sorted(get_args(qjump_sim.Congestion), key=repr)
     assert qjump_sim.LAWS["dcqcn"] is qjump_sim.Dcqcn and qjump_sim.LAWS["reno"] is qjump_sim.Reno
 
 

@@ -7,23 +7,7 @@ from qjump_sim.scheme import Congestion, Scheme, Transport
 from qjump_sim.units import Bytes
 from qjump_sim.watch import End, Watch
 
-__all__ = [
-    "fat_tree",
-    "fig9",
-    "headroom",
-    "host_numbers",
-    "laws",
-    "linux",
-    "phases",
-    "queues",
-    "read_flows",
-    "regions",
-    "run",
-    "scheme",
-    "scheme_from_json",
-    "scheme_to_json",
-    "units",
-]
+__all__ = ["fat_tree", "fig9", "headroom", "host_numbers", "laws", "linux", "phases", "queues", "read_flows", "regions", "run", "scheme", "scheme_from_json", "scheme_to_json", "units"]
 
 # Columns are the bytes of int64 arrays.
 def run(
@@ -40,9 +24,7 @@ def run(
 ]: ...
 def fig9() -> LeafSpine: ...
 def host_numbers(tree: Tree | Graph) -> dict[str, int]: ...
-def fat_tree(
-    k: int, edge: Cable, trunk: Cable
-) -> tuple[list[str], list[str], list[tuple[str, str, Cable]]]: ...
+def fat_tree(k: int, edge: Cable, trunk: Cable) -> tuple[list[str], list[str], list[tuple[str, str, Cable]]]: ...
 def queues() -> list[tuple[str, str]]: ...
 def laws() -> list[tuple[str, str]]: ...
 def units() -> dict[str, dict[str, str]]: ...

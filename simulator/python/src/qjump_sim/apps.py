@@ -179,25 +179,14 @@ class MapReduce:
 App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
 
 
-def fan_in(
-    senders: Sequence[int],
-    dst: int,
-    bytes: int | Bytes,
-    epoch: int,
-    count: int,
-    level: int = 0,
-    seed: int = 1,
-) -> tuple[Source, ...]:
+def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
     """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, each from a
     random phase of the first epoch on.
 
     Raises ValueError for an epoch of 0 or above 1,000 s, and for a seed that is none.
     """
     phases = _native.phases(len(senders), epoch, seed)
-    return tuple(
-        Source(src, dst, epoch, bytes, count, first, level)
-        for src, first in zip(senders, phases, strict=True)
-    )
+    return tuple(Source(src, dst, epoch, bytes, count, first, level) for src, first in zip(senders, phases, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,22 +299,10 @@ class MapReduceResult(ReadOnly):
         input; None: it has not happened, or nothing was fetched."""
         if (self.shuffled < 0).any() or not self.fetch_start.size:
             return None
-        return (
-            float(self.fetched.mean())
-            * 8e12
-            / (int(self.shuffled.max()) - int(self.fetch_start[0]))
-        )
+        return float(self.fetched.mean()) * 8e12 / (int(self.shuffled.max()) - int(self.fetch_start[0]))
 
 
-AppResult = (
-    PingResult
-    | DatagramsResult
-    | BulkResult
-    | RequestsResult
-    | BarrierResult
-    | PtpResult
-    | MapReduceResult
-)
+AppResult = PingResult | DatagramsResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult
 
 
 def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppResult:
@@ -349,6 +326,4 @@ def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppRes
             return PtpResult(start, slave, offset, delay, numbers[0])
         case MapReduce():
             mapped, shuffled, reduced, fetched, *fetches = arrays
-            return MapReduceResult(
-                app.first, mapped, shuffled, reduced, fetched, numbers[0], *fetches
-            )
+            return MapReduceResult(app.first, mapped, shuffled, reduced, fetched, numbers[0], *fetches)

@@ -103,9 +103,7 @@ class Red:
     ) -> Red:
         """Linux's `sch_red` with ECN."""
         how: Literal["linux"] = "linux"
-        return cls(
-            limit, min, max, max_p, None, False, weight, False, mean_packet, how, None, protection
-        )
+        return cls(limit, min, max, max_p, None, False, weight, False, mean_packet, how, None, protection)
 
 
 @dataclass(frozen=True)
@@ -225,21 +223,7 @@ class DualPi2:
     """Least share of the link for the classic queue, in per cent."""
 
 
-Queue = (
-    DropTail
-    | Marking
-    | Threshold
-    | Red
-    | CoDel
-    | Priority
-    | PFabric
-    | RoundRobin
-    | Wfq
-    | LevelRed
-    | TimeAware
-    | Pie
-    | DualPi2
-)
+Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin | Wfq | LevelRed | TimeAware | Pie | DualPi2
 """A link's queue."""
 
 QUEUES: dict[str, type[Any]] = {name: globals()[kind] for name, kind in _native.queues()}

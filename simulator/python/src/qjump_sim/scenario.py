@@ -49,11 +49,7 @@ class Scenario:
 
 
 def run(
-    scenario: Scenario,
-    ports: bool = False,
-    *,
-    watch: Watch | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    scenario: Scenario, ports: bool = False, *, watch: Watch | None = None, progress: Callable[[Progress], None] | None = None
 ) -> Outcome:
     """Run a scenario. `ports`: report statistics of every port, as `Watch(ports=True)`; the outcome
     is the same, but it takes longer. `watch`: what else to record. `progress` is called twice a
@@ -67,12 +63,8 @@ def run(
     if not isinstance(scenario, Scenario):
         raise ValueError(f"scenario: {scenario!r} is not a Scenario")
     watch = replace(watch or Watch(), ports=True) if ports else watch
-    columns, (data_bytes, ack_bytes), counters, sources, end, apps, watched, seen = _native.run(
-        scenario, watch, listener(progress)
-    )
-    start, finish, src, dst, packets, level, transport, deadline, size = (
-        np.frombuffer(column, np.int64) for column in columns
-    )
+    columns, (data_bytes, ack_bytes), counters, sources, end, apps, watched, seen = _native.run(scenario, watch, listener(progress))
+    start, finish, src, dst, packets, level, transport, deadline, size = (np.frombuffer(column, np.int64) for column in columns)
     delivered = tuple(SourceResult(*source) for source in sources)
     results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
     sampled, counted, traced = seen

@@ -95,9 +95,7 @@ class Trace(ReadOnly):
         records["whole"] = np.maximum(rows["bytes"], _KEPT)
         _network_layer(records, rows)
         _transport_layer(records, rows, payload)
-        head = np.array(
-            [(_NANOSECONDS, 2, 4, 0, 0, 65_535, _RAW_IP)], "<u4,<u2,<u2,<i4,<u4,<u4,<u4"
-        )
+        head = np.array([(_NANOSECONDS, 2, 4, 0, 0, 65_535, _RAW_IP)], "<u4,<u2,<u2,<i4,<u4,<u4,<u4")
         Path(path).write_bytes(head.tobytes() + records.tobytes())
         return len(came)
 
@@ -123,9 +121,7 @@ def _network_layer(records: NDArray[np.void], rows: dict[str, NDArray[np.int64]]
     records["sum"] = ~((words & 0xFFFF) + (words >> 16)) & 0xFFFF
 
 
-def _transport_layer(
-    records: NDArray[np.void], rows: dict[str, NDArray[np.int64]], payload: int
-) -> None:
+def _transport_layer(records: NDArray[np.void], rows: dict[str, NDArray[np.int64]], payload: int) -> None:
     kind, marked = rows["kind"], rows["marked"]
     datagram, data, back = kind == DATAGRAM, kind == DATA, (kind == ACK) | (kind == SYN_ACK)
     opening = (kind == SYN) | (kind == SYN_ACK)
@@ -138,15 +134,9 @@ def _transport_layer(
     # Of UDP: length and no checksum.
     records["seq"] = np.where(datagram, (np.maximum(rows["bytes"], _IP + 8) - _IP) << 16, seq)
     records["ack"] = np.where(datagram | (kind == SYN), 0, np.where(kind == ACK, byte, 1))
-    flags = (
-        np.where(kind == SYN, 0, _ACK_BIT)
-        | np.where(opening, _SYN_BIT, 0)
-        | np.where(data, _PSH_BIT, 0)
-    )
+    flags = np.where(kind == SYN, 0, _ACK_BIT) | np.where(opening, _SYN_BIT, 0) | np.where(data, _PSH_BIT, 0)
     # RFC 3168, section 6.1.1: a SYN has both bits, its answer one.
-    flags |= np.where((marked == 1) & ~data, _ECE_BIT, 0) | np.where(
-        (marked == 1) & (kind == SYN), _CWR_BIT, 0
-    )
+    flags |= np.where((marked == 1) & ~data, _ECE_BIT, 0) | np.where((marked == 1) & (kind == SYN), _CWR_BIT, 0)
     flags |= np.where(rows["reduced"] == 1, _CWR_BIT, 0)
     records["offset"] = np.where(datagram, 0, 0x50)
     records["flags"] = np.where(datagram, 0, flags)

@@ -102,23 +102,15 @@ class Flows(ReadOnly):
         self.dst: Final = _whole("dst", dst, _LARGEST)
         self.packets: Final = _whole("packets", packets, _LARGEST)
         self.level: Final = self._own("level", level, 7)
-        self.transport: Final = self._own(
-            "transport", 0 * self.start if transport is None else transport, 3, least=0
-        )
+        self.transport: Final = self._own("transport", 0 * self.start if transport is None else transport, 3, least=0)
         self.deadline: Final = self._own("deadline", deadline, _LATEST)
         self.bytes: Final = self._own("bytes", bytes, _LATEST)
         for name in _COLUMNS:
             if len(column := getattr(self, name)) != len(self.start):
-                raise ValueError(
-                    f"flows.{name}: it has {len(column)} values, start has {len(self.start)}"
-                )
+                raise ValueError(f"flows.{name}: it has {len(column)} values, start has {len(self.start)}")
 
-    def _own(
-        self, name: str, values: ArrayLike | None, largest: int, least: int = _NOTHING
-    ) -> NDArray[np.int64]:
-        return _whole(
-            name, np.full(len(self.start), _NOTHING) if values is None else values, largest, least
-        )
+    def _own(self, name: str, values: ArrayLike | None, largest: int, least: int = _NOTHING) -> NDArray[np.int64]:
+        return _whole(name, np.full(len(self.start), _NOTHING) if values is None else values, largest, least)
 
     def _columns(self) -> tuple[object, ...]:
         return tuple(getattr(self, name).tobytes() for name in _COLUMNS)
@@ -159,9 +151,7 @@ def _whole(name: str, values: ArrayLike, largest: int, least: int = 0) -> NDArra
         raise ValueError(f"flows.{name}: its values are {array.dtype}, not whole numbers")
     wrong = np.flatnonzero((array < least) | (array > largest)) if array.size else array
     if wrong.size:
-        raise ValueError(
-            f"flows.{name}[{wrong[0]}]: {array[wrong[0]]} is not a whole number from {least} to {largest}"
-        )
+        raise ValueError(f"flows.{name}[{wrong[0]}]: {array[wrong[0]]} is not a whole number from {least} to {largest}")
     column = array.astype(np.int64)
     column.setflags(write=False)
     return column

@@ -65,11 +65,7 @@ class Time(int):
 
     def __mul__(self, other: Number, /) -> Time:
         plain = _plain(other)
-        return (
-            NotImplemented
-            if plain is None or isinstance(other, Time)
-            else _nearest(int(self) * plain)
-        )
+        return NotImplemented if plain is None or isinstance(other, Time) else _nearest(int(self) * plain)
 
     __radd__ = __add__
     __rmul__ = __mul__

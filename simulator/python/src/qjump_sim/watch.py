@@ -133,9 +133,7 @@ class Progress:
 def progress_line(progress: Progress) -> str:
     """A line such as `12 %, 34.500 ms simulated, 1,200 of 10,000 flows finished; 5 s, 37 s left`."""
     left = "" if progress.left is None else f", {progress.left:.0f} s left"
-    flows = (
-        f", {progress.finished:,} of {progress.flows:,} flows finished" if progress.flows else ""
-    )
+    flows = f", {progress.finished:,} of {progress.flows:,} flows finished" if progress.flows else ""
     share = f"{100 * progress.share:.0f} %, " if progress.share else ""
     return f"{share}{progress.now / 1e9:.3f} ms simulated{flows}; {progress.elapsed:.0f} s{left}"
 
@@ -146,51 +144,30 @@ def show_progress(stream: TextIO | None = None) -> Callable[[Progress], None]:
     to = stream or sys.stderr
 
     def show(progress: Progress) -> None:
-        to.write(
-            f"\r\x1b[K{progress_line(progress)}" if to.isatty() else progress_line(progress) + "\n"
-        )
+        to.write(f"\r\x1b[K{progress_line(progress)}" if to.isatty() else progress_line(progress) + "\n")
         to.flush()
 
     return show
 
 
-def listener(
-    progress: Callable[[Progress], None] | None,
-) -> Callable[[int, int, int, float], None] | None:
+def listener(progress: Callable[[Progress], None] | None) -> Callable[[int, int, int, float], None] | None:
     """The callback for the simulator."""
     if progress is None:
         return None
     if not callable(progress):
         raise TypeError(f"progress: {progress!r} cannot be called")
     began = time.monotonic()
-    return lambda now, finished, flows, share: progress(
-        Progress(now, finished, flows, share, time.monotonic() - began)
-    )
+    return lambda now, finished, flows, share: progress(Progress(now, finished, flows, share, time.monotonic() - began))
 
 
 def series(ports: Sequence[tuple[End, End]], columns: Sequence[bytes]) -> Series:
     """From the simulator's columns."""
-    at, queued, levels, *watched, totals, sample, flow, window, acknowledged = (
-        np.frombuffer(column, np.int64) for column in columns
-    )
+    at, queued, levels, *watched, totals, sample, flow, window, acknowledged = (np.frombuffer(column, np.int64) for column in columns)
     shape = (len(at), len(ports))
     bands = levels.reshape(*shape, BANDS) if levels.size else None
     sent, marked, dropped = (column.reshape(shape) if column.size else None for column in watched)
     waiting = queued.reshape(shape)
-    return Series(
-        tuple(ports),
-        at,
-        waiting,
-        bands,
-        sent,
-        marked,
-        dropped,
-        totals.reshape(-1, 4),
-        sample,
-        flow,
-        window,
-        acknowledged,
-    )
+    return Series(tuple(ports), at, waiting, bands, sent, marked, dropped, totals.reshape(-1, 4), sample, flow, window, acknowledged)
 
 
 def flow_counts(columns: Sequence[bytes]) -> FlowCounts:
