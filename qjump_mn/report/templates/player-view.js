@@ -2,6 +2,7 @@
 // ---- what is shown: `state` has all of it ----
 
 const QUEUE = 70, TRACK = 11, THICK = 7, LANE = 2.6, LONGEST = 26; // in the units of the layout
+const LINK = "#868e97"; // as in the report's drawing, light or dark
 const SPEEDS = [1, 2, 5].flatMap((digit) => [...Array(10).keys()].map((power) => digit * 10 ** (power - 2))).sort((one, other) => one - other); // us in a second
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_MS = 500, SAID_MS = 3000;
@@ -64,7 +65,7 @@ function drawNetwork(pen, arm, scale) {
     pen.beginPath(); pen.roundRect(node.x, node.top, 52, node.bottom - node.top, node.switch ? 8 : 2); pen.fill(); pen.stroke();
     pen.fillStyle = colours.ink; pen.fillText(node.name, node.x + 26, (node.top + node.bottom) / 2);
   }
-  pen.strokeStyle = colours.line;
+  pen.strokeStyle = LINK;
   for (const port of arm.ports) {
     const { from, to, y, queue } = placeOf(arm, port);
     pen.beginPath(); pen.moveTo(from, y + THICK / 2 + 1); pen.lineTo(to, y + THICK / 2 + 1); pen.stroke();
