@@ -131,9 +131,12 @@ def _compile(tree: Tree, headers: Path, file: str, source: str, scratch: Path) -
 
 
 def _readable(output: str) -> str:
-    """Return what a compiler prints, without our folders, and not too much of it."""
+    """Return what a compiler prints, without our folders and what a terminal obeys, and not too
+    much of it."""
     lines = [
-        line.replace("/build/", "").replace("/mnt/", "")
+        "".join(one if one.isprintable() else " " for one in line)
+        .replace("/build/", "")
+        .replace("/mnt/", "")
         for line in output.splitlines()
         if not line.startswith("make")
     ]
