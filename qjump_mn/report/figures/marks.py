@@ -21,7 +21,10 @@ TOP = 0.8
 """Above it a mark's name stands below the mark."""
 
 REACH = 0.3
-"""How far a mark's name beside it reaches, of the axis."""
+"""How far a mark's name beside it reaches at most, of the axis."""
+
+LENGTH = 0.12
+"""How far "published" reaches, which must not leave the panel."""
 
 
 def draw_published(panel: matplotlib.axes.Axes, behind: Behind, curves: Sequence[Curve]) -> None:
@@ -92,10 +95,10 @@ def _name(
     below = (share - bottom) / (top - bottom) >= TOP
     least, most = (_along(panel, x) for x in xs)
     places = [_along(panel, x) for x in drawn if x > 0]
-    before = not below and (
-        any(most < place < most + REACH for place in places)
-        and not any(least - REACH < place < least for place in places)
-    )
+    is_free_before = not any(least - REACH < place < least for place in places)
+    is_free_after = not any(most < place < most + REACH for place in places)
+    fits_after = most + LENGTH <= 1
+    before = not below and (not fits_after or (is_free_before and not is_free_after))
     panel.annotate(
         name.replace(", ", ",\n"),
         (xs[0] if before else xs[1], share),
