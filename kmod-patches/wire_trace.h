@@ -78,11 +78,11 @@ TRACE_EVENT(wire_queue,
 
 			   memcpy(__entry->dev, dev->name, IFNAMSIZ);
 			   __entry->window = queues->window;
-			   for (p = 0; p < TC_WIRE_LEVELS; p++) {
-				   __entry->peak[p] = queues->level[p].peak;
-				   __entry->then[p] = queues->level[p].backlog;
-				   __entry->drops[p] = queues->level[p].drops;
-			   }
+			for (p = 0; p < TC_WIRE_LEVELS; p++) {
+				__entry->peak[p] = queues->level[p].peak;
+				__entry->then[p] = queues->level[p].backlog;
+				__entry->drops[p] = queues->level[p].drops;
+			}
 	    ),
 	    TP_printk("dev=%s window=%llu peak=%s then=%s drops=%s", __entry->dev, __entry->window,
 		      __print_array(__entry->peak, TC_WIRE_LEVELS, sizeof(u32)),

@@ -93,6 +93,7 @@ def test_missing_trials_are_named_for_each_reason(
 def test_files_of_a_run_stand_alone_on_their_lines(tmp_path: Path) -> None:
     drawing = Drawing(name="a", title="", files={"png": "fig/a.png"}, caption="")
     outcome = synthetic.outcome([], drawings=(drawing,))
+    (tmp_path / "report.html").touch()
     lines = [
         f"figure  {tmp_path}/fig/a.png",
         f"report  {tmp_path}/report.html",

@@ -120,7 +120,8 @@ def renamed(value: Any) -> Any:
         return {key: renamed(entry) for key, entry in value.items()}
     if not isinstance(value, msgspec.Struct):
         return value
-    shown = {*getattr(value, "NOT_RUN", ()), "label", "title"}
+    # What is watched changes the job, though no result.
+    shown = {*getattr(value, "NOT_RUN", ()), "label", "title"} - {"watch"}
     changes = {
         name: other(getattr(value, name)) if name in shown else renamed(getattr(value, name))
         for name in value.__struct_fields__

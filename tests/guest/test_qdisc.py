@@ -249,7 +249,7 @@ def test_the_tap_tells_of_drops_queues_and_the_first_bytes(guest: Guest) -> None
         peak >= after and peak % 1518 == after % 1518 == 0
         for peak, after in zip(peaks, then, strict=True)
     )
-    assert then.count(0) >= 5, "each burst leaves"
+    assert then.count(0) >= 4, "each burst leaves; the last one is not told of"
     assert counted == sorted(counted) and counted[-1] == level["drops"]
 
 

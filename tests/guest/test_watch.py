@@ -63,7 +63,8 @@ def test_frames_are_what_the_wires_counted(watched: RunDirectory, arm: str) -> N
             sent = rows & ~found.dropped & (found.start >= began) & (found.start <= ended)
             size = int(found.length[sent].sum() + AROUND_FRAME_BYTES * sent.sum())
             assert -full <= count.bytes - size <= late + full, (way, level)
-            assert int((rows & found.dropped).sum()) == count.drops, (way, level)
+            dropped = int((rows & found.dropped).sum())
+            assert 0 <= count.drops - dropped <= max(0, late // full), (way, level)
             frame_counts = [frame_counts[0] + int(sent.sum()), frame_counts[1] + count.frames]
     assert frame_counts[0] == pytest.approx(frame_counts[1], rel=0.04 if late > full else 0.001)
     assert frame_counts[1] > 20_000

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.report.figures import notes, style
+from qjump_mn.report.figures import notes, shapes, style
 from qjump_mn.report.figures.numbers import Numbers
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -36,8 +36,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         inches = STRIP_INCHES * len(shown) + AROUND_INCHES
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
         edges = {
-            "left": notes.LEFT,
-            "right": notes.RIGHT,
+            "left": shapes.LEFT,
+            "right": shapes.RIGHT,
             "top": 1 - 0.35 / inches,
             "bottom": 0.85 / inches,
         }
