@@ -29,14 +29,19 @@ MARKS = "mininet_suite"
 FOLDERS = ("mininet/test", "examples/test")
 DEADLINE = "300s"
 
+_OFDATAPATH = "Debian has no ofdatapath"
 _CONTROLLER = "the controller of today's Open vSwitch does not forget where a host was"
 _SSHD = "sshd's configuration is written when its package is installed; here it is unpacked"
 _SHARE = "code takes no time in the machine, so there is no share of a processor"
 WHY = {
     "test_hifi.testOptionsTopoOVSKernel.testCPULimits": _SHARE,
     "test_cpu.testCPU.testCPU": _SHARE,
-    "test_walkthrough.testWalkthrough.testOwnNamespace": "Debian has no ofdatapath",
-    "test_walkthrough.testWalkthrough.testSwitches": "Debian has no ofdatapath",
+    "test_controlnet.testControlNet.testFailover": _OFDATAPATH,
+    "test_controlnet.testControlNet.testPingall": _OFDATAPATH,
+    "test_scratchnet.testScratchNet.testPingUser": _OFDATAPATH,
+    "test_treeping64.testTreePing64.testTreePing64": _OFDATAPATH,
+    "test_walkthrough.testWalkthrough.testOwnNamespace": _OFDATAPATH,
+    "test_walkthrough.testWalkthrough.testSwitches": _OFDATAPATH,
     "test_walkthrough.testWalkthrough.testHostCommands": "the machine has no network card",
     "test_mobility.testMobility.testMobility": _CONTROLLER,
     "test_nat.testNAT.testNAT": "there is no internet",
