@@ -30,7 +30,7 @@ def export(
     written = []
     for trial in trials:
         found, zero_ns = _frames(run, trial), tables.facts(run, trial).began_ns
-        ends = {device: way for way, device in trial.network.interfaces().items()}
+        ends = trial.network.ways()
         rates = {device: link.rate_bps for device, link in trial.network.by_device().items()}
         name = f"{run.path.name}-{trial.arm.name}"
         if as_pcapng:

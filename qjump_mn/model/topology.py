@@ -301,6 +301,10 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             for (source, device), (destination, _) in ((below, above), (above, below))
         }
 
+    def ways(self) -> dict[str, tuple[str, str]]:
+        """Return (node, neighbour) of each interface by which the node sends to the neighbour."""
+        return {device: way for way, device in self.interfaces().items()}
+
     def switch_ports(self) -> list[str]:
         """Return the interface of every switch port, in the order of the links."""
         switches = set(self.switches)

@@ -51,7 +51,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, network: Network) -> Frames:
 
 
 def ends(network: Network) -> dict[str, tuple[str, str]]:
-    return {device: way for way, device in network.interfaces().items()}
+    return network.ways()
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_each_hop_begins_when_the_last_one_ended(watched: RunDirectory, arm: str
     (trial,) = (one for one in watched.manifest.plan.trials() if one.arm.name == arm)
     found = frames.read(watched.trial(trial.name))
     assert found is not None
-    ends = {device: way for way, device in trial.network.interfaces().items()}
+    ends = trial.network.ways()
     packet = packets.follow(found, ends)
     order = np.lexsort((found.arrival, packet))
     same = packet[order][1:] == packet[order][:-1]

@@ -102,7 +102,7 @@ def test_rows_are_the_frames_by_port_and_level(run: RunDirectory) -> None:
         for row in range(first, first + count):
             waited, size = (words(arm["rows"][name])[row] for name in ("waited", "bytes"))
             rows.append((*way, level, came[row], waited * data["tick_ns"], size))
-    ends = {device: way for way, device in run.manifest.plan.shown.network.interfaces().items()}
+    ends = run.manifest.plan.shown.network.ways()
     zero = found.from_ns
     expected = [
         (*ends[found.devices[device]], level, arrival - zero, waited, length)

@@ -30,7 +30,7 @@ def followed(
     (tmp_path / "asbuilt/frames.json").write_bytes(text)
     found = frames.read(tmp_path)
     assert found is not None
-    ends = {device: way for way, device in network.interfaces().items()}
+    ends = network.ways()
     rows: dict[int, list[int]] = {}
     for row, packet in enumerate(packets.follow(found, ends).tolist()):
         rows.setdefault(packet, []).append(row)

@@ -39,7 +39,7 @@ def pack(one: Watched, tick: int, first: str) -> tuple[dict[str, Any], str]:
     """Return what the page says of an arm, and its numbers; flows of workload ``first`` come
     first."""
     frames, store, interfaces = one.frames, Store(), one.network.interfaces()
-    packet = packets.follow(frames, {device: way for way, device in interfaces.items()})
+    packet = packets.follow(frames, one.network.ways())
     placed = layout(one.network)
     ways = [
         (way, index)

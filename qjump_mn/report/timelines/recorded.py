@@ -14,12 +14,12 @@ from qjump_mn.results.queues import Line, Queues
 
 def tracks(queues: Queues, network: Network, began_ns: int) -> Iterator[Track]:
     """Return the queue lengths and drops of the recorded ports."""
-    links = {device: link for link, device in network.interfaces().items()}
+    ways = network.ways()
     others = f" {queues.others} with shorter queues are left out." if queues.others else ""
     lost = " The first windows are missing." if queues.lost else ""
     note = f"The most in each window of {queues.window_ns / 1e3:g} us.{others}{lost}"
     named = [
-        (f"{formatting.flow(links[line.device])}, priority {line.level}", line)
+        (f"{formatting.flow(ways[line.device])}, priority {line.level}", line)
         for line in queues.lines
     ]
     for name, line in named:
