@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -22,19 +20,12 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from qjump_mn.errors import MachineError
-from qjump_mn.report import templating
+from qjump_mn.report import pages, templating
 from qjump_mn.toolbox import webassembly
 
 SOURCES = ROOT / "simulator/web"
 PLACE = "simulator/index.html"
 """The page's path below the documentation's site."""
-
-
-class Inline(NamedTuple):
-    """A style or script of the page, and the hash by which the page's policy allows it."""
-
-    text: Markup
-    hash: str
 
 
 def main(arguments: list[str]) -> int:
@@ -60,19 +51,14 @@ def page() -> str:
     text: str = environment.get_template("page.html.jinja").render(
         module=base64.b64encode(module).decode(),
         worker=Markup(_sources("equations.js", "scenario.js", "worker.js")),
-        script=_inline(_sources("equations.js", "scenario.js", "pictures.js", "page.js")),
-        style=_inline(style),
+        script=pages.inline(_sources("equations.js", "scenario.js", "pictures.js", "page.js")),
+        style=pages.inline(style),
     )
     return text
 
 
 def _sources(*names: str) -> str:
     return "".join((SOURCES / name).read_text() for name in names)
-
-
-def _inline(text: str) -> Inline:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return Inline(Markup(text), f"sha256-{digest}")
 
 
 def _say(line: str) -> None:

@@ -23,7 +23,9 @@ import pytest
 from qjump_mn import cache, guest, toolbox
 from qjump_mn.backends import simulator
 from qjump_mn.toolbox import machines
+from tests.support import browser as browsers
 from tests.support import result_store
+from tests.support.browser import Browser
 from tests.support.facts import afresh
 from tests.support.result_store import GUEST, SIMULATOR, VARIABLE
 from tests.support.user_files import Write
@@ -94,6 +96,16 @@ def _store_in_processes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
         yield
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser without a window."""
+    path = browsers.found()
+    if path is None:
+        pytest.skip("there is no Chromium; bootstrap test installs it where apt has it")
+    with browsers.started(path, tmp_path_factory.mktemp("chromium")) as started:
+        yield started
 
 
 @pytest.fixture

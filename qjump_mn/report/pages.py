@@ -22,7 +22,12 @@ class Asset(NamedTuple):
 
 def asset(names: Sequence[str]) -> Asset:
     """Return the files ``names`` of the templates as one style or script."""
-    text = "\n" + "".join((templating.FOLDER / name).read_text(encoding="utf-8") for name in names)
+    texts = ((templating.FOLDER / name).read_text(encoding="utf-8") for name in names)
+    return inline("\n" + "".join(texts))
+
+
+def inline(text: str) -> Asset:
+    """Return a text as one style or script."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Asset(markupsafe.Markup(text), f"sha256-{digest}")
 

@@ -3,7 +3,6 @@ screen and on a telephone, by mouse, by touch and by keyboard alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from qjump_mn.analysis import pipeline
 from qjump_mn.results.directory import RunDirectory
 from tests.report.test_timelines import million, real_run
-from tests.support import browser as browsers
 from tests.support.browser import Browser
 
 PAGES = ("report.html", "timeline/contended-1.html")
@@ -67,15 +65,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     made = real_run(tmp_path_factory.mktemp("pages"))
     pipeline.analyse(made.path)
     return made
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    path = browsers.found()
-    if path is None:
-        pytest.skip("there is no Chromium; bootstrap test installs it where apt has it")
-    with browsers.started(path, tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -6,7 +6,6 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from qjump_mn.results.directory import RunDirectory
 from tests.analysis.test_forged import ARMS, mend
 from tests.report.test_pages import CUT, FAINT, LEAST_CONTRAST, OUTSIDE, tab_to
 from tests.report.test_timelines import real_run
-from tests.support import browser as browsers
 from tests.support.browser import Browser
 from tests.support.recorded import Event, crossing, ping, recorded, tcp
 
@@ -149,15 +147,6 @@ def test_a_damaged_file_leaves_its_arm_out(run: RunDirectory, tmp_path: Path) ->
 
 
 # ---- in a browser ----
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    path = browsers.found()
-    if path is None:
-        pytest.skip("there is no Chromium; bootstrap test installs it where apt has it")
-    with browsers.started(path, tmp_path_factory.mktemp("chromium")) as started:
-        yield started
 
 
 SHOWN = "document.getElementById('shown').textContent"

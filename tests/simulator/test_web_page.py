@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ from qjump_mn.toolbox import build
 from qjump_mn.toolbox.build import Recipe
 from tests.guest import trees
 from tests.report.test_pages import FAINT, LEAST_CONTRAST, OUTSIDE
-from tests.support import browser as browsers
 from tests.support.browser import Browser
 from tests.support.processes import execute
 
@@ -64,15 +62,11 @@ def native() -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    path = browsers.found()
-    if path is None:
-        pytest.skip("there is no Chromium; bootstrap test installs it where apt has it")
+def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Page:
     trees.toolbox()
     file = tmp_path_factory.mktemp("web") / "simulator.html"
     assert web.main([str(file)]) == 0
-    with browsers.started(path, tmp_path_factory.mktemp("chromium")) as browser:
-        yield Page(file, browser)
+    return Page(file, browser)
 
 
 def outcome(native: Path, scenario: str, folder: Path) -> str:
