@@ -24,6 +24,11 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     then: list[int]
     dropped: list[int]
 
+    def __post_init__(self) -> None:
+        lengths = {len(column) for column in (self.at, self.peak, self.then, self.dropped)}
+        if len(lengths) > 1 or lengths == {0}:
+            raise ValueError("its columns are empty or not of one length")
+
 
 class Queues(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The ``lines`` with the longest queues; ``others`` is the number of those left out, ``lost``
@@ -37,6 +42,9 @@ class Queues(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(trial: Path) -> Queues | None:
-    """Return a trial's queues; None if it has none. Raises OSError or msgspec.DecodeError."""
+    """Return a trial's queues; None if it has none.
+
+    Raises OSError, or ValueError for a file that is damaged.
+    """
     path = trial / filenames.QUEUES
     return msgspec.json.decode(path.read_bytes(), type=Queues) if path.exists() else None

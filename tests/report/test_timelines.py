@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,6 +31,7 @@ from qjump_mn.programs.tracks import Track
 from qjump_mn.report.timelines import packing, page
 from qjump_mn.results import contents, formatting
 from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.queues import Line, Queues
 from tests.analysis.test_forged import ARMS, REAL, mend
 from tests.support import synthetic
 
@@ -199,6 +201,8 @@ def test_damaged_readings_do_not_stop_the_page(run: RunDirectory, tmp_path: Path
     copy = RunDirectory(tmp_path / "run")
     shutil.copytree(run.path, copy.path)
     (copy.asbuilt("contended/1") / "after/tc-h1.json").write_text("[{")
+    strange = Queues(1000, 0, 0, [Line("of another network", 0, [5], [3000], [0], [0])])
+    (copy.asbuilt("contended/1") / "queues.json").write_bytes(msgspec.json.encode(strange))
     data, _ = pipeline.read_trials(copy, copy.manifest)
     page.write(copy, copy.manifest, data)
     assert (

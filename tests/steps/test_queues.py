@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,15 @@ def test_only_wires_on_the_virtual_clock_are_recorded() -> None:
 def test_a_damaged_file_is_an_error_and_none_is_none(tmp_path: Path) -> None:
     assert queues.read(tmp_path) is None
     (tmp_path / "asbuilt").mkdir()
-    (tmp_path / "asbuilt/queues.json").write_text("{")
-    with pytest.raises(msgspec.DecodeError):
-        queues.read(tmp_path)
+    line = Line("s0-eth1", 0, [5], [3000], [0], [0])
+    found = msgspec.to_builtins(Queues(1000, 0, 0, [line]))
+    (row,) = found["lines"]
+    changes: list[dict[str, list[int]]] = [
+        {"peak": []},
+        {"at": [], "peak": [], "then": [], "dropped": []},
+    ]
+    damaged = [{**found, "lines": [{**row, **change}]} for change in changes]
+    for text in ("{", *map(json.dumps, damaged)):
+        (tmp_path / "asbuilt/queues.json").write_text(text)
+        with pytest.raises(msgspec.DecodeError):
+            queues.read(tmp_path)

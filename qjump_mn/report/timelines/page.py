@@ -125,9 +125,11 @@ def _series(run: RunDirectory, tables: TrialTables) -> Series | None:
 def _queues(run: RunDirectory, tables: TrialTables) -> Queues | None:
     """Return what the guest recorded of queues; None if missing or damaged."""
     try:
-        return queues.read(run.trial(tables.trial.name))
-    except (OSError, msgspec.DecodeError):
+        found = queues.read(run.trial(tables.trial.name))
+    except (OSError, ValueError):
         return None
+    known = tables.trial.network.ways()
+    return found if found and all(line.device in known for line in found.lines) else None
 
 
 def _lanes(
