@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs in parts beside runs in one, on one core and on several.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
 use qjump_sim::{
-    Arrivals, ByKind, Bytes, Cable, CoDel, Congestion, Flows, Gap, Graph, LeafSpine, Limit,
-    Outcome, ParallelRun, Progress, Protection, Ps, Queue, Scenario, Scheme, Sizes, Source,
-    Topology, Transport, Tree, Watch, Workload, MS, US,
+    Arrivals, ByKind, Bytes, Cable, CoDel, Congestion, Failure, FlowSpec, Flows, Gap, Graph,
+    LeafSpine, Limit, Outcome, ParallelRun, Pie, Progress, Protection, Ps, Quantiles, Queue, Red,
+    Routing, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree, Watch, Workload, MS, US,
 };
 
 const FABRIC: LeafSpine = LeafSpine { racks: 4, hosts_per_rack: 6, spines: 2, ..LeafSpine::FIG9 };
@@ -49,68 +52,144 @@ fn the_number_of_cores_changes_nothing() {
     }
 }
 
-/// A network whose cables have rates of which no two have a common multiple in the time of a run.
-fn without_ties() -> Topology {
-    let primes = [
-        9_999_999_967,
-        9_876_543_211,
-        9_700_000_031,
-        9_600_000_011,
-        9_500_000_009,
-        9_400_000_013,
-        9_300_000_019,
-    ];
-    let mut rates = primes.into_iter();
-    let mut tree = ["s0", "s1", "s2"].into_iter().fold(Tree::new(), Tree::switch);
-    for (host, switch) in [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s2")] {
-        tree = tree.host(host).cable(
-            host,
-            switch,
-            Cable { rate: rates.next().unwrap(), delay: 1_000_003 },
-        );
-    }
-    for (a, b) in [("s0", "s1"), ("s1", "s2"), ("s0", "s2")] {
-        tree = tree.cable(a, b, Cable { rate: rates.next().unwrap(), delay: 700_001 });
-    }
-    Graph::new(tree).build().unwrap()
+const FAST: Cable = Cable { rate: 10_000_000_000, delay: US };
+const FASTER: Cable = Cable { rate: 40_000_000_000, delay: US / 2 };
+
+/// Connected switches with hosts, a cable of each kind or slightly other ones, so that many packets
+/// come to a switch at the same time; some cables fail for a while.
+#[derive(Debug)]
+struct Random {
+    parents: Vec<usize>,
+    more: Vec<(usize, usize)>,
+    hosts: Vec<usize>,
+    cables: Vec<Cable>,
+    failures: Vec<(usize, u64)>,
+    jitter: bool,
 }
 
-/// Where no two packets come to a switch or host at the same time there is one order: then a run in
-/// parts is the run in one, to the last picosecond and packet.
-#[test]
-fn without_ties_parts_change_nothing() {
-    let topology = without_ties();
-    // With ports, connections to set up and ACKs that wait.
+impl Random {
+    fn build(&self) -> Topology {
+        let switch = |number: usize| format!("s{number}");
+        let switches = self.parents.len() + 1;
+        let mut cables = self.cables.iter().copied().cycle();
+        let mut tree = (0..switches).fold(Tree::new(), |tree, number| tree.switch(&switch(number)));
+        for (host, at) in self.hosts.iter().enumerate() {
+            // A host at each switch first.
+            let at = if host < switches { host } else { at % switches };
+            let name = format!("h{host:02}");
+            tree = tree.host(&name).cable(&name, &switch(at), cables.next().unwrap());
+        }
+        let mut trunks = BTreeSet::new();
+        for (number, parent) in (1..).zip(&self.parents) {
+            trunks.insert((parent % number, number));
+        }
+        for (one, other) in &self.more {
+            let (one, other) = (one % switches, other % switches);
+            if one != other {
+                trunks.insert((one.min(other), one.max(other)));
+            }
+        }
+        for (one, other) in &trunks {
+            tree = tree.cable(&switch(*one), &switch(*other), cables.next().unwrap());
+        }
+        let trunks: Vec<_> = trunks.into_iter().collect();
+        let mut failing = BTreeMap::new();
+        for (trunk, down) in &self.failures {
+            failing.insert(trunks[trunk % trunks.len()], *down);
+        }
+        let graph = failing.into_iter().fold(Graph::new(tree), |graph, ((one, other), down)| {
+            let (down, up) = (down * US, Some((down + 300) * US));
+            graph.failure(Failure { one: switch(one), other: switch(other), down, up })
+        });
+        let mut topology = graph.build().unwrap();
+        if self.jitter {
+            let quantiles = Quantiles::new(&[(0.0, 0), (50.0, US), (100.0, 3 * US)]).unwrap();
+            for host in 0..topology.hosts() {
+                topology.set_jitter(host, quantiles.clone()).unwrap();
+            }
+        }
+        topology
+    }
+}
+
+fn random() -> impl Strategy<Value = Random> {
+    let cable = prop_oneof![
+        4 => Just(FAST), 2 => Just(FASTER), 1 => Just(Cable { rate: 9_876_543_211, delay: 700_001 })
+    ];
+    let of = |most| prop::collection::vec(0usize..100, most);
+    (
+        of(4..7),
+        prop::collection::vec((0usize..100, 0usize..100), 0..6),
+        of(7..14),
+        prop::collection::vec(cable, 1..9),
+        prop::collection::vec((0usize..100, 0u64..600), 0..3),
+        any::<bool>(),
+    )
+        .prop_map(|(parents, more, hosts, cables, failures, jitter)| Random {
+            parents,
+            more,
+            hosts,
+            cables,
+            failures,
+            jitter,
+        })
+}
+
+/// The named schemes that can run in parts, and today's hosts with ports, connections to set up
+/// and ACKs that wait.
+fn schemes(topology: &Topology) -> Vec<Scheme> {
+    let limit = Limit::Packets(60);
+    let red = Queue::Red(Red::ns2(Limit::Packets(5), Limit::Packets(15), limit));
     let codel = CoDel {
-        limit: Limit::Packets(60),
+        limit,
         target: 50 * US,
         interval: 500 * US,
         protection: Protection::Default,
     };
-    let linux =
+    let transport =
         Transport { min_rto: MS, handshake: Some(MS), ..Transport::linux(Congestion::Cubic) };
-    let of_linux = Scheme {
-        transport: linux,
-        queue: Queue::CoDel(codel),
-        ..Scheme::named("tcp", &topology).unwrap()
-    };
-    let schemes = SCHEMES.map(|name| Scheme::named(name, &topology).unwrap());
-    for (scheme, parts) in schemes.into_iter().chain([of_linux]).zip([2, 3].into_iter().cycle()) {
-        let flows = Flows::Drawn {
-            arrivals: Arrivals::Poisson,
-            sizes: Sizes::web_search(),
-            load: 0.6,
-            count: 100,
-        };
-        let workload = Workload::of_flows(flows);
-        let mut scenario =
-            Scenario { seed: 5, ..Scenario::new(topology.clone(), scheme, workload) };
+    let tcp = Scheme::named("tcp", topology).unwrap();
+    let linux = |queue| Scheme { transport, queue, ..tcp.clone() };
+    let named = SCHEMES.map(|name| Scheme::named(name, topology).unwrap());
+    named
+        .into_iter()
+        .chain([red, Queue::CoDel(codel), Queue::Pie(Pie::rfc8033(limit))].map(linux))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 60, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Also where packets come to a switch at the same time, cables fail and hosts have jitter.
+    #[test]
+    fn any_number_of_parts_gives_the_bits_of_one(
+        network in random(),
+        scheme in 0usize..100,
+        per_flow: bool,
+        flows in prop::collection::vec((0u64..40, 0u32..100, 0u32..100, 1u32..120), 1..60),
+        stop in prop::option::of(200u64..3_000),
+    ) {
+        let topology = network.build();
+        let schemes = schemes(&topology);
+        let mut scheme = schemes[scheme % schemes.len()].clone();
+        scheme.routing = if per_flow { Routing::PerFlow } else { Routing::Spray };
+        let hosts = topology.hosts();
+        // Starts in whole steps of 20 us, so that many are at the same time.
+        let flows = flows.iter().map(|&(start, src, dst, packets)| {
+            let (start, src) = (start * 20 * US, src % hosts);
+            let dst = (src + 1 + dst % (hosts - 1)) % hosts;
+            FlowSpec { start, src, dst, packets }
+        });
+        let workload = Workload::of_flows(Flows::List(flows.collect()));
+        let stop = Some(stop.map_or(50 * MS, |stop| stop * US));
+        let scenario = Scenario { seed: 5, stop, ..Scenario::new(topology, scheme, workload) };
         let whole = scenario.run().unwrap();
-        scenario.parts = parts;
-        let mut parallel = on(2, &scenario, u64::MAX);
-        // Each part has events of its own at which its flows start.
-        parallel.counters.events = whole.counters.events;
-        assert!(parallel == whole, "{scheme:?}");
+        for parts in [2, 3, 5] {
+            let parallel = on(2, &Scenario { parts, ..scenario.clone() }, u64::MAX);
+            prop_assert!(parallel == whole, "{} parts: {:?}\n{:?}", parts, parallel.counters, whole.counters);
+        }
     }
 }
 

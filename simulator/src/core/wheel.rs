@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The event queue: a timing wheel ordered by (time, order of pushing) without a sequence number
-//! per event.
+//! The event queue: a timing wheel ordered by (time, class, order), without a sequence number per
+//! event.
+//!
+//! Of events at one time, starts of flows come first, then what nodes have pushed for themselves in
+//! the order of pushing, then packets that arrive, in the order of their links. No node's order
+//! depends on what other nodes did when, so that a run in parts is the run in one.
 //!
 //! A bucket covers `2^SHIFT` ps. Its events are a chain of chunks, the newest first; most buckets
 //! need one chunk. They are sorted when the bucket's turn comes; the sort is stable, so that the
@@ -12,6 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::core::event::{ARRIVE, INDEX, START};
 use crate::core::time::Ps;
 
 /// A bucket is 32.768 ns: about ten events at the load of the published fabric. Opening one costs
@@ -35,6 +40,15 @@ pub struct Event {
 /// Packs an event for its bucket: the time's lower bits above, `what` below.
 fn pack(time: Ps, what: u32) -> u64 {
     (time & ((1 << SHIFT) - 1)) << 32 | u64::from(what)
+}
+
+/// The class of an event among those at its time.
+fn class(event: u64) -> u8 {
+    match event as u32 >> INDEX << INDEX {
+        START => 0,
+        ARRIVE => 2,
+        _ => 1,
+    }
 }
 
 /// log2 of the capacity of a chunk plus one.
@@ -92,7 +106,7 @@ fn sum_up(counts: &mut [u32]) -> usize {
     }) as usize
 }
 
-/// A queue of events in the order of time and, at the same time, of pushing.
+/// A queue of events in the order of time, class and, within a class, link or pushing.
 #[derive(Debug)]
 pub struct Wheel {
     /// Number of the open bucket since the beginning of time.
@@ -100,6 +114,9 @@ pub struct Wheel {
     /// Packed events of the open bucket, sorted; those before `done` have been taken.
     open: Vec<u64>,
     done: usize,
+    /// Events of the open bucket before this one are in their final order; those behind it that
+    /// share a time are in the order of pushing.
+    ordered: usize,
     /// Events pushed into the open bucket while it had many: by time, then in the order of pushing.
     late: BinaryHeap<Reverse<(u64, u32)>>,
     late_pushed: u32,
@@ -129,6 +146,7 @@ impl Wheel {
             turn: 0,
             open: Vec::new(),
             done: 0,
+            ordered: 0,
             late: BinaryHeap::new(),
             late_pushed: 0,
             half: Vec::new(),
@@ -168,9 +186,33 @@ impl Wheel {
                 .push(Reverse((event >> 32 << 32 | u64::from(self.late_pushed), event as u32)));
             self.late_pushed += 1;
         } else {
-            let at = self.done + rest.partition_point(|e| e >> 32 <= event >> 32);
+            let at = self.place(event);
             self.open.insert(at, event);
         }
+    }
+
+    /// The place of an event in the open bucket: behind all of its time, or, among events whose
+    /// order is final already, behind those of its class.
+    #[inline]
+    fn place(&mut self, event: u64) -> usize {
+        let rest = &self.open[self.done..];
+        let at = self.done + rest.partition_point(|e| e >> 32 <= event >> 32);
+        if at > self.ordered || self.ordered <= self.done {
+            return at;
+        }
+        self.place_among_ordered(event, at)
+    }
+
+    #[cold]
+    fn place_among_ordered(&mut self, event: u64, at: usize) -> usize {
+        let class_of = class(event);
+        if at < self.ordered || class_of == class(u64::from(ARRIVE)) {
+            self.ordered = self.done;
+            return at;
+        }
+        let key = (event >> 32, class_of);
+        self.ordered += 1;
+        self.done + self.open[self.done..at].partition_point(|&e| (e >> 32, class(e)) <= key)
     }
 
     #[inline]
@@ -204,15 +246,14 @@ impl Wheel {
         chunk.events[0] = event;
     }
 
-    /// Takes the next event if it happens at `last` or before.
+    /// Takes the next event if it happens at `last` or before. `link`: the link that a packet
+    /// arrives by.
     #[inline]
-    pub fn pop_until(&mut self, last: Ps) -> Option<Event> {
+    pub fn pop_until(&mut self, last: Ps, link: impl Fn(u32) -> u32) -> Option<Event> {
         if !self.late.is_empty() {
-            if let Some(event) = self.next_late() {
-                return self.pop_late(event, last);
-            }
+            self.take_in_late();
         }
-        let event = match self.open.get(self.done) {
+        let mut event = match self.open.get(self.done) {
             Some(&event) => event,
             None => self.open_next(last)?,
         };
@@ -220,59 +261,69 @@ impl Wheel {
         if time > last {
             return None;
         }
-        self.done += 1;
+        let next = self.done + 1;
+        if self.ordered <= next && self.open.get(next).is_some_and(|e| e >> 32 == event >> 32) {
+            event = self.order(link);
+        }
+        self.done = next;
         Some(Event { time, what: event as u32 })
     }
 
-    /// The first late event, if it precedes all others. At equal times the open bucket's events
-    /// were pushed earlier.
-    fn next_late(&self) -> Option<Event> {
-        let &Reverse((key, what)) = self.late.peek()?;
-        let first = self.open.get(self.done).is_none_or(|event| key >> 32 < event >> 32);
-        first.then_some(Event { time: self.turn << SHIFT | key >> 32, what })
+    /// Brings the next events, which share a time, into their final order; returns the first.
+    #[cold]
+    #[inline(never)]
+    fn order(&mut self, link: impl Fn(u32) -> u32) -> u64 {
+        let rest = &mut self.open[self.done..];
+        let time = rest[0] >> 32;
+        let tied = rest.iter().position(|event| event >> 32 != time).unwrap_or(rest.len());
+        rest[..tied].sort_by_key(|&event| match class(event) {
+            class @ 0..2 => (class, 0),
+            class => (class, link(event as u32)),
+        });
+        self.ordered = self.done + tied;
+        self.open[self.done]
     }
 
+    /// Moves the late events that come next into the open bucket.
     #[inline(never)]
-    fn pop_late(&mut self, event: Event, last: Ps) -> Option<Event> {
-        if event.time > last {
-            return None;
+    fn take_in_late(&mut self) {
+        while let Some(&Reverse((key, what))) = self.late.peek() {
+            if self.open.get(self.done).is_some_and(|event| event >> 32 < key >> 32) {
+                return;
+            }
+            self.late.pop();
+            let event = key >> 32 << 32 | u64::from(what);
+            let at = self.place(event);
+            if self.done == 0 {
+                self.open.insert(at, event);
+                continue;
+            }
+            // The events before its place move to where a taken one was.
+            self.open.copy_within(self.done..at, self.done - 1);
+            self.open[at - 1] = event;
+            self.done -= 1;
+            self.ordered -= usize::from(self.ordered > 0);
         }
-        self.late.pop();
-        Some(event)
     }
 
-    /// The next event, without taking it. It opens no bucket: the code that does is inlined into
-    /// its only caller, 4 % of all instructions.
+    /// The time of the next event. It opens no bucket: the code that does is inlined into its only
+    /// caller, 4 % of all instructions.
     #[inline(never)]
-    pub fn peek(&self) -> Option<Event> {
-        let at = |turn: u64, packed: u64| Event {
-            time: turn << SHIFT | packed >> 32,
-            what: packed as u32,
-        };
-        if let Some(event) = self.next_late() {
-            return Some(event);
-        }
-        if let Some(&event) = self.open.get(self.done) {
-            return Some(at(self.turn, event));
+    pub fn next_time(&self) -> Option<Ps> {
+        let late = self.late.peek().map(|&Reverse((key, _))| key >> 32);
+        let open = self.open.get(self.done).map(|event| event >> 32);
+        if let Some(key) = late.into_iter().chain(open).min() {
+            return Some(self.turn << SHIFT | key);
         }
         if self.filled == 0 {
-            return self.far.peek().map(|&Reverse((time, _, what))| Event { time, what });
+            return self.far.peek().map(|&Reverse((time, _, _))| time);
         }
         let occupied = |turn: &u64| self.heads[*turn as usize % BUCKETS] != NONE;
         let turn = (self.turn..self.turn + BUCKETS as u64).find(occupied)?;
-        let mut chunk = self.chunks.get(self.heads[turn as usize % BUCKETS] as usize);
-        let mut first: Option<u64> = None;
-        while let Some(some) = chunk {
-            // From the newest to the oldest, so that of those at one time the oldest is the last to
-            // be taken.
-            for &event in some.events[..some.len as usize].iter().rev() {
-                if first.is_none_or(|first| event >> 32 <= first >> 32) {
-                    first = Some(event);
-                }
-            }
-            chunk = self.chunks.get(some.next as usize);
-        }
-        first.map(|event| at(turn, event))
+        let newest = self.chunks.get(self.heads[turn as usize % BUCKETS] as usize);
+        let chain = std::iter::successors(newest, |chunk| self.chunks.get(chunk.next as usize));
+        let first = chain.flat_map(|chunk| &chunk.events[..chunk.len as usize]).min()?;
+        Some(turn << SHIFT | first >> 32)
     }
 
     /// The event `events` after the next one, if it is already known.
@@ -294,6 +345,7 @@ impl Wheel {
         self.turn = turn;
         self.open.clear();
         self.done = 0;
+        self.ordered = 0;
         self.late_pushed = 0;
         self.bring_near();
         let bucket = turn as usize % BUCKETS;
@@ -391,7 +443,7 @@ mod tests {
 
     /// Gaps from the same picosecond to beyond a turn.
     #[test]
-    fn order_is_time_then_pushing() {
+    fn order_is_time_class_and_link_or_pushing() {
         beside_a_set(&[1, 3, 1 << 13, 1 << 20, 1 << 28, 1 << 30, 1 << 34]);
     }
 
@@ -400,6 +452,12 @@ mod tests {
     #[test]
     fn the_order_is_the_same_in_full_buckets() {
         beside_a_set(&[1, 1 << 8, 1 << 13, 1 << SHIFT, 1 << 16]);
+    }
+
+    const KINDS: [u32; 4] = [ARRIVE, START, 1 << INDEX, 4 << INDEX];
+
+    fn link(handle: u32) -> u32 {
+        handle % 5
     }
 
     /// Compares the wheel with a sorted set with sequence numbers.
@@ -417,14 +475,18 @@ mod tests {
                 let gap = rng.below(reach);
                 // Multiples of 4096 ps, so that many events share a time.
                 let time = now + if rng.below(2) == 0 { gap } else { gap & !4095 };
-                wheel.push(time, pushed);
-                model.insert((time, pushed));
+                let what = KINDS[rng.below(4) as usize] | pushed;
+                wheel.push(time, what);
+                let class = class(what.into());
+                model.insert((time, class, if class == 2 { link(what) } else { 0 }, pushed, what));
                 pushed += 1;
             } else {
                 let last = now + rng.below(reaches[reaches.len() - 1].min(1 << 30));
-                let due = model.first().copied().filter(|k| k.0 <= last);
-                let got = wheel.pop_until(last).map(|e| (e.time, e.what));
-                assert_eq!(got, due, "round {round}");
+                let first = model.first().copied();
+                assert_eq!(wheel.next_time(), first.map(|key| key.0), "round {round}");
+                let due = first.filter(|key| key.0 <= last);
+                let got = wheel.pop_until(last, link).map(|event| (event.time, event.what));
+                assert_eq!(got, due.map(|key| (key.0, key.4)), "round {round}");
                 if let Some(key) = due {
                     model.remove(&key);
                 }
@@ -433,7 +495,7 @@ mod tests {
         }
         let mut left: Vec<u32> = wheel.pending().collect();
         left.sort_unstable();
-        let mut expected: Vec<u32> = model.iter().map(|k| k.1).collect();
+        let mut expected: Vec<u32> = model.iter().map(|key| key.4).collect();
         expected.sort_unstable();
         assert_eq!(left, expected);
     }

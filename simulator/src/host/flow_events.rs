@@ -116,17 +116,21 @@ impl Hosts {
         }
     }
 
-    pub(crate) fn start_flows(&mut self, net: &mut Network) {
+    /// Starts the flows that are due; returns how many.
+    pub(crate) fn start_flows(&mut self, net: &mut Network) -> u32 {
+        let mut begun = 0;
         while let Some(record) = self.records.get(self.started) {
             if record.start > net.now {
                 net.wheel.push(record.start, START);
-                return;
+                break;
             }
             let task = listed_task(self.started as u32, record);
             self.started += 1;
             self.skip_remote_flows();
             self.start_flow(net, task);
+            begun += 1;
         }
+        begun
     }
 
     /// Starts a flow; returns its slot.

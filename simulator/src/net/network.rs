@@ -7,7 +7,7 @@ use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, PAUSE_FRAME, TIMER, WAKE};
 use crate::core::prefetch::prefetch;
 use crate::core::time::Ps;
-use crate::core::wheel::Wheel;
+use crate::core::wheel::{Event, Wheel};
 use crate::net::link::{Links, Offered, NOWHERE};
 use crate::net::link_config::LinkConfig;
 use crate::net::partition::Part;
@@ -68,7 +68,7 @@ pub(crate) struct Network {
     /// The topology, if cables of it fail.
     changing: Option<Box<Topology>>,
     /// Packets on failed links, with those links; the packets name the link that leads nowhere.
-    stray: BTreeMap<u32, u32>,
+    pub stray: BTreeMap<u32, u32>,
     /// Packets dropped in the network; the caller disposes of them at once.
     pub lost: Vec<u32>,
     /// This part, if the network is partitioned.
@@ -112,6 +112,13 @@ impl Network {
             part: None,
             leaving: Vec::new(),
         })
+    }
+
+    /// Takes the next event if it happens at `last` or before.
+    #[inline]
+    pub fn pop_until(&mut self, last: Ps) -> Option<Event> {
+        let Network { wheel, pool, .. } = self;
+        wheel.pop_until(last, |handle| pool.get(handle).link)
     }
 
     /// Prefetches for upcoming events; returns what concerns a host.
@@ -305,7 +312,9 @@ impl Network {
         for handle in waited {
             self.lose_failed(handle);
         }
-        for what in self.wheel.pending().filter(|what| what >> INDEX == ARRIVE) {
+        let crossing = self.leaving.iter().flatten().map(|&(_, handle)| handle);
+        let arriving = self.wheel.pending().filter(|what| what >> INDEX == ARRIVE);
+        for what in arriving.chain(crossing) {
             let packet = self.pool.get_mut(what);
             if packet.link == link {
                 packet.link = nowhere;

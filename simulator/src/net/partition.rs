@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::net::topology::Topology;
+use crate::packet::Packet;
 
 /// The partition: which part owns which host and link end.
 #[derive(Debug)]
@@ -117,6 +118,16 @@ fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
         near = next;
     }
     of.into_iter().map(|part| part.unwrap_or(0)).collect()
+}
+
+/// A packet on its way from one part to another.
+#[derive(Debug)]
+pub(crate) struct Crossing {
+    /// When it arrives.
+    pub at: Ps,
+    pub packet: Packet,
+    /// The link that it was on, if that has failed.
+    pub failed: Option<u32>,
 }
 
 /// One part's view of the partition.

@@ -11,16 +11,16 @@ use crate::apps::app_set::AppSet;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
 use crate::core::time::{Ps, END};
+use crate::core::wheel::Event;
 use crate::host::hosts::Hosts;
 use crate::host::limiter::Limiter;
 use crate::host::remote_flows::RemoteFlows;
 use crate::host::result::FlowResult;
 use crate::host::traffic::{check_source, Bytes};
 use crate::net::network::{Arrived, Network};
-use crate::net::partition::Part;
+use crate::net::partition::{Crossing, Part};
 use crate::net::stats::{End, PortResult};
 use crate::net::topology::Topology;
-use crate::packet::Packet;
 use crate::sim::outcome::Outcome;
 use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
@@ -175,7 +175,7 @@ impl Simulation {
 
     /// Time of the next event.
     pub(crate) fn next(&self) -> Option<Ps> {
-        self.network.wheel.peek().map(|event| event.time)
+        self.network.wheel.next_time()
     }
 
     /// Number of events so far.
@@ -183,18 +183,22 @@ impl Simulation {
         self.events
     }
 
-    /// Moves the packets for another part to `to`, with arrival times.
-    pub(crate) fn leave(&mut self, part: usize, to: &mut Vec<(Ps, Packet)>) {
-        let Network { leaving, pool, .. } = &mut self.network;
+    /// Moves the packets for another part to `to`.
+    pub(crate) fn leave(&mut self, part: usize, to: &mut Vec<Crossing>) {
+        let Network { leaving, pool, stray, .. } = &mut self.network;
         for (at, handle) in leaving[part].drain(..) {
-            to.push((at, self.hosts.leave(pool.get(handle))));
+            let packet = self.hosts.leave(pool.get(handle));
+            to.push(Crossing { at, packet, failed: stray.remove(&handle) });
             pool.remove(handle);
         }
     }
 
     /// Adds a packet from another part.
-    pub(crate) fn enter(&mut self, at: Ps, packet: Packet) {
+    pub(crate) fn enter(&mut self, Crossing { at, packet, failed }: Crossing) {
         let handle = self.network.pool.add(self.hosts.enter(packet));
+        if let Some(link) = failed {
+            self.network.stray.insert(handle, link);
+        }
         self.network.wheel.push(at, ARRIVE | handle);
     }
 
@@ -203,13 +207,15 @@ impl Simulation {
         let (end, within) = (self.events.saturating_add(most), last.min(END));
         let mut samples = 1 + most / u64::from(self.network.links.len());
         loop {
-            let next = self.network.wheel.peek().filter(|event| event.time <= within);
+            let next = self.next().filter(|&next| next <= within);
             let past = if last == Ps::MAX { self.network.now + 1 } else { last + 1 };
-            if self.sample_before(next.map_or(past, |event| event.time), &mut samples) {
+            if self.sample_before(next.unwrap_or(past), &mut samples) {
                 return true;
             }
-            let Some(event) = next else { return false };
-            if self.events == end {
+            if next.is_none() {
+                return false;
+            }
+            if self.events >= end {
                 return true;
             }
             let until = self.series.as_ref().map_or(within, |series| series.next().min(within));
@@ -217,9 +223,11 @@ impl Simulation {
                 self.run_events(until, end - self.events);
                 continue;
             };
-            tracer.before(event, &self.network, &self.hosts);
-            self.run_events(until, 1);
-            tracer.after(&self.network, &mut self.hosts);
+            if let Some(event) = self.network.pop_until(until) {
+                tracer.before(event, &self.network, &self.hosts);
+                self.happen(event);
+                tracer.after(&self.network, &mut self.hosts);
+            }
             self.tracer = Some(tracer);
         }
     }
@@ -240,35 +248,41 @@ impl Simulation {
     // Kept in one place with all host code: 1 % of all instructions.
     #[inline(never)]
     fn run_events(&mut self, last: Ps, most: u64) -> bool {
-        let Simulation { network, hosts, apps, events, .. } = self;
         for _ in 0..most {
-            let Some(event) = network.wheel.pop_until(last) else {
+            let Some(event) = self.network.pop_until(last) else {
                 return false;
             };
-            network.now = event.time;
-            *events += 1;
-            if let Some(soon) = network.prefetch() {
-                hosts.prefetch(soon);
-            }
-            let index = event.what & ((1 << INDEX) - 1);
-            match event.what & !((1 << INDEX) - 1) {
-                ARRIVE if !arrive(network, hosts, index) => {}
-                // Kept in one place, so that host code is inlined into this loop: 1 % of all
-                // instructions.
-                ARRIVE | HAND_OVER => hosts.deliver(network, index),
-                DEPART => {
-                    if network.depart(index) {
-                        hosts.collect(network);
-                    }
-                }
-                RELEASE => hosts.release(network, index),
-                TIMER => hosts.timer(network, index),
-                START => hosts.start_flows(network),
-                _ if index < hosts.sockets.first() => hosts.emit(network, index),
-                _ => apps.act(index, network, hosts),
-            }
+            self.happen(event);
         }
         true
+    }
+
+    /// An event happens. A start counts as one event for each flow.
+    #[inline(always)]
+    fn happen(&mut self, event: Event) {
+        let Simulation { network, hosts, apps, events, .. } = self;
+        network.now = event.time;
+        *events += 1;
+        if let Some(soon) = network.prefetch() {
+            hosts.prefetch(soon);
+        }
+        let index = event.what & ((1 << INDEX) - 1);
+        match event.what & !((1 << INDEX) - 1) {
+            ARRIVE if !arrive(network, hosts, index) => {}
+            // Kept in one place, so that host code is inlined into the loop: 1 % of all
+            // instructions.
+            ARRIVE | HAND_OVER => hosts.deliver(network, index),
+            DEPART => {
+                if network.depart(index) {
+                    hosts.collect(network);
+                }
+            }
+            RELEASE => hosts.release(network, index),
+            TIMER => hosts.timer(network, index),
+            START => *events += u64::from(hosts.start_flows(network)) - 1,
+            _ if index < hosts.sockets.first() => hosts.emit(network, index),
+            _ => apps.act(index, network, hosts),
+        }
     }
 
     /// Whether no packet, flow or timer is left.

@@ -2,20 +2,19 @@
 //! Parallel runs: a conservative parallel simulation by time windows.
 //!
 //! Each part has some of the switches with their hosts, and a simulation of its own. All parts run
-//! for the least delay of a cable between two parts, then exchange the packets that left. The
-//! number of cores changes nothing: each part takes packets in the order of the parts that they
-//! come from.
+//! for the least delay of a cable between two parts, then exchange the packets that left. Neither
+//! the number of parts nor that of cores changes an outcome: events at one time are ordered by what
+//! each part knows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::core::error::{Error, Result};
-use crate::core::spin_barrier::SpinBarrier;
+use crate::core::barrier::Barrier;
 use crate::core::time::{Ps, END};
-use crate::net::partition::{Part, Partition};
+use crate::net::partition::{Crossing, Part, Partition};
 use crate::net::topology::Topology;
-use crate::packet::Packet;
 use crate::sim::engine::Simulation;
 use crate::sim::outcome::Outcome;
 use crate::sim::progress::Progress;
@@ -28,6 +27,8 @@ use crate::sim::workload::Workload;
 pub struct ParallelRun {
     parts: Vec<Simulation>,
     partition: Arc<Partition>,
+    /// When cables fail or work again.
+    changes: Vec<Ps>,
 }
 
 impl ParallelRun {
@@ -35,8 +36,8 @@ impl ParallelRun {
     ///
     /// # Errors
     /// As for [`Simulation::new`]; more parts than switches with hosts; a cable without delay
-    /// between two parts; and whatever needs knowledge of all parts: sources, applications, failing
-    /// cables, pauses, and the schemes Homa and Aequitas.
+    /// between two parts; and whatever needs knowledge of all parts: sources, applications, pauses,
+    /// and the schemes Homa and Aequitas.
     pub fn new(
         topology: &Topology,
         scheme: &Scheme,
@@ -48,7 +49,6 @@ impl ParallelRun {
         let whole = [
             (!workload.sources.is_empty(), "sources"),
             (!workload.apps.is_empty(), "applications"),
-            (!topology.changes.is_empty(), "cables that fail"),
             (scheme.pause.is_some(), "pauses"),
             (scheme.grants(), "receivers that grant"),
             (scheme.limiter.admits(), "admission by hosts"),
@@ -60,7 +60,8 @@ impl ParallelRun {
         let part =
             |mine| Simulation::part(topology, scheme, workload, seed, &Watch::default(), its(mine));
         let parts = (0..parts as u16).map(part).collect::<Result<_>>()?;
-        Ok(ParallelRun { parts, partition })
+        let changes = topology.changes.iter().map(|change| change.at).collect();
+        Ok(ParallelRun { parts, partition, changes })
     }
 
     /// Runs about `most` of the events up to and including `last`, on at most `cores` cores;
@@ -73,7 +74,7 @@ impl ParallelRun {
             window: self.partition.window,
             last: last.min(END),
             end: begun.saturating_add(most),
-            barrier: SpinBarrier::new(workers),
+            barrier: Barrier::new(workers),
             boards: self.parts.iter().map(|_| Board::default()).collect(),
             mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
         };
@@ -124,6 +125,9 @@ impl ParallelRun {
                 *flow = its;
             }
         }
+        // Each change of a cable is an event in every part.
+        let changed = self.changes.iter().filter(|&&at| at <= all.end).count();
+        all.counters.events -= (changed * (self.parts.len() - 1)) as u64;
         all
     }
 }
@@ -136,8 +140,8 @@ struct Board {
     events: AtomicU64,
 }
 
-/// Packets on their way from one part to another, with arrival times.
-type Mail = Mutex<Vec<(Ps, Packet)>>;
+/// Packets on their way from one part to another.
+type Mail = Mutex<Vec<Crossing>>;
 
 /// State that threads share during a round.
 struct Round {
@@ -145,7 +149,7 @@ struct Round {
     last: Ps,
     /// The number of events at which the round ends.
     end: u64,
-    barrier: SpinBarrier,
+    barrier: Barrier,
     boards: Vec<Board>,
     /// By destination part, then source part.
     mail: Vec<Mail>,
@@ -187,15 +191,15 @@ impl Round {
             self.barrier.wait();
             for (number, part) in &mut parts {
                 for from in (0..self.boards.len()).filter(|from| from != number) {
-                    for (at, packet) in self.mail(*number, from).drain(..) {
-                        part.enter(at, packet);
+                    for crossing in self.mail(*number, from).drain(..) {
+                        part.enter(crossing);
                     }
                 }
             }
         }
     }
 
-    fn mail(&self, to: usize, from: usize) -> std::sync::MutexGuard<'_, Vec<(Ps, Packet)>> {
+    fn mail(&self, to: usize, from: usize) -> MutexGuard<'_, Vec<Crossing>> {
         let mail = &self.mail[to * self.boards.len() + from];
         mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
