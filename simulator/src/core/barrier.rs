@@ -9,7 +9,7 @@ use std::thread;
 
 /// Spins before a thread sleeps: some microseconds, longer than other threads need while they have
 /// a core.
-const LOOKS: u32 = 1 << 11;
+const LOOKS: u32 = 1 << 7;
 
 /// A barrier for a fixed number of threads.
 #[derive(Debug)]
