@@ -341,19 +341,7 @@ def _check_length(plan: Plan, backend: Backend) -> None:
 
 
 def _check_watch(plan: Plan, backend: str) -> None:
-    """Raise :class:`UsageError` if frames are to be recorded where that is not possible."""
-    if plan.run.watch is None:
-        return
-    if backend != "guest":
-        raise UsageError(
-            f"--watch records frames in the guest, and this run is for the {backend}: leave it out"
-        )
-    for arm in plan.run.arms:
-        if arm.network.model != "wire":
-            raise UsageError(
-                f"--watch records frames on wires, and arm {arm.name} has links of the model "
-                f"{arm.network.model!r}: leave it out, or choose other arms with --arms"
-            )
+    watch.check(plan.run.watch, {arm.name: arm.network.model for arm in plan.run.arms}, backend)
 
 
 def backend_name(plan: Plan, name: str = "") -> str:

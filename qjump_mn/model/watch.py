@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from qjump_mn.errors import UsageError
@@ -42,3 +44,22 @@ def parse(text: str, duration_ns: int) -> Watch | None:
             "choose an earlier or shorter part"
         )
     return watch
+
+
+def check(watch: Watch | None, models: Mapping[str, str], backend: str) -> None:
+    """Raise :class:`UsageError` if frames are to be recorded where that is not possible.
+
+    ``models`` is the model of the links by arm.
+    """
+    if watch is None:
+        return
+    if backend != "guest":
+        raise UsageError(
+            f"--watch records frames in the guest, and this run is for the {backend}: leave it out"
+        )
+    for arm, model in models.items():
+        if model != "wire":
+            raise UsageError(
+                f"--watch records frames on wires, and arm {arm} has links of the model "
+                f"{model!r}: leave it out, or choose other arms with --arms"
+            )
