@@ -44,9 +44,7 @@ pub struct Scenario {
     pub seed: u64,
     /// When to stop; none: when no event is left, or after 107 days.
     pub stop: Option<Ps>,
-    /// Number of parts, which several cores can run in parallel. Parts do not know the order in
-    /// which packets of different parts were scheduled if they arrive at the same time, so that
-    /// another number of parts may yield another outcome.
+    /// Number of parts, which several cores can run in parallel. It changes no outcome.
     pub parts: u32,
 }
 

@@ -25,11 +25,9 @@ class Scenario:
     when no event is left, or after 107 days.
 
     `parts`: number of parts, which run on as many cores as there are. Each has some of the switches
-    and their hosts; more than one pays off from some thousand hosts on. Parts do not know the order
-    in which packets of different parts were scheduled if they arrive at the same time: another
-    number of parts may yield another outcome, another number of cores never does. A run in several
-    parts can have neither sources, applications, failing cables, pauses, Homa nor Aequitas, and
-    cannot be watched.
+    and their hosts; more than one pays off from some thousand hosts on. Neither the number of parts
+    nor that of cores changes an outcome. A run in several parts can have neither sources,
+    applications, pauses, Homa nor Aequitas, and cannot be watched.
     """
 
     topology: Topology
