@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 
 from qjump_mn.console import Table
+from qjump_mn.links import commands
 from qjump_mn.model import units
 
 MAX_ROWS = 12
@@ -62,7 +63,7 @@ def _ports(name: str, node: _Node) -> Iterator[Port]:
         classes = node.classes.get(device, [])
         kinds = {str(one.get("kind")): one for one in qdiscs}
         levels = [level for one in qdiscs for level in one.get("levels", ())]
-        # qjump2015 has levels, but measures no waits.
+        # qjump2015 has levels, but measures no waits; a wire does not see what waits for a trace.
         waits = [level["max_wait_ns"] for level in levels if "max_wait_ns" in level]
         no_delay = "netem" not in kinds or "delay" not in kinds["netem"].get("options", {})
         yield Port(
@@ -71,7 +72,7 @@ def _ports(name: str, node: _Node) -> Iterator[Port]:
             packets=_most(qdiscs, "packets"),
             drops=_most(qdiscs, "drops"),
             held=_most(qdiscs, "overlimits"),
-            wait_ns=max(waits) if waits else None,
+            wait_ns=max(waits) if waits and not any(map(_follows, qdiscs)) else None,
             holds_back=not name and "htb" in kinds and no_delay,
         )
 
@@ -81,11 +82,18 @@ def _most(counters: Sequence[Mapping[str, Any]], key: str) -> int:
     return max((int(one.get(key, 0)) for one in counters), default=0)
 
 
+def _follows(qdisc: Mapping[str, Any]) -> bool:
+    """Return whether it is the gate of a link that follows a trace."""
+    return qdisc.get("handle") == commands.TRACED and qdisc.get("kind") == "tbf"
+
+
 def _rate(qdiscs: Sequence[Mapping[str, Any]], classes: Sequence[Mapping[str, Any]]) -> int:
     """Return the least rate of a device's shapers in bit/s; 0 if it has none."""
     # tc gives the rates of classes, and of all qdiscs but ours, in bytes per second.
     rates = [8 * int(one["rate"]) for one in classes if one.get("rate")]
     for one in qdiscs:
+        if _follows(one):
+            continue
         options = one.get("options", {})
         rates += [int(options["rate_bps"])] if options.get("rate_bps") else []
         if isinstance(options.get("rate"), int):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import traces, words
+from qjump_mn.links import commands
+from qjump_mn.model import words
 from qjump_mn.model.scheme import Module
 from qjump_mn.resolve import loading
 
@@ -17,7 +18,7 @@ def trace(where: str, name: str) -> tuple[int, ...]:
     """
     path, text = _read(f"{where}: link.trace", "topologies", words.FILE, name, ".trace")
     try:
-        return traces.opportunities(text)
+        return commands.opportunities(text)
     except ValueError as error:
         raise UsageError(f"{path}{error}") from None
 

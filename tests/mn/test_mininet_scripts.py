@@ -277,3 +277,34 @@ def test_program_that_never_sleeps_loses_the_machine_but_not_what_it_printed() -
     done = mn("--", "sh", "-c", "echo begins; sleep 1; while :; do :; done", code=5)
     assert done.stdout == "begins\n" == last("output").read_text()
     assert "a loop that waits must sleep" in done.stderr
+
+
+TRACED = """\
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+from mininet_qos import PrioritySwitch, WireLink
+
+# 5 frames in each 10 ms: 500 frames/s.
+ways = {"bw": 1000, "trace": "cell.trace"}
+net = Mininet(SingleSwitchTopo(2, lopts=ways), switch=PrioritySwitch, link=WireLink, controller=None)
+net.start()
+net["h2"].cmd("iperf3 -s -D")
+net["h1"].cmd("iperf3 -u -b 20M -t 4 -c", net["h2"].IP(), "&")
+received = "cat /sys/class/net/h2-eth0/statistics/rx_packets"
+first = int(net["h2"].cmd("sleep 1;", received))
+print(int(net["h2"].cmd("sleep 2;", received)) - first)
+net.stop()
+"""
+
+
+def test_link_follows_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "own/cell.trace").write_text("2\n4\n6\n8\n10\n")
+    (tmp_path / "own/net.py").write_text(TRACED)
+    assert int(mn("own/net.py").stdout) == pytest.approx(1000, abs=5)
+
+
+def test_trace_that_cannot_be_followed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own/cell.trace").write_text("2\nfour\n")
+    (tmp_path / "own/net.py").write_text(TRACED)
+    done = mn("own/net.py", code=1)
+    assert "WireLink: trace='cell.trace':2: 'four' is not a time in ms" in done.stderr + done.stdout

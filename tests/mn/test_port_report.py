@@ -31,8 +31,17 @@ def shown(*networks: list[port_report.Port]) -> str:
 def test_levels_without_waits_do_not_hide_that_packets_were_held(tmp_path: Path) -> None:
     qjump = {"kind": "qjump2015", "dev": "h1-eth0", "levels": [{"level": 7, "packets": 9}]}
     assert "4 times" in shown(ports(tmp_path, HTB, qjump))
-    wire = {"kind": "wire", "dev": "h1-eth0", "levels": [{"level": 7, "max_wait_ns": 2_000_000}]}
+    gate: dict[str, Any] = {"kind": "tbf", "handle": "4:", "dev": "h1-eth0", "overlimits": 5}
+    gate["options"] = {"rate": 12}
+    wire: dict[str, Any] = {
+        "kind": "wire",
+        "dev": "h1-eth0",
+        "levels": [{"level": 7, "max_wait_ns": 2_000_000}],
+    }
     assert "up to 2 ms" in shown(ports(tmp_path, wire))
+    wire["options"] = {"rate_bps": 10_000_000}
+    (traced,) = ports(tmp_path, wire, gate)
+    assert (traced.rate_bps, traced.wait_ns, traced.held) == (10_000_000, None, 5)
 
 
 def test_several_networks_are_numbered_and_advice_is_given_once(tmp_path: Path) -> None:

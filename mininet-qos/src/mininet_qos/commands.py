@@ -179,6 +179,10 @@ def received(shaping: Shaping, device: str, qdisc: str, *, hook: str = "clsact")
     )
 
 
+MAX_TRACE_MS = 600_000
+MAX_OPPORTUNITIES = 1000
+"""In each ms of a trace: full-size frames at 12 Gb/s."""
+
 TRACED = "4:"
 """The handle of :func:`traced`'s qdisc; what chooses frames is below its class 4:1."""
 
@@ -207,6 +211,33 @@ def opportunity(device: str, parent: str, frames: int, buffer: int, mtu: int = M
 def _gate(frames: int, buffer: int, mtu: int) -> str:
     # 100 bit/s: a slower rate would overflow tc's time to fill the bucket.
     return f"tbf rate 100bit burst {frames * (HEADER + TAG + mtu)} limit {buffer}"
+
+
+def opportunities(text: str) -> tuple[int, ...]:
+    """Return how many frames may leave in each ms of a trace of mahimahi's mm-link, up to the time
+    of its last line.
+
+    An opportunity at that time is one at the beginning of the next round. Raises ValueError, whose
+    text follows the file's name.
+    """
+    times: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        word = line.strip()
+        if not word:
+            continue
+        if not (word.isascii() and word.isdigit() and len(word) <= len(str(MAX_TRACE_MS))):
+            raise ValueError(f":{number}: {word[:40]!r} is not a time in ms: write a whole number")
+        times.append(int(word))
+        if times[-2:] != sorted(times[-2:]):
+            raise ValueError(f":{number}: the times must ascend")
+    if not times or not 0 < times[-1] <= MAX_TRACE_MS:
+        raise ValueError(f" must end with a time from 1 to {MAX_TRACE_MS} ms")
+    counts = [0] * times[-1]
+    for time in times:
+        counts[time % len(counts)] += 1
+    if max(counts) > MAX_OPPORTUNITIES:
+        raise ValueError(f" has more than {MAX_OPPORTUNITIES} opportunities in one ms")
+    return tuple(counts)
 
 
 def impaired(rate: int, loss: float = 0, reorder: float = 0, later: int = 0, seed: int = 0) -> str:

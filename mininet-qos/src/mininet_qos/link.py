@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mininet.link import Intf, Link, TCIntf
@@ -19,17 +23,22 @@ NOT_HERE = frozenset(
 )
 """Further parameters of Mininet's TC link; each adds a qdisc where the eight queues are."""
 
-ONLY_WIRE = frozenset({"jitter", "loss"})
+ONLY_WIRE = frozenset({"jitter", "loss", "trace"})
+
+PARENT, BELOW = "5:1", f"{commands.TRACED}1"
+"""The wire's class, and that of the gate below it."""
 
 
 class Wanted(NamedTuple):
-    """The settings of one end of a link: bit/s, bytes of each level, ns, ns, per cent."""
+    """The settings of one end of a link: bit/s, bytes of each level, ns, ns, per cent; the
+    full-size frames that may leave in each ms of a trace, if it follows one."""
 
     rate: int
     buffer: int
     delay: int
     jitter: int = 0
     loss: float = 0
+    trace: tuple[int, ...] = ()
 
 
 def wanted(link: str, params: dict[str, Any], refused: frozenset[str] = NOT_HERE) -> Wanted:
@@ -57,6 +66,7 @@ def wanted(link: str, params: dict[str, Any], refused: frozenset[str] = NOT_HERE
         _time(link, "delay", params.get("delay")),
         _time(link, "jitter", params.get("jitter")),
         _loss(link, params.get("loss")),
+        _trace(link, params.get("trace")),
     )
 
 
@@ -78,6 +88,19 @@ def _loss(link: str, loss: Any) -> float:
     if isinstance(loss, bool) or not isinstance(loss, (int, float)) or not 0 <= loss <= 100:
         raise QosError(f"{link}: loss={loss!r}: give a percentage of the frames, as in loss=0.5")
     return loss
+
+
+def _trace(link: str, path: Any) -> tuple[int, ...]:
+    if not path:
+        return ()
+    try:
+        return commands.opportunities(Path(path).read_text())
+    except (OSError, TypeError, UnicodeDecodeError) as error:
+        raise QosError(
+            f"{link}: trace={path!r}: {error}: name a file in the format of mahimahi"
+        ) from None
+    except ValueError as error:
+        raise QosError(f"{link}: trace={path!r}{error}") from None
 
 
 class LevelIntf(TCIntf):  # type: ignore[misc]
@@ -124,10 +147,38 @@ class WireIntf(LevelIntf):
 
     ``loss`` is the share of frames, in per cent, that it does not receive. ``jitter``, such as
     '1ms', makes the delay of each frame that it sends up to so much shorter or longer; frames of a
-    flow stay in order.
+    flow stay in order. ``trace`` is a file whose lines are times in ms, as mahimahi has them: at
+    each of them one full-size frame may leave this end, and at the last one the trace begins again.
     """
 
     refused = NOT_HERE
+    _follower: Any = None
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        self._unfollow()
+        result = super().config(**params)
+        asked = wanted(type(self).__name__, params, self.refused)
+        if asked.trace:
+            lines = {
+                count: commands.opportunity(self.name, PARENT, count, asked.buffer)
+                for count in {*asked.trace} - {0}
+            }
+            self._follower = self.node.popen(
+                [sys.executable, str(Path(__file__).with_name("follow.py"))], stdin=subprocess.PIPE
+            )
+            with self._follower.stdin as pipe:
+                pipe.write(json.dumps([asked.trace, lines]).encode())
+        return result
+
+    def delete(self) -> None:
+        self._unfollow()
+        super().delete()
+
+    def _unfollow(self) -> None:
+        if self._follower:
+            self._follower.kill()
+            self._follower.wait()
+            self._follower = None
 
     def shaping(self, asked: Wanted) -> Shaping:
         least = max(0, asked.delay - asked.jitter)
@@ -137,6 +188,10 @@ class WireIntf(LevelIntf):
             spread = asked.delay + asked.jitter - least
             seed = int.from_bytes(os.urandom(7), "big")
             shaping = shaping._replace(tc=(f"{line} jitter 0:0ns,100:{spread}ns seed {seed}",))
+        if asked.trace:
+            gate = commands.traced(self.name, PARENT, asked.buffer)
+            levels = commands.priorities(self.name, BELOW, asked.buffer)
+            shaping = shaping._replace(tc=(*shaping.tc, gate, *levels))
         if not asked.loss:
             return shaping
         return commands.received(shaping, self.name, commands.impaired(asked.rate, asked.loss))
@@ -215,8 +270,8 @@ class WireLink(QueuedLink):
 
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
         """Check the settings of both ends: ``bw``, ``buffer``, ``delay`` as in
-        :meth:`LevelIntf.config`, ``loss`` and ``jitter`` as in :class:`WireIntf`; ``params1`` and
-        ``params2`` are for one end. Raises QosError."""
+        :meth:`LevelIntf.config`, ``loss``, ``jitter`` and ``trace`` as in :class:`WireIntf`;
+        ``params1`` and ``params2`` are for one end. Raises QosError."""
         name = type(self).__name__.partition("{")[0]  # mn's are called "WireLink{'bw': 10}"
         for own in ("params1", "params2"):
             wanted(name, {**(params.get(own) or {}), **params}, self.ends.refused)

@@ -6,9 +6,10 @@
 //! the number of parts nor that of cores changes an outcome: events at one time are ordered by what
 //! each part knows.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::core::error::{Error, Result};
 use crate::core::barrier::Barrier;
@@ -21,6 +22,10 @@ use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
 use crate::sim::watch::Watch;
 use crate::sim::workload::Workload;
+
+/// The longest time until whoever runs a simulation may look at signals: on a busy machine threads
+/// may wait long for each other.
+const PIECE: Duration = Duration::from_millis(250);
 
 /// A parallel run in progress.
 #[derive(Debug)]
@@ -64,8 +69,8 @@ impl ParallelRun {
         Ok(ParallelRun { parts, partition, changes })
     }
 
-    /// Runs about `most` of the events up to and including `last`, on at most `cores` cores;
-    /// returns whether it stopped because of their number. Running in pieces, on any number of
+    /// Runs about `most` of the events up to and including `last`, on at most `cores` cores, for
+    /// about a quarter of a second; returns whether there are more. Running in pieces, on any number of
     /// cores, yields the same outcome.
     pub fn run_some(&mut self, last: Ps, most: u64, cores: usize) -> bool {
         let workers = cores.clamp(1, self.parts.len());
@@ -74,6 +79,8 @@ impl ParallelRun {
             window: self.partition.window,
             last: last.min(END),
             end: begun.saturating_add(most),
+            began: Instant::now(),
+            enough: AtomicBool::new(false),
             barrier: Barrier::new(workers),
             boards: self.parts.iter().map(|_| Board::default()).collect(),
             mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
@@ -149,6 +156,9 @@ struct Round {
     last: Ps,
     /// The number of events at which the round ends.
     end: u64,
+    began: Instant,
+    /// Whether the round has taken its time.
+    enough: AtomicBool,
     barrier: Barrier,
     boards: Vec<Board>,
     /// By destination part, then source part.
@@ -165,6 +175,9 @@ impl Round {
                 board.next.store(part.next().unwrap_or(Ps::MAX), Ordering::Relaxed);
                 board.events.store(part.events(), Ordering::Relaxed);
             }
+            if parts.first().is_some_and(|(number, _)| *number == 0) {
+                self.enough.store(self.began.elapsed() > PIECE, Ordering::Relaxed);
+            }
             self.barrier.wait();
             // All threads compute the same.
             let next = self
@@ -178,7 +191,7 @@ impl Round {
             if next > self.last {
                 return false;
             }
-            if events >= self.end {
+            if events >= self.end || self.enough.load(Ordering::Relaxed) {
                 return true;
             }
             let until = next.saturating_add(self.window - 1).min(self.last);

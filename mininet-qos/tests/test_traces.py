@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from qjump_mn.model import traces
+from mininet_qos import commands
 
 
 def test_the_last_time_is_the_beginning_of_the_next_round() -> None:
-    assert traces.opportunities("0\n2\n2\n4\n") == (2, 0, 2, 0)
-    assert traces.opportunities("5\r\n5\r\n") == (2, 0, 0, 0, 0)
+    assert commands.opportunities("0\n2\n2\n4\n") == (2, 0, 2, 0)
+    assert commands.opportunities("5\r\n5\r\n") == (2, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_the_last_time_is_the_beginning_of_the_next_round() -> None:
 )
 def test_malformed_traces_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=r".") as raised:
-        traces.opportunities(text)
+        commands.opportunities(text)
     assert str(raised.value) == problem
