@@ -140,12 +140,8 @@ fn random() -> impl Strategy<Value = Random> {
 fn schemes(topology: &Topology) -> Vec<Scheme> {
     let limit = Limit::Packets(60);
     let red = Queue::Red(Red::ns2(Limit::Packets(5), Limit::Packets(15), limit));
-    let codel = CoDel {
-        limit,
-        target: 50 * US,
-        interval: 500 * US,
-        protection: Protection::Default,
-    };
+    let codel =
+        CoDel { limit, target: 50 * US, interval: 500 * US, protection: Protection::Default };
     let transport =
         Transport { min_rto: MS, handshake: Some(MS), ..Transport::linux(Congestion::Cubic) };
     let tcp = Scheme::named("tcp", topology).unwrap();

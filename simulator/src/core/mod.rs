@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Foundations: time, random numbers, units, the event queue and errors.
 
-pub(crate) mod barrier;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod mrg32k3a;
+pub(crate) mod part_barrier;
 pub(crate) mod prefetch;
 pub(crate) mod quantiles;
 pub(crate) mod rng;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The event queue: a timing wheel ordered by (time, class, order), without a sequence number per
+//! The event queue: a timing wheel ordered by time and what follows here, without a sequence number per
 //! event.
 //!
 //! Of events at one time, starts of flows come first, then what nodes have pushed for themselves in
-//! the order of pushing, then packets that arrive, in the order of their links. No node's order
-//! depends on what other nodes did when, so that a run in parts is the run in one.
+//! the order of pushing, then packets that arrive: the oldest first, and of one age in the order of
+//! their links. No node's order depends on what other nodes did when, so that a run in parts is the
+//! run in one.
 //!
 //! A bucket covers `2^SHIFT` ps. Its events are a chain of chunks, the newest first; most buckets
 //! need one chunk. They are sorted when the bucket's turn comes; the sort is stable, so that the
@@ -106,7 +107,7 @@ fn sum_up(counts: &mut [u32]) -> usize {
     }) as usize
 }
 
-/// A queue of events in the order of time, class and, within a class, link or pushing.
+/// A queue of events in order.
 #[derive(Debug)]
 pub struct Wheel {
     /// Number of the open bucket since the beginning of time.
@@ -246,10 +247,10 @@ impl Wheel {
         chunk.events[0] = event;
     }
 
-    /// Takes the next event if it happens at `last` or before. `link`: the link that a packet
-    /// arrives by.
+    /// Takes the next event if it happens at `last` or before. `arrival`: the age of a packet that
+    /// arrives now, and its link.
     #[inline]
-    pub fn pop_until(&mut self, last: Ps, link: impl Fn(u32) -> u32) -> Option<Event> {
+    pub fn pop_until(&mut self, last: Ps, arrival: impl Fn(u32, Ps) -> (Ps, u32)) -> Option<Event> {
         if !self.late.is_empty() {
             self.take_in_late();
         }
@@ -263,7 +264,7 @@ impl Wheel {
         }
         let next = self.done + 1;
         if self.ordered <= next && self.open.get(next).is_some_and(|e| e >> 32 == event >> 32) {
-            event = self.order(link);
+            event = self.order(arrival);
         }
         self.done = next;
         Some(Event { time, what: event as u32 })
@@ -272,13 +273,17 @@ impl Wheel {
     /// Brings the next events, which share a time, into their final order; returns the first.
     #[cold]
     #[inline(never)]
-    fn order(&mut self, link: impl Fn(u32) -> u32) -> u64 {
+    fn order(&mut self, arrival: impl Fn(u32, Ps) -> (Ps, u32)) -> u64 {
         let rest = &mut self.open[self.done..];
         let time = rest[0] >> 32;
         let tied = rest.iter().position(|event| event >> 32 != time).unwrap_or(rest.len());
-        rest[..tied].sort_by_key(|&event| match class(event) {
-            class @ 0..2 => (class, 0),
-            class => (class, link(event as u32)),
+        let now = self.turn << SHIFT | time;
+        rest[..tied].sort_by_cached_key(|&event| match class(event) {
+            class @ 0..2 => (class, Reverse(0), 0),
+            class => {
+                let (age, link) = arrival(event as u32, now);
+                (class, Reverse(age), link)
+            }
         });
         self.ordered = self.done + tied;
         self.open[self.done]
@@ -443,7 +448,7 @@ mod tests {
 
     /// Gaps from the same picosecond to beyond a turn.
     #[test]
-    fn order_is_time_class_and_link_or_pushing() {
+    fn order_is_time_class_and_age_or_pushing() {
         beside_a_set(&[1, 3, 1 << 13, 1 << 20, 1 << 28, 1 << 30, 1 << 34]);
     }
 
@@ -456,8 +461,8 @@ mod tests {
 
     const KINDS: [u32; 4] = [ARRIVE, START, 1 << INDEX, 4 << INDEX];
 
-    fn link(handle: u32) -> u32 {
-        handle % 5
+    fn arrival(handle: u32, now: Ps) -> (Ps, u32) {
+        (now + u64::from(handle % 3), handle % 5)
     }
 
     /// Compares the wheel with a sorted set with sequence numbers.
@@ -478,15 +483,16 @@ mod tests {
                 let what = KINDS[rng.below(4) as usize] | pushed;
                 wheel.push(time, what);
                 let class = class(what.into());
-                model.insert((time, class, if class == 2 { link(what) } else { 0 }, pushed, what));
+                let (age, link) = if class == 2 { arrival(what, time) } else { (0, 0) };
+                model.insert((time, class, Reverse(age), link, pushed, what));
                 pushed += 1;
             } else {
                 let last = now + rng.below(reaches[reaches.len() - 1].min(1 << 30));
                 let first = model.first().copied();
                 assert_eq!(wheel.next_time(), first.map(|key| key.0), "round {round}");
                 let due = first.filter(|key| key.0 <= last);
-                let got = wheel.pop_until(last, link).map(|event| (event.time, event.what));
-                assert_eq!(got, due.map(|key| (key.0, key.4)), "round {round}");
+                let got = wheel.pop_until(last, arrival).map(|event| (event.time, event.what));
+                assert_eq!(got, due.map(|key| (key.0, key.5)), "round {round}");
                 if let Some(key) = due {
                     model.remove(&key);
                 }
@@ -495,7 +501,7 @@ mod tests {
         }
         let mut left: Vec<u32> = wheel.pending().collect();
         left.sort_unstable();
-        let mut expected: Vec<u32> = model.iter().map(|key| key.4).collect();
+        let mut expected: Vec<u32> = model.iter().map(|key| key.5).collect();
         expected.sort_unstable();
         assert_eq!(left, expected);
     }

@@ -118,7 +118,10 @@ impl Network {
     #[inline]
     pub fn pop_until(&mut self, last: Ps) -> Option<Event> {
         let Network { wheel, pool, .. } = self;
-        wheel.pop_until(last, |handle| pool.get(handle).link)
+        wheel.pop_until(last, |handle, now| {
+            let packet = pool.get(handle);
+            (packet.age(now), packet.link)
+        })
     }
 
     /// Prefetches for upcoming events; returns what concerns a host.

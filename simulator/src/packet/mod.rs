@@ -155,6 +155,16 @@ impl Packet {
         self.echo |= now as u32 & FINE | (now >> 32) as u32 & COARSE;
     }
 
+    /// How long ago its sender sent it, or for an ACK the data that it answers: exact for data and
+    /// datagrams.
+    pub fn age(&self, now: Ps) -> Ps {
+        match self.kind {
+            Kind::Data => self.under_way(now),
+            Kind::Datagram => now - self.created(),
+            _ => since(self.stamp, now),
+        }
+    }
+
     /// How long data has been under way; exact below 26 days.
     #[inline]
     pub fn under_way(&self, now: Ps) -> Ps {

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::core::error::{Error, Result};
-use crate::core::barrier::Barrier;
+use crate::core::part_barrier::PartBarrier;
 use crate::core::time::{Ps, END};
 use crate::net::partition::{Crossing, Part, Partition};
 use crate::net::topology::Topology;
@@ -81,7 +81,7 @@ impl ParallelRun {
             end: begun.saturating_add(most),
             began: Instant::now(),
             enough: AtomicBool::new(false),
-            barrier: Barrier::new(workers),
+            barrier: PartBarrier::new(workers),
             boards: self.parts.iter().map(|_| Board::default()).collect(),
             mail: self.parts.iter().flat_map(|_| &self.parts).map(|_| Mutex::default()).collect(),
         };
@@ -159,7 +159,7 @@ struct Round {
     began: Instant,
     /// Whether the round has taken its time.
     enough: AtomicBool,
-    barrier: Barrier,
+    barrier: PartBarrier,
     boards: Vec<Board>,
     /// By destination part, then source part.
     mail: Vec<Mail>,

@@ -13,7 +13,7 @@ const LOOKS: u32 = 1 << 7;
 
 /// A barrier for a fixed number of threads.
 #[derive(Debug)]
-pub(crate) struct Barrier {
+pub(crate) struct PartBarrier {
     threads: usize,
     waiting: AtomicUsize,
     /// How often all threads have met.
@@ -26,9 +26,9 @@ pub(crate) struct Barrier {
     broken: AtomicBool,
 }
 
-impl Barrier {
+impl PartBarrier {
     pub fn new(threads: usize) -> Self {
-        Barrier {
+        PartBarrier {
             threads,
             waiting: AtomicUsize::new(0),
             rounds: AtomicUsize::new(0),
@@ -91,7 +91,7 @@ impl Barrier {
     }
 }
 
-pub(crate) struct Guard<'a>(&'a Barrier);
+pub(crate) struct Guard<'a>(&'a PartBarrier);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -110,7 +110,7 @@ mod tests {
     /// More threads than there are cores.
     #[test]
     fn nobody_goes_on_before_all_have_come() {
-        let (barrier, come) = (Barrier::new(5), AtomicUsize::new(0));
+        let (barrier, come) = (PartBarrier::new(5), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..5 {
                 scope.spawn(|| {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_has_panicked() {
-        let barrier = Barrier::new(2);
+        let barrier = PartBarrier::new(2);
         let ended = thread::scope(|scope| {
             scope.spawn(|| {
                 let _guard = barrier.guard();
