@@ -60,7 +60,7 @@ fn pauses_lose_nothing_and_rates_pause_less() {
     // missing.
     assert!(alone.delivered.data + 20 > 20 * MS / FRAME, "{} packets", alone.delivered.data);
     // Of the documents.
-    assert_eq!((lossy.full.data, lossy.pauses, with.pauses, alone.pauses), (1_225, 0, 87, 1_423));
+    assert_eq!((lossy.full.data, lossy.pauses, with.pauses, alone.pauses), (1_232, 0, 88, 1_423));
     // What a switch may hold of all is enough for the port.
     assert_eq!(counters(Congestion::Reno, room, true).full.total(), 0);
 }
@@ -122,7 +122,7 @@ fn marks_are_by_the_law() {
             2 * between > all && all > 250_000,
             "{between} of {all} packets found a queue between"
         );
-        assert_eq!((marked, expected.round() as u32), (1_003, 1_001), "of the documents");
+        assert_eq!((marked, expected.round() as u32), (1_160, 1_118), "of the documents");
         assert!(
             (f64::from(marked) - expected).abs() < 4.0 * f64::sqrt(variance),
             "{marked} marks, not {expected} +- {}",
