@@ -10,10 +10,13 @@ use crate::net::routes::Routing;
 use crate::net::topology::{Cable, LeafSpine, Topology};
 use crate::queue::kinds::{Marking, PFabric, Priority, Queue};
 use crate::queue::limit::Limit;
+use crate::sim::fit::Fit;
 use crate::sim::rivals::NAMES;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Sizes;
 
+/// Smallest timeout of TCP, DCTCP and QJump.
+pub(crate) const MIN_RTO: Ps = 200 * US;
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
 /// The largest flow of levels 0 to 6, in packets, as the published scripts assign levels: steps of
@@ -88,7 +91,7 @@ impl Transport {
             ack_bytes: 40,
             initial_window: 12,
             max_window: 149,
-            min_rto: 200 * US,
+            min_rto: MIN_RTO,
             rto_above_rtt: false,
             initial_rto: None,
             max_rto: 2 * S,
@@ -181,22 +184,26 @@ impl Scheme {
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
     /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa` or `aequitas`.
     ///
+    /// Its settings are those for Figure 9's fabric, fitted to the base path of this network:
+    /// windows, targets, thresholds, buffers and timeouts.
+    ///
     /// # Errors
-    /// Any other name; the errors of [`Scheme::qjump_paper`].
+    /// Any other name; a host cable's rate that cannot be simulated.
     pub fn named(name: &str, topology: &Topology) -> Result<Self> {
-        match name {
-            "tcp" => Ok(Self::tcp()),
-            "dctcp" => Ok(Self::dctcp()),
-            "pfabric" => Ok(Self::pfabric()),
-            "qjump-script" => Ok(Self::qjump_script()),
-            "qjump-paper" => Self::qjump_paper(topology),
+        let scheme = match name {
+            "tcp" => Self::tcp(),
+            "dctcp" => Self::dctcp(),
+            "pfabric" => Self::pfabric(),
+            "qjump-script" => Self::qjump_script(),
+            "qjump-paper" => Self::qjump_paper(topology)?,
             _ => Self::rival(name).ok_or_else(|| {
                 let known = NAMES.join(", ");
                 Error::new(format!(
                     "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, \
                      qjump-paper, {known}"
                 ))
-            }),
-        }
+            })?,
+        };
+        Fit::new(topology)?.fit(name, scheme)
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The simulation: scenarios, schemes, workloads, runs and their outcomes.
 
+mod base_path;
 pub(crate) mod engine;
 pub(crate) mod fig9;
+mod fit;
 pub(crate) mod ns2_arrivals;
 pub(crate) mod outcome;
 pub(crate) mod parallel;
