@@ -86,7 +86,7 @@ impl Hosts {
     }
 
     #[inline]
-    pub(crate) fn acknowledge(&mut self, net: &mut Network, packet: &Packet) {
+    pub(crate) fn acknowledge(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
         flow.arrives();
@@ -94,14 +94,17 @@ impl Hosts {
             self.free_if_done(slot);
             return;
         }
-        self.on_ack(net, packet);
+        self.on_ack(net, handle, packet);
     }
 
     /// Processes an ACK and sends what it allows.
     #[inline]
-    pub(super) fn open_window(&mut self, net: &mut Network, packet: &Packet) {
+    pub(super) fn open_window(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
+        if let Some(telemetry) = &net.links.telemetry {
+            flow.path.control.on_telemetry(telemetry.records(handle));
+        }
         let ack = Ack {
             cumulative: packet.seq,
             echo: (packet.echo != NO_ECHO).then_some(packet.echo),

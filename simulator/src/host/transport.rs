@@ -181,6 +181,10 @@ impl Transport {
     fn timing_problem(&self) -> Option<String> {
         let wrong = if self.delayed_ack == Some(0) {
             "transport: delayed_ack must be above 0 ps: leave it out for no delay".to_owned()
+        } else if self.delayed_ack.is_some() && self.congestion.reads_telemetry() {
+            "transport: a law that reads telemetry needs an ACK for each packet: leave delayed_ack \
+             out"
+            .to_owned()
         } else if self.delayed_ack.is_some_and(|delay| delay > Duration::MAX) {
             "transport: ACKs are delayed by more than 1000 s".to_owned()
         } else if self.least_window == 0 || self.least_window > self.max_window {

@@ -6,7 +6,9 @@ mod bbr;
 mod dcqcn;
 mod dcqcn_pfc;
 mod homa;
+mod hpcc;
 mod mixed;
+mod powertcp;
 mod swift;
 
 use qjump_sim::apps::{App, AppResult, Bulk};
