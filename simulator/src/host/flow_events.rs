@@ -344,6 +344,10 @@ impl Hosts {
             self.set_timer_event(net, slot);
             return;
         }
+        if flow.on_rack_timer(self.config.of(flow), net.now) {
+            self.send_window(net, slot);
+            return;
+        }
         self.handled.timeouts += 1;
         self.note(slot, Notice::TimedOut);
         self.on_timer(net, slot);

@@ -187,6 +187,9 @@ class Transport:
     rto_above_rtt: bool = False
     """As in Linux, `min_rto` is the least margin above the smoothed round trip, not the least
     timeout (RFC 6298)."""
+    rack_tlp: bool = False
+    """RACK-TLP (RFC 8985): losses are found by the time since a packet left, and a lost tail by a
+    probe after two round trips. It needs `sack` and `sack_after_rto`."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:
