@@ -6,9 +6,11 @@
 //! point decides anything.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dcqcn;
 mod dctcp;
+mod delivery_rate;
 mod ecn;
 mod homa;
 mod hpcc;
@@ -22,6 +24,7 @@ mod traits;
 use serde::{Deserialize, Serialize};
 
 use self::bbr::Bbr;
+use self::bbr3::Bbr3;
 use self::cubic::Cubic;
 pub use self::dcqcn::Dcqcn;
 pub use self::dctcp::Dctcp;
@@ -227,6 +230,8 @@ laws! {
     Hpcc(hpcc: Hpcc),
     /// PowerTCP: a window after the power of queues, which ports report.
     PowerTcp(power: PowerTcp),
+    /// BBR, version 3: a model of the path, with limits by losses and marks.
+    Bbr3,
 }
 
 impl Control {

@@ -164,7 +164,7 @@ impl Flow {
             high_sacked: 0,
             pipe: 0,
             sacked: SequenceSet::new(t.max_window),
-            rack: t.rack_tlp.then(|| Rack::new(t, task.packets)),
+            rack: t.rack_tlp.then(|| Box::new(Rack::new(t, task.packets))),
             receiver: Receiver::new(t),
             in_network: 0,
             timers: 0,

@@ -3,6 +3,7 @@
 
 mod aequitas;
 mod bbr;
+mod bbr3;
 mod dcqcn;
 mod dcqcn_pfc;
 mod homa;

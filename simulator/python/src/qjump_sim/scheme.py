@@ -121,7 +121,13 @@ class PowerTcp:
     """Beta: the additive increase in bytes, which is what each flow leaves in a queue."""
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Hpcc | PowerTcp
+@dataclass(frozen=True)
+class Bbr3:
+    """BBR, version 3 (draft-ietf-ccwg-bbr): the model of `Bbr`, with limits of what may be under
+    way, by losses above 2 % and by marks."""
+
+
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Hpcc | PowerTcp | Bbr3
 
 LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
 """The laws of congestion control by their names in scheme files, as the simulator has them."""

@@ -61,9 +61,9 @@ pub(super) struct Rack {
 
 impl Rack {
     /// For a flow of so many packets.
-    pub fn new(t: &Transport, packets: u32) -> Box<Self> {
+    pub fn new(t: &Transport, packets: u32) -> Self {
         let room = (t.max_window.min(packets) as usize + 1).next_power_of_two();
-        Box::new(Rack {
+        Rack {
             sent: vec![Sent::default(); room].into(),
             at: 0,
             number: 0,
@@ -76,7 +76,7 @@ impl Rack {
             probed: None,
             timer: Timer::Timeout,
             timeout_at: Ps::MAX,
-        })
+        }
     }
 
     fn slot(&mut self, number: u32) -> &mut Sent {
