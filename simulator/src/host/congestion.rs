@@ -6,11 +6,15 @@
 //! point decides anything.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dcqcn;
 mod dctcp;
+mod delivery_rate;
 mod ecn;
 mod homa;
+mod hpcc;
+mod powertcp;
 mod reno;
 mod swift;
 #[cfg(test)]
@@ -20,16 +24,20 @@ mod traits;
 use serde::{Deserialize, Serialize};
 
 use self::bbr::Bbr;
+use self::bbr3::Bbr3;
 use self::cubic::Cubic;
 pub use self::dcqcn::Dcqcn;
 pub use self::dctcp::Dctcp;
 use self::ecn::Ecn;
 pub use self::homa::Homa;
+pub use self::hpcc::Hpcc;
+pub use self::powertcp::PowerTcp;
 use self::reno::Reno;
 pub use self::swift::Swift;
 pub(crate) use self::traits::{AckInfo, Echo, Protocol, SentInfo, Windows, ONE};
 use self::traits::{CongestionLaw, LawState, Window};
 use crate::core::time::{Ps, S};
+use crate::net::telemetry::PortRecord;
 
 /// The settings of a law: those of its variant, or its name if it has none.
 macro_rules! settings {
@@ -110,6 +118,11 @@ macro_rules! laws {
             pub(crate) fn sees_every_ack(self) -> bool {
                 match self { $(Congestion::$law { .. } => $law::SEES_EVERY_ACK,)* }
             }
+
+            #[inline]
+            pub(crate) fn reads_telemetry(self) -> bool {
+                match self { $(Congestion::$law { .. } => $law::READS_TELEMETRY,)* }
+            }
         }
 
         /// A law's own state beside the window.
@@ -144,6 +157,10 @@ macro_rules! laws {
                 match state { $(State::$law(law) => law.on_send(window, sent),)* }
                 let bits = u128::from(sent.bytes) * 8;
                 self.pacing_rate().map_or(0, |rate| (bits * u128::from(S) / u128::from(rate)) as Ps)
+            }
+
+            pub fn on_telemetry(&mut self, records: &[PortRecord]) {
+                match &mut self.state { $(State::$law(law) => law.on_telemetry(records),)* }
             }
 
             #[inline(never)]
@@ -209,6 +226,12 @@ laws! {
     Dcqcn(dcqcn: Dcqcn),
     /// Homa: receivers grant.
     Homa(homa: Homa),
+    /// HPCC: a window after what ports report.
+    Hpcc(hpcc: Hpcc),
+    /// PowerTCP: a window after the power of queues, which ports report.
+    PowerTcp(power: PowerTcp),
+    /// BBR, version 3: a model of the path, with limits by losses and marks.
+    Bbr3,
 }
 
 impl Control {

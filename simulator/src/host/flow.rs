@@ -3,11 +3,13 @@
 //! time and sends the packets.
 
 mod marks;
+mod rack;
 mod recovery;
 #[cfg(test)]
 mod tests;
 mod timer;
 
+use self::rack::Rack;
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
 use crate::core::time::{Ps, US};
@@ -85,6 +87,8 @@ pub(crate) struct Flow {
     high_sacked: u32,
     pipe: u32,
     sacked: SequenceSet,
+    /// RACK-TLP, if the transport has it.
+    rack: Option<Box<Rack>>,
     pub receiver: Receiver,
     /// Packets of this flow in the network. In a parallel run no part knows all of them, so that
     /// the number may wrap.
@@ -160,6 +164,7 @@ impl Flow {
             high_sacked: 0,
             pipe: 0,
             sacked: SequenceSet::new(t.max_window),
+            rack: t.rack_tlp.then(|| Box::new(Rack::new(t, task.packets))),
             receiver: Receiver::new(t),
             in_network: 0,
             timers: 0,
@@ -248,7 +253,9 @@ impl Flow {
             self.waits = self.paced;
             return None;
         }
-        let number = if self.phase == Phase::Recovery {
+        let number = if let Some(probe) = self.rack.as_mut().and_then(|rack| rack.take_probe()) {
+            probe
+        } else if self.phase == Phase::Recovery {
             self.next_in_recovery(t)?
         } else {
             while !self.sacked.is_empty()
@@ -267,6 +274,9 @@ impl Flow {
             self.set_timer(t, now);
         }
         self.pipe += 1;
+        if self.rack.is_some() {
+            self.rack_sent(t, now, number);
+        }
         if t.congestion.sees_every_ack() {
             let (bytes, last) = (self.bytes(t, number), number + 1 == self.size);
             let sent = SentInfo { now, number, bytes, under_way: self.pipe, last };
@@ -300,6 +310,9 @@ impl Flow {
         }
         let advanced = ack.cumulative > self.una;
         let repeats = ack.cumulative == self.una && ack.echo.is_some();
+        if self.rack.is_some() {
+            self.rack_on_ack(t, now, ack);
+        }
         let newly = self.account(ack, t);
         if advanced || probed {
             self.timeouts = 0;
@@ -325,7 +338,9 @@ impl Flow {
         if advanced && !heeded && self.phase != Phase::Recovery {
             self.path.grow(now, newly);
         }
-        if let Some(dupacks) = t.dupacks {
+        if self.rack.is_some() {
+            self.rack_after_ack(t, now, advanced);
+        } else if let Some(dupacks) = t.dupacks {
             self.look_for_loss(now, t, dupacks);
         }
     }

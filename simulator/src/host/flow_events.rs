@@ -86,7 +86,7 @@ impl Hosts {
     }
 
     #[inline]
-    pub(crate) fn acknowledge(&mut self, net: &mut Network, packet: &Packet) {
+    pub(crate) fn acknowledge(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
         flow.arrives();
@@ -94,14 +94,17 @@ impl Hosts {
             self.free_if_done(slot);
             return;
         }
-        self.on_ack(net, packet);
+        self.on_ack(net, handle, packet);
     }
 
     /// Processes an ACK and sends what it allows.
     #[inline]
-    pub(super) fn open_window(&mut self, net: &mut Network, packet: &Packet) {
+    pub(super) fn open_window(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
+        if let Some(telemetry) = &net.links.telemetry {
+            flow.path.control.on_telemetry(telemetry.records(handle));
+        }
         let ack = Ack {
             cumulative: packet.seq,
             echo: (packet.echo != NO_ECHO).then_some(packet.echo),
@@ -343,6 +346,10 @@ impl Hosts {
         flow.timer_at = Ps::MAX;
         if flow.deadline() > net.now {
             self.set_timer_event(net, slot);
+            return;
+        }
+        if flow.on_rack_timer(self.config.of(flow), net.now) {
+            self.send_window(net, slot);
             return;
         }
         self.handled.timeouts += 1;

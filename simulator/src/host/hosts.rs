@@ -278,7 +278,7 @@ impl Hosts {
             }
             Kind::Ack => {
                 net.pool.remove(handle);
-                self.acknowledge(net, &packet);
+                self.acknowledge(net, handle, &packet);
             }
             Kind::Datagram => {
                 net.pool.remove(handle);

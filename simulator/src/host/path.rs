@@ -54,6 +54,11 @@ impl Path {
         }
     }
 
+    /// The smoothed round trip; 0: none has been measured.
+    pub fn smoothed(&self) -> Ps {
+        self.srtt
+    }
+
     /// An ACK of `acked` new packets lets the window grow.
     #[inline]
     pub fn grow(&mut self, now: Ps, acked: u32) {

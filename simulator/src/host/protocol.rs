@@ -45,9 +45,9 @@ impl Hosts {
 
     /// An ACK of a flow that has not finished has arrived.
     #[inline]
-    pub(super) fn on_ack(&mut self, net: &mut Network, packet: &Packet) {
+    pub(super) fn on_ack(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         match self.protocol(packet.flow) {
-            Protocol::Window => self.open_window(net, packet),
+            Protocol::Window => self.open_window(net, handle, packet),
             Protocol::Grants => self.on_homa_control(net, packet),
         }
     }

@@ -7,7 +7,7 @@ use crate::core::error::{Error, Result};
 use crate::core::time::{human, Ps, MS, S};
 use crate::core::units::{Duration, In, Octets, Unit};
 pub use crate::host::congestion::Congestion;
-use crate::host::congestion::Windows;
+use crate::host::congestion::{Protocol, Windows};
 use crate::packet::Kind;
 
 /// Bytes of a data packet in all published schemes.
@@ -66,6 +66,9 @@ pub struct Transport {
     /// retransmitted. Otherwise everything from the first hole on is, as by ns-2's Sack1 outside of
     /// fast recovery.
     pub sack_after_rto: bool,
+    /// RACK-TLP (RFC 8985): losses are found by the time since a packet left, and a lost tail by a
+    /// probe after two round trips. It needs selective acknowledgements, also after a timeout.
+    pub rack_tlp: bool,
     /// How long a packet in order waits for a second one, to be acknowledged with it (RFC 5681,
     /// section 4.2); none: each packet has its own ACK.
     #[serde(with = "In::<Duration>")]
@@ -114,6 +117,7 @@ impl Transport {
             dupacks: Some(3),
             sack: true,
             sack_after_rto: true,
+            rack_tlp: false,
             delayed_ack: Some(40 * MS),
             handshake: Some(S),
             ect_again: false,
@@ -181,8 +185,16 @@ impl Transport {
     fn timing_problem(&self) -> Option<String> {
         let wrong = if self.delayed_ack == Some(0) {
             "transport: delayed_ack must be above 0 ps: leave it out for no delay".to_owned()
+        } else if self.delayed_ack.is_some() && self.congestion.reads_telemetry() {
+            "transport: a law that reads telemetry needs an ACK for each packet: leave delayed_ack \
+             out"
+            .to_owned()
         } else if self.delayed_ack.is_some_and(|delay| delay > Duration::MAX) {
             "transport: ACKs are delayed by more than 1000 s".to_owned()
+        } else if self.rack_tlp && !(self.sack && self.sack_after_rto) {
+            "transport: rack_tlp needs sack and sack_after_rto".to_owned()
+        } else if self.rack_tlp && self.congestion.protocol() == Protocol::Grants {
+            "transport: rack_tlp is for senders with a window: receivers grant here".to_owned()
         } else if self.least_window == 0 || self.least_window > self.max_window {
             format!(
                 "transport: a least window of {} packets must be 1 to the largest one",

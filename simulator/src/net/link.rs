@@ -15,6 +15,7 @@ use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pauses;
 use crate::net::port::Port;
 use crate::net::stats::Watched;
+use crate::net::telemetry::Telemetry;
 use crate::net::topology::{Cable, Node, Shape, Topology};
 use crate::packet::{Kind, Packet, Pool};
 use crate::queue::admission::{Admission, PredictedQueue, Verdict};
@@ -112,6 +113,8 @@ pub(crate) struct Links {
     pub predicted: Vec<PredictedQueue>,
     pub ports: Vec<Port>,
     pub pauses: Option<Pauses>,
+    /// What ports record in packets, if some transport reads it.
+    pub telemetry: Option<Box<Telemetry>>,
     /// Failed links, with their former classes.
     pub failed: BTreeMap<u32, u16>,
     /// Failed links with departure events: when the packet that was being sent would have left.
@@ -164,6 +167,9 @@ impl Links {
         }
         links.pauses =
             link_config.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
+        links.telemetry = link_config
+            .telemetry
+            .then(|| Box::new(Telemetry::new(topology.hosts(), links.ports.len())));
         Ok(links)
     }
 
@@ -197,7 +203,7 @@ impl Links {
         let watched = self.watch.is_some();
         let mut place = 0;
         let (service, limit, mark) = match queue {
-            _ if link_config.pause.is_some() || queue.needs_port() => {
+            _ if link_config.needs_ports() || queue.needs_port() => {
                 place = put(&mut self.ports, Port::new(&queue, admission, per_byte));
                 (Service::Port, u64::MAX, u64::MAX)
             }

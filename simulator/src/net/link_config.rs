@@ -18,9 +18,17 @@ pub(crate) struct LinkConfig {
     pub pause: Option<Pause>,
     /// Bytes of the largest packet of any transport; each queue must hold at least one.
     pub largest: u16,
+    /// Ports record what they do in data packets.
+    pub telemetry: bool,
 }
 
 impl LinkConfig {
+    /// Whether every link needs a port, whatever its queue: only a port knows at departure what
+    /// waits, and can be paused.
+    pub fn needs_ports(&self) -> bool {
+        self.pause.is_some() || self.telemetry
+    }
+
     pub fn check(&self) -> Result<()> {
         self.queue.check("queue", self.largest)?;
         for (place, queue) in [("host_queue", &self.host_queue), ("trunk_queue", &self.trunk_queue)]
@@ -52,6 +60,13 @@ impl LinkConfig {
     /// The same queue everywhere.
     #[cfg(test)]
     pub fn all(queue: Queue) -> Self {
-        LinkConfig { queue, host_queue: None, trunk_queue: None, pause: None, largest: 1500 }
+        LinkConfig {
+            queue,
+            host_queue: None,
+            trunk_queue: None,
+            pause: None,
+            largest: 1500,
+            telemetry: false,
+        }
     }
 }

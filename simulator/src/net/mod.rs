@@ -14,5 +14,6 @@ pub(crate) mod routes;
 pub(crate) mod shortest;
 pub(crate) mod snapshot;
 pub(crate) mod stats;
+pub(crate) mod telemetry;
 pub(crate) mod topology;
 mod topology_parse;

@@ -4,10 +4,11 @@
 
 use crate::core::event::{ARRIVE, DEPART, PAUSE_FRAME, WAKE};
 use crate::core::time::Ps;
-use crate::net::link::{bytes_to_send, Links, Offered};
+use crate::net::link::{bytes_to_send, Class, Links, Offered};
 use crate::net::pause::{Held, PauseFrame, PAUSE_FRAME_BYTES};
+use crate::net::telemetry::PortRecord;
 use crate::net::topology::Node;
-use crate::packet::Pool;
+use crate::packet::{Kind, Pool};
 use crate::queue::admission::Verdict;
 use crate::queue::next::Next;
 
@@ -128,8 +129,15 @@ impl Links {
         if let Next::Send { handle, marked } = next {
             let packet = pool.get(handle);
             let held = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, packet));
-            let class = self.class(number);
+            let class = *self.class(number);
             let bytes = packet.bytes;
+            if let Some(telemetry) = &mut self.telemetry {
+                let waiting = self.ports[place as usize].waiting.bytes();
+                let Class { ps_per_byte, .. } = class;
+                let record = PortRecord { link: number, ps_per_byte, at: now, sent: 0, waiting };
+                let data = packet.kind == Kind::Data;
+                telemetry.pass(place, bytes, data.then_some((handle, record)));
+            }
             let free = now + u64::from(bytes) * u64::from(class.ps_per_byte);
             self.due.push((free + class.delay, ARRIVE | handle));
             self.due.push((free, DEPART | number));

@@ -99,6 +99,7 @@ impl Transport {
             dupacks: None,
             sack: true,
             sack_after_rto: true,
+            rack_tlp: false,
             delayed_ack: None,
             handshake: None,
             ect_again: false,

@@ -57,6 +57,7 @@ impl ParallelRun {
             (scheme.pause.is_some(), "pauses"),
             (scheme.grants(), "receivers that grant"),
             (scheme.limiter.admits(), "admission by hosts"),
+            (scheme.reads_telemetry(), "telemetry"),
         ];
         if let Some((_, what)) = whole.iter().find(|(has, _)| *has) {
             return Err(Error::new(format!("parts: a run with {what} must have one part")));

@@ -95,6 +95,11 @@ impl Scheme {
             .any(|transport| transport.congestion.protocol() == Protocol::Grants)
     }
 
+    /// Whether some transport's law reads telemetry.
+    pub(crate) fn reads_telemetry(&self) -> bool {
+        self.config().transports.iter().any(|transport| transport.congestion.reads_telemetry())
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         self.link_config().check()?;
         self.transport.check()?;
@@ -111,6 +116,11 @@ impl Scheme {
         }
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(Error::new("levels: the largest flows of the levels must increase"));
+        }
+        if self.reads_telemetry() && self.routing == Routing::Spray {
+            return Err(Error::new(
+                "routing: a law that reads telemetry compares packets of one path: use per-flow",
+            ));
         }
         if self.grants() && self.limiter.drops() {
             return Err(Error::new(
@@ -139,6 +149,7 @@ impl Scheme {
             trunk_queue: self.trunk_queue,
             pause: self.pause,
             largest: self.transport.data_bytes.max(self.ack_bytes()),
+            telemetry: self.reads_telemetry(),
         }
     }
 

@@ -3,10 +3,13 @@
 
 mod aequitas;
 mod bbr;
+mod bbr3;
 mod dcqcn;
 mod dcqcn_pfc;
 mod homa;
+mod hpcc;
 mod mixed;
+mod powertcp;
 mod swift;
 
 use qjump_sim::apps::{App, AppResult, Bulk};

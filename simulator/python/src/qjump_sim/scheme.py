@@ -92,7 +92,42 @@ class Homa:
     """Levels of scheduled packets, the lowest of 8, and messages granted at a time; 1 to 7."""
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa
+@dataclass(frozen=True)
+class Hpcc:
+    """HPCC (Li et al., SIGCOMM 2019): a window after the most loaded port of the path, which ports
+    report (INT). Each packet needs an ACK (`delayed_ack` None), each flow one path
+    (`routing="per-flow"`), and the transport's `initial_window` is what a base round trip holds."""
+
+    base: int = 13_000_000
+    """T: the longest round trip without queues, in ps."""
+    utilisation: float = 0.95
+    """Eta: the share of a port's rate that is used."""
+    stages: int = 5
+    """`maxStage`: round trips of additive increase between two of multiplicative increase."""
+    increase: int = 80
+    """`W_AI`: the additive increase in bytes."""
+
+
+@dataclass(frozen=True)
+class PowerTcp:
+    """PowerTCP (Addanki, Michel and Schmid, NSDI 2022): a window after the power of the path's
+    ports, arrival rate times queue. It needs what `Hpcc` needs."""
+
+    base: int
+    """Tau: the longest round trip without queues, in ps."""
+    gamma: float
+    """The weight of a new window; the paper's is 0.9."""
+    increase: int
+    """Beta: the additive increase in bytes, which is what each flow leaves in a queue."""
+
+
+@dataclass(frozen=True)
+class Bbr3:
+    """BBR, version 3 (draft-ietf-ccwg-bbr): the model of `Bbr`, with limits of what may be under
+    way, by losses above 2 % and by marks."""
+
+
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Hpcc | PowerTcp | Bbr3
 
 LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
 """The laws of congestion control by their names in scheme files, as the simulator has them."""
@@ -158,6 +193,9 @@ class Transport:
     rto_above_rtt: bool = False
     """As in Linux, `min_rto` is the least margin above the smoothed round trip, not the least
     timeout (RFC 6298)."""
+    rack_tlp: bool = False
+    """RACK-TLP (RFC 8985): losses are found by the time since a packet left, and a lost tail by a
+    probe after two round trips. It needs `sack` and `sack_after_rto`."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:

@@ -3,6 +3,7 @@
 //! state, which reacts to ACKs, marks, losses and timeouts. A law is one file of this folder.
 
 use crate::core::time::Ps;
+use crate::net::telemetry::PortRecord;
 
 /// One packet of window.
 pub(crate) const ONE: u32 = 1 << 16;
@@ -130,6 +131,9 @@ pub(crate) trait CongestionLaw: Copy {
     /// Every ACK is passed to [`LawState::on_every_ack`], which replaces the reaction to marks and
     /// the window's growth.
     const SEES_EVERY_ACK: bool = false;
+    /// Ports record in data what they do, for [`LawState::on_telemetry`]. Each packet needs an ACK
+    /// of its own, and each flow one path.
+    const READS_TELEMETRY: bool = false;
 
     /// What is wrong with its settings, if anything.
     fn problem(&self) -> Option<String> {
@@ -149,6 +153,10 @@ pub(crate) trait CongestionLaw: Copy {
 pub(crate) trait LawState {
     /// A packet leaves. Only for laws that see every ACK.
     fn on_send(&mut self, _window: &mut Window, _sent: &SentInfo) {}
+
+    /// What the ports on its path recorded in the packet of the next ACK. Only for laws that read
+    /// telemetry.
+    fn on_telemetry(&mut self, _records: &[PortRecord]) {}
 
     /// Any ACK. Only for laws that see every ACK.
     fn on_every_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}

@@ -24,6 +24,9 @@ impl Flow {
     /// recovery, and of each partial ACK, is sent at once (RFC 6675, section 5, step 4.3; RFC 6582,
     /// section 3.2).
     pub(super) fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
+        if self.rack.is_some() {
+            return self.next_by_rack(t);
+        }
         if !std::mem::take(&mut self.urgent) && self.pipe >= self.window() {
             return None;
         }
@@ -110,7 +113,7 @@ impl Flow {
 
     /// Starts a recovery. False after a timeout, when everything up to `recover` is retransmitted
     /// anyway.
-    fn begin_recovery(&mut self, now: Ps, t: &Transport) -> bool {
+    pub(super) fn begin_recovery(&mut self, now: Ps, t: &Transport) -> bool {
         if self.resends_all() {
             return false;
         }

@@ -52,6 +52,9 @@ impl Flow {
 
     pub(super) fn set_timer(&mut self, t: &Transport, now: Ps) {
         self.deadline = now.max(self.held) + self.rto(t);
+        if let Some(rack) = &mut self.rack {
+            rack.set_timeout(self.deadline);
+        }
     }
 
     /// A packet waits in the host's limiter until `release`.
@@ -61,6 +64,7 @@ impl Flow {
             self.set_syn_timer(t, now);
         } else {
             self.set_timer(t, now);
+            self.rack_arm(t, now, 0);
         }
     }
 
@@ -125,6 +129,9 @@ impl Flow {
         self.resend = self.una;
         self.lost = self.una;
         self.pipe = 0;
+        if let Some(rack) = &mut self.rack {
+            rack.clear();
+        }
         self.set_timer(t, now);
         if t.probe_after.is_some_and(|after| self.timeouts >= after) {
             self.phase = Phase::Probing;

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! BBR, version 3: the bottleneck's rate, losses of about 2 %, and what other laws keep beside it
+//! (draft-ietf-ccwg-bbr).
+
+use qjump_sim::apps::AppResult;
+use qjump_sim::{
+    Cable, Congestion, FlowSpec, Flows, Limit, Marking, Outcome, Queue, Scheme, Simulation,
+    Transport, Watch, Wish, Workload, MS, S, US,
+};
+
+use crate::{between, dumbbell, endless, rates, transport, without_limit};
+
+const EDGE: Cable = Cable { rate: 10_000_000_000, delay: US };
+const TRUNK: Cable = Cable { rate: 1_000_000_000, delay: 500 * US };
+/// Of an empty path, in ps: a packet of 1,500 bytes and an ACK of 40 over both edges and the trunk.
+const EMPTY: f64 = (2 * 500 + 4) as f64 * 1e6 + 2.0 * (1.2e6 + 32e3) + 12e6 + 0.32e6;
+/// Packets that it holds without a queue.
+const HELD: f64 = EMPTY / 12e6;
+
+fn notes(outcome: &Outcome) -> &[u64] {
+    match &outcome.apps[0] {
+        AppResult::Bulk(bulk) => &bulk.delivered,
+        _ => unreachable!("an endless flow"),
+    }
+}
+
+fn behind(queue: Queue, transport: Transport) -> Scheme {
+    Scheme { queue, ..without_limit(transport) }
+}
+
+/// A buffer of so many times what the path holds.
+fn buffer(paths: f64) -> Queue {
+    Queue::DropTail(Limit::Packets((paths * HELD) as u32))
+}
+
+/// Share of data that was dropped between both outcomes.
+fn lost([before, after]: &[Outcome; 2]) -> f64 {
+    let data = |outcome: &Outcome| outcome.counters.sent.data as f64;
+    let full = |outcome: &Outcome| outcome.counters.full.data as f64;
+    (full(after) - full(before)) / (data(after) - data(before))
+}
+
+/// The mean queue is what probing leaves: up to three round trips at a gain of 1.25 in as many as
+/// Reno would need to fill the path, at most 63, and less than a fifth of what the path holds.
+#[test]
+fn a_flow_fills_the_bottleneck() {
+    let scheme = without_limit(transport(Congestion::Bbr3));
+    let topology = dumbbell(1, EDGE, TRUNK);
+    let (outcomes, _) = between(&topology, &scheme, &endless(1, 5 * S, 10 * MS), [S, 5 * S]);
+    let (rates, latency) = rates(&outcomes);
+    let waited = (latency - (EMPTY - (2.0 * 32e3 + 0.32e6) - 502e6)) / EMPTY;
+    assert!(rates[0] > 0.97e9 && rates[0] <= 1.0e9, "{} bit/s", rates[0]);
+    assert!((0.0..0.2).contains(&waited), "mean queue of {waited} of what the path holds");
+    assert_eq!(outcomes[1].counters.retransmitted, 0);
+}
+
+/// Every 5 s half of what the path holds is under way for 200 ms (`ProbeRTTInterval`,
+/// `ProbeRTTDuration`, and a gain of 0.5).
+#[test]
+fn it_looks_for_the_round_trip_every_five_seconds() {
+    let scheme = without_limit(transport(Congestion::Bbr3));
+    let workload = endless(1, 12 * S, 10 * MS);
+    let (outcomes, _) = between(&dumbbell(1, EDGE, TRUNK), &scheme, &workload, [S, 12 * S]);
+    let full = 10e9 / 12e6;
+    let packets: Vec<f64> =
+        notes(&outcomes[1]).windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1_500.0).collect();
+    let slow: Vec<usize> = (100..packets.len()).filter(|&at| packets[at] < 0.8 * full).collect();
+    assert!((38..=44).contains(&slow.len()), "{} tens of milliseconds", slow.len());
+    assert!(slow.iter().all(|&at| packets[at] > 0.4 * full));
+    let apart = slow[slow.len() - 1] - slow[0];
+    assert!((520..=560).contains(&apart), "{apart} tens of milliseconds for two looks");
+}
+
+/// In buffers of a quarter of what the path holds four flows lose about 2 % (`BBRLossThresh`),
+/// where version 1 loses more, and use the link.
+#[test]
+fn losses_stay_at_about_two_per_cent() {
+    let of = |congestion| {
+        let scheme = behind(buffer(0.25), transport(congestion));
+        let (outcomes, _) =
+            between(&dumbbell(4, EDGE, TRUNK), &scheme, &endless(4, 5 * S, 10 * MS), [S, 5 * S]);
+        (lost(&outcomes), rates(&outcomes).0.iter().sum::<f64>())
+    };
+    let ((before, _), (now, rate)) = (of(Congestion::Bbr), of(Congestion::Bbr3));
+    assert!(now < 0.025 && before > 1.5 * now, "{now} lost, {before} by version 1");
+    assert!(rate > 0.9e9, "{rate} bit/s");
+}
+
+/// Marks of a threshold keep the queue near it, as they do for DCTCP, without a loss.
+#[test]
+fn marks_bound_the_queue() {
+    let queue = Queue::Marking(Marking { limit: 1_500_000, threshold: 30_000 });
+    let scheme = behind(queue, transport(Congestion::Bbr3));
+    let (outcomes, _) =
+        between(&dumbbell(2, EDGE, TRUNK), &scheme, &endless(2, 4 * S, 10 * MS), [S, 4 * S]);
+    let (rates, latency) = rates(&outcomes);
+    let waited = (latency - (EMPTY - (2.0 * 32e3 + 0.32e6) - 502e6)) / 12e6;
+    assert!(waited < 30.0, "{waited} packets wait");
+    assert!(rates.iter().sum::<f64>() > 0.9e9, "{rates:?}");
+    assert_eq!(outcomes[1].counters.retransmitted, 0);
+}
+
+/// The share of the link that a long flow of this law has beside one of Reno or CUBIC, from 3 to 8 s.
+fn share(law: Congestion, other: Congestion, paths: f64) -> f64 {
+    let mut scheme = behind(buffer(paths), transport(law));
+    scheme.others[0] = Some(transport(other));
+    let flow = |src, transport| {
+        let packets = 1_500_000;
+        (FlowSpec { start: 0, src, dst: 0, packets }, Wish { transport, ..Wish::default() })
+    };
+    let flows = Flows::Own(vec![flow(1, 0), flow(2, 1)]);
+    let topology = dumbbell(2, EDGE, TRUNK);
+    let watch = Watch { flows: true, ..Watch::default() };
+    let mut simulation =
+        Simulation::watched(&topology, &scheme, &Workload::of_flows(flows), 1, &watch).unwrap();
+    let [before, after] = [3 * S, 8 * S].map(|until| {
+        simulation.run_until(until);
+        [0, 1].map(|flow| simulation.flow_counts()[flow].1.delivered as f64)
+    });
+    let [law, other] = [0, 1].map(|flow| after[flow] - before[flow]);
+    law / (law + other)
+}
+
+/// In buffers of a quarter of what the path holds and of all of it, where version 1 leaves Reno and
+/// CUBIC next to nothing, they keep a share; in one of twice that Reno has about half.
+#[test]
+fn others_keep_a_share() {
+    for (other, paths, most) in [(Congestion::Reno, 0.25, 0.88), (Congestion::Cubic, 1.0, 0.8)] {
+        let of = |law| share(law, other, paths);
+        let (before, now) = (of(Congestion::Bbr), of(Congestion::Bbr3));
+        assert!(before > 0.95 && now < most, "{other:?}, {paths}: {now}, {before} by version 1");
+    }
+    let half = share(Congestion::Bbr3, Congestion::Reno, 2.0);
+    assert!((0.3..0.7).contains(&half), "{half}");
+}
