@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 OURS = (
     "barrier",
+    "collective",
     "command",
     "fanin",
     "flows",

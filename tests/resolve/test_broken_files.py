@@ -102,7 +102,7 @@ def test_dry_run_refuses_as_a_run(before: str, after: str, sentence: str, folder
 
 
 PROGRAMS = (
-    "barrier, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, "
+    "barrier, collective, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, "
     "q2pc, shuffle, tap"
 )
 
@@ -141,7 +141,7 @@ def test_a_wrong_word_is_told_with_the_choices(setting: str, sentence: str) -> N
         ('program = "ping"', 'program = "netperf"',
          "workloads.ping.program: there is no program 'netperf': known are barrier, "),
         ('program = "ping"\n', "",
-         "workloads.ping: Object missing required field `program`: known are barrier, command, "),
+         "workloads.ping: Object missing required field `program`: known are barrier, "),
         ('program = "ping"\n', 'program = "ping"\nintervall = "1ms"\n',
          "unknown field `intervall`: did you mean 'interval'?"),
         ("[arms.idle]\n", "[arms.idle]\nzzz = 1\n",

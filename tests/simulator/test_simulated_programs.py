@@ -20,6 +20,7 @@ from qjump_mn import resolve, theory
 from qjump_mn.analysis import measures
 from qjump_mn.model.hooks import HasConstants
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs.collective.program import CollectivePlan
 from qjump_mn.programs.facts import TrialFacts, TrialTables
 from qjump_mn.results import tables
 
@@ -332,6 +333,26 @@ def test_a_job_is_on_its_hosts_and_waits_for_nobodys_end(laboratory: Laboratory)
     assert least_s <= row["runtime_ps"] / 1e12 <= 1.05 * least_s
     # The ping is not on the job's links, and over long before.
     assert found.tables["ping"]["latency_us"].null_count == 0 and len(found.tables["ping"]) == 200
+
+
+@pytest.mark.parametrize(("pattern", "steps"), [("ring", 6), ("tree", 4), ("all-to-all", 3)])
+def test_a_collective_takes_its_closed_form(
+    pattern: str, steps: int, laboratory: Laboratory
+) -> None:
+    hosts = ["h1", "h2", "h3", "h4"]
+    size = "4kB" if pattern == "ring" else "1kB"
+    job = workload("job", "collective", level=0, hosts=hosts, size=size, pattern=pattern)
+    found = laboratory.run(job + PING, settings=("duration=2ms",))
+    # Each message is 1,000 B of payload, 1,082 B of the wire, on two links.
+    ideal_us = steps * 2 * 1082 * 8e-4
+    # Connections are set up in the first iteration.
+    latencies = found.tables["job"]["latency_us"].to_numpy()[1:]
+    assert ideal_us <= latencies.min() and latencies.max() <= ideal_us + 2 * steps * ACK_US
+    assert len(latencies) >= 2000 / (ideal_us + 2 * steps * ACK_US) - 1
+    (plan,) = (plan for plan in found.trial.arm.workloads if isinstance(plan, CollectivePlan))
+    # The formula's frames have no gap behind them.
+    assert plan.ideal_ns(found.trial.network) / 1e3 == pytest.approx(ideal_us, rel=0.02)
+    assert values(found)["job"]["of_ideal"] == pytest.approx(1, abs=0.15)
 
 
 def test_one_seed_is_one_result(laboratory: Laboratory) -> None:

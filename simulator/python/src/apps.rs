@@ -23,9 +23,10 @@ fn columns<'py>(py: Python<'py>, result: &AppResult) -> PyResult<Result<'py>> {
     let latencies =
         |of: &Latencies| -> PyResult<_> { Ok(vec![column(&of.starts)?, maybe(&of.times)?]) };
     Ok(match result {
-        AppResult::Ping(of) | AppResult::Datagrams(of) | AppResult::Barrier(of) => {
-            (latencies(of)?, vec![of.lost])
-        }
+        AppResult::Ping(of)
+        | AppResult::Datagrams(of)
+        | AppResult::Barrier(of)
+        | AppResult::Collective(of) => (latencies(of)?, vec![of.lost]),
         AppResult::Bulk(of) => (vec![column(&of.delivered)?], vec![of.bytes]),
         AppResult::Requests(of) => {
             let mut columns = latencies(&of.latencies)?;

@@ -18,7 +18,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use pyo3::BoundObject;
-use qjump_sim::apps::fan_in;
+use qjump_sim::apps::{fan_in, Operation};
 use qjump_sim::{
     ps_per_byte, ByKind, Cable, Congestion, Counters, Flows, Graph, Latency, LeafSpine, Pause,
     PortResult, Ps, Queue, Region, Regions, Scheme, Simulation, Topology, Transport,
@@ -274,6 +274,21 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
     }
 }
 
+/// Of each operation of a GOAL file: rank, receiver of a message, its bytes or the computing time,
+/// processor, and what it waits for.
+type Carried = (u32, Option<u32>, u64, u32, Vec<u32>);
+
+/// The operations of a GOAL file.
+#[pyfunction]
+fn read_goal(place: &str, text: &str) -> PyResult<Vec<Carried>> {
+    let (_, operations) = qjump_sim::apps::read_goal(place, text).map_err(|e| value_error(&e))?;
+    let carried = |operation| match operation {
+        Operation::Send { rank, to, bytes, after } => (rank, Some(to), bytes, 0, after),
+        Operation::Calc { rank, time, cpu, after } => (rank, None, time, cpu, after),
+    };
+    Ok(operations.into_iter().map(carried).collect())
+}
+
 /// The phases of a fan-in's sources.
 #[pyfunction]
 fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<Vec<Ps>> {
@@ -316,6 +331,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(linux, module)?)?;
     module.add_function(wrap_pyfunction!(headroom, module)?)?;
     module.add_function(wrap_pyfunction!(read_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(read_goal, module)?)?;
     module.add_function(wrap_pyfunction!(phases, module)?)?;
     module.add_function(wrap_pyfunction!(regions, module)?)
 }

@@ -11,17 +11,22 @@ import pytest
 
 from qjump_sim import FIG9, MS, US, DropTail, Scenario, Scheme, Source, run
 from qjump_sim.apps import (
+    AllToAll,
     App,
     AppResult,
     Barrier,
     BarrierResult,
     Bulk,
     BulkResult,
+    Calc,
     Closed,
+    Collective,
+    CollectiveResult,
     Datagrams,
     DatagramsResult,
     Exchange,
     Exponential,
+    Goal,
     MapReduce,
     MapReduceResult,
     Open,
@@ -31,6 +36,9 @@ from qjump_sim.apps import (
     PtpResult,
     Requests,
     RequestsResult,
+    RingAllReduce,
+    Send,
+    TreeAllReduce,
     fan_in,
 )
 
@@ -212,7 +220,7 @@ ASKED = Requests(0, [1], [Exchange(100, 1000)], Closed(1), count=20)
         (replace(PING, count=2**29), "ping from 3 to 4: 536870912 requests must be between 1 and 2^29 - 1"),
         (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps must be between 1 and 2^29 - 1"),
         (MapReduce([0], 1, 1, 1, map_time=None), "apps[0].map_time: None is not a whole number of ps from 0 to"),  # type: ignore[arg-type]
-        ("ping", "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce"),
+        ("ping", "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp, MapReduce or Collective"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
@@ -221,3 +229,26 @@ def test_wrong_applications_are_told_in_one_sentence(app: App, sentence: str) ->
         one(app)
     assert str(raised.value).startswith(sentence)
     assert "\n" not in str(raised.value)
+
+
+def test_collectives(tmp_path: Path) -> None:
+    """Messages of one packet under one switch, each but the first behind an ACK of 40 bytes: Thakur et al.'s formulas exactly."""
+    step, ack = 2 * (1000 * BYTE + CABLE), 40 * BYTE
+    ring = one(Collective(range(8), RingAllReduce(8000), iterations=3, pause=US))
+    assert isinstance(ring, CollectiveResult)
+    assert ring.latency.tolist() == [14 * step + 13 * ack] * 3
+    everybody = one(Collective(range(8), AllToAll(1000)))
+    assert isinstance(everybody, CollectiveResult) and everybody.latency.tolist() == [7 * step + 6 * ack]
+    tree = one(Collective(range(2), TreeAllReduce(1000)))
+    assert isinstance(tree, CollectiveResult) and tree.latency.tolist() == [2 * step + ack]
+    path = tmp_path / "a.goal"
+    path.write_text("num_ranks 2\nrank 0 {\nl1: calc 100\nl2: send 1000b to 1\nl2 requires l1\n}\nrank 1 {\nl1: recv 1000b from 0\n}\n")
+    goal = Goal.read(path)
+    assert goal == Goal([Calc(0, 100_000, []), Send(0, 1, 1000, [0]), Calc(1, 0, [1])])
+    read = one(Collective([3, 4], goal))
+    assert isinstance(read, CollectiveResult) and read.latency.tolist() == [100_000 + step]
+    path.write_text("num_ranks 2\nrank 0 {\nl1: send 8 to 1\n}\n")
+    with pytest.raises(ValueError, match=rf"^{path}:3: a size must be a number of bytes, as 8b \(got 8\)$"):
+        Goal.read(path)
+    with pytest.raises(ValueError, match=r"^collective of 0 and others: operation 0: it waits for itself"):
+        one(Collective([0, 1], Goal([Send(0, 1, 100, [0])])))

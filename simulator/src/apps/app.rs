@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::apps::barrier::{Barrier, BarrierRun};
 use crate::apps::bulk::{Bulk, BulkResult, BulkRun};
+use crate::apps::collective::{Collective, CollectiveRun};
 use crate::apps::context::Context;
 use crate::apps::datagrams::Datagrams;
 use crate::apps::map_reduce::{MapReduce, MapReduceResult, MapReduceRun};
@@ -35,6 +36,8 @@ pub enum App {
     Ptp(Ptp),
     /// A job with a shuffle.
     MapReduce(MapReduce),
+    /// Operations that wait for each other.
+    Collective(Collective),
 }
 
 /// The result of an application.
@@ -54,6 +57,8 @@ pub enum AppResult {
     Ptp(PtpResult),
     /// Times and fetches.
     MapReduce(MapReduceResult),
+    /// Duration of each iteration.
+    Collective(Latencies),
 }
 
 impl App {
@@ -66,12 +71,13 @@ impl App {
             App::Barrier(spec) => spec.check(topology),
             App::Ptp(spec) => spec.check(topology),
             App::MapReduce(spec) => spec.check(topology),
+            App::Collective(spec) => spec.check(topology),
         }
     }
 
     /// Its level, and the bytes of its largest packet, given those of a full packet.
     pub(crate) fn largest_packet(&self, full: u16) -> (u8, u16) {
-        let of_message = |bytes: u32| u16::try_from(bytes).map_or(full, |bytes| bytes.min(full));
+        let of_message = |bytes: u64| u16::try_from(bytes).map_or(full, |bytes| bytes.min(full));
         match self {
             App::Ping(Ping { level, bytes, .. })
             | App::Datagrams(Datagrams { level, bytes, .. })
@@ -79,11 +85,14 @@ impl App {
             App::Bulk(Bulk { level, .. }) | App::MapReduce(MapReduce { level, .. }) => {
                 (*level, full)
             }
-            App::Barrier(Barrier { level, bytes, .. }) => (*level, of_message(*bytes)),
+            App::Barrier(Barrier { level, bytes, .. }) => (*level, of_message((*bytes).into())),
             App::Requests(Requests { level, exchanges, .. }) => {
                 let largest =
                     exchanges.iter().map(|exchange| exchange.request.max(exchange.response)).max();
-                (*level, of_message(largest.unwrap_or(0)))
+                (*level, of_message(largest.unwrap_or(0).into()))
+            }
+            App::Collective(Collective { level, hosts, pattern, .. }) => {
+                (*level, of_message(pattern.largest(hosts.len() as u32)))
             }
         }
     }
@@ -99,6 +108,7 @@ pub(crate) enum Running {
     Barrier(BarrierRun),
     Ptp(PtpRun),
     MapReduce(MapReduceRun),
+    Collective(CollectiveRun),
 }
 
 impl Running {
@@ -111,6 +121,7 @@ impl Running {
             App::Barrier(spec) => Running::Barrier(BarrierRun::begin(spec, ctx)),
             App::Ptp(spec) => Running::Ptp(PtpRun::begin(spec, ctx)),
             App::MapReduce(spec) => Running::MapReduce(MapReduceRun::begin(spec, ctx)),
+            App::Collective(spec) => Running::Collective(CollectiveRun::begin(spec, ctx)),
         }
     }
 
@@ -122,6 +133,7 @@ impl Running {
             Running::Barrier(app) => app.act(event, ctx),
             Running::Ptp(app) => app.act(event, ctx),
             Running::MapReduce(app) => app.act(event, ctx),
+            Running::Collective(app) => app.act(event, ctx),
         }
     }
 
@@ -134,6 +146,7 @@ impl Running {
             Running::Barrier(app) => AppResult::Barrier(app.results()),
             Running::Ptp(app) => AppResult::Ptp(app.results()),
             Running::MapReduce(app) => AppResult::MapReduce(app.results()),
+            Running::Collective(app) => AppResult::Collective(app.results()),
         }
     }
 }

@@ -75,7 +75,10 @@ fn words(result: &AppResult) -> Vec<u64> {
     };
     let latencies = |of: &Latencies| [of.starts.clone(), maybe(&of.times), vec![of.lost]].concat();
     match result {
-        AppResult::Ping(of) | AppResult::Datagrams(of) | AppResult::Barrier(of) => latencies(of),
+        AppResult::Ping(of)
+        | AppResult::Datagrams(of)
+        | AppResult::Barrier(of)
+        | AppResult::Collective(of) => latencies(of),
         AppResult::Bulk(of) => [of.delivered.clone(), vec![of.bytes]].concat(),
         AppResult::Requests(of) => {
             [latencies(&of.latencies), of.kinds.iter().map(|&kind| kind.into()).collect()].concat()

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Applications: each with usual values, and how to look at its results.
 
+mod collectives;
 mod contract;
 mod exact;
 
 use qjump_sim::apps::{
-    fan_in, App, AppResult, Arrival, Barrier, Bulk, BulkResult, Datagrams, Exchange, Latencies,
-    MapReduce, MapReduceResult, Ping, Ptp, PtpResult, Requests, RequestsResult, Span,
+    fan_in, read_goal, App, AppResult, Arrival, Barrier, Bulk, BulkResult, Collective, Datagrams,
+    Exchange, Latencies, MapReduce, MapReduceResult, Operation, Pattern, Ping, Ptp, PtpResult,
+    Requests, RequestsResult, Span,
 };
 use qjump_sim::{
     Bytes, Gap, LeafSpine, Limit, Outcome, Ps, Queue, Routing, Scenario, Scheme, Simulation,
-    Source, Topology, Workload, MS, US,
+    Source, Topology, Transport, Workload, MS, US,
 };
 
 /// Of Figure 9's hosts: picoseconds a byte, and of a cable.

@@ -7,7 +7,7 @@ A `Scenario` is a network, a scheme, traffic and a seed; `run` yields an `Outcom
     outcome = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.6, count=1000)))
     print(outcome.fct.mean() / 1e6, "us;", outcome.regions(FIG9).short.p99, "times the best")
 
-`qjump_sim.apps` has traffic that reacts to the network: pings, endless flows, requests, barriers, PTP, MapReduce.
+`qjump_sim.apps` has traffic that reacts to the network: pings, endless flows, requests, barriers, PTP, MapReduce, collectives.
 
 Times are whole picoseconds (`us(5)` is 5 us), rates bit/s, sizes bytes (`Packets(9)` are 9 packets of `Transport.data_bytes`). The same scenario yields the same arrays on every
 machine. What cannot be simulated is a ValueError: one sentence that begins with the place.

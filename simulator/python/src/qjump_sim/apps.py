@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,7 +178,83 @@ class MapReduce:
     level: int = 7
 
 
-App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
+@dataclass(frozen=True)
+class RingAllReduce:
+    """All-reduce by reduce-scatter and all-gather in a ring: 2 (n - 1) steps, each of an n-th of `bytes`."""
+
+    bytes: int | Bytes
+
+
+@dataclass(frozen=True)
+class TreeAllReduce:
+    """All-reduce by a reduction to the first host and a broadcast, both along a binomial tree, of `bytes` each time."""
+
+    bytes: int | Bytes
+
+
+@dataclass(frozen=True)
+class AllToAll:
+    """All-to-all by pairwise exchange: in step k a host sends `bytes` to the k-th after it, once it has the message of step k - 1."""
+
+    bytes: int | Bytes
+
+
+@dataclass(frozen=True)
+class Send:
+    """A message from `rank` to `to`. It starts when the operations `after`, by their places in the list, have ended.
+
+    A message has ended for its sender when all of it is acknowledged, for its receiver when all of it has arrived.
+    """
+
+    rank: int
+    to: int
+    bytes: int | Bytes
+    after: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Calc:
+    """A computing time of `rank`, after operations as for `Send`. Those of one `cpu` of a rank take place one after another."""
+
+    rank: int
+    time: int
+    after: Sequence[int] = ()
+    cpu: int = 0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Any operations, each of which waits for operations of its own rank and for messages to it."""
+
+    operations: Sequence[Send | Calc]
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Goal:
+        """The operations of a text file in GOAL, as LogGOPSim and ATLAHS read it; a receive is a `Calc` of 0. Sizes are bytes on the wire.
+
+        Raises OSError, and ValueError with file and line for what is not GOAL.
+        """
+        operations: list[Send | Calc] = []
+        for rank, to, amount, cpu, after in _native.read_goal(str(path), Path(path).read_text(encoding="utf-8")):
+            operations.append(Calc(rank, amount, after, cpu) if to is None else Send(rank, to, amount, after))
+        return cls(operations)
+
+
+@dataclass(frozen=True)
+class Collective:
+    """Hosts, which are the ranks of a `pattern` in this order, carry it out over TCP, `iterations` times: the next one `pause` after the last operation
+    has ended. Several are competing jobs. From `until` on no iteration starts."""
+
+    hosts: Sequence[int]
+    pattern: RingAllReduce | TreeAllReduce | AllToAll | Goal
+    iterations: int = 1
+    pause: int = 0
+    first: int = 0
+    level: int = 7
+    until: int | None = None
+
+
+App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce | Collective
 
 
 def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
@@ -302,7 +380,12 @@ class MapReduceResult(ReadOnly):
         return float(self.fetched.mean()) * 8e12 / (int(self.shuffled.max()) - int(self.fetch_start[0]))
 
 
-AppResult = PingResult | DatagramsResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult
+@dataclass(frozen=True, eq=False)
+class CollectiveResult(Latencies):
+    """Durations of the iterations, from their start to the end of their last operation."""
+
+
+AppResult = PingResult | DatagramsResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult | CollectiveResult
 
 
 def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppResult:
@@ -327,3 +410,5 @@ def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppRes
         case MapReduce():
             mapped, shuffled, reduced, fetched, *fetches = arrays
             return MapReduceResult(app.first, mapped, shuffled, reduced, fetched, numbers[0], *fetches)
+        case Collective():
+            return CollectiveResult(*arrays)
