@@ -15,4 +15,4 @@ pub(crate) mod shortest;
 pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod topology;
-mod topology_parse;
+pub(crate) mod topology_parse;

@@ -30,8 +30,10 @@ class Watch:
     """`Outcome.ports`, and the columns of `series` that need them."""
     flows: bool = False
     """`Outcome.flows`."""
-    every: int | None = None
-    """`Outcome.series`, with a sample every `every` ps from 0 on."""
+    every_ps: int | None = None
+    """`Outcome.series`, with a sample every so many ps from 0 on. More samples than the machine has
+    memory for are a ValueError: before the run if its end is known, or else when the room is used
+    up."""
     until: int | None = None
     """The last sample's time, in ps; None: the run's end."""
     most: int | None = None
