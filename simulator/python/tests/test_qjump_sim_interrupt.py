@@ -92,6 +92,10 @@ STATES = {
         "ones = np.ones(2_000_000, np.int64); flows = Flows(ones, 0 * ones, ones, ones)",
         '[run(Scenario(FIG9, "dctcp", flows, stop=0)) for _ in range(100)]',
     ),
+    "JSON is written": (
+        "ones = np.ones(500_000, np.int64); outcome = run(Scenario(FIG9, 'dctcp', Flows(ones, 0 * ones, ones, ones), stop=0))",
+        "[outcome.to_json() for _ in range(100)]",
+    ),
 }
 CHILD = """
 import time

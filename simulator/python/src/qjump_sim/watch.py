@@ -43,10 +43,12 @@ class Watch:
     """`Outcome.trace`: packets on these hosts' links, in both directions, or all."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Series(ReadOnly):
     """Samples of a network, each after everything that happened at its instant. Arrays of int64,
     read-only; ports are in the order of `Outcome.ports`."""
+
+    _ROWS = "samples"
 
     ports: tuple[tuple[End, End], ...]
     """Both ends of each port's cable, such as `(("host", 3), ("switch", 0))`."""
@@ -86,10 +88,12 @@ class Series(ReadOnly):
         return rate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FlowCounts(ReadOnly):
     """Counts of each flow's packets: arrays of int64, shape (flows,), read-only; the outcome's
     flows in order, then those of applications with any count."""
+
+    _ROWS = "flows"
 
     flow: NDArray[np.int64]
     """The flow, as in `Series.flow`; messages of one connection of an application are one flow."""
