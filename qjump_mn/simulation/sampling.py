@@ -40,8 +40,8 @@ def watch(network: Network, end: int | None) -> qjump_sim.Watch | None:
     if most < _LEAST:
         return None
     if end is None:
-        return qjump_sim.Watch(every=_EVERY, most=most)
-    return qjump_sim.Watch(every=max(1, end // (most - 1)), until=end)
+        return qjump_sim.Watch(every_ps=_EVERY, most=most)
+    return qjump_sim.Watch(every_ps=max(1, end // (most - 1)), until=end)
 
 
 def series(network: Network, sampled: qjump_sim.Series) -> Series:

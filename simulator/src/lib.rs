@@ -32,8 +32,10 @@ mod queue;
 mod sim;
 
 pub use core::error::{Error, Result};
+pub use core::memory::check_memory;
 pub use core::quantiles::Quantiles;
 pub use core::rng::Rng;
+pub use core::stop::stop_if;
 pub use core::time::{ps_per_byte, Ps, MS, NS, S, US};
 pub use core::units;
 pub use host::aequitas::Aequitas;
@@ -47,6 +49,7 @@ pub use net::pause::Pause;
 pub use net::routes::Routing;
 pub use net::stats::{End, PortResult};
 pub use net::topology::{Cable, LeafSpine, Topology, Tree};
+pub use net::topology_parse::WrittenTopology;
 pub use packet::counts::ByKind;
 pub use queue::aqm::Protection;
 pub use queue::kinds::*;

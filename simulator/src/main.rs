@@ -283,7 +283,7 @@ fn run(scenario: &Scenario) -> Result<(Outcome, f64, f64)> {
     let (began, wall) = (cpu_seconds(), Instant::now());
     let mut run = scenario.begin(&Watch::default())?;
     let mut display = ProgressDisplay::new();
-    while run.run_some(CHUNK) {
+    while run.run_some(CHUNK)? {
         display.look(|| run.progress());
     }
     drop(display);

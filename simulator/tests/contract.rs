@@ -96,17 +96,31 @@ fn pause() -> impl Strategy<Value = Pause> {
     })
 }
 
+/// A part of a limit; without one, packets.
+fn share(limit: Limit, percent: u32) -> Limit {
+    let part = |whole: u64| whole * u64::from(percent) / 100;
+    match limit {
+        Limit::None => Limit::Packets(percent),
+        Limit::Bytes(bytes) => Limit::Bytes(part(bytes)),
+        Limit::Packets(packets) => Limit::Packets(part(packets.into()) as u32),
+        Limit::Time(time) => Limit::Time(part(time)),
+    }
+}
+
 fn queue() -> impl Strategy<Value = Queue> {
     let bytes = 1_500u64..60_000;
     prop_oneof![
         bytes.clone().prop_map(|limit| Queue::DropTail(Limit::Bytes(limit))),
         (1u32..40).prop_map(|n| Queue::DropTail(Limit::Packets(n))),
-        (bytes.clone(), 0u64..30_000)
-            .prop_map(|(limit, threshold)| Queue::Marking(Marking { limit, threshold })),
+        (bytes.clone(), 0u64..30_000).prop_map(|(limit, mark)| Queue::Marking(Marking {
+            limit,
+            threshold: mark.min(limit)
+        })),
         bytes.clone().prop_map(|limit| Queue::Priority(Priority { limit })),
         bytes.prop_map(|limit| Queue::PFabric(PFabric { limit })),
-        (limit(), limit())
-            .prop_map(|(limit, threshold)| Queue::Threshold(Threshold { limit, threshold })),
+        (limit(), 0u32..=100).prop_map(|(limit, percent)| {
+            Queue::Threshold(Threshold { limit, threshold: share(limit, percent) })
+        }),
         red(),
         codel(),
         asked(),
@@ -134,7 +148,7 @@ fn asked() -> impl Strategy<Value = Queue> {
         )
             .prop_map(|(limit, (min, more), max_p, weights)| Queue::LevelRed(LevelRed {
                 limit,
-                min,
+                min: min.min(limit),
                 max: min + more,
                 max_p,
                 weights

@@ -70,7 +70,7 @@ fn series_tell_what_a_failing_link_has() {
         let topology = line(rate, 100 * US, 300 * US);
         for queue in queues() {
             let workload = Workload::of_sources(vec![burst(0, 0, 60), burst(301 * US, 0, 60)]);
-            let watch = Watch { ports: true, every: Some(7 * US), ..Watch::default() };
+            let watch = Watch { ports: true, every_ps: Some(7 * US), ..Watch::default() };
             let mut simulation =
                 Simulation::watched(&topology, &scheme(queue), &workload, 1, &watch).unwrap();
             simulation.run();
@@ -138,7 +138,7 @@ fn watched(topology: &Topology, queue: Queue, traced: Traced) -> Simulation {
     let watch = Watch {
         ports: true,
         flows: true,
-        every: Some(10 * US),
+        every_ps: Some(10 * US),
         traced: Some(traced),
         ..Watch::default()
     };

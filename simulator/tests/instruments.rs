@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use qjump_sim::{
     Arrivals, Cable, FlowSpec, Flows, LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, PerHost,
-    Priority, Ps, Quantiles, Queue, Scheme, Simulation, Sizes, TimeAware, Topology, Traced, Watch,
-    Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
+    Priority, Ps, Quantiles, Queue, Scenario, Scheme, Simulation, Sizes, TimeAware, Topology,
+    Traced, Watch, Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
 };
 
 const NAMES: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
@@ -40,7 +40,7 @@ fn everything() -> Watch {
     Watch {
         ports: true,
         flows: true,
-        every: Some(10 * US),
+        every_ps: Some(10 * US),
         until: None,
         most: None,
         traced: Some(Traced::All),
@@ -48,7 +48,7 @@ fn everything() -> Watch {
 }
 
 fn everything_but_samples() -> Watch {
-    Watch { every: None, ..everything() }
+    Watch { every_ps: None, ..everything() }
 }
 
 fn plain(name: &str) -> Outcome {
@@ -60,7 +60,7 @@ fn a_watched_run_has_the_same_outcome() {
     for name in NAMES {
         let expected = plain(name);
         assert_eq!(run(name, &search(), &everything()).outcome(), expected, "{name}");
-        let sampled = Watch { every: Some(777 * NS), most: Some(64), ..Watch::default() };
+        let sampled = Watch { every_ps: Some(777 * NS), most: Some(64), ..Watch::default() };
         assert_eq!(run(name, &search(), &sampled).outcome(), expected, "{name}");
     }
 }
@@ -243,11 +243,11 @@ fn every_queue_with_levels_tells_of_each() {
 #[test]
 fn a_long_series_is_thinned() {
     let whole =
-        run("dctcp", &search(), &Watch { every: Some(US), ports: true, ..Watch::default() });
+        run("dctcp", &search(), &Watch { every_ps: Some(US), ports: true, ..Watch::default() });
     let until = run(
         "dctcp",
         &search(),
-        &Watch { every: Some(US), until: Some(1_500 * US), ..Watch::default() },
+        &Watch { every_ps: Some(US), until: Some(1_500 * US), ..Watch::default() },
     );
     assert_eq!(until.series().unwrap().at, (0..=1_500).map(|n| n * US).collect::<Vec<Ps>>());
     assert_eq!(until.series().unwrap().queued, whole.series().unwrap().queued[..1_501 * 360]);
@@ -255,7 +255,7 @@ fn a_long_series_is_thinned() {
         let thin = run(
             "dctcp",
             &search(),
-            &Watch { every: Some(US), most: Some(most), ports: true, ..Watch::default() },
+            &Watch { every_ps: Some(US), most: Some(most), ports: true, ..Watch::default() },
         );
         let (whole, thin) = (whole.series().unwrap(), thin.series().unwrap());
         assert!(
@@ -355,7 +355,7 @@ fn packets_that_a_host_takes_in_are_not_delivered_yet() {
 fn samples_of_idle_times_are_taken_in_pieces() {
     let flow = |start| FlowSpec { start, src: 0, dst: 1, packets: 6 };
     let workload = Workload::of_flows(Flows::List(vec![flow(0), flow(S)]));
-    let watch = Watch { every: Some(100 * US), ..Watch::default() };
+    let watch = Watch { every_ps: Some(100 * US), ..Watch::default() };
     let whole = run("tcp", &workload, &watch);
     let mut simulation =
         Simulation::watched(&fabric(), &Scheme::tcp(), &workload, 1, &watch).unwrap();
@@ -400,8 +400,32 @@ fn what_cannot_be_watched_is_told() {
             .to_string()
     };
     let none = Watch::default;
-    assert!(wrong(Watch { every: Some(0), ..none() }).starts_with("watch.every: "));
+    assert!(wrong(Watch { every_ps: Some(0), ..none() }).starts_with("watch.every_ps: "));
     assert!(wrong(Watch { most: Some(1), ..none() }).starts_with("watch.most: "));
     let told = wrong(Watch { traced: Some(Traced::Hosts(vec![3, 144])), ..none() });
     assert_eq!(told, "watch.trace: there is no host 144, there are 144");
+}
+
+/// A sample of 360 ports has at least 2,920 bytes.
+#[test]
+#[cfg(target_os = "linux")]
+fn samples_that_fit_no_machine_are_refused_before_the_run() {
+    let scenario = Scenario {
+        stop: Some(3_000 * S),
+        ..Scenario::new(fabric(), Scheme::tcp(), Workload::of_flows(Flows::List(Vec::new())))
+    };
+    let begun = |watch| scenario.begin(&watch).map(|_| ()).map_err(|error| error.to_string());
+    let sentence = begun(Watch { every_ps: Some(1), ..Watch::default() }).unwrap_err();
+    assert!(
+        sentence.starts_with(
+            "watch.every_ps: 3000000000000001 samples until 3000 s would take 8760000 TB, and this"
+        ),
+        "{sentence}"
+    );
+    let step = sentence.split("set every_ps to ").nth(1).and_then(|words| words.split(' ').next());
+    let step: Ps = step.and_then(|word| word.parse().ok()).expect("a step");
+    // The machine may have less memory by now.
+    assert_eq!(begun(Watch { every_ps: Some(2 * step), ..Watch::default() }), Ok(()));
+    assert!(begun(Watch { every_ps: Some(step / 2), ..Watch::default() }).is_err());
+    assert_eq!(begun(Watch { every_ps: Some(1), most: Some(100), ..Watch::default() }), Ok(()));
 }

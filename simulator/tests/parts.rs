@@ -211,7 +211,7 @@ fn progress_is_that_of_all_parts() {
     let mut whole = scenario.begin(&Watch::default()).unwrap();
     assert_eq!(whole.progress(), Progress { now: 0, finished: 0, flows: 150, share: 0.0 });
     let mut shares = Vec::new();
-    while whole.run_some(10_000) {
+    while whole.run_some(10_000).unwrap() {
         shares.push(whole.progress().share);
     }
     assert!(shares.len() > 5 && shares.is_sorted() && shares[0] > 0.0, "{shares:?}");
@@ -219,7 +219,7 @@ fn progress_is_that_of_all_parts() {
     assert_eq!((end.finished, end.share, end.now), (150, 1.0, whole.outcome().end));
     scenario.stop = Some(100 * MS);
     let mut stopped = scenario.begin(&Watch::default()).unwrap();
-    while stopped.run_some(u64::MAX) {}
+    while stopped.run_some(u64::MAX).unwrap() {}
     assert_eq!(stopped.progress().now, 100 * MS);
 }
 

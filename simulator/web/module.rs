@@ -45,8 +45,8 @@ impl Module {
     /// Begins a run, which samples queues if it has an end.
     fn begin(&mut self) -> Result<String> {
         let scenario: Scenario = self.parse()?;
-        let every = scenario.stop.map(|stop| stop / u64::from(SAMPLES) + 1);
-        self.run = Some(scenario.begin(&Watch { every, ..Watch::default() })?);
+        let every_ps = scenario.stop.map(|stop| stop / u64::from(SAMPLES) + 1);
+        self.run = Some(scenario.begin(&Watch { every_ps, ..Watch::default() })?);
         Ok(String::new())
     }
 
@@ -115,7 +115,9 @@ pub extern "C" fn begin() -> u32 {
 /// Runs about `most` events; returns whether there are more.
 #[no_mangle]
 pub extern "C" fn advance(most: u32) -> u32 {
-    with(|module| module.run.as_mut().is_some_and(|run| run.run_some(most.into())).into())
+    // It fails for lack of memory, which only Linux reports.
+    let more = |run: &mut Run| run.run_some(most.into()).unwrap_or(false);
+    with(|module| module.run.as_mut().is_some_and(more).into())
 }
 
 /// Returns the share of the run that is done, as far as it is known.

@@ -19,7 +19,7 @@ SCENARIO = """
 from dataclasses import replace
 import qjump_sim as q
 scheme = replace(q.Scheme.named("dctcp", q.FIG9), queue=q.DropTail(q.Packets(9)))
-outcome = q.run(q.Scenario(q.FIG9, scheme, q.Flows([0], [0], [1], [6]), stop=q.ms(5)), watch=q.Watch(every=q.us(1)))
+outcome = q.run(q.Scenario(q.FIG9, scheme, q.Flows([0], [0], [1], [6]), stop=q.ms(5)), watch=q.Watch(every_ps=q.us(1)))
 print(q.__file__, int(outcome.fct[0]), len(outcome.series.at) > 10)
 """
 

@@ -4,6 +4,7 @@
 
 use std::ops::RangeInclusive;
 
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use qjump_sim::{FlowResult, FlowSpec, Ps, Wire};
@@ -35,13 +36,13 @@ pub fn column<T: TryFrom<i64>>(
             value.error_at(i, &format!("{number} is not a whole number from {least} to {most}"))
         })
     };
-    words.enumerate().map(number).collect()
+    gather(array.py(), words.enumerate().map(number))
 }
 
 /// Optional numbers of an object's int64 array; -1 means none.
 pub fn own<T: TryFrom<i64>>(of: &Located, field: &str, most: i64) -> PyResult<Vec<Option<T>>> {
     let numbers = column::<i64>(of, field, -1..=most)?;
-    Ok(numbers.into_iter().map(|number| T::try_from(number).ok()).collect())
+    gather(of.object().py(), numbers.into_iter().map(|number| Ok(T::try_from(number).ok())))
 }
 
 /// Checks that an object's columns have one length.
@@ -61,12 +62,44 @@ pub fn bytes(
     py: Python<'_>,
     numbers: impl ExactSizeIterator<Item = i64>,
 ) -> PyResult<Bound<'_, PyBytes>> {
-    PyBytes::new_with(py, numbers.len() * WIDTH, |bytes| {
-        for (word, number) in bytes.chunks_exact_mut(WIDTH).zip(numbers) {
+    let count = numbers.len();
+    let column = PyBytes::new_with(py, count * WIDTH, |bytes| {
+        for (i, (word, number)) in bytes.chunks_exact_mut(WIDTH).zip(numbers).enumerate() {
+            look(py, i)?;
             word.copy_from_slice(&number.to_ne_bytes());
         }
         Ok(())
+    });
+    column.map_err(|error| match error.is_instance_of::<PyMemoryError>(py) {
+        true => no_memory(count),
+        false => error,
     })
+}
+
+/// Items between looks for signals: some milliseconds.
+const LOOK: usize = 1 << 18;
+
+fn look(py: Python<'_>, number: usize) -> PyResult<()> {
+    if number % LOOK == 0 {
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+fn no_memory(count: usize) -> PyErr {
+    PyMemoryError::new_err(format!("no memory for a column of {count} numbers: take fewer flows"))
+}
+
+/// Collects items, and looks for signals meanwhile.
+pub fn gather<T>(py: Python<'_>, items: impl Iterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
+    let mut list = Vec::new();
+    let count = items.size_hint().0;
+    list.try_reserve_exact(count).map_err(|_| no_memory(count))?;
+    for (number, item) in items.enumerate() {
+        look(py, number)?;
+        list.push(item?);
+    }
+    Ok(list)
 }
 
 /// A time as int64, which holds 106 days; later times become the last of them.
@@ -175,5 +208,5 @@ pub fn results(outcome: &Located) -> PyResult<(Vec<FlowResult>, Wire)> {
             ))),
         }
     };
-    Ok((rows.map(flow).collect::<PyResult<_>>()?, wire))
+    Ok((gather(outcome.object().py(), rows.map(flow))?, wire))
 }

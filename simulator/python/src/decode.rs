@@ -241,7 +241,9 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, DecodeError> {
-        self.0.next().map(|value| at(seed, value)).transpose()
+        let Some(value) = self.0.next() else { return Ok(None) };
+        value.object().py().check_signals()?;
+        at(seed, value).map(Some)
     }
 }
 

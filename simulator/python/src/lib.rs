@@ -7,6 +7,7 @@ mod columns;
 mod decode;
 mod encode;
 mod field_units;
+mod interrupt;
 mod located;
 mod scenario;
 mod watch;
@@ -16,27 +17,30 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::{fan_in, Operation};
 use qjump_sim::{
-    ps_per_byte, ByKind, Cable, Congestion, Counters, Flows, Graph, Latency, LeafSpine, Pause,
-    PortResult, Ps, Queue, Region, Regions, Scheme, Simulation, Topology, Transport,
+    ps_per_byte, ByKind, Cable, Congestion, Counters, FlowCounts, Flows, Graph, Latency, LeafSpine,
+    Outcome, Pause, PortResult, Ps, Queue, Region, Regions, Run, Scheme, Simulation, Topology,
+    Transport, Watch,
 };
 
 use crate::columns::Asked;
 use crate::decode::decode;
 use crate::encode::encode;
+use crate::interrupt::{interruptible, quietly, Worker};
 use crate::located::{value_error, Located};
+use crate::scenario::Draft;
 
-/// Events between checks for signals: 10 to 20 ms of a core.
+/// Events between looks at whether the run is to stop: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
 /// Interval of progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Switches, hosts and cables of a network whose nodes have names.
-type Named<'py> = (Vec<String>, Vec<String>, Vec<(String, String, Bound<'py, PyAny>)>);
+type Named<'py> = (Vec<String>, Vec<String>, Bound<'py, PyList>);
 
 /// The result of `run`: columns of flows, bytes of packets and of each transport's ACKs, counters,
 /// sources, end, applications, ports, and whatever else was watched.
@@ -60,51 +64,71 @@ fn run<'py>(
     watch: &Bound<'py, PyAny>,
     progress: &Bound<'py, PyAny>,
 ) -> PyResult<Ran<'py>> {
-    let scenario = scenario::scenario(scenario)?;
+    let draft = scenario::draft(scenario)?;
     let watch = watch::watch(watch)?;
-    let listener = (!progress.is_none()).then(|| progress.clone().unbind());
-    let run = py.detach(|| {
-        let mut run = scenario.begin(&watch).map_err(|e| value_error(&e))?;
-        let mut told = Instant::now();
-        while run.run_some(CHUNK) {
-            Python::attach(look_for_signals)?;
-            if let Some(listener) =
-                listener.as_ref().filter(|_| told.elapsed() >= PROGRESS_INTERVAL)
-            {
-                let progress = run.progress();
-                Python::attach(|py| watch::report(py, listener.bind(py), progress))?;
-                told = Instant::now();
-            }
-        }
-        PyResult::Ok(run)
-    })?;
-    let outcome = run.outcome();
-    let ports = run.simulation().map_or_else(Vec::new, Simulation::ports);
+    let work = {
+        let watch = watch.clone();
+        move |worker: &Worker<_>| simulate(draft, &watch, worker)
+    };
+    let listener = |now| if progress.is_none() { Ok(()) } else { watch::report(progress, now) };
+    let ended = interruptible(py, work, listener)?.map_err(|e| value_error(&e))?;
+    let Ended { run, outcome, ports, counts, sizes: (full, acks) } = ended;
     let sources =
         outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
-    let Scheme { transport, others, .. } = &scenario.scheme;
-    let full = transport.data_bytes;
-    let acks = [transport]
-        .into_iter()
-        .chain(others.iter().flatten())
-        .map(|transport| transport.ack_bytes)
-        .collect();
     let flows = columns::ended(py, &outcome.flows)?
         .into_iter()
         .chain(columns::wished(py, &outcome.flows, full)?)
         .collect();
     let seen = run
         .simulation()
-        .map(|simulation| watch::seen(py, simulation, &watch))
+        .map(|simulation| watch::seen(py, simulation, &watch, &counts))
         .transpose()?
         .unwrap_or_default();
     Ok((flows, (full, acks), counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
 
+/// What remains of a run that has ended.
+struct Ended {
+    run: Run,
+    outcome: Outcome,
+    ports: Vec<PortResult>,
+    counts: Vec<(u32, FlowCounts)>,
+    /// Bytes of a full packet, and of each transport's ACKs.
+    sizes: (u16, Vec<u16>),
+}
+
+/// Runs a scenario to its end, or until nobody waits for it.
+fn simulate(
+    draft: Draft,
+    watch: &Watch,
+    worker: &Worker<qjump_sim::Result<Ended>>,
+) -> qjump_sim::Result<Ended> {
+    let scenario = draft.build()?;
+    let mut run = scenario.begin(watch)?;
+    let mut told = Instant::now();
+    while run.run_some(CHUNK)? && !worker.is_stopped() {
+        if told.elapsed() >= PROGRESS_INTERVAL {
+            worker.report(run.progress());
+            told = Instant::now();
+        }
+    }
+    let Scheme { transport, others, .. } = &scenario.scheme;
+    let transports = [transport].into_iter().chain(others.iter().flatten());
+    let acks = transports.map(|transport| transport.ack_bytes).collect();
+    Ok(Ended {
+        outcome: run.outcome(),
+        ports: run.simulation().map_or_else(Vec::new, Simulation::ports),
+        counts: run.simulation().map_or_else(Vec::new, Simulation::flow_counts),
+        sizes: (transport.data_bytes, acks),
+        run,
+    })
+}
+
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
+    py.check_signals()?;
     let counts = (of.longest, of.waiting, of.marked, of.early, of.full, of.paused);
     let (longest, waiting, marked, early, full, paused) = counts;
     make(
@@ -112,10 +136,6 @@ fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
         "Port",
         (watch::end(of.from), watch::end(of.to), longest, waiting, marked, early, full, paused),
     )
-}
-
-fn look_for_signals(py: Python<'_>) -> PyResult<()> {
-    py.check_signals()
 }
 
 fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>> {
@@ -173,12 +193,19 @@ fn fig9(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let part = Located::new(tree, "topology");
-    let topology: Topology = decode(&part)?;
+    let topology = network(py, &part)?;
     let numbers = PyDict::new(py);
     for name in part.get("hosts")?.items()? {
+        py.check_signals()?;
         numbers.set_item(name.object(), topology.host(&name.text()?))?;
     }
     Ok(numbers)
+}
+
+/// Decodes and builds a network.
+fn network(py: Python<'_>, written: &Located) -> PyResult<Topology> {
+    let written = decode(written)?;
+    quietly(py, || scenario::build(written))?.map_err(|e| value_error(&e))
 }
 
 /// Switches, hosts and cables of a fat-tree.
@@ -190,15 +217,16 @@ fn fat_tree<'py>(
 ) -> PyResult<Named<'py>> {
     let cable = |of, place| decode(&Located::new(of, place));
     let ports = Located::new(k, "k");
-    let tree = Graph::fat_tree(ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?)
+    let (count, short, long) = (ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?);
+    let tree = quietly(k.py(), move || Graph::fat_tree(count, short, long))?
         .map_err(|e| ports.refused(&e))?;
     // Only hosts have such names.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
-    let cables = tree
-        .cables()
-        .iter()
-        .map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone()))
-        .collect();
+    let cables = PyList::empty(k.py());
+    for (one, other, _) in tree.cables() {
+        k.py().check_signals()?;
+        cables.append((one, other, by(other)))?;
+    }
     Ok((tree.switches().to_vec(), tree.hosts().to_vec(), cables))
 }
 
@@ -209,7 +237,7 @@ fn scheme<'py>(
     name: &str,
     topology: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let topology = decode(&Located::new(topology, "topology"))?;
+    let topology = network(py, &Located::new(topology, "topology"))?;
     encode(py, &Scheme::named(name, &topology).map_err(|e| value_error(&e))?)
 }
 
@@ -268,7 +296,8 @@ fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64
 /// The columns of a list of flows, from lines of seconds, source, destination and packets.
 #[pyfunction]
 fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
-    match Flows::parse(text).map_err(|e| value_error(&e))? {
+    let text = text.to_owned();
+    match quietly(py, move || Flows::parse(&text))?.map_err(|e| value_error(&e))? {
         Flows::List(flows) => columns::asked(py, &flows),
         Flows::Own(_) | Flows::Drawn { .. } => unreachable!("lines are a list"),
     }
@@ -311,7 +340,7 @@ fn regions<'py>(
     let fabric = decode(&Located::new(fabric, "fabric"))?;
     let (flows, wire) = columns::results(&Located::new(outcome, "outcome"))?;
     let Regions { short, medium, long, all, unfinished } =
-        Regions::of(&flows, &fabric, &wire).map_err(|e| value_error(&e))?;
+        quietly(py, move || Regions::of(&flows, &fabric, &wire))?.map_err(|e| value_error(&e))?;
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
 }

@@ -77,7 +77,11 @@ impl<'py> Located<'py> {
         let item = |(i, object): (usize, PyResult<Bound<'py, PyAny>>)| {
             Ok(self.of(object?, format!("{}[{i}]", self.place)))
         };
-        items.enumerate().map(item).collect()
+        let all = items.enumerate().map(|(i, object)| {
+            self.object.py().check_signals()?;
+            item((i, object))
+        });
+        all.collect()
     }
 
     /// None if the object is Python's None.

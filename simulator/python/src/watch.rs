@@ -26,7 +26,7 @@ pub fn watch(object: &Bound<'_, PyAny>) -> PyResult<Watch> {
     Ok(Watch {
         ports: value.get("ports")?.flag()?,
         flows: value.get("flows")?.flag()?,
-        every: value.get("every")?.given().map(|every| every.duration()).transpose()?,
+        every_ps: value.get("every_ps")?.given().map(|every| every.duration()).transpose()?,
         until: value.get("until")?.given().map(|until| until.time()).transpose()?,
         most: value.get("most")?.given().map(|most| most.whole()).transpose()?,
         traced: value.get("trace")?.given().map(traced).transpose()?,
@@ -48,8 +48,13 @@ pub fn end(of: End) -> (&'static str, u32) {
     }
 }
 
-pub fn seen<'py>(py: Python<'py>, simulation: &Simulation, watch: &Watch) -> PyResult<Seen<'py>> {
-    let flows = watch.flows.then(|| flows(py, &simulation.flow_counts())).transpose()?;
+pub fn seen<'py>(
+    py: Python<'py>,
+    simulation: &Simulation,
+    watch: &Watch,
+    counts: &[(u32, FlowCounts)],
+) -> PyResult<Seen<'py>> {
+    let flows = watch.flows.then(|| flows(py, counts)).transpose()?;
     let trace = watch.traced.is_some().then(|| hops(py, simulation.trace())).transpose()?;
     Ok((series(py, simulation)?, flows, trace))
 }
@@ -113,7 +118,7 @@ fn hops<'py>(py: Python<'py>, hops: &[Hop]) -> PyResult<Columns<'py>> {
 }
 
 /// Reports progress to Python: simulated ps, finished flows, flows, share.
-pub fn report(py: Python<'_>, to: &Bound<'_, PyAny>, progress: Progress) -> PyResult<()> {
+pub fn report(to: &Bound<'_, PyAny>, progress: Progress) -> PyResult<()> {
     let Progress { now, finished, flows, share } = progress;
-    to.call1((time(now), finished, flows, share)).map(|_| py.check_signals())?
+    to.call1((time(now), finished, flows, share)).map(drop)
 }

@@ -353,7 +353,7 @@ def test_pauses_lose_nothing() -> None:
 def test_waiting_over_the_end_is_the_mean_queue(queue: Queue) -> None:
     network = LeafSpine(1, 11, 1, FIG9.edge, FIG9.edge)
     crowd = [Source(host, 10, gap=1_200_000, bytes=1500, count=10_000) for host in range(10)]
-    outcome = run(Scenario(network, replace(TCP, queue=queue), sources=crowd, stop=MS), watch=Watch(ports=True, every=US))
+    outcome = run(Scenario(network, replace(TCP, queue=queue), sources=crowd, stop=MS), watch=Watch(ports=True, every_ps=US))
     assert outcome.series is not None
     place = outcome.series.ports.index((("switch", 0), ("host", 10)))
     # Ten links bring what one takes away: of 11.2 MB at the end half is the mean.
@@ -442,7 +442,7 @@ def test_an_outcome_can_be_pickled() -> None:
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda of: pickle.loads(pickle.dumps(of))], ids=["copy", "deepcopy", "pickle"])
 def test_copies_are_read_only_too(again: Callable[[object], object]) -> None:
-    watch = Watch(ports=True, flows=True, every=US, trace="all")
+    watch = Watch(ports=True, flows=True, every_ps=US, trace="all")
     apps: list[App] = [Ping(3, 4, bytes=100, gap=US, count=2), Bulk(2, 4, until=US, interval=US), Ptp(0, [3], 90, US, 1), MapReduce([0, 1], 1, 1500, 1)]
     outcome = again(run(Scenario(FIG9, "tcp", SIX, apps=apps), watch=watch))
     flows = again(SIX)

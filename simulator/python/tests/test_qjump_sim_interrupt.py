@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -68,3 +71,55 @@ def test_looks_for_signals_do_not_touch_the_outcome() -> None:
     assert outcome.counters["sent"].datagrams == 10**6 + 1
     assert outcome.counters["in_flight"] == 10**6 + 1 - outcome.sources[0].delivered
     assert (outcome.sources[0].delay_max, outcome.end) == (7_800_000, stop)
+
+
+# What a process does when the signal comes: its preparation, and the work that takes seconds.
+STATES = {
+    "flows are drawn": ("", 'run(Scenario(FIG9, "dctcp", Poisson("search", 0.6, 20_000_000)))'),
+    "published flows are drawn": ("", 'run(Scenario(FIG9, "dctcp", Published("search", 0.6, 5_000_000)))'),
+    "a network is made": ("", "[Graph.fat_tree(128, CABLE, CABLE) for _ in range(20)]"),
+    "a network is read": ("graph = Graph.fat_tree(64, CABLE, CABLE)", "[graph.numbers() for _ in range(50)]"),
+    "routes are computed": ("graph = Graph.fat_tree(96, CABLE, CABLE)", 'run(Scenario(graph, "dctcp", Flows([0], [0], [1], [1])))'),
+    "events happen": ("", 'run(Scenario(FIG9, "dctcp", Poisson("search", 0.6, 200_000)))'),
+    "parts run": ("", 'run(Scenario(FIG9, "dctcp", Poisson("search", 0.6, 200_000), parts=3))'),
+    "samples are taken": ("", 'run(Scenario(FIG9, "dctcp", Poisson("search", 0.6, 50_000)), watch=Watch(every_ps=1, most=300_000))'),
+    "a trace is kept": ("", 'run(Scenario(FIG9, "dctcp", Poisson("search", 0.6, 200_000)), watch=Watch(flows=True, trace=[1]))'),
+    "ports become objects": (
+        "fabric = LeafSpine(512, 1024, 2, FIG9.edge, FIG9.uplink)",
+        '[run(Scenario(fabric, "dctcp", Flows([0], [0], [1], [1])), ports=True) for _ in range(50)]',
+    ),
+    "flows become columns": (
+        "ones = np.ones(2_000_000, np.int64); flows = Flows(ones, 0 * ones, ones, ones)",
+        '[run(Scenario(FIG9, "dctcp", flows, stop=0)) for _ in range(100)]',
+    ),
+    "JSON is written": (
+        "ones = np.ones(500_000, np.int64); outcome = run(Scenario(FIG9, 'dctcp', Flows(ones, 0 * ones, ones, ones), stop=0))",
+        "[outcome.to_json() for _ in range(100)]",
+    ),
+}
+CHILD = """
+import time
+import numpy as np
+from qjump_sim import *
+CABLE = Cable(10**10, 2 * US)
+{preparation}
+print("ready", flush=True)
+try:
+    {work}
+except KeyboardInterrupt:
+    print(time.monotonic(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_signal_ends_a_process_within_a_second(state: str) -> None:
+    preparation, work = STATES[state]
+    code = CHILD.format(preparation=preparation, work=work)
+    with subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout and child.stdout.readline() == "ready\n"
+        time.sleep(0.8)
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        raised = child.stdout.read()
+    assert child.returncode == 0, raised
+    assert raised and float(raised) - sent < 1

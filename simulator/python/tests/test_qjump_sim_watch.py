@@ -41,7 +41,7 @@ def same(one: Outcome, other: Outcome) -> bool:
 
 
 def test_series_have_the_shapes_that_they_say() -> None:
-    outcome = run(SEARCH, watch=Watch(ports=True, every=20 * US))
+    outcome = run(SEARCH, watch=Watch(ports=True, every_ps=20 * US))
     series = outcome.series
     assert series is not None and series.sent is not None and series.dropped is not None
     samples, ports = len(series.at), len(outcome.ports)
@@ -61,7 +61,7 @@ def test_series_have_the_shapes_that_they_say() -> None:
 
 
 def test_a_series_without_ports_has_queues_and_windows_alone() -> None:
-    series = run(SEARCH, watch=Watch(every=US, most=100)).series
+    series = run(SEARCH, watch=Watch(every_ps=US, most=100)).series
     assert series is not None and series.sent is None and series.marked is None and series.dropped is None
     assert 50 <= len(series.at) <= 100 and series.queued.max() > 0
     with pytest.raises(ValueError, match=r"series.rate: the ports were not watched"):
@@ -70,7 +70,7 @@ def test_a_series_without_ports_has_queues_and_windows_alone() -> None:
 
 def test_flows_of_applications_have_windows_and_counts_too() -> None:
     bulk = Bulk(5, 4, until=5 * MS, interval=MS)
-    outcome = run(Scenario(FIG9, "dctcp", Flows([0], [0], [4], [500]), apps=[bulk]), watch=Watch(flows=True, every=100 * US))
+    outcome = run(Scenario(FIG9, "dctcp", Flows([0], [0], [4], [500]), apps=[bulk]), watch=Watch(flows=True, every_ps=100 * US))
     assert outcome.flows is not None and outcome.series is not None
     assert outcome.flows.flow.tolist() == [0, 2**29]
     assert outcome.flows.delivered[0] == 500 and outcome.flows.delivered[1] > 2_000
@@ -177,8 +177,8 @@ def test_progress_says_what_is_left() -> None:
 @pytest.mark.parametrize(
     ("watch", "sentence"),
     [
-        (Watch(every=0), "watch.every: it must be above 0 ps"),
-        (Watch(every=US, most=1), "watch.most: a series needs at least two samples"),
+        (Watch(every_ps=0), "watch.every_ps: it must be above 0 ps"),
+        (Watch(every_ps=US, most=1), "watch.most: a series needs at least two samples"),
         (Watch(trace=[144]), "watch.trace: there is no host 144, there are 144"),
         (Watch(trace="some"), "watch.trace: 'some' is not 'all' or numbers of hosts"),  # type: ignore[arg-type]
     ],

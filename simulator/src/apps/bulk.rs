@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::apps::check::{level, pair, schedule};
 use crate::apps::context::Context;
 use crate::core::error::{Error, Result};
+use crate::core::memory::check_memory;
 use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Instant};
 use crate::host::flow::Flow;
@@ -50,6 +51,8 @@ impl Bulk {
         if self.interval == 0 {
             return Err(Error::new(format!("{place}: its interval must be above 0")));
         }
+        let samples = (self.until - self.start) / self.interval;
+        check_memory(&place, samples, "samples", SAMPLE_BYTES, "sample at a longer interval")?;
         if self.window == Some(0) {
             return Err(Error::new(format!("{place}: its window must be above 0 packets")));
         }
@@ -77,6 +80,9 @@ pub(crate) struct BulkRun {
     before: u64,
     delivered: Vec<u64>,
 }
+
+/// Bytes of a sample: here with as much again reserved, in the result and in its column in Python.
+const SAMPLE_BYTES: u64 = 4 * 8;
 
 /// The timers.
 const START: u32 = 0;

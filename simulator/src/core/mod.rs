@@ -3,11 +3,13 @@
 
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod memory;
 pub(crate) mod mrg32k3a;
 pub(crate) mod part_barrier;
 pub(crate) mod prefetch;
 pub(crate) mod quantiles;
 pub(crate) mod rng;
+pub(crate) mod stop;
 pub(crate) mod time;
 pub mod units;
 pub(crate) mod wheel;

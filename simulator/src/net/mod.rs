@@ -16,4 +16,4 @@ pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod telemetry;
 pub(crate) mod topology;
-mod topology_parse;
+pub(crate) mod topology_parse;

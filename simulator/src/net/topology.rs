@@ -135,6 +135,18 @@ impl Topology {
         2 * (self.hosts.len() + self.trunks.len()) as u32
     }
 
+    /// Number of routes in the table of a graph, from each switch to each with hosts; others have
+    /// none.
+    pub(crate) fn routes(&self) -> u64 {
+        if self.shape != Shape::Graph {
+            return 0;
+        }
+        let mut ends: Vec<u32> = self.hosts.iter().map(|(switch, _)| *switch).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends.len() as u64 * u64::from(self.switches)
+    }
+
     /// The number of the host with this name, in a tree or graph.
     pub fn host(&self, name: &str) -> Option<u32> {
         self.names.get(name).copied()

@@ -50,7 +50,26 @@ struct Joined(String, String, Cable);
 
 impl<'de> Deserialize<'de> for Topology {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        Written::deserialize(from)?.try_into().map_err(D::Error::custom)
+        WrittenTopology::deserialize(from)?.build().map_err(D::Error::custom)
+    }
+}
+
+/// A topology as it is written. To build it from this takes seconds if it is large.
+pub struct WrittenTopology(Written);
+
+impl<'de> Deserialize<'de> for WrittenTopology {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        Written::deserialize(from).map(WrittenTopology)
+    }
+}
+
+impl WrittenTopology {
+    /// Builds the topology.
+    ///
+    /// # Errors
+    /// Those of [`Topology::leaf_spine`], [`Tree::build`] and [`Graph::build`].
+    pub fn build(self) -> Result<Topology> {
+        self.0.try_into()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::core::units::{Fraction, In, Size};
 use crate::packet::Packet;
 use crate::queue::aqm::MILLION;
 use crate::queue::levels::LEVELS;
-use crate::queue::limit::Limit;
+use crate::queue::limit::{Limit, Room};
 use crate::queue::red::Profile;
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
 use crate::queue::wfq::{LevelQueue, Wfq};
@@ -52,6 +52,8 @@ impl QueueKind for LevelRed {
     fn check(&self) -> Result<()> {
         Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }
             .check(1)?;
+        let [limit, min] = [self.limit, self.min].map(Limit::Bytes);
+        Room::new(min, 1).check_below(&Room::new(limit, 1))?;
         self.weights.map_or(Ok(()), |weights| Wfq { limit: self.limit, weights }.check())
     }
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::core::units::{Duration, In, Octets, Packets};
 
@@ -36,6 +37,19 @@ impl Room {
             Limit::Packets(packets) => Room { packets: packets.into(), ..none },
             Limit::Time(time) => Room { bytes: time / u64::from(ps_per_byte), ..none },
         }
+    }
+
+    /// Refuses this threshold if a queue with that limit would never reach it.
+    pub fn check_below(&self, limit: &Room) -> Result<()> {
+        let units = [("bytes", self.bytes, limit.bytes), ("packets", self.packets, limit.packets)];
+        // No threshold at all is meant.
+        let above = |(_, own, most): &&(&str, u64, u64)| *own != u64::MAX && own > most;
+        units.iter().find(above).map_or(Ok(()), |(unit, own, most)| {
+            Err(Error::new(format!(
+                "its threshold of {own} {unit} is above its limit of {most}: no packet would be \
+                 marked"
+            )))
+        })
     }
 
     /// Whether `more` bytes fit beside these bytes and packets.

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::core::units::{In, Size};
 use crate::packet::{Kind, Packet};
 use crate::queue::fifo::{waits_in_a_fifo, Fifo};
-use crate::queue::limit::Limit;
+use crate::queue::limit::{Limit, Room};
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueKind};
 
 /// FIFO of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes,
@@ -34,6 +35,11 @@ impl QueueKind for Marking {
 
     fn limit(&self) -> Limit {
         Limit::Bytes(self.limit)
+    }
+
+    fn check(&self) -> Result<()> {
+        let [limit, threshold] = [self.limit, self.threshold].map(Limit::Bytes);
+        Room::new(threshold, 1).check_below(&Room::new(limit, 1))
     }
 
     fn rule(&self, _ps_per_byte: u32, _rng: Rng) -> Marker {

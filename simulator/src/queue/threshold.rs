@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::Packet;
@@ -29,6 +30,10 @@ impl QueueKind for Threshold {
 
     fn limit(&self) -> Limit {
         self.limit
+    }
+
+    fn check_on_link(&self, ps_per_byte: u32) -> Result<()> {
+        Room::new(self.threshold, ps_per_byte).check_below(&Room::new(self.limit, ps_per_byte))
     }
 
     fn rule(&self, ps_per_byte: u32, _rng: Rng) -> Room {

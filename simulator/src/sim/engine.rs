@@ -138,7 +138,8 @@ impl Simulation {
         for app in &workload.apps {
             apps.add(app, &mut network, &mut hosts);
         }
-        let series = watch.every.map(|every| Series::new(every, watch.until, watch.most, &network));
+        let series =
+            watch.every_ps.map(|every| Series::new(every, watch.until, watch.most, &network));
         let tracer = (watch.flows || watch.traced.is_some())
             .then(|| Tracer::new(watch.traced.clone(), watch.flows));
         hosts.notices = tracer.is_some().then(Vec::new);
@@ -176,6 +177,11 @@ impl Simulation {
     /// Time of the next event.
     pub(crate) fn next(&self) -> Option<Ps> {
         self.network.wheel.next_time()
+    }
+
+    /// When the last listed flow starts.
+    pub(crate) fn last_start(&self) -> Ps {
+        self.hosts.records.last().map_or(0, |flow| flow.start)
     }
 
     /// Number of events so far.

@@ -5,13 +5,15 @@ use std::num::NonZero;
 use std::thread;
 
 use crate::core::error::{Error, Result};
-use crate::core::time::Ps;
+use crate::core::memory::{check_memory, left, size};
+use crate::core::time::{human, Ps};
 use crate::net::topology::Topology;
 use crate::sim::engine::Simulation;
 use crate::sim::outcome::Outcome;
 use crate::sim::parallel::ParallelRun;
 use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
+use crate::sim::trace::Hop;
 use crate::sim::watch::Watch;
 use crate::sim::workload::Workload;
 
@@ -60,7 +62,7 @@ impl Scenario {
     /// An invalid scheme or workload: one sentence that says where.
     pub fn run(&self) -> Result<Outcome> {
         let mut run = self.begin(&Watch::default())?;
-        while run.run_some(u64::MAX) {}
+        while run.run_some(CHECKED)? {}
         Ok(run.outcome())
     }
 
@@ -70,8 +72,20 @@ impl Scenario {
     /// As for [`Scenario::run`]; and an invalid `watch`.
     pub fn begin(&self, watch: &Watch) -> Result<Run> {
         let Scenario { topology, scheme, workload, seed, stop, parts } = self;
+        let copies = u64::from((*parts).max(1));
+        let (ports, routes) = (topology.links().into(), topology.routes());
+        for (count, what, each) in [(ports, "ports", PORT_BYTES), (routes, "routes", ROUTE_BYTES)] {
+            check_memory("topology", count * copies, what, each, "make the network smaller")?;
+        }
         let of = match parts {
-            1 => Of::One(Box::new(Simulation::watched(topology, scheme, workload, *seed, watch)?)),
+            1 => {
+                let one = Simulation::watched(topology, scheme, workload, *seed, watch)?;
+                if let Some(series) = one.series() {
+                    let last = || workload.last_datagram().max(one.last_start());
+                    series.check(stop.unwrap_or_else(last))?;
+                }
+                Of::One(Box::new(one))
+            }
             _ if *watch != Watch::default() => {
                 return Err(Error::new(format!(
                     "parts: a run in {parts} parts cannot be watched: watch it in one"
@@ -79,15 +93,26 @@ impl Scenario {
             }
             _ => Of::Several(ParallelRun::new(topology, scheme, workload, *seed, *parts)?),
         };
-        Ok(Run { of, stop: *stop })
+        Ok(Run { of, stop: *stop, unchecked: CHECKED })
     }
 }
+
+/// Events between two looks at the memory that is left: a tenth of a second.
+const CHECKED: u64 = 1 << 20;
+/// Bytes of a port with its link, before its queue has packets.
+const PORT_BYTES: u64 = 48;
+/// Bytes of a route in a graph, from a switch to a switch with hosts.
+const ROUTE_BYTES: u64 = 6;
+/// Bytes of a row of a trace: as much again that its list reserves, and 14 columns for a caller.
+const HOP_BYTES: u64 = size_of::<Hop>() as u64 + 14 * 8;
 
 /// A run in progress.
 #[derive(Debug)]
 pub struct Run {
     of: Of,
     stop: Option<Ps>,
+    /// Events since memory was last looked at.
+    unchecked: u64,
 }
 
 #[derive(Debug)]
@@ -100,16 +125,52 @@ impl Run {
     /// Runs about `most` events, or eight times as many for parallel runs, which start and end
     /// threads; returns whether there are more. Parallel runs use all cores available to the
     /// process.
-    pub fn run_some(&mut self, most: u64) -> bool {
+    ///
+    /// # Errors
+    /// Not enough memory to go on: one sentence with what takes it.
+    pub fn run_some(&mut self, most: u64) -> Result<bool> {
+        self.check_memory(most)?;
         let last = self.stop.unwrap_or(Ps::MAX);
-        match &mut self.of {
+        let more = match &mut self.of {
             Of::One(simulation) => simulation.run_some(last, most),
             Of::Several(parallel) => parallel.run_some(
                 last,
                 most.saturating_mul(8),
                 thread::available_parallelism().map_or(1, NonZero::get),
             ),
+        };
+        self.simulation().and_then(Simulation::series).map_or(Ok(more), |series| {
+            series.check_room()?;
+            Ok(more)
+        })
+    }
+
+    /// Refuses to go on if memory has run out, or would for what a trace becomes.
+    fn check_memory(&mut self, most: u64) -> Result<()> {
+        self.unchecked = self.unchecked.saturating_add(most);
+        if self.unchecked < CHECKED {
+            return Ok(());
         }
+        self.unchecked = 0;
+        let rows = self.simulation().map_or(0, |simulation| simulation.trace().len() as u64);
+        let left = left();
+        if left > rows * HOP_BYTES {
+            return Ok(());
+        }
+        let now = human(self.progress().now);
+        Err(Error::new(if left > 0 {
+            format!(
+                "watch.trace: {rows} packets until {now} need {} to hand over, and this machine \
+                 has {} left: trace fewer hosts, or stop earlier",
+                size(u128::from(rows * HOP_BYTES)),
+                size(left.into())
+            )
+        } else {
+            format!(
+                "memory: at {now} of the run this machine has none left for it: simulate fewer \
+                 flows, a smaller network or a shorter time"
+            )
+        }))
     }
 
     /// The progress of the run.

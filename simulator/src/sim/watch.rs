@@ -14,7 +14,7 @@ pub struct Watch {
     /// Record [`crate::Simulation::flow_counts`].
     pub flows: bool,
     /// Record [`crate::Simulation::series`], with this interval from 0 on.
-    pub every: Option<Ps>,
+    pub every_ps: Option<Ps>,
     /// Time of the last sample; none: the end.
     pub until: Option<Ps>,
     /// Most samples of the series: beyond it every second one is dropped and the interval doubled.
@@ -25,8 +25,8 @@ pub struct Watch {
 
 impl Watch {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
-        if self.every == Some(0) {
-            return Err(Error::new("watch.every: it must be above 0 ps"));
+        if self.every_ps == Some(0) {
+            return Err(Error::new("watch.every_ps: it must be above 0 ps"));
         }
         if self.most.is_some_and(|most| most < 2) {
             return Err(Error::new("watch.most: a series needs at least two samples"));

@@ -3,10 +3,13 @@
 
 use crate::apps::App;
 use crate::core::error::{Error, Result};
+use crate::core::memory::check_memory;
 use crate::core::rng::Rng;
+use crate::core::stop;
 use crate::core::time::{Ps, S};
 use crate::core::units::{Instant, Unit};
-use crate::host::traffic::{check_ends, Source};
+use crate::host::result::FlowResult;
+use crate::host::traffic::{check_ends, Gap, Source};
 use crate::net::topology::Topology;
 use crate::sim::ns2_arrivals;
 use crate::sim::scheme::Scheme;
@@ -112,6 +115,17 @@ impl Workload {
         Workload { flows: Flows::List(Vec::new()), sources, apps: Vec::new() }
     }
 
+    /// Time of the last datagram of sources whose gaps are constant: the run does not end before.
+    pub(crate) fn last_datagram(&self) -> Ps {
+        let last = |source: &Source| match source.gap {
+            Gap::Every(gap) => {
+                source.first.saturating_add(gap.saturating_mul(source.count.saturating_sub(1)))
+            }
+            Gap::Poisson(_) => 0,
+        };
+        self.sources.iter().map(last).max().unwrap_or(0)
+    }
+
     /// Applications only.
     pub fn of_apps(apps: Vec<App>) -> Self {
         Workload { flows: Flows::List(Vec::new()), sources: Vec::new(), apps }
@@ -172,18 +186,35 @@ impl Sizes {
     }
 }
 
+/// Bytes of a flow until the end of a run: drawn and sorted, its record, a copy of that for the
+/// outcome, and the outcome's columns in Python.
+const FLOW_BYTES: u64 = 2 * size_of::<FlowResult>() as u64 + 9 * 8;
+/// Flows between two looks at whether to stop.
+const PIECE: usize = 1 << 16;
+
 /// An empty list with room for an item a flow.
 pub(crate) fn room<T>(flows: usize) -> Result<Vec<T>> {
+    let each = FLOW_BYTES.max((size_of::<T>() + size_of::<FlowResult>()) as u64);
+    check_memory("workload", flows as u64, "flows", each, "take fewer")?;
     let mut list = Vec::new();
-    let told = |_| {
-        let megabytes = flows as u128 * size_of::<T>() as u128 / 1_000_000;
-        Error::new(format!(
-            "workload: {flows} flows need more than {megabytes} MB, which this machine does not \
-             have"
-        ))
-    };
+    let told = |_| Error::new(format!("workload: no memory for {flows} flows: take fewer"));
     list.try_reserve_exact(flows).map_err(told)?;
     Ok(list)
+}
+
+/// Appends flows, unless the work is to stop.
+fn fill(
+    list: &mut Vec<(FlowSpec, Wish)>,
+    mut flows: impl Iterator<Item = (FlowSpec, Wish)>,
+) -> Result<()> {
+    loop {
+        stop::check()?;
+        let before = list.len();
+        list.extend(flows.by_ref().take(PIECE));
+        if list.len() < before + PIECE {
+            return Ok(());
+        }
+    }
 }
 
 impl Flows {
@@ -212,7 +243,7 @@ impl Flows {
                     (host_gap(sizes, *load, data_bytes, topology)?, topology.hosts());
                 match arrivals {
                     Arrivals::Poisson => {
-                        flows.extend(poisson(sizes, gap, *count, hosts, seed).map(plain))
+                        fill(&mut flows, poisson(sizes, gap, *count, hosts, seed).map(plain))?;
                     }
                     Arrivals::Published => {
                         let flow = |drawn: ns2_arrivals::Drawn| FlowSpec {
@@ -221,17 +252,19 @@ impl Flows {
                             dst: drawn.dst,
                             packets: sizes.at(drawn.share),
                         };
-                        flows.extend(
-                            ns2_arrivals::flows(gap, *count, hosts, seed).map(flow).map(plain),
-                        );
+                        let drawn = ns2_arrivals::flows(gap, *count, hosts, seed);
+                        fill(&mut flows, drawn.map(flow).map(plain))?;
                     }
                 }
             }
         }
         flows.sort_unstable();
+        stop::check()?;
         for (flow, _) in &flows {
-            let place = format!("flow at {} ps", flow.start);
-            check_ends(&place, flow.src, flow.dst, topology)?;
+            let place = || format!("flow at {} ps", flow.start);
+            if flow.src == flow.dst || flow.src.max(flow.dst) >= topology.hosts() {
+                check_ends(&place(), flow.src, flow.dst, topology)?;
+            }
             if flow.start > Instant::MAX {
                 let latest = Instant::MAX;
                 return Err(Error::new(match self {
@@ -242,13 +275,14 @@ impl Flows {
                         )
                     }
                     Flows::List(_) | Flows::Own(_) => {
-                        format!("{place}: it starts after {latest} ps: start it earlier")
+                        format!("{}: it starts after {latest} ps: start it earlier", place())
                     }
                 }));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
                 return Err(Error::new(format!(
-                    "{place}: its size of {} packets must be between 1 and 2^31 - 1",
+                    "{}: its size of {} packets must be between 1 and 2^31 - 1",
+                    place(),
                     flow.packets
                 )));
             }

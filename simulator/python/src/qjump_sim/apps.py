@@ -267,7 +267,7 @@ def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, cou
     return tuple(Source(src, dst, epoch, bytes, count, first, level) for src, first in zip(senders, phases, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Latencies(ReadOnly):
     """Latencies in the order of their start: int64, shape (n,), read-only."""
 
@@ -282,7 +282,7 @@ class Latencies(ReadOnly):
         return self.latency[self.latency >= 0]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PingResult(Latencies):
     """Round trips. `lost`: unfinished ones of which a packet was dropped; the others were under
     way."""
@@ -290,14 +290,14 @@ class PingResult(Latencies):
     lost: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DatagramsResult(Latencies):
     """One-way latencies. `lost`: datagrams that were dropped; other unfinished ones were under way."""
 
     lost: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RequestsResult(Latencies):
     """Latencies from handing over a request to having all of its response."""
 
@@ -305,12 +305,12 @@ class RequestsResult(Latencies):
     """The exchange's index in the list."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BarrierResult(Latencies):
     """Durations from when the first host began an iteration to when the last one had all messages."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BulkResult(ReadOnly):
     """Delivered bytes on the wire, of packets that arrived in order."""
 
@@ -326,7 +326,7 @@ class BulkResult(ReadOnly):
         return np.diff(self.delivered) * 8e12 / self.interval
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PtpResult(ReadOnly):
     """What slaves computed, one value an exchange in the order of their Syncs: int64, shape (n,),
     read-only."""
@@ -342,7 +342,7 @@ class PtpResult(ReadOnly):
     """Exchanges of which a message was dropped."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MapReduceResult(ReadOnly):
     """The result of a job: int64, read-only; -1: it has not happened."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qjump_sim import _native
 from qjump_sim.apps import AppResult
-from qjump_sim.arrays import ReadOnly
+from qjump_sim.arrays import ReadOnly, to_json
 from qjump_sim.network import LeafSpine
 from qjump_sim.trace import Trace
 from qjump_sim.watch import FlowCounts, Series
@@ -141,13 +141,16 @@ class Regions:
     unfinished: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome(ReadOnly):
     """The outcome of a run: flows, counters, sources and applications.
 
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
-    pickled and copied.
+    pickled and copied. Two runs of one scenario have equal outcomes, with the same hash and JSON: how long the computer took is in no outcome
+    (`Progress.elapsed` and `time.perf_counter` have it).
     """
+
+    _ROWS = "flows"
 
     start: NDArray[np.int64]
     """When its first byte was handed over, in ps."""
@@ -205,6 +208,10 @@ class Outcome(ReadOnly):
     def fct(self) -> NDArray[np.int64]:
         """Completion times of finished flows, in ps, shape (number finished,)."""
         return (self.finish - self.start)[self.finished]
+
+    def to_json(self) -> str:
+        """All fields as JSON; arrays are lists, and times are ps."""
+        return "".join(to_json(self))
 
     def regions(self, fabric: LeafSpine) -> Regions:
         """Slowdowns in Figure 9's regions: completion times over those in an empty `fabric`, where

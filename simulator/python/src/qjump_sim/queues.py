@@ -27,7 +27,7 @@ class DropTail:
 class Marking:
     """FIFO of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes,
     except the first packet since the queue was shorter: ns-2's RED without averaging, with which
-    DCTCP was published."""
+    DCTCP was published. A threshold above the limit is refused."""
 
     limit: Size
     threshold: Size
@@ -42,7 +42,7 @@ SYNs, SYN-ACKs, ACKs and probes; all (Linux's `nodrop`). ECN-capable packets are
 @dataclass(frozen=True)
 class Threshold:
     """FIFO that marks every ECN-capable packet which finds `threshold` or more, as hardware and
-    Linux do."""
+    Linux do. A threshold above the limit is refused."""
 
     limit: Limit | None
     threshold: Limit

@@ -34,9 +34,11 @@ _RECORD = np.dtype(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace(ReadOnly):
     """Columns of int64, shape (rows,), read-only, in the order of happening."""
+
+    _ROWS = "packets"
 
     at: NDArray[np.int64]
     """When the last bit reached the link's end, or the packet was dropped, in ps; for a packet on a

@@ -84,6 +84,8 @@ class Flows(ReadOnly):
     the scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all
     packets are full). Flows are equal if their columns are."""
 
+    _ROWS = "flows"
+
     def __init__(
         self,
         start: ArrayLike,
@@ -111,18 +113,6 @@ class Flows(ReadOnly):
 
     def _own(self, name: str, values: ArrayLike | None, largest: int, least: int = _NOTHING) -> NDArray[np.int64]:
         return _whole(name, np.full(len(self.start), _NOTHING) if values is None else values, largest, least)
-
-    def _columns(self) -> tuple[object, ...]:
-        return tuple(getattr(self, name).tobytes() for name in _COLUMNS)
-
-    def __eq__(self, other: object, /) -> bool:
-        return self._columns() == other._columns() if isinstance(other, Flows) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._columns())
-
-    def __repr__(self) -> str:
-        return f"Flows(<{len(self.start)} flows>)"
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Flows:

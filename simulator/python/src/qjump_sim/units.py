@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, SupportsIndex, TypeAlias, overload
@@ -157,22 +158,32 @@ class Time(int):
 
 
 def _nearest(ps: float) -> Time:
-    return Time(round(ps))
+    try:
+        return Time(round(ps))
+    except (ValueError, OverflowError):  # not a number, or infinite
+        raise ValueError(f"a time of {ps} ps: it must be a finite number") from None
+
+
+def _time(unit: str, count: float, ps: int) -> Time:
+    plain = _plain(count)
+    if plain is None or not math.isfinite(plain):
+        raise ValueError(f"{unit}({count!r}): it needs a finite number of {unit}")
+    return Time(round(plain * ps))
 
 
 def ns(count: float) -> Time:
-    """A time in nanoseconds, to the nearest ps."""
-    return Time(round(count * NS))
+    """A time in nanoseconds, to the nearest ps. Raises ValueError if it is not a finite number."""
+    return _time("ns", count, NS)
 
 
 def us(count: float) -> Time:
-    """A time in microseconds, to the nearest ps."""
-    return Time(round(count * US))
+    """A time in microseconds, likewise."""
+    return _time("us", count, US)
 
 
 def ms(count: float) -> Time:
-    """A time in milliseconds, to the nearest ps."""
-    return Time(round(count * MS))
+    """A time in milliseconds, likewise."""
+    return _time("ms", count, MS)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,10 @@ class Watch:
     """`Outcome.ports`, and the columns of `series` that need them."""
     flows: bool = False
     """`Outcome.flows`."""
-    every: int | None = None
-    """`Outcome.series`, with a sample every `every` ps from 0 on."""
+    every_ps: int | None = None
+    """`Outcome.series`, with a sample every so many ps from 0 on. More samples than the machine has
+    memory for are a ValueError: before the run if its end is known, or else when the room is used
+    up."""
     until: int | None = None
     """The last sample's time, in ps; None: the run's end."""
     most: int | None = None
@@ -41,10 +43,12 @@ class Watch:
     """`Outcome.trace`: packets on these hosts' links, in both directions, or all."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Series(ReadOnly):
     """Samples of a network, each after everything that happened at its instant. Arrays of int64,
     read-only; ports are in the order of `Outcome.ports`."""
+
+    _ROWS = "samples"
 
     ports: tuple[tuple[End, End], ...]
     """Both ends of each port's cable, such as `(("host", 3), ("switch", 0))`."""
@@ -84,10 +88,12 @@ class Series(ReadOnly):
         return rate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FlowCounts(ReadOnly):
     """Counts of each flow's packets: arrays of int64, shape (flows,), read-only; the outcome's
     flows in order, then those of applications with any count."""
+
+    _ROWS = "flows"
 
     flow: NDArray[np.int64]
     """The flow, as in `Series.flow`; messages of one connection of an application are one flow."""
