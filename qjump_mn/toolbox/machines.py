@@ -133,12 +133,14 @@ def is_at_hand() -> bool:
 
 
 def simulator_package(progress: Progress = lambda line: None) -> Path:
-    """Return the folder from which Python imports `qjump_sim`: the reference machine's, else built
-    now.
+    """Return the folder from which Python imports `qjump_sim`: that of pip's wheel, else the
+    reference machine's, else built now.
 
     Raises MachineError as :func:`reference` and `simulator.package` do.
     """
     with cache.sentences():
+        if wheel := simulator.installed():
+            return wheel
         machine = reference(progress)
         return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
 
