@@ -148,7 +148,7 @@ def create_run(plan: Plan, backend: Backend, request: Request, out: Console) -> 
         trials += f" and {count(plan.run.perturbations, 'perturbed run')}"
     summary = f"{trials} on {plan.shown.network.topology}, backend {backend.name}"
     build_time = ""
-    if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
+    if _lacks_machine(backend):
         build_time = (
             f", after about {building.BUILD_MINUTES} min to build the virtual machine and "
             "the simulator, once"
@@ -304,10 +304,18 @@ def prepare(backend: Backend, plan: Plan, progress: Callable[[str], None]) -> di
 
     On first use this builds the virtual machine and the simulator.
     """
-    if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
+    if _lacks_machine(backend):
         building.build(progress)
     with heartbeat(progress) as report:
         return backend.prepare(plan, report)
+
+
+def _lacks_machine(backend: Backend) -> bool:
+    """Return whether the backend needs a machine that is not here.
+
+    The simulator needs none: it got its module when it checked the plan.
+    """
+    return backend.name == "guest" and not machines.is_at_hand()
 
 
 def _check_image(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
@@ -321,8 +329,8 @@ def _check_image(run_directory: RunDirectory, machine: Mapping[str, str]) -> Non
         )
 
 
-CONFINED_BACKENDS = BUILT_BACKENDS = ("guest", "simulator")
-"""Backends that run in what backends/building.py builds; a stranger's plan can do no harm there."""
+CONFINED_BACKENDS = ("guest", "simulator")
+"""Backends in which a stranger's plan can do no harm."""
 
 MAX_RUN_S = 86400.0
 """The longest expected time of a run that is not refused."""

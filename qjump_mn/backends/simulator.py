@@ -22,6 +22,7 @@ from qjump_mn.process.processes import Used, wait
 from qjump_mn.programs.hooks import HasPackets
 from qjump_mn.results.reference import LOCKED_IMAGE
 from qjump_mn.toolbox import machines
+from qjump_mn.toolbox.simulator import installed
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -68,7 +69,7 @@ class SimulatorBackend:
         }
         return {
             **identities,
-            "simulator": self.package.parent.name,
+            "simulator": "wheel" if self.package == installed() else self.package.parent.name,
             "processor": platform.machine(),
         }
 

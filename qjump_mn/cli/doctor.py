@@ -178,9 +178,7 @@ def _guest(deadline: float) -> Iterator[Finding]:
         state, says = _boot(lambda line: None, deadline)
     except QJumpError as error:
         state, says = State.MISSING, str(error)
-    yield Finding(
-        "guest", state, says, make_tree.refusal() or "as root run  qjump-mn machine build"
-    )
+    yield Finding("guest", state, says, make_tree.remedy())
 
 
 def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]:

@@ -63,10 +63,7 @@ def status(context: typer.Context) -> None:
         return
     tree = toolbox.found()
     if tree is None:
-        _say(
-            "here       nothing yet: "
-            f"{make_tree.refusal() or 'as root run  qjump-mn machine build'}"
-        )
+        _say(f"here       nothing yet: {make_tree.remedy()}")
         return
     _say(f"here       built from packages, in {tree.root}")
     _say(f"           from {origins.told(tree.root.parent)}")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-import qjump_mn
 from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
+from qjump_mn.install import environment
 from qjump_mn.toolbox import (
     arm64,
     build,
@@ -38,7 +39,8 @@ VARIABLE = "QJUMP_MN_MACHINE"
 """A machine file, or its address."""
 
 BESIDE = "qjump-mn-machine*.tar.xz"
-"""What a machine file is called that lies in the checkout, or beside it."""
+"""What a machine file is called that lies in the checkout or beside it, or in the current folder if
+pip installed the package."""
 
 _LOCKS = {"Debian's packages": toolbox.NAME, "Debian's packages for the kernel": um.LOCK}
 _SIMULATOR = "simulator"
@@ -131,12 +133,14 @@ def is_at_hand() -> bool:
 
 
 def simulator_package(progress: Progress = lambda line: None) -> Path:
-    """Return the folder from which Python imports `qjump_sim`: the reference machine's, else built
-    now.
+    """Return the folder from which Python imports `qjump_sim`: that of pip's wheel, else the
+    reference machine's, else built now.
 
     Raises MachineError as :func:`reference` and `simulator.package` do.
     """
     with cache.sentences():
+        if wheel := simulator.installed():
+            return wheel
         machine = reference(progress)
         return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
 
@@ -242,9 +246,11 @@ def name_reference(paths: Mapping[str, Path], image: str) -> MachineLock:
 
 
 def _beside() -> Iterator[str]:
-    checkout = Path(qjump_mn.__file__).parents[1]
-    for folder in (checkout, checkout.parent):
-        yield from map(str, sorted(folder.glob(BESIDE)))
+    checkout = environment.CHECKOUT
+    installed = not environment.LOCK.is_file()
+    for folder in (Path(),) if installed else (checkout, checkout.parent):
+        with suppress(FileNotFoundError):  # the current folder was removed
+            yield from map(str, sorted(folder.glob(BESIDE)))
 
 
 def _check(path: Path, place: str, lock: MachineLock) -> None:

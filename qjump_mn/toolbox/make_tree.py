@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import errno
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +79,22 @@ def refusal() -> str:
     )
 
 
+def remedy() -> str:
+    """Return what to do where there is no machine."""
+    if sentence := refusal():
+        return sentence
+    if environment.LOCK.is_file():
+        return (
+            f"run  {environment.CHECKOUT / 'bootstrap'}  as root or as a user with sudo, or get a "
+            "machine file (docs/machine.md)"
+        )
+    command = f"{shlex.quote(sys.executable)} -m qjump_mn.run machine build"
+    return (
+        "put the release's file qjump-mn-machine.tar.xz into this folder, or set QJUMP_MN_MACHINE "
+        f"to its path or address, or as root run  {command}"
+    )
+
+
 def by_sudo(*options: str) -> bool:
     """Let root build the machine if bootstrap found that this user has sudo; return whether it did.
 
@@ -95,11 +113,7 @@ def _check() -> None:
     if sentence := refusal():
         raise MachineError(sentence)
     if os.geteuid() != 0:
-        raise MachineError(
-            "the virtual machine must be built once by root: run  "
-            f"{environment.CHECKOUT / 'bootstrap'}  as root or as a user with sudo, or get a "
-            "machine file (docs/machine.md)"
-        )
+        raise MachineError(f"the virtual machine must be built once by root: {remedy()}")
 
 
 def _mmdebstrap(

@@ -7,10 +7,14 @@ Debian 12 loads what Debian 13 compiled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from qjump_mn.toolbox import build, toolbox
 from qjump_mn.toolbox.build import Recipe, folder
+
+IDENTITY = "qjump_sim/identity"
+"""The file of a release's wheel that has the identity of its sources."""
 
 # Without a Python in the toolbox; PyO3 then leaves Python's symbols to the interpreter that loads
 # the module.
@@ -38,6 +42,17 @@ def package(progress: Callable[[str], None] = lambda line: None) -> Path:
     Raises MachineError as the toolbox does, or with the compiler's output.
     """
     return build.built(toolbox(progress), "the simulator", recipe(), progress)
+
+
+def installed() -> Path | None:
+    """Return the folder from which this Python imports the wheel of a release; None if there is
+    none, or if it was built from other sources."""
+    try:
+        folder = Path(str(distribution("qjump-sim").locate_file("")))
+        identity = (folder / IDENTITY).read_text(encoding="utf-8")
+    except (PackageNotFoundError, OSError):
+        return None
+    return folder if identity == build.identity_of(recipe()) else None
 
 
 def recipe() -> Recipe:

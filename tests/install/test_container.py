@@ -61,17 +61,32 @@ def _base(buildah: Buildah, root: Path) -> None:
     buildah("rm", container)
 
 
-def test_containerfiles_image_has_the_reference_results(machine: Path, tmp_path: Path) -> None:
-    buildah, context = Buildah(tmp_path), tmp_path / "context"
+def _container(buildah: Buildah, folder: Path, *files: Path) -> str:
+    """A container of the image that is built of the checkout with these files beside it."""
+    context = folder / "context"
     context.mkdir()
     checkout.copy(context)
-    shutil.copyfile(machine, context / "qjump-mn-machine.tar.xz")
+    for file in files:
+        shutil.copyfile(file, context / "qjump-mn-machine.tar.xz")
     with chroots.made(chroots.SYSTEMS["debian13"]) as chroot:
-        shutil.copyfile(machine, chroot.root / "srv/qjump-mn-machine.tar.xz")
         shutil.copytree(chroots.downloaded_wheels(chroot), context / "qjump-mn-wheels")
         _base(buildah, chroot.root)
     buildah("build", "--pull-never", "--build-arg", f"BASE={_BASE}", "--tag", _IMAGE, str(context))
-    container = buildah("from", "--pull-never", _IMAGE).splitlines()[-1]
+    return buildah("from", "--pull-never", _IMAGE).splitlines()[-1]
+
+
+def test_image_of_a_fresh_clone_says_how_to_get_the_machine(tmp_path: Path) -> None:
+    buildah = Buildah(tmp_path)
+    container = _container(buildah, tmp_path)
+    script = "/opt/qjump-mn/bootstrap fig3a --preset smoke; echo status $?"
+    said = buildah("run", "--cap-drop", "all", container, "--", "sh", "-c", script)
+    assert "or get a machine file (docs/machine.md)" in said
+    assert said.endswith("status 3")
+
+
+def test_containerfiles_image_has_the_reference_results(machine: Path, tmp_path: Path) -> None:
+    buildah = Buildah(tmp_path)
+    container = _container(buildah, tmp_path, machine)
 
     def run(*arguments: str) -> str:
         return buildah(

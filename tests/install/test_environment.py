@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import venv
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -308,56 +307,3 @@ def test_a_package_with_another_hash_is_refused_and_nothing_is_left(
     )
     assert str(log) in str(error.value)
     assert not [path for path in folder.iterdir() if path.is_dir()]
-
-
-@pytest.mark.slow
-def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    built = [
-        *pip,
-        *"wheel --quiet --no-deps --no-build-isolation --wheel-dir".split(),
-        str(tmp_path),
-        str(environment.CHECKOUT),
-    ]
-    execute(built, check=True)
-    (wheel,) = tmp_path.glob("qjump_mn-*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {
-        *(
-            "experiments/fig3a.toml topologies/paper12.toml kmod-patches/sch_qjump.c "
-            "native/app-util/libqjau.c toolbox/locks/toolbox.lock"
-        ).split()
-    }
-    wanted |= {
-        "native/barrier/Cargo.lock",
-        "native/barrier/src/main.rs",
-        "native/ptp-stamps/Makefile",
-        "native/common/program.mk",
-    }
-    wanted |= {
-        "simulator/Cargo.lock",
-        "simulator/python/pyproject.toml",
-        "simulator/python/src/qjump_sim/__init__.py",
-    }
-    assert {f"qjump_mn/{name}" for name in wanted} <= names
-    assert {"qjump_mn/plots/style.toml", "qjump_mn/plots/published/fig3a.toml"} <= names
-    assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
-
-    installed = tmp_path / "installed"
-    execute(
-        [*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)],
-        check=True,
-    )
-    script = """
-from qjump_mn.install import environment
-environment.ensure()
-from qjump_mn.resolve import loading
-from qjump_mn.report.figures import published, style
-style.sheet()
-published.read("fig3a")
-print(loading.names("experiments"), loading.__file__)
-"""
-    variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
-    done = execute([sys.executable, "-P", "-c", script], cwd="/", env=variables, check=True)
-    assert "'fig3a'" in done.stdout
-    assert str(installed) in done.stdout

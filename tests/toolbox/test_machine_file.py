@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from qjump_mn import cache, toolbox
@@ -253,6 +254,19 @@ def test_arm64_parts_count_there_only(reference: Path, monkeypatch: pytest.Monke
 
 def test_an_address_is_a_place_too(reference: Path) -> None:
     assert machines.taken(f"file://{reference}") == machines.found()
+
+
+def test_places_of_the_lock_are_tried_in_turn(
+    reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machines, "_beside", lambda: iter(()))
+    places = ("file:///nowhere/machine", f"file://{reference}")
+    lock = machines.read()
+    files = {**lock.files, "x86_64": replace(lock.files["x86_64"], places=places)}
+    machines.LOCK.write_bytes(msgspec.json.encode(replace(lock, files=files)))
+    said: list[str] = []
+    assert machines.reference(said.append) == machines.found() is not None
+    assert f"takes the machine from {places[1]}" in said
 
 
 @pytest.mark.parametrize("damage", [cut, flipped, lambda data: data + b"?"])
