@@ -120,7 +120,7 @@ struct Cycle {
 fn cycle(n: u32) -> Cycle {
     let (begin, samples) = (20_000, 60_000);
     let until = Some(US * (begin + samples));
-    let watch = Watch { every: Some(US), until, ..Watch::default() };
+    let watch = Watch { every_ps: Some(US), until, ..Watch::default() };
     let mut simulation = simulation(n, None, &watch);
     let (mut above, mut cycles, mut least, mut largest, mut sum) = (false, 0, f64::MAX, 0.0, 0.0);
     for sample in begin..begin + samples {
