@@ -179,7 +179,7 @@ fn transports_meet_at_one_seam() {
         .filter(|(name, text)| !name.starts_with("host/congestion/") && text.contains("Protocol::"))
         .map(|(name, _)| name.as_str())
         .collect();
-    assert_eq!(naming, ["host/protocol", "sim/scheme"]);
+    assert_eq!(naming, ["host/protocol"]);
     for name in [
         "host/flow_events",
         "host/acks",

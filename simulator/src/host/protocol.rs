@@ -4,10 +4,17 @@
 //! Each protocol is known here by one arm of each `match`, which costs nothing. Windows are in
 //! `flow_events` and `acks`, grants in `homa`.
 
-use crate::host::congestion::Protocol;
+use crate::host::congestion::{Congestion, Protocol};
 use crate::host::hosts::Hosts;
 use crate::net::network::Network;
 use crate::packet::Packet;
+
+impl Congestion {
+    /// Whether receivers decide when packets leave.
+    pub(crate) fn grants(&self) -> bool {
+        self.protocol() == Protocol::Grants
+    }
+}
 
 impl Hosts {
     #[inline]

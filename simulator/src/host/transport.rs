@@ -7,7 +7,7 @@ use crate::core::error::{Error, Result};
 use crate::core::time::{human, Ps, MS, S};
 use crate::core::units::{Duration, In, Octets, Unit};
 pub use crate::host::congestion::Congestion;
-use crate::host::congestion::{Protocol, Windows};
+use crate::host::congestion::Windows;
 use crate::packet::Kind;
 
 /// Bytes of a data packet in all published schemes.
@@ -193,7 +193,7 @@ impl Transport {
             "transport: ACKs are delayed by more than 1000 s".to_owned()
         } else if self.rack_tlp && !(self.sack && self.sack_after_rto) {
             "transport: rack_tlp needs sack and sack_after_rto".to_owned()
-        } else if self.rack_tlp && self.congestion.protocol() == Protocol::Grants {
+        } else if self.rack_tlp && self.congestion.grants() {
             "transport: rack_tlp is for senders with a window: receivers grant here".to_owned()
         } else if self.least_window == 0 || self.least_window > self.max_window {
             format!(

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
-use crate::host::congestion::Protocol;
 use crate::host::hosts::{HostConfig, TRANSPORTS};
 use crate::host::limiter::Limiter;
 use crate::host::transport::Transport;
@@ -89,10 +88,7 @@ impl Scheme {
 
     /// Whether some transport's receivers grant.
     pub(crate) fn grants(&self) -> bool {
-        self.config()
-            .transports
-            .iter()
-            .any(|transport| transport.congestion.protocol() == Protocol::Grants)
+        self.config().transports.iter().any(|transport| transport.congestion.grants())
     }
 
     /// Whether some transport's law reads telemetry.
