@@ -52,6 +52,17 @@ fn class(event: u64) -> u8 {
     }
 }
 
+/// The order of an event among those at this time; of the same order, the one pushed first is.
+fn key(event: u64, time: Ps, arrival: impl Fn(u32, Ps) -> (Ps, u32)) -> (u8, Reverse<Ps>, u32) {
+    match class(event) {
+        class @ 0..2 => (class, Reverse(0), 0),
+        class => {
+            let (age, link) = arrival(event as u32, time);
+            (class, Reverse(age), link)
+        }
+    }
+}
+
 /// log2 of the capacity of a chunk plus one.
 const PLACE: u32 = 5;
 /// Four cache lines.
@@ -271,20 +282,21 @@ impl Wheel {
     }
 
     /// Brings the next events, which share a time, into their final order; returns the first.
-    #[cold]
     #[inline(never)]
     fn order(&mut self, arrival: impl Fn(u32, Ps) -> (Ps, u32)) -> u64 {
-        let rest = &mut self.open[self.done..];
+        let (turn, rest) = (self.turn << SHIFT, &mut self.open[self.done..]);
         let time = rest[0] >> 32;
-        let tied = rest.iter().position(|event| event >> 32 != time).unwrap_or(rest.len());
-        let now = self.turn << SHIFT | time;
-        rest[..tied].sort_by_cached_key(|&event| match class(event) {
-            class @ 0..2 => (class, Reverse(0), 0),
-            class => {
-                let (age, link) = arrival(event as u32, now);
-                (class, Reverse(age), link)
+        let key = |event: u64| key(event, turn | time, &arrival);
+        // Most often there are two, in different places of the network.
+        if rest.get(2).is_none_or(|event| event >> 32 != time) {
+            if key(rest[1]) < key(rest[0]) {
+                rest.swap(0, 1);
             }
-        });
+            self.ordered = self.done + 2;
+            return rest[0];
+        }
+        let tied = rest.iter().position(|event| event >> 32 != time).unwrap_or(rest.len());
+        rest[..tied].sort_by_cached_key(|&event| key(event));
         self.ordered = self.done + tied;
         self.open[self.done]
     }
@@ -325,10 +337,41 @@ impl Wheel {
         }
         let occupied = |turn: &u64| self.heads[*turn as usize % BUCKETS] != NONE;
         let turn = (self.turn..self.turn + BUCKETS as u64).find(occupied)?;
-        let newest = self.chunks.get(self.heads[turn as usize % BUCKETS] as usize);
-        let chain = std::iter::successors(newest, |chunk| self.chunks.get(chunk.next as usize));
-        let first = chain.flat_map(|chunk| &chunk.events[..chunk.len as usize]).min()?;
+        let first = self.chain(turn as usize % BUCKETS).min()?;
         Some(turn << SHIFT | first >> 32)
+    }
+
+    /// The next event, without taking it. Slow.
+    #[inline(never)]
+    pub fn peek(&self, arrival: impl Fn(u32, Ps) -> (Ps, u32)) -> Option<Event> {
+        let time = self.next_time()?;
+        // In the order of pushing.
+        let mut tied: Vec<u64> = Vec::new();
+        let within = |event: &u64| self.turn << SHIFT | event >> 32 == time;
+        tied.extend(self.open[self.done..].iter().copied().filter(within));
+        let mut late: Vec<_> = self.late.iter().map(|Reverse(event)| *event).collect();
+        late.sort_unstable();
+        let late = late.iter().map(|(key, what)| key >> 32 << 32 | u64::from(*what));
+        tied.extend(late.filter(within));
+        if tied.is_empty() {
+            tied.extend(self.chain((time >> SHIFT) as usize % BUCKETS));
+            tied.retain(|event| event >> 32 == time & ((1 << SHIFT) - 1));
+            tied.reverse();
+        }
+        if tied.is_empty() {
+            let mut far: Vec<_> = self.far.iter().map(|Reverse(event)| *event).collect();
+            far.sort_unstable();
+            tied.extend(far.iter().filter(|far| far.0 == time).map(|far| u64::from(far.2)));
+        }
+        let first = tied.into_iter().min_by_key(|&event| key(event, time, &arrival))?;
+        Some(Event { time, what: first as u32 })
+    }
+
+    /// Events of a bucket, the newest first.
+    fn chain(&self, bucket: usize) -> impl Iterator<Item = u64> + '_ {
+        let newest = self.chunks.get(self.heads[bucket] as usize);
+        std::iter::successors(newest, |chunk| self.chunks.get(chunk.next as usize))
+            .flat_map(|chunk| chunk.events[..chunk.len as usize].iter().rev().copied())
     }
 
     /// The event `events` after the next one, if it is already known.
@@ -430,12 +473,9 @@ impl Wheel {
 
     /// All pending events, in no particular order.
     pub fn pending(&self) -> impl Iterator<Item = u32> + '_ {
-        let chains = self.heads.iter().flat_map(|&head| {
-            let newest = self.chunks.get(head as usize);
-            std::iter::successors(newest, |chunk| self.chunks.get(chunk.next as usize))
-                .flat_map(|chunk| chunk.events[..chunk.len as usize].iter())
-        });
-        let near = chains.chain(&self.open[self.done..]).map(|&event| event as u32);
+        let chains = (0..BUCKETS).flat_map(|bucket| self.chain(bucket));
+        let open = self.open[self.done..].iter().copied();
+        let near = chains.chain(open).map(|event| event as u32);
         let late = self.late.iter().map(|Reverse((_, what))| *what);
         near.chain(late).chain(self.far.iter().map(|Reverse((_, _, what))| *what))
     }
@@ -490,6 +530,10 @@ mod tests {
                 let last = now + rng.below(reaches[reaches.len() - 1].min(1 << 30));
                 let first = model.first().copied();
                 assert_eq!(wheel.next_time(), first.map(|key| key.0), "round {round}");
+                if round % 8 == 0 {
+                    let next = wheel.peek(arrival).map(|event| (event.time, event.what));
+                    assert_eq!(next, first.map(|key| (key.0, key.5)), "round {round}");
+                }
                 let due = first.filter(|key| key.0 <= last);
                 let got = wheel.pop_until(last, arrival).map(|event| (event.time, event.what));
                 assert_eq!(got, due.map(|key| (key.0, key.5)), "round {round}");

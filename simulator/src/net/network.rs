@@ -118,10 +118,12 @@ impl Network {
     #[inline]
     pub fn pop_until(&mut self, last: Ps) -> Option<Event> {
         let Network { wheel, pool, .. } = self;
-        wheel.pop_until(last, |handle, now| {
-            let packet = pool.get(handle);
-            (packet.age(now), packet.link)
-        })
+        wheel.pop_until(last, |handle, now| pool.arrival(handle, now))
+    }
+
+    /// The next event, without taking it.
+    pub fn peek(&self) -> Option<Event> {
+        self.wheel.peek(|handle, now| self.pool.arrival(handle, now))
     }
 
     /// Prefetches for upcoming events; returns what concerns a host.

@@ -216,6 +216,12 @@ impl Pool {
         &self.packets[handle as usize]
     }
 
+    /// The age of a packet that arrives now, and the link that it comes by.
+    pub fn arrival(&self, handle: u32, now: Ps) -> (Ps, u32) {
+        let packet = self.get(handle);
+        (packet.age(now), packet.link)
+    }
+
     #[inline]
     pub fn prefetch(&self, handle: u32) {
         prefetch(&self.packets[handle as usize]);

@@ -11,7 +11,6 @@ use crate::apps::app_set::AppSet;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
 use crate::core::time::{Ps, END};
-use crate::core::wheel::Event;
 use crate::host::hosts::Hosts;
 use crate::host::limiter::Limiter;
 use crate::host::remote_flows::RemoteFlows;
@@ -229,11 +228,11 @@ impl Simulation {
                 self.run_events(until, end - self.events);
                 continue;
             };
-            if let Some(event) = self.network.pop_until(until) {
+            if let Some(event) = self.network.peek() {
                 tracer.before(event, &self.network, &self.hosts);
-                self.happen(event);
-                tracer.after(&self.network, &mut self.hosts);
             }
+            self.run_events(until, 1);
+            tracer.after(&self.network, &mut self.hosts);
             self.tracer = Some(tracer);
         }
     }
@@ -254,43 +253,36 @@ impl Simulation {
     // Kept in one place with all host code: 1 % of all instructions.
     #[inline(never)]
     fn run_events(&mut self, last: Ps, most: u64) -> bool {
+        let Simulation { network, hosts, apps, events, .. } = self;
         for _ in 0..most {
-            let Some(event) = self.network.pop_until(last) else {
+            let Some(event) = network.pop_until(last) else {
                 return false;
             };
-            self.happen(event);
+            network.now = event.time;
+            *events += 1;
+            if let Some(soon) = network.prefetch() {
+                hosts.prefetch(soon);
+            }
+            let index = event.what & ((1 << INDEX) - 1);
+            match event.what & !((1 << INDEX) - 1) {
+                ARRIVE if !arrive(network, hosts, index) => {}
+                // Kept in one place, so that host code is inlined into this loop: 1 % of all
+                // instructions.
+                ARRIVE | HAND_OVER => hosts.deliver(network, index),
+                DEPART => {
+                    if network.depart(index) {
+                        hosts.collect(network);
+                    }
+                }
+                RELEASE => hosts.release(network, index),
+                TIMER => hosts.timer(network, index),
+                // Each flow that starts is an event.
+                START => *events += u64::from(hosts.start_flows(network)) - 1,
+                _ if index < hosts.sockets.first() => hosts.emit(network, index),
+                _ => apps.act(index, network, hosts),
+            }
         }
         true
-    }
-
-    /// An event happens. A start counts as one event for each flow.
-    // Otherwise it is a function of its own, because it has two callers.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn happen(&mut self, event: Event) {
-        let Simulation { network, hosts, apps, events, .. } = self;
-        network.now = event.time;
-        *events += 1;
-        if let Some(soon) = network.prefetch() {
-            hosts.prefetch(soon);
-        }
-        let index = event.what & ((1 << INDEX) - 1);
-        match event.what & !((1 << INDEX) - 1) {
-            ARRIVE if !arrive(network, hosts, index) => {}
-            // Kept in one place, so that host code is inlined into the loop: 1 % of all
-            // instructions.
-            ARRIVE | HAND_OVER => hosts.deliver(network, index),
-            DEPART => {
-                if network.depart(index) {
-                    hosts.collect(network);
-                }
-            }
-            RELEASE => hosts.release(network, index),
-            TIMER => hosts.timer(network, index),
-            START => *events += u64::from(hosts.start_flows(network)) - 1,
-            _ if index < hosts.sockets.first() => hosts.emit(network, index),
-            _ => apps.act(index, network, hosts),
-        }
     }
 
     /// Whether no packet, flow or timer is left.
