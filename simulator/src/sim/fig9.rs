@@ -180,7 +180,8 @@ impl Scheme {
     }
 
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
-    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa` or `aequitas`.
+    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `hpcc`, `powertcp` or
+    /// `bbr3`.
     ///
     /// # Errors
     /// Any other name; the errors of [`Scheme::qjump_paper`].
@@ -191,11 +192,14 @@ impl Scheme {
             "pfabric" => Ok(Self::pfabric()),
             "qjump-script" => Ok(Self::qjump_script()),
             "qjump-paper" => Self::qjump_paper(topology),
+            "hpcc" => Self::hpcc(topology),
+            "powertcp" => Self::powertcp(topology),
+            "bbr3" => Self::bbr3(topology),
             _ => Self::rival(name).ok_or_else(|| {
                 let known = NAMES.join(", ");
                 Error::new(format!(
                     "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, \
-                     qjump-paper, {known}"
+                     qjump-paper, {known}, hpcc, powertcp, bbr3"
                 ))
             }),
         }

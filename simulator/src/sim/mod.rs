@@ -3,6 +3,7 @@
 
 pub(crate) mod engine;
 pub(crate) mod fig9;
+pub(crate) mod int_schemes;
 pub(crate) mod ns2_arrivals;
 pub(crate) mod outcome;
 pub(crate) mod parallel;

@@ -295,7 +295,8 @@ class Scheme:
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
         in the published scripts) or `qjump-paper` (as in the text; its epoch, 2nP/R, depends on
-        the network). Later ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`.
+        the network). Later ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`,
+        `hpcc`, `powertcp`, `bbr3`, the last three after the network's base round trip.
         Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)
 
