@@ -45,6 +45,7 @@ pub use host::result::{FlowResult, Latency, SourceResult};
 pub use host::traffic::{Bytes, Gap, Source};
 pub use host::transport::{Rank, Transport};
 pub use net::graph::{Failure, Graph};
+pub use net::loss::Loss;
 pub use net::pause::Pause;
 pub use net::routes::Routing;
 pub use net::stats::{End, PortResult};

@@ -100,7 +100,7 @@ impl Graph {
         for failure in &self.failures {
             let Failure { one, other, down, up } = failure;
             let place = format!("failure {one}--{other}");
-            let links = self.links(&topology, one, other)?;
+            let links = self.nodes.links(&topology, one, other)?;
             if links.is_empty() {
                 return Err(Error::new(format!("{place}: there is no such cable")));
             }
@@ -128,24 +128,6 @@ impl Graph {
         check_joined(&topology, &failed, "after all failures a graph must be connected")?;
         topology.changes = changes;
         Ok(topology)
-    }
-
-    /// One link of each cable between two nodes.
-    fn links(&self, topology: &Topology, one: &str, other: &str) -> Result<Vec<u32>> {
-        for (host, switch) in [(one, other), (other, one)] {
-            if let Some(number) = topology.host(host) {
-                let joined =
-                    self.nodes.switch_number(switch)? == Some(topology.hosts[number as usize].0);
-                return Ok(joined.then_some(number).into_iter().collect());
-            }
-        }
-        let (Some(a), Some(b)) = (self.nodes.switch_number(one)?, self.nodes.switch_number(other)?)
-        else {
-            return Ok(Vec::new());
-        };
-        let between = |trunk: &(u32, u32, Cable)| (trunk.0, trunk.1) == (a.min(b), a.max(b));
-        let links = topology.trunks.iter().zip((2 * topology.hosts()..).step_by(2));
-        Ok(links.filter(|(trunk, _)| between(trunk)).map(|(_, link)| link).collect())
     }
 }
 

@@ -162,7 +162,7 @@ impl Links {
             links.add(cable, Node::Switch(*b), queue, link_config, seed)?;
             links.add(cable, Node::Switch(*a), queue, link_config, seed)?;
         }
-        if topology.shape == Shape::Graph {
+        if topology.shape == Shape::Graph || !topology.losses.is_empty() {
             links.add_nowhere()?;
         }
         links.pauses =

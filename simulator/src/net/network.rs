@@ -10,6 +10,7 @@ use crate::core::time::Ps;
 use crate::core::wheel::{Event, Wheel};
 use crate::net::link::{Links, Offered, NOWHERE};
 use crate::net::link_config::LinkConfig;
+use crate::net::loss::LossyLinks;
 use crate::net::partition::Part;
 use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
@@ -69,6 +70,8 @@ pub(crate) struct Network {
     changing: Option<Box<Topology>>,
     /// Packets on failed links, with those links; the packets name the link that leads nowhere.
     pub stray: BTreeMap<u32, u32>,
+    /// Links that lose packets, if there are any.
+    lossy: Option<Box<LossyLinks>>,
     /// Packets dropped in the network; the caller disposes of them at once.
     pub lost: Vec<u32>,
     /// This part, if the network is partitioned.
@@ -108,6 +111,7 @@ impl Network {
             large: topology.hosts() >= LARGE,
             changing: (!topology.changes.is_empty()).then(|| Box::new(topology.clone())),
             stray: BTreeMap::new(),
+            lossy: LossyLinks::new(topology, seed),
             lost: Vec::new(),
             part: None,
             leaving: Vec::new(),
@@ -231,8 +235,21 @@ impl Network {
     /// Schedules a packet's arrival.
     #[inline]
     fn travel(&mut self, at: Ps, handle: u32) {
+        if self.lossy.is_some() {
+            self.lose_some(handle);
+        }
         if self.part.is_none() || !self.leaves(at, handle) {
             self.wheel.push(at, ARRIVE | handle);
+        }
+    }
+
+    /// Loses the packet, if its link does; that shows when it would have arrived.
+    #[inline(never)]
+    fn lose_some(&mut self, handle: u32) {
+        let link = self.pool.get(handle).link;
+        if self.lossy.as_mut().is_some_and(|lossy| lossy.loses(link)) {
+            self.pool.get_mut(handle).link = self.links.len();
+            self.stray.insert(handle, link);
         }
     }
 
@@ -240,7 +257,10 @@ impl Network {
     #[inline(never)]
     fn leaves(&mut self, at: Ps, handle: u32) -> bool {
         let Some(of) = &self.part else { return false };
-        let part = of.partition.of_end[self.pool.get(handle).link as usize];
+        // A packet that is lost stays.
+        let Some(&part) = of.partition.of_end.get(self.pool.get(handle).link as usize) else {
+            return false;
+        };
         if part != of.mine {
             self.leaving[usize::from(part)].push((at, handle));
         }

@@ -9,6 +9,7 @@ use crate::core::error::{Error, Result};
 use crate::core::quantiles::Quantiles;
 use crate::core::time::{ps_per_byte, Ps};
 use crate::core::units::{Duration, In};
+use crate::net::loss::Loss;
 
 /// A cable: the same rate and delay in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -75,6 +76,8 @@ pub struct Topology {
     pub(crate) jitter: BTreeMap<u32, Quantiles>,
     /// Cable changes of a graph, in the order of time.
     pub(crate) changes: Vec<Change>,
+    /// By link: the share of packets that it loses, in millionths.
+    pub(crate) losses: BTreeMap<u32, u32>,
     names: BTreeMap<String, u32>,
 }
 
@@ -121,6 +124,7 @@ impl Topology {
             shape: Shape::LeafSpine { racks: of.racks, spines: of.spines },
             jitter: BTreeMap::new(),
             changes: Vec::new(),
+            losses: BTreeMap::new(),
             names: BTreeMap::new(),
         })
     }
@@ -210,6 +214,7 @@ pub struct Tree {
     switches: Vec<String>,
     hosts: Vec<String>,
     cables: Vec<(String, String, Cable)>,
+    pub(crate) losses: Vec<Loss>,
 }
 
 impl Tree {
@@ -236,6 +241,13 @@ impl Tree {
     #[must_use]
     pub fn cable(mut self, one: &str, other: &str, cable: Cable) -> Self {
         self.cables.push((one.to_owned(), other.to_owned(), cable));
+        self
+    }
+
+    /// Lets a cable lose packets at random.
+    #[must_use]
+    pub fn loss(mut self, loss: Loss) -> Self {
+        self.losses.push(loss);
         self
     }
 
@@ -305,15 +317,18 @@ impl Tree {
             return Err(Error::new(format!("host {name}: has no cable")));
         }
         trunks.sort_unstable();
-        Ok(Topology {
+        let mut topology = Topology {
             switches: switches.len() as u32,
             hosts: hosts.into_iter().flatten().collect(),
             trunks,
             shape,
             jitter: BTreeMap::new(),
             changes: Vec::new(),
+            losses: BTreeMap::new(),
             names,
-        })
+        };
+        self.add_losses(&mut topology)?;
+        Ok(topology)
     }
 
     /// Number of the switch of this name.

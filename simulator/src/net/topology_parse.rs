@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use crate::core::error::{Error, Result};
 use crate::core::quantiles::Quantiles;
 use crate::net::graph::{Failure, Graph};
+use crate::net::loss::Loss;
 use crate::net::topology::{Cable, LeafSpine, Topology, Tree};
 
 #[derive(Deserialize)]
@@ -27,6 +28,8 @@ enum Written {
         cables: Vec<Joined>,
         #[serde(default)]
         jitter: Vec<Drawing<String>>,
+        #[serde(default)]
+        losses: Vec<Loss>,
     },
     Graph {
         switches: Vec<String>,
@@ -34,6 +37,8 @@ enum Written {
         cables: Vec<Joined>,
         #[serde(default)]
         jitter: Vec<Drawing<String>>,
+        #[serde(default)]
+        losses: Vec<Loss>,
         #[serde(default)]
         failures: Vec<Failure>,
     },
@@ -88,23 +93,25 @@ impl TryFrom<Written> for Topology {
                 })?;
                 with_jitter(topology, jitter, |_, host| Ok(*host))
             }
-            Written::Tree { switches, hosts, cables, jitter } => {
-                with_jitter(nodes(&switches, &hosts, &cables).build()?, jitter, by_name)
+            Written::Tree { switches, hosts, cables, jitter, losses } => {
+                with_jitter(nodes(&switches, &hosts, &cables, losses).build()?, jitter, by_name)
             }
-            Written::Graph { switches, hosts, cables, jitter, failures } => {
+            Written::Graph { switches, hosts, cables, jitter, losses, failures } => {
                 let graph = failures
                     .into_iter()
-                    .fold(Graph::new(nodes(&switches, &hosts, &cables)), Graph::failure);
+                    .fold(Graph::new(nodes(&switches, &hosts, &cables, losses)), Graph::failure);
                 with_jitter(graph.build()?, jitter, by_name)
             }
         }
     }
 }
 
-fn nodes(switches: &[String], hosts: &[String], cables: &[Joined]) -> Tree {
+fn nodes(switches: &[String], hosts: &[String], cables: &[Joined], losses: Vec<Loss>) -> Tree {
     let tree = switches.iter().fold(Tree::new(), |tree, name| tree.switch(name));
     let tree = hosts.iter().fold(tree, |tree, name| tree.host(name));
-    cables.iter().fold(tree, |tree, Joined(one, other, cable)| tree.cable(one, other, *cable))
+    let tree =
+        cables.iter().fold(tree, |tree, Joined(one, other, cable)| tree.cable(one, other, *cable));
+    losses.into_iter().fold(tree, Tree::loss)
 }
 
 fn by_name(topology: &Topology, name: &String) -> Result<u32> {

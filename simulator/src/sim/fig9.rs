@@ -183,7 +183,8 @@ impl Scheme {
     }
 
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
-    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa` or `aequitas`.
+    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `hpcc`, `powertcp` or
+    /// `bbr3`.
     ///
     /// Its settings are those for Figure 9's fabric, fitted to the base path of this network:
     /// windows, targets, thresholds, buffers and timeouts.
@@ -197,11 +198,14 @@ impl Scheme {
             "pfabric" => Self::pfabric(),
             "qjump-script" => Self::qjump_script(),
             "qjump-paper" => Self::qjump_paper(topology)?,
+            "hpcc" => return Self::hpcc(topology),
+            "powertcp" => return Self::powertcp(topology),
+            "bbr3" => return Self::bbr3(topology),
             _ => Self::rival(name).ok_or_else(|| {
                 let known = NAMES.join(", ");
                 Error::new(format!(
                     "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, \
-                     qjump-paper, {known}"
+                     qjump-paper, {known}, hpcc, powertcp, bbr3"
                 ))
             })?,
         };

@@ -27,7 +27,7 @@ pub struct Counters {
     pub pushed_out: ByKind,
     /// Dropped early, by active queue management.
     pub early: ByKind,
-    /// Lost on a failed link, before one, or for lack of a route.
+    /// Lost on a failed link, before one, for lack of a route, or on a cable that loses packets.
     pub failed: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,

@@ -9,6 +9,7 @@ mod dcqcn_pfc;
 mod homa;
 mod hpcc;
 mod mixed;
+mod named;
 mod powertcp;
 mod swift;
 

@@ -16,7 +16,7 @@ machine. What cannot be simulated is a ValueError: one sentence that begins with
 from __future__ import annotations
 
 from qjump_sim import _native
-from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Quantiles, Tree
+from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Loss, Quantiles, Tree
 from qjump_sim.outcome import (
     ByKind,
     Counters,
@@ -110,6 +110,7 @@ __all__ = [
     "LeafSpine",
     "LevelRed",
     "Limit",
+    "Loss",
     "Marking",
     "Outcome",
     "PFabric",

@@ -48,6 +48,18 @@ class LeafSpine:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """Random loss on the cable between two nodes, or on all cables between two switches, in both
+    directions: each packet alone is lost with probability `share`, below 1 and rounded to
+    millionths. A lost packet has crossed the queue and taken its time on the link. It counts as
+    `failed`."""
+
+    one: str
+    other: str
+    share: float
+
+
+@dataclass(frozen=True)
 class Tree:
     """Named switches and hosts, in any order; `cables` join two of them by name. A host has one
     cable, and there are no loops.
@@ -59,6 +71,7 @@ class Tree:
     hosts: Sequence[str]
     cables: Sequence[tuple[str, str, Cable]]
     jitter: Sequence[tuple[str, Quantiles]] = ()
+    losses: Sequence[Loss] = ()
 
     def numbers(self) -> dict[str, int]:
         """The number of each host by its name: 0, 1, ... in the order of the names. Raises
@@ -89,6 +102,7 @@ class Graph:
     cables: Sequence[tuple[str, str, Cable]]
     jitter: Sequence[tuple[str, Quantiles]] = ()
     failures: Sequence[Failure] = ()
+    losses: Sequence[Loss] = ()
 
     @classmethod
     def fat_tree(cls, k: int, edge: Cable, trunk: Cable) -> Graph:

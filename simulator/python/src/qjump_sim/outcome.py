@@ -57,7 +57,7 @@ class Counters(TypedDict):
     early: ByKind
     """Dropped early, by active queue management."""
     failed: ByKind
-    """Lost on a failed link, before one, or for lack of a route."""
+    """Lost on a failed link, before one, for lack of a route, or on a cable that loses packets."""
     limited: ByKind
     """Dropped by a limiter."""
     in_flight: int

@@ -374,11 +374,11 @@ impl Bbr3State {
         next.max(MIN_PIPE).min(cap).min(window.bounds.most.into())
     }
 
-    /// Until the pipe is full, not slower than before, nor than the initial window a round trip.
+    /// Until the pipe is full, or nothing is known of its rate, not slower than before, nor than the initial window a round trip.
     fn pace(&self, window: &Window, bytes: u16) -> u64 {
         let rate = u128::from(self.max_bw().min(self.bw_lo));
         let pace = rate * u128::from(self.gains().0 * MARGIN) / u128::from(UNIT * 100);
-        if self.full_reached {
+        if self.full_reached && rate > 0 {
             return (pace as u64).max(1);
         }
         let bits = u128::from(window.bounds.initial) * 8 * u128::from(bytes) * u128::from(S);
