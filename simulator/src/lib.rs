@@ -45,6 +45,7 @@ pub use host::transport::{Rank, Transport};
 pub use net::graph::{Failure, Graph};
 pub use net::pause::Pause;
 pub use net::routes::Routing;
+pub use net::shared_buffer::SharedBuffer;
 pub use net::stats::{End, PortResult};
 pub use net::topology::{Cable, LeafSpine, Topology, Tree};
 pub use packet::counts::ByKind;

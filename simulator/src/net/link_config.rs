@@ -3,6 +3,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::net::pause::Pause;
+use crate::net::shared_buffer::SharedBuffer;
 use crate::queue::kinds::Queue;
 
 /// Queues and flow control of all links.
@@ -16,6 +17,8 @@ pub(crate) struct LinkConfig {
     pub trunk_queue: Option<Queue>,
     /// Flow control of all links or of their levels; none: no pauses.
     pub pause: Option<Pause>,
+    /// Buffers that each switch's ports share; none: they share nothing.
+    pub shared_buffer: Option<SharedBuffer>,
     /// Bytes of the largest packet of any transport; each queue must hold at least one.
     pub largest: u16,
 }
@@ -27,6 +30,15 @@ impl LinkConfig {
         {
             if let Some(queue) = queue {
                 queue.check(place, self.largest)?;
+            }
+        }
+        if let Some(shared) = self.shared_buffer {
+            shared.check(self.largest)?;
+            if self.pause.is_some() {
+                return Err(Error::new(
+                    "shared_buffer: pauses count what a switch holds of each port it came by, and \
+                     have buffers of their own: leave one of both out",
+                ));
             }
         }
         let Some(pause) = self.pause else {
@@ -49,9 +61,21 @@ impl LinkConfig {
         pause.check(self.largest)
     }
 
+    /// All links need ports, which account for every packet.
+    pub fn has_ports(&self) -> bool {
+        self.pause.is_some() || self.shared_buffer.is_some()
+    }
+
     /// The same queue everywhere.
     #[cfg(test)]
     pub fn all(queue: Queue) -> Self {
-        LinkConfig { queue, host_queue: None, trunk_queue: None, pause: None, largest: 1500 }
+        LinkConfig {
+            queue,
+            host_queue: None,
+            trunk_queue: None,
+            pause: None,
+            shared_buffer: None,
+            largest: 1500,
+        }
     }
 }

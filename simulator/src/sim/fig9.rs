@@ -119,6 +119,7 @@ impl Scheme {
             host_queue: None,
             trunk_queue: None,
             pause: None,
+            shared_buffer: None,
             transport: Transport::published(Congestion::Reno),
             others: [None; 3],
             limiter: Limiter::None,

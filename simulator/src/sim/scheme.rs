@@ -11,6 +11,7 @@ use crate::host::transport::Transport;
 use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pause;
 use crate::net::routes::Routing;
+use crate::net::shared_buffer::SharedBuffer;
 use crate::queue::kinds::Queue;
 
 /// Everything except network and traffic.
@@ -27,6 +28,8 @@ pub struct Scheme {
     pub trunk_queue: Option<Queue>,
     /// Flow control of all links, or of their levels; none: no pauses.
     pub pause: Option<Pause>,
+    /// Buffers that each switch's ports share; none: every queue has its own limit only.
+    pub shared_buffer: Option<SharedBuffer>,
     /// The hosts' transport.
     pub transport: Transport,
     /// Other transports, which single flows may use: numbers 1 to 3.
@@ -138,6 +141,7 @@ impl Scheme {
             host_queue: self.host_queue,
             trunk_queue: self.trunk_queue,
             pause: self.pause,
+            shared_buffer: self.shared_buffer,
             largest: self.transport.data_bytes.max(self.ack_bytes()),
         }
     }

@@ -250,6 +250,21 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class SharedBuffer:
+    """A buffer of each switch that its ports share, with dynamic thresholds (Choudhury and Hahne,
+    1998): a port takes a packet while it holds less than `alpha` times what is free.
+
+    `n` ports that are overloaded for long hold alpha * bytes / (1 + n * alpha) each, alpha as a number.
+    """
+
+    bytes: Size
+    alpha: int = 1_000
+    """In thousandths."""
+    per_level: bool = False
+    """The threshold is that of each level of a port."""
+
+
+@dataclass(frozen=True)
 class Pfc:
     """Priority flow control (802.1Qbb): like `Pause`, but for each of the eight levels, with
     `xoff`, `xon` and `buffer` of one level of a port; so is `Pause.headroom`. It needs a queue

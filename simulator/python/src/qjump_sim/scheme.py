@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from qjump_sim import _native
 from qjump_sim.network import Topology
-from qjump_sim.queues import Pause, Pfc, Queue
+from qjump_sim.queues import Pause, Pfc, Queue, SharedBuffer
 from qjump_sim.units import Size
 
 
@@ -250,6 +250,8 @@ class Scheme:
     """Queue of links between switches; None: as at links to hosts."""
     pause: Pause | Pfc | None = None
     """Flow control of all links, or of each of their levels; None: no pauses."""
+    shared_buffer: SharedBuffer | None = None
+    """Buffers that each switch's ports share; None: queues have limits of their own only."""
     others: Sequence[Transport] = ()
     """At most three other transports, which single flows may use: numbers 1 to 3 (`Flows`)."""
 
