@@ -11,6 +11,7 @@ mod dcqcn;
 mod dctcp;
 mod ecn;
 mod homa;
+mod ndp;
 mod reno;
 mod swift;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use self::dcqcn::Dcqcn;
 pub use self::dctcp::Dctcp;
 use self::ecn::Ecn;
 pub use self::homa::Homa;
+use self::ndp::Ndp;
 use self::reno::Reno;
 pub use self::swift::Swift;
 pub(crate) use self::traits::{AckInfo, Echo, Protocol, SentInfo, Windows, ONE};
@@ -209,6 +211,8 @@ laws! {
     Dcqcn(dcqcn: Dcqcn),
     /// Homa: receivers grant.
     Homa(homa: Homa),
+    /// NDP: receivers pull.
+    Ndp,
 }
 
 impl Control {

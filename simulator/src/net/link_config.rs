@@ -34,6 +34,10 @@ impl LinkConfig {
         }
         if let Some(shared) = self.shared_buffer {
             shared.check(self.largest)?;
+            let trims = |queue: Option<Queue>| matches!(queue, Some(Queue::Trim(_)));
+            if trims(Some(self.queue)) || trims(self.host_queue) || trims(self.trunk_queue) {
+                return Err(Error::new("shared_buffer: queues that trim cannot share a buffer"));
+            }
             if self.pause.is_some() {
                 return Err(Error::new(
                     "shared_buffer: pauses count what a switch holds of each port it came by, and \

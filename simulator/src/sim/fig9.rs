@@ -180,7 +180,7 @@ impl Scheme {
     }
 
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
-    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa` or `aequitas`.
+    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas` or `ndp`.
     ///
     /// # Errors
     /// Any other name; the errors of [`Scheme::qjump_paper`].

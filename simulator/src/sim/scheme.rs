@@ -90,12 +90,12 @@ impl Scheme {
         self.config().level(packets)
     }
 
-    /// Whether some transport's receivers grant.
+    /// Whether some transport's receivers grant or pull.
     pub(crate) fn grants(&self) -> bool {
         self.config()
             .transports
             .iter()
-            .any(|transport| transport.congestion.protocol() == Protocol::Grants)
+            .any(|transport| transport.congestion.protocol() != Protocol::Window)
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -117,8 +117,8 @@ impl Scheme {
         }
         if self.grants() && self.limiter.drops() {
             return Err(Error::new(
-                "limiter: Homa would retransmit dropped packets without end: use mode delay \
-                 without a limit",
+                "limiter: Homa and NDP would retransmit dropped packets without end: use mode \
+                 delay without a limit",
             ));
         }
         self.limiter.check(self.ack_bytes())

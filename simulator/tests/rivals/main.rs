@@ -7,6 +7,7 @@ mod dcqcn;
 mod dcqcn_pfc;
 mod homa;
 mod mixed;
+mod ndp;
 mod swift;
 
 use qjump_sim::apps::{App, AppResult, Bulk};

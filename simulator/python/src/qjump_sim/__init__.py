@@ -46,6 +46,7 @@ from qjump_sim.queues import (
     SharedBuffer,
     Threshold,
     TimeAware,
+    Trim,
     Wfq,
 )
 from qjump_sim.scenario import Scenario, run
@@ -59,6 +60,7 @@ from qjump_sim.scheme import (
     Dctcp,
     Ecn,
     Homa,
+    Ndp,
     PerFlow,
     PerHost,
     Reno,
@@ -107,6 +109,7 @@ __all__ = [
     "LevelRed",
     "Limit",
     "Marking",
+    "Ndp",
     "Outcome",
     "PFabric",
     "Packets",
@@ -144,6 +147,7 @@ __all__ = [
     "Trace",
     "Transport",
     "Tree",
+    "Trim",
     "Watch",
     "Wfq",
     "ms",

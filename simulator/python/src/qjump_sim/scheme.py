@@ -92,7 +92,13 @@ class Homa:
     """Levels of scheduled packets, the lowest of 8, and messages granted at a time; 1 to 7."""
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa
+@dataclass(frozen=True)
+class Ndp:
+    """NDP (Handley et al., SIGCOMM 2017): receivers pull. The transport's `initial_window` leaves
+    at once; then each packet that arrives, whole or trimmed (`Trim`), pulls another."""
+
+
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp
 
 LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
 """The laws of congestion control by their names in scheme files, as the simulator has them."""
@@ -259,7 +265,7 @@ class Scheme:
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
         in the published scripts) or `qjump-paper` (as in the text; its epoch, 2nP/R, depends on
-        the network). Later ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`.
+        the network). Later ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`.
         Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)
 
