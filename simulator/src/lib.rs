@@ -48,6 +48,7 @@ pub use net::graph::{Failure, Graph};
 pub use net::loss::Loss;
 pub use net::pause::Pause;
 pub use net::routes::Routing;
+pub use net::shared_buffer::SharedBuffer;
 pub use net::stats::{End, PortResult};
 pub use net::topology::{Cable, LeafSpine, Topology, Tree};
 pub use net::topology_parse::WrittenTopology;

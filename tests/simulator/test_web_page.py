@@ -39,7 +39,7 @@ SETTINGS = (
 FABRIC = {"racks": 2, "hosts_per_rack": 4, "spines": 2, "edge": {"rate": 10**10, "delay": 10**6}}
 FLOWS = {"Poisson": {"sizes": "search", "load": 0.7, "count": 60}}
 SCHEMES = (
-    "tcp dctcp pfabric qjump-script qjump-paper swift bbr dcqcn dcqcn-pfc homa aequitas "
+    "tcp dctcp pfabric qjump-script qjump-paper swift bbr dcqcn dcqcn-pfc homa aequitas ndp "
     "hpcc powertcp bbr3".split()
 )
 

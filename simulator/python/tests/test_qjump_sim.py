@@ -108,7 +108,7 @@ def test_outcomes_are_those_that_are_pinned_in_rust(scheme: str) -> None:
     assert f"{digest(outcome):_}" == pinned.split()[1].rstrip("),")
 
 
-RIVALS = ("swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "hpcc", "powertcp", "bbr3")
+RIVALS = ("swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp", "hpcc", "powertcp", "bbr3")
 
 
 @pytest.mark.parametrize("scheme", RIVALS)
@@ -562,7 +562,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas, hpcc, powertcp, bbr3"),
+        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas, ndp, hpcc, powertcp, bbr3"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets must be between 1 and 2^31"),
         (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "flows.load: 1.5 must be above 0 and at most 1"),
@@ -596,7 +596,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
-        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, LevelRed, TimeAware, Pie or DualPi2"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, LevelRed, TimeAware, Pie, DualPi2 or Trim"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=RoundRobin(9000, 0)), SIX), "queue: the quantum must be above 0 bytes"),
         (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [1] * 7)), SIX), "scheme.queue.weights: it has 7 values, not 8"),
         (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [0] * 8)), SIX), "queue: level 0's weight of 0 must be between 1 and 1048576"),

@@ -17,6 +17,8 @@ pub(crate) const EMIT: u32 = 6 << INDEX;
 /// Added to a host's number in a timer event: its link may be free for Homa messages. Flow slots
 /// are smaller.
 pub(crate) const HOST: u32 = 1 << 28;
+/// Added to it: the host may pull a packet.
+pub(crate) const PULL: u32 = 1 << 27;
 /// Added to a link's number in a departure event: a pause frame has arrived at the link's end.
 pub(crate) const PAUSE_FRAME: u32 = 1 << 28;
 /// Likewise: packets that had to wait may be sent now.

@@ -14,6 +14,7 @@ mod delivery_rate;
 mod ecn;
 mod homa;
 mod hpcc;
+mod ndp;
 mod powertcp;
 mod reno;
 mod swift;
@@ -31,6 +32,7 @@ pub use self::dctcp::Dctcp;
 use self::ecn::Ecn;
 pub use self::homa::Homa;
 pub use self::hpcc::Hpcc;
+use self::ndp::Ndp;
 pub use self::powertcp::PowerTcp;
 use self::reno::Reno;
 pub use self::swift::Swift;
@@ -226,6 +228,8 @@ laws! {
     Dcqcn(dcqcn: Dcqcn),
     /// Homa: receivers grant.
     Homa(homa: Homa),
+    /// NDP: receivers pull.
+    Ndp,
     /// HPCC: a window after what ports report.
     Hpcc(hpcc: Hpcc),
     /// PowerTCP: a window after the power of queues, which ports report.

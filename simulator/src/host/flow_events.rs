@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core::event::{HOST, START, TIMER};
+use crate::core::event::{HOST, PULL, START, TIMER};
 use crate::core::time::Ps;
 use crate::host::flow::{Ack, Expired, Flow, Task};
 use crate::host::hosts::{Hosts, Notice};
@@ -325,7 +325,11 @@ impl Hosts {
 
     pub(crate) fn timer(&mut self, net: &mut Network, slot: u32) {
         if slot & HOST != 0 {
-            self.wake(net, slot & !HOST);
+            if slot & PULL == 0 {
+                self.wake(net, slot & !HOST);
+            } else {
+                self.pull(net, slot & !(HOST | PULL));
+            }
             return;
         }
         let flow = &mut self.flows[slot as usize];

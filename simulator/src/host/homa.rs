@@ -119,7 +119,7 @@ impl Hosts {
     }
 
     /// A packet has left the network; returns whether its message is finished.
-    fn is_over(&mut self, net: &mut Network, handle: u32, slot: u32) -> bool {
+    pub(super) fn is_over(&mut self, net: &mut Network, handle: u32, slot: u32) -> bool {
         net.pool.remove(handle);
         let flow = &mut self.flows[slot as usize];
         flow.arrives();

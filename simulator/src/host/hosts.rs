@@ -13,6 +13,7 @@ use crate::host::flow::Flow;
 use crate::host::homa_messages::Messages;
 use crate::host::jitter::{Jitter, Stream};
 use crate::host::limiter::{HostLimiter, Limiter};
+use crate::host::ndp::Pulls;
 use crate::host::path::Path;
 use crate::host::remote_flows::RemoteFlows;
 use crate::host::result::{FlowResult, Latency};
@@ -103,6 +104,7 @@ pub(crate) struct Hosts {
     /// Idle connections of each pair of hosts and transport, the longest unused first.
     pub(super) paths: HashMap<(u32, u32, u8), VecDeque<Path>>,
     pub(super) messages: Messages,
+    pub(super) pulls: Pulls,
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
     pub handled: Handled,
@@ -138,6 +140,7 @@ impl Hosts {
             remote: None,
             paths: HashMap::new(),
             messages: Messages::default(),
+            pulls: Pulls::default(),
             sources: (0..)
                 .zip(sources)
                 .map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n)))

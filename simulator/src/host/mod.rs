@@ -12,6 +12,7 @@ pub(crate) mod homa_messages;
 pub(crate) mod hosts;
 pub(crate) mod jitter;
 pub(crate) mod limiter;
+pub(crate) mod ndp;
 pub(crate) mod part_boundary;
 pub(crate) mod path;
 pub(crate) mod protocol;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Who decides when a flow's packets leave: the sender by a window, or the receiver by grants.
+//! Who decides when a flow's packets leave: the sender by a window, or the receiver by grants or
+//! pulls.
 //!
 //! Each protocol is known here by one arm of each `match`, which costs nothing. Windows are in
-//! `flow_events` and `acks`, grants in `homa`.
+//! `flow_events` and `acks`, grants in `homa`, pulls in `ndp`.
 
 use crate::host::congestion::{Congestion, Protocol};
 use crate::host::hosts::Hosts;
@@ -12,7 +13,7 @@ use crate::packet::Packet;
 impl Congestion {
     /// Whether receivers decide when packets leave.
     pub(crate) fn grants(&self) -> bool {
-        self.protocol() == Protocol::Grants
+        self.protocol() != Protocol::Window
     }
 }
 
@@ -28,6 +29,7 @@ impl Hosts {
             Protocol::Window if connects => self.connect(net, slot),
             Protocol::Window => self.send_window(net, slot),
             Protocol::Grants => self.begin_message(net, slot),
+            Protocol::Pulls => self.begin_pulled(net, slot),
         }
     }
 
@@ -38,6 +40,7 @@ impl Hosts {
         match self.protocol(packet.flow) {
             Protocol::Window => self.on_data_with_delayed_ack(net, handle, packet),
             Protocol::Grants => self.on_homa_data(net, handle, packet),
+            Protocol::Pulls => self.on_pulled_data(net, handle, packet),
         }
     }
 
@@ -47,6 +50,7 @@ impl Hosts {
         match self.protocol(packet.flow) {
             Protocol::Window => self.answer_probe(net, handle, packet),
             Protocol::Grants => self.on_homa_probe(net, handle, packet.flow),
+            Protocol::Pulls => self.on_pulled_probe(net, handle, packet.flow),
         }
     }
 
@@ -56,6 +60,7 @@ impl Hosts {
         match self.protocol(packet.flow) {
             Protocol::Window => self.open_window(net, handle, packet),
             Protocol::Grants => self.on_homa_control(net, packet),
+            Protocol::Pulls => self.on_pulled_control(net, packet),
         }
     }
 
@@ -64,6 +69,7 @@ impl Hosts {
         match self.protocol(slot) {
             Protocol::Window => self.time_out(net, slot),
             Protocol::Grants => self.send_homa_probe(net, slot),
+            Protocol::Pulls => self.send_pulled_probe(net, slot),
         }
     }
 
@@ -72,6 +78,8 @@ impl Hosts {
         match self.protocol(slot) {
             Protocol::Window => self.send_pending_ack(net, slot),
             Protocol::Grants => self.send_resend(net, slot),
+            // Its receivers have no timer of a flow.
+            Protocol::Pulls => {}
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::core::time::{ps_per_byte, Ps};
 use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pauses;
 use crate::net::port::Port;
+use crate::net::shared_buffer::SharedBuffers;
 use crate::net::stats::Watched;
 use crate::net::telemetry::Telemetry;
 use crate::net::topology::{Cable, Node, Shape, Topology};
@@ -115,6 +116,7 @@ pub(crate) struct Links {
     pub pauses: Option<Pauses>,
     /// What ports record in packets, if some transport reads it.
     pub telemetry: Option<Box<Telemetry>>,
+    pub shared: Option<SharedBuffers>,
     /// Failed links, with their former classes.
     pub failed: BTreeMap<u32, u16>,
     /// Failed links with departure events: when the packet that was being sent would have left.
@@ -170,6 +172,7 @@ impl Links {
         links.telemetry = link_config
             .telemetry
             .then(|| Box::new(Telemetry::new(topology.hosts(), links.ports.len())));
+        links.shared = link_config.shared_buffer.map(|shared| SharedBuffers::new(shared, topology));
         Ok(links)
     }
 
@@ -203,7 +206,7 @@ impl Links {
         let watched = self.watch.is_some();
         let mut place = 0;
         let (service, limit, mark) = match queue {
-            _ if link_config.needs_ports() || queue.needs_port() => {
+            _ if link_config.has_ports() || queue.needs_port() => {
                 place = put(&mut self.ports, Port::new(&queue, admission, per_byte));
                 (Service::Port, u64::MAX, u64::MAX)
             }

@@ -12,6 +12,7 @@ pub(crate) mod pause;
 pub(crate) mod port;
 pub(crate) mod port_events;
 pub(crate) mod routes;
+pub(crate) mod shared_buffer;
 pub(crate) mod shortest;
 pub(crate) mod snapshot;
 pub(crate) mod stats;

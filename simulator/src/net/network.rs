@@ -95,6 +95,11 @@ impl Network {
         if !topology.changes.is_empty() && link_config.pause.is_some() {
             return Err(Error::new("pause: networks with failing cables cannot have pauses"));
         }
+        if !topology.changes.is_empty() && link_config.shared_buffer.is_some() {
+            return Err(Error::new(
+                "shared_buffer: networks with failing cables cannot have shared buffers",
+            ));
+        }
         let way = topology.longest_way();
         if 2 * way >= STAMPS.into() {
             return Err(Error::new(format!(

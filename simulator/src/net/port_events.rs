@@ -23,13 +23,16 @@ impl Links {
         pool: &mut Pool,
     ) -> Offered {
         let packet = pool.get(handle);
-        let level = packet.level();
+        let (level, bytes) = (packet.level(), packet.bytes);
         let came_in = from != number && matches!(self.end(from), Node::Switch(_));
-        let held = came_in.then_some(Held { link: from, level, bytes: packet.bytes });
+        let held = came_in.then_some(Held { link: from, level, bytes });
         if let (Some(pauses), Some(held)) = (&self.pauses, held) {
             if !pauses.has_room(held) {
                 return Offered::Dropped;
             }
+        }
+        if self.shared.as_ref().is_some_and(|shared| !shared.has_room(number, packet)) {
+            return Offered::Dropped;
         }
         let (free, ps_per_byte) = (self.all[number as usize].free, self.class(number).ps_per_byte);
         let port = &mut self.ports[place as usize];
@@ -52,6 +55,9 @@ impl Links {
         if !taken {
             return Offered::Dropped;
         }
+        if let Some(shared) = &mut self.shared {
+            shared.hold(number, level, bytes);
+        }
         let full = self.pauses.as_mut().map_or(0, |pauses| pauses.hold(handle, held));
         if full != 0 {
             self.send_pause_frame(now, from, PauseFrame { levels: full, stop: full });
@@ -66,6 +72,9 @@ impl Links {
 
     /// A port has finished sending a packet or pause frame.
     pub(crate) fn depart_port(&mut self, now: Ps, number: u32, place: u32, pool: &mut Pool) {
+        if let Some(shared) = &mut self.shared {
+            shared.sent(number);
+        }
         let port = &mut self.ports[place as usize];
         port.sending = false;
         if let Some(held) = port.held.take() {
@@ -129,6 +138,9 @@ impl Links {
         if let Next::Send { handle, marked } = next {
             let packet = pool.get(handle);
             let held = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, packet));
+            if let Some(shared) = &mut self.shared {
+                shared.send(number, packet);
+            }
             let class = *self.class(number);
             let bytes = packet.bytes;
             if let Some(telemetry) = &mut self.telemetry {
@@ -162,6 +174,10 @@ impl Links {
 
     /// A held packet is dropped.
     fn release_held(&mut self, now: Ps, handle: u32, pool: &Pool) {
+        if let Some(shared) = &mut self.shared {
+            let packet = pool.get(handle);
+            shared.release(packet.link, packet.level(), packet.bytes);
+        }
         if let Some(held) =
             self.pauses.as_ref().and_then(|pauses| pauses.of(handle, pool.get(handle)))
         {

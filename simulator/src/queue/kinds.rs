@@ -22,6 +22,7 @@ pub use crate::queue::round_robin::RoundRobin;
 pub use crate::queue::threshold::Threshold;
 pub use crate::queue::time_aware::TimeAware;
 use crate::queue::traits::{Action, AdmissionRule, Found, QueueDiscipline, QueueKind, BANDS};
+pub use crate::queue::trim::Trim;
 pub use crate::queue::wfq::Wfq;
 
 /// A `match` selects the kind, not a table of functions, so that each is compiled into its link.
@@ -193,6 +194,8 @@ queues! {
     Pie(Pie),
     /// Two coupled queues (RFC 9332).
     DualPi2(DualPi2),
+    /// FIFO that trims what does not fit (NDP).
+    Trim(Trim),
 }
 
 impl Queue {
@@ -289,6 +292,7 @@ mod tests {
             Queue::LevelRed(red),
             Queue::LevelRed(LevelRed { weights: None, ..red }),
             Queue::TimeAware(TimeAware::new(1 << 30, 0, &[(5 * US, 1), (20 * US, 0xff)]).unwrap()),
+            Queue::Trim(Trim { limit: 1 << 30, ..Trim::default() }),
             Queue::DualPi2(DualPi2 { control, least: US, range: US, ..DualPi2::rfc9332(1 << 30) }),
         ];
         for queue in queues {

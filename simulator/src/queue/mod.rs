@@ -21,4 +21,5 @@ pub(crate) mod round_robin;
 pub(crate) mod threshold;
 pub(crate) mod time_aware;
 pub(crate) mod traits;
+pub(crate) mod trim;
 pub(crate) mod wfq;

@@ -123,6 +123,7 @@ impl Scheme {
             host_queue: None,
             trunk_queue: None,
             pause: None,
+            shared_buffer: None,
             transport: Transport::published(Congestion::Reno),
             others: [None; 3],
             limiter: Limiter::None,
@@ -183,8 +184,8 @@ impl Scheme {
     }
 
     /// The scheme with this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or a
-    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `hpcc`, `powertcp` or
-    /// `bbr3`.
+    /// later one, `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `hpcc`,
+    /// `powertcp` or `bbr3`.
     ///
     /// Its settings are those for Figure 9's fabric, fitted to the base path of this network:
     /// windows, targets, thresholds, buffers and timeouts.

@@ -55,6 +55,7 @@ impl<'a> Fit<'a> {
             }
             "dcqcn" | "dcqcn-pfc" => self.dcqcn(&mut scheme)?,
             "homa" => self.homa(&mut scheme),
+            "ndp" => self.ndp(&mut scheme),
             _ => {}
         }
         Ok(scheme)
@@ -212,6 +213,13 @@ impl<'a> Fit<'a> {
         {
             *limit = PACKET * self.by_path(published / PACKET).max(*limit / PACKET);
         }
+    }
+
+    /// The first window is what the base path holds (Handley et al., SIGCOMM 2017, section 3).
+    fn ndp(&self, scheme: &mut Scheme) {
+        let t = &mut scheme.transport;
+        t.initial_window = self.window(self.by_path(Scheme::ndp().transport.initial_window.into()));
+        t.max_window = t.max_window.max(t.initial_window);
     }
 }
 

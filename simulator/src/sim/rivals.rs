@@ -13,11 +13,13 @@ use crate::queue::kinds::{Priority, Queue};
 use crate::queue::level_red::LevelRed;
 use crate::queue::limit::Limit;
 use crate::queue::red::{Profile, Reading, Red};
+use crate::queue::trim::Trim;
 use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
 /// Names of these schemes.
-pub(crate) const NAMES: [&str; 6] = ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas"];
+pub(crate) const NAMES: [&str; 7] =
+    ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas", "ndp"];
 
 impl Scheme {
     /// Swift: a target of 25 us, where an empty round trip takes 15, and at most as much again for
@@ -105,9 +107,28 @@ impl Scheme {
         scheme
     }
 
+    /// NDP: switches trim what exceeds eight packets, and keep headers in the rest of the buffer of
+    /// 150 packets; a first window of 12 packets, and hosts whose control packets leave before data.
+    pub fn ndp() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.queue = Queue::Trim(Trim { headers: 142 * u64::from(DATA), ..Trim::default() });
+        scheme.host_queue = Some(Queue::Priority(Priority { limit: 1 << 30 }));
+        scheme.transport.max_window = 1_000;
+        scheme.transport.min_rto = 10 * MS;
+        scheme.transport.congestion = Congestion::Ndp;
+        scheme
+    }
+
     pub(crate) fn rival(name: &str) -> Option<Self> {
-        let make: [fn() -> Self; NAMES.len()] =
-            [Self::swift, Self::bbr, Self::dcqcn, Self::dcqcn_pfc, Self::homa, Self::aequitas];
+        let make: [fn() -> Self; NAMES.len()] = [
+            Self::swift,
+            Self::bbr,
+            Self::dcqcn,
+            Self::dcqcn_pfc,
+            Self::homa,
+            Self::aequitas,
+            Self::ndp,
+        ];
         NAMES.iter().position(|&known| known == name).map(|place| make[place]())
     }
 }

@@ -10,6 +10,7 @@ use crate::host::transport::Transport;
 use crate::net::link_config::LinkConfig;
 use crate::net::pause::Pause;
 use crate::net::routes::Routing;
+use crate::net::shared_buffer::SharedBuffer;
 use crate::queue::kinds::Queue;
 
 /// Everything except network and traffic.
@@ -26,6 +27,8 @@ pub struct Scheme {
     pub trunk_queue: Option<Queue>,
     /// Flow control of all links, or of their levels; none: no pauses.
     pub pause: Option<Pause>,
+    /// Buffers that each switch's ports share; none: every queue has its own limit only.
+    pub shared_buffer: Option<SharedBuffer>,
     /// The hosts' transport.
     pub transport: Transport,
     /// Other transports, which single flows may use: numbers 1 to 3.
@@ -86,7 +89,7 @@ impl Scheme {
         self.config().level(packets)
     }
 
-    /// Whether some transport's receivers grant.
+    /// Whether some transport's receivers grant or pull.
     pub(crate) fn grants(&self) -> bool {
         self.config().transports.iter().any(|transport| transport.congestion.grants())
     }
@@ -120,8 +123,8 @@ impl Scheme {
         }
         if self.grants() && self.limiter.drops() {
             return Err(Error::new(
-                "limiter: Homa would retransmit dropped packets without end: use mode delay \
-                 without a limit",
+                "limiter: Homa and NDP would retransmit dropped packets without end: use mode \
+                 delay without a limit",
             ));
         }
         self.limiter.check(self.ack_bytes())
@@ -144,6 +147,7 @@ impl Scheme {
             host_queue: self.host_queue,
             trunk_queue: self.trunk_queue,
             pause: self.pause,
+            shared_buffer: self.shared_buffer,
             largest: self.transport.data_bytes.max(self.ack_bytes()),
             telemetry: self.reads_telemetry(),
         }

@@ -10,6 +10,7 @@ mod homa;
 mod hpcc;
 mod mixed;
 mod named;
+mod ndp;
 mod powertcp;
 mod swift;
 

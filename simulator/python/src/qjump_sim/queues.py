@@ -223,7 +223,20 @@ class DualPi2:
     """Least share of the link for the classic queue, in per cent."""
 
 
-Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin | Wfq | LevelRed | TimeAware | Pie | DualPi2
+@dataclass(frozen=True)
+class Trim:
+    """A FIFO that trims what does not fit, and forwards the headers before all data, as NDP's
+    switches do (Handley et al., SIGCOMM 2017)."""
+
+    limit: Size = 12_000
+    """Of data."""
+    headers: Size = 72_000
+    """Of headers and control packets."""
+    header: int | Bytes = 64
+    """Bytes of a trimmed packet."""
+
+
+Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin | Wfq | LevelRed | TimeAware | Pie | DualPi2 | Trim
 """A link's queue."""
 
 QUEUES: dict[str, type[Any]] = {name: globals()[kind] for name, kind in _native.queues()}
@@ -247,6 +260,21 @@ class Pause:
         crossed twice. With a `buffer` of `xoff` + headroom, and queues without limit, nothing is
         lost."""
         return _native.headroom(cable, packet)
+
+
+@dataclass(frozen=True)
+class SharedBuffer:
+    """A buffer of each switch that its ports share, with dynamic thresholds (Choudhury and Hahne,
+    1998): a port takes a packet while it holds less than `alpha` times what is free.
+
+    `n` ports that are overloaded for long hold alpha * bytes / (1 + n * alpha) each, alpha as a number.
+    """
+
+    bytes: Size
+    alpha: int = 1_000
+    """In thousandths."""
+    per_level: bool = False
+    """The threshold is that of each level of a port."""
 
 
 @dataclass(frozen=True)

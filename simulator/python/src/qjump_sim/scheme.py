@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from qjump_sim import _native
 from qjump_sim.network import Topology
-from qjump_sim.queues import Pause, Pfc, Queue
+from qjump_sim.queues import Pause, Pfc, Queue, SharedBuffer
 from qjump_sim.units import Size
 
 
@@ -121,13 +121,18 @@ class PowerTcp:
     """Beta: the additive increase in bytes, which is what each flow leaves in a queue."""
 
 
+class Ndp:
+    """NDP (Handley et al., SIGCOMM 2017): receivers pull. The transport's `initial_window` leaves
+    at once; then each packet that arrives, whole or trimmed (`Trim`), pulls another."""
+
+
 @dataclass(frozen=True)
 class Bbr3:
     """BBR, version 3 (draft-ietf-ccwg-bbr): the model of `Bbr`, with limits of what may be under
     way, by losses above 2 % and by marks."""
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Hpcc | PowerTcp | Bbr3
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp | Hpcc | PowerTcp | Bbr3
 
 LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _native.laws()}
 """The laws of congestion control by their names in scheme files, as the simulator has them."""
@@ -288,6 +293,8 @@ class Scheme:
     """Queue of links between switches; None: as at links to hosts."""
     pause: Pause | Pfc | None = None
     """Flow control of all links, or of each of their levels; None: no pauses."""
+    shared_buffer: SharedBuffer | None = None
+    """Buffers that each switch's ports share; None: queues have limits of their own only."""
     others: Sequence[Transport] = ()
     """At most three other transports, which single flows may use: numbers 1 to 3 (`Flows`)."""
 
@@ -295,8 +302,8 @@ class Scheme:
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A named scheme for a network. Figure 9's: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as
         in the published scripts) or `qjump-paper` (as in the text, with an epoch of 2nP/R). Later
-        ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `hpcc`, `powertcp`, `bbr3`.
-        Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
+        ones: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`, `ndp`, `hpcc`, `powertcp`,
+        `bbr3`. Settings are fitted to the base path of this network: windows, targets, thresholds, buffers
         and timeouts (docs/simulator.md).
         Raises ValueError for another name or an invalid network."""
         return _native.scheme(name, topology)

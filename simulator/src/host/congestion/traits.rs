@@ -29,6 +29,8 @@ pub(crate) enum Protocol {
     Window,
     /// The receiver, by grants.
     Grants,
+    /// The receiver, by pulls of single packets.
+    Pulls,
 }
 
 /// What a law learns from every ACK.

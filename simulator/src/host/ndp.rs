@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! NDP (Handley et al., SIGCOMM 2017): the first window leaves at once, and then receivers pull one
+//! packet for each that arrives, whole or trimmed, at the rate of their link.
+//!
+//! Control packets are ACKs whose `echo` says which they are. A trimmed packet is answered by a
+//! NACK at once, and by a pull in its turn; a packet that a NACK names leaves before new ones. Left
+//! out: an ACK for each whole packet, which only frees the sender's memory; the choice of paths,
+//! which switches spray; and returned headers. A header that was dropped is asked for again when
+//! the sender, which has heard nothing, probes.
+
+use std::collections::VecDeque;
+
+use crate::core::event::{HOST, PULL, TIMER};
+use crate::core::time::{Ps, S};
+use crate::host::hosts::{Hosts, Notice};
+use crate::net::network::Network;
+use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
+
+/// In `echo` of an ACK: all has arrived. `NO_ECHO` is a pull, whose `seq` counts all packets that
+/// may have left; any other number is a NACK, or with a `seq` above it asks for the packets up to
+/// that again.
+const DONE: u32 = NO_ECHO - 1;
+
+/// A flow, by its slot.
+#[derive(Debug, Default)]
+struct Pulled {
+    /// Sender: packets that may have left, by pulls; those asked for again, which need none; those
+    /// that have left.
+    credit: u32,
+    extra: u32,
+    used: u32,
+    /// Sender: the next new packet, and those to send again.
+    next: u32,
+    again: VecDeque<u32>,
+    /// Receiver: packets that it has pulled, or that wait for their pull; the last pull's count.
+    granted: u32,
+    pulled: u32,
+    /// Receiver: trimmed packets that have come.
+    trimmed: u32,
+}
+
+/// A host as receiver.
+#[derive(Debug, Clone, Default)]
+struct Puller {
+    /// Flows to pull, in the order of their packets' arrival.
+    queue: VecDeque<u32>,
+    /// When it may pull next.
+    free: Ps,
+    /// An event is pending.
+    waits: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Pulls {
+    flows: Vec<Pulled>,
+    hosts: Vec<Puller>,
+}
+
+impl Hosts {
+    /// Starts a flow.
+    pub(super) fn begin_pulled(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let t = self.config.of(flow);
+        flow.hear(t, net.now, true);
+        let window = t.initial_window.min(flow.size());
+        if self.pulls.hosts.is_empty() {
+            self.pulls.hosts = vec![Puller::default(); self.lines.len()];
+        }
+        if self.pulls.flows.len() <= slot as usize {
+            self.pulls.flows.resize_with(slot as usize + 1, Pulled::default);
+        }
+        self.pulls.flows[slot as usize] =
+            Pulled { credit: window, granted: window, pulled: window, ..Pulled::default() };
+        self.send_credited(net, slot);
+        self.set_timer_event(net, slot);
+    }
+
+    /// Sends what the sender has credit for.
+    fn send_credited(&mut self, net: &mut Network, slot: u32) {
+        loop {
+            let size = self.flows[slot as usize].size();
+            let of = &mut self.pulls.flows[slot as usize];
+            if of.used >= of.credit + of.extra {
+                return;
+            }
+            let again = of.again.pop_front();
+            let number = match again {
+                Some(number) => number,
+                None if of.next < size => of.next,
+                None => return,
+            };
+            of.next = of.next.max(number + 1);
+            of.used += 1;
+            self.send_pulled(net, slot, number, again.is_some());
+        }
+    }
+
+    fn send_pulled(&mut self, net: &mut Network, slot: u32, number: u32, again: bool) {
+        let flow = &mut self.flows[slot as usize];
+        let t = self.config.of(flow);
+        flow.sent(number);
+        self.handled.sent[Kind::Data as usize] += 1;
+        self.handled.retransmitted += u64::from(again);
+        let packet = Packet {
+            flow: slot,
+            seq: number,
+            echo: if again { AGAIN } else { 0 },
+            stamp: 0,
+            rank: 1 + u32::from(flow.level),
+            link: 0,
+            bytes: flow.bytes(t, number),
+            to: Destination::new(flow.to),
+            kind: Kind::Data,
+            marked: false,
+            ect: false,
+        };
+        if again {
+            self.note(slot, Notice::Again);
+        }
+        let release = self.send(net, packet);
+        if release > net.now {
+            let flow = &mut self.flows[slot as usize];
+            flow.hold(self.config.of(flow), net.now, release);
+            self.note(slot, Notice::Held(release - net.now));
+        }
+    }
+
+    /// Data has arrived, whole or trimmed. One too far ahead counts as trimmed.
+    pub(super) fn on_pulled_data(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
+        let slot = packet.flow;
+        if self.is_over(net, handle, slot) {
+            return;
+        }
+        let flow = &mut self.flows[slot as usize];
+        let t = self.config.of(flow);
+        let (host, size, had) = (flow.to, flow.size(), flow.receiver.got());
+        let far = packet.seq >= flow.expected().saturating_add(t.max_window);
+        let trimmed = far || packet.bytes < flow.bytes(t, packet.seq);
+        if !trimmed {
+            flow.receiver.receive(packet.seq);
+        }
+        let (got, complete) = (flow.receiver.got(), flow.expected() == size);
+        if got == size && had < size {
+            self.notify_received(net, slot);
+        }
+        if complete {
+            self.pulls.hosts[host as usize].queue.retain(|&other| other != slot);
+            self.send_word(net, slot, size, DONE);
+            return;
+        }
+        if trimmed {
+            self.pulls.flows[slot as usize].trimmed += 1;
+            self.send_word(net, slot, 0, packet.seq);
+        }
+        let of = &mut self.pulls.flows[slot as usize];
+        if of.granted < size + of.trimmed {
+            of.granted += 1;
+            self.pulls.hosts[host as usize].queue.push_back(slot);
+            self.schedule_pull(net, host);
+        }
+    }
+
+    fn schedule_pull(&mut self, net: &mut Network, host: u32) {
+        let of = &mut self.pulls.hosts[host as usize];
+        if !of.waits && !of.queue.is_empty() {
+            of.waits = true;
+            net.wheel.push(of.free.max(net.now), TIMER | HOST | PULL | host);
+        }
+    }
+
+    /// A host may pull a packet.
+    pub(super) fn pull(&mut self, net: &mut Network, host: u32) {
+        let packet = u64::from(self.data_bytes()) * 8 * S / self.lines[host as usize];
+        let of = &mut self.pulls.hosts[host as usize];
+        of.waits = false;
+        let Some(slot) = of.queue.pop_front() else { return };
+        of.free = net.now + packet;
+        let flow = &mut self.pulls.flows[slot as usize];
+        flow.pulled += 1;
+        let count = flow.pulled;
+        self.send_word(net, slot, count, NO_ECHO);
+        self.schedule_pull(net, host);
+    }
+
+    /// Sends a control packet to the sender, as an ACK.
+    fn send_word(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.leaves();
+        let (host, to) = (flow.to, Destination::new(flow.from));
+        let bytes = self.config.of(flow).ack_bytes;
+        self.handled.sent[Kind::Ack as usize] += 1;
+        let word = Packet {
+            flow: slot,
+            seq,
+            echo,
+            stamp: 0,
+            rank: 0,
+            link: host,
+            bytes,
+            to,
+            kind: Kind::Ack,
+            marked: false,
+            ect: false,
+        };
+        let handle = net.pool.add(word);
+        self.offer(net, host, handle);
+    }
+
+    /// A control packet has arrived at the sender.
+    #[inline(never)]
+    pub(super) fn on_pulled_control(&mut self, net: &mut Network, packet: &Packet) {
+        let slot = packet.flow;
+        let flow = &mut self.flows[slot as usize];
+        if packet.echo == DONE {
+            flow.complete();
+            self.finish(net, slot);
+            return;
+        }
+        let of = &mut self.pulls.flows[slot as usize];
+        // An old count is the answer to a probe.
+        flow.hear(self.config.of(flow), net.now, packet.echo != NO_ECHO || packet.seq > of.credit);
+        if packet.echo == NO_ECHO {
+            of.credit = of.credit.max(packet.seq);
+        } else if packet.seq == 0 {
+            of.again.push_back(packet.echo);
+        } else {
+            let asked = packet.echo..packet.seq.min(of.next);
+            of.extra += asked.len() as u32;
+            of.again.extend(asked);
+        }
+        self.send_credited(net, slot);
+    }
+
+    /// A sender's probe has arrived: what is missing and not to be pulled was lost.
+    pub(super) fn on_pulled_probe(&mut self, net: &mut Network, handle: u32, slot: u32) {
+        if self.is_over(net, handle, slot) {
+            return;
+        }
+        let flow = &self.flows[slot as usize];
+        let (size, window) = (flow.size(), self.config.of(flow).initial_window);
+        let of = &self.pulls.flows[slot as usize];
+        if flow.expected() == size {
+            self.send_word(net, slot, size, DONE);
+        } else if self.pulls.hosts[flow.to as usize].queue.contains(&slot) {
+            let count = of.pulled;
+            self.send_word(net, slot, count, NO_ECHO);
+        } else {
+            let (from, to) = flow.receiver.gap(size.min(flow.expected() + window));
+            self.send_word(net, slot, to, from);
+        }
+    }
+
+    /// The sender has heard nothing for long.
+    pub(super) fn send_pulled_probe(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.back_off(self.config.of(flow), net.now);
+        self.send_bare(net, slot, Kind::Probe, false);
+        self.set_timer_event(net, slot);
+    }
+}
