@@ -3,6 +3,7 @@
 
 pub(crate) mod engine;
 pub(crate) mod fig9;
+mod flow_lines;
 pub(crate) mod ns2_arrivals;
 pub(crate) mod outcome;
 pub(crate) mod parallel;
