@@ -604,7 +604,7 @@ fn wrong_input_is_told() {
     let parse = |text: &str| Flows::parse(text).unwrap_err().to_string();
     assert_eq!(
         parse("0.1 0 1 6\n0.2 0 x 6"),
-        "line 2: not seconds, source, destination and packets: 0.2 0 x 6"
+        "line 2: expected seconds, source, destination and packets (got 0.2 0 x 6)"
     );
     let topology = tree("i", "s").unwrap();
     let run = |scheme: &Scheme, flow: (u32, u32, u32)| {

@@ -421,7 +421,7 @@ def test_own_sizes_and_lists_are_read(tmp_path: Path) -> None:
     for name, text, read in (("sizes", "3 0\n3 x\n", Sizes.read), ("flows", "0 0 1 6\n0 0 x 6\n", Flows.read)):
         wrong = tmp_path / f"wrong-{name}"
         wrong.write_text(text)
-        with pytest.raises(ValueError, match=rf"^{wrong}: line 2: not .*: .* ?x"):
+        with pytest.raises(ValueError, match=rf"^{wrong}: line 2: expected .* \(got .* ?x.*\)$"):
             read(wrong)
 
 

@@ -13,7 +13,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qjump_sim import FIG9, MS, US, Flows, Limit, Marking, Packets, Poisson, Scenario, Scheme, Source, Threshold, Time, Watch, ms, ns, run, us
+from qjump_sim import (
+    FIG9,
+    MS,
+    US,
+    Flows,
+    Limit,
+    Marking,
+    Packets,
+    Poisson,
+    Scenario,
+    Scheme,
+    Source,
+    Threshold,
+    Time,
+    Watch,
+    ms,
+    ns,
+    run,
+    us,
+)
 from qjump_sim.apps import Bulk, Ping
 
 SCENARIO = Scenario(

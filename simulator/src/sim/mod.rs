@@ -5,6 +5,7 @@ mod base_path;
 pub(crate) mod engine;
 pub(crate) mod fig9;
 mod fit;
+mod flow_lines;
 mod int_schemes;
 pub(crate) mod ns2_arrivals;
 pub(crate) mod outcome;

@@ -6,7 +6,7 @@ use crate::core::error::{Error, Result};
 use crate::core::memory::check_memory;
 use crate::core::rng::Rng;
 use crate::core::stop;
-use crate::core::time::{Ps, S};
+use crate::core::time::Ps;
 use crate::core::units::{Instant, Unit};
 use crate::host::result::FlowResult;
 use crate::host::traffic::{check_ends, Gap, Source};
@@ -289,49 +289,6 @@ impl Flows {
         }
         Ok(flows)
     }
-
-    /// Parses lines of `seconds source destination packets`; empty lines and lines that start with
-    /// `#` are skipped.
-    ///
-    /// # Errors
-    /// The number of the first line that does not consist of four such numbers.
-    pub fn parse(text: &str) -> Result<Self> {
-        let mut flows = Vec::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let flow = parse_flow(line).ok_or_else(|| {
-                Error::new(format!(
-                    "line {number}: not seconds, source, destination and packets: {line}"
-                ))
-            })?;
-            flows.push(flow);
-        }
-        Ok(Flows::List(flows))
-    }
-}
-
-fn parse_flow(line: &str) -> Option<FlowSpec> {
-    let mut fields = line.split_ascii_whitespace();
-    let flow = FlowSpec {
-        start: parse_seconds(fields.next()?)?,
-        src: fields.next()?.parse().ok()?,
-        dst: fields.next()?.parse().ok()?,
-        packets: fields.next()?.parse().ok()?,
-    };
-    fields.next().is_none().then_some(flow)
-}
-
-/// Converts decimal seconds to picoseconds, exactly; digits below a picosecond are dropped.
-fn parse_seconds(text: &str) -> Option<Ps> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    if !part.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let digits: String = part.chars().chain("000000000000".chars()).take(12).collect();
-    whole.parse::<Ps>().ok()?.checked_mul(S)?.checked_add(digits.parse().ok()?)
 }
 
 /// Mean gap between two flows of one host, in ps.

@@ -72,9 +72,8 @@ def _fields(value: object) -> Mapping[str, object]:
         return value
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    named = getattr(value, "_asdict", dict)()
-    assert isinstance(named, dict)
-    return named
+    named = value._asdict() if isinstance(value, tuple) else {}  # type: ignore[attr-defined]
+    return dict(named)
 
 
 def _member(name: str, value: object) -> Iterator[str]:

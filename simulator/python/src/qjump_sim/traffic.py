@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qjump_sim import _native
 from qjump_sim.arrays import ReadOnly
+from qjump_sim.readers import points, text
 from qjump_sim.units import Bytes
 
 _LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
@@ -33,27 +33,22 @@ class Sizes:
     points: Sequence[tuple[int, float]]
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Sizes:
-        """Read lines of packets and share; empty lines and lines that start with # are skipped. A
-        third number between the two is ignored: the files of the published scripts are ns-2's,
-        whose lines are value, count and share.
+    def read(cls, path: str | PathLike[str], payload: int | None = None) -> Sizes:
+        """Read lines of packets and share; empty lines and lines that start with # are skipped.
 
-        Raises OSError, and ValueError with the file and line that is invalid.
+        `payload`: sizes are bytes, of which a packet carries so many, such as 1,460. Shares up to
+        100 are per cent. So HPCC's files are read (`traffic_gen/WebSearch_distribution.txt` in
+        github.com/alibaba-edu/High-Precision-Congestion-Control: bytes and per cent from `0 0` on),
+        and those for htsim in github.com/TritonNetworking/opera-sim (`Figure1_traffic/websearch.csv`:
+        bytes and share with a comma). A third number between the two is ignored: the published
+        scripts' files are ns-2's, with value, count and share. Byte-order marks and the ends of
+        lines of any editor are accepted.
+
+        Raises OSError, and ValueError with the file, the line and what was expected.
         """
-        points = []
-        for number, line in enumerate(Path(path).read_text().splitlines(), 1):
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
-            try:
-                packets, *count, share = line.split()
-                if len(count) > 1:
-                    raise ValueError
-                _ = [float(value) for value in count]
-                points.append((int(packets), float(share)))
-            except ValueError:
-                wrong = f"{path}: line {number}: not packets and share, with or without a count between: {line.strip()}"
-                raise ValueError(wrong) from None
-        return cls(points)
+        if payload is not None and payload < 1:
+            raise ValueError(f"payload: {payload} is not a number of bytes above 0")
+        return cls(points(path, payload))
 
 
 @dataclass(frozen=True)
@@ -119,11 +114,13 @@ class Flows(ReadOnly):
         """Read lines of seconds, source, destination and packets; empty lines and lines that start
         with # are skipped.
 
-        Seconds are decimals, read exactly to the picosecond. Raises OSError, and ValueError with
-        the file and line that is invalid.
+        Seconds are decimals, also as Python prints small ones (`1e-05`), read exactly to the
+        picosecond. Byte-order marks and the ends of lines of any editor are accepted. Raises
+        OSError, and ValueError with the file, the line and what was expected.
         """
+        lines = text(path)
         try:
-            columns = _native.read_flows(Path(path).read_text())
+            columns = _native.read_flows(lines)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         start, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
