@@ -70,7 +70,7 @@ fn too_little_memory_for_flows_is_told() {
         .output()
         .unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.starts_with("qjump-sim: workload: 100000000 flows need 16 GB, and "), "{said}");
+    assert!(said.starts_with("qjump-sim: workload: 100000000 flows need 18 GB, and "), "{said}");
     assert!(said.ends_with(" for them: take fewer\n") && done.status.code() == Some(2), "{said}");
 }
 

@@ -30,6 +30,8 @@ class Scenario:
     number of parts may yield another outcome, another number of cores never does. A run in several
     parts can have neither sources, applications, failing cables, pauses, Homa nor Aequitas, and
     cannot be watched.
+
+    >>> scenario = Scenario(FIG9, "dctcp", Flows(start=[0], src=[0], dst=[1], packets=[6]), seed=1)
     """
 
     topology: Topology
@@ -59,6 +61,9 @@ def run(
     the main thread, as does any signal whose handler raises. Raises ValueError if the scenario
     cannot be simulated, in one sentence that begins with the place, and TypeError if `progress`
     cannot be called.
+
+    >>> watch = Watch(ports=True, flows=True, every_ps=us(100), trace=[3])
+    >>> outcome = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.6, count=100)), watch=watch)
     """
     if not isinstance(scenario, Scenario):
         raise ValueError(f"scenario: {scenario!r} is not a Scenario")
