@@ -121,10 +121,11 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
 
 
 def _brief(node: ast.stmt, name: str, about: str) -> str:
-    """Return an entry's first sentence as an item of a list."""
+    """Return an entry's first sentence, with its example, as an item of a list."""
     _, _, text, *_ = _entry(node, name, about)
     sentence = re.split(r"(?<=\.) (?=[A-Z`])|\n\n", text.removeprefix("A dict. "))[0]
-    return f"- `{name}`: {sentence}"
+    example = "; ".join(f"`{line}`" for line in re.findall(r"^>>> (.*)", text, re.MULTILINE))
+    return f"- `{name}`: {sentence}" + (f" Example: {example}" if example else "")
 
 
 def _is_property(node: ast.FunctionDef) -> bool:
@@ -164,8 +165,12 @@ def _signature(node: ast.FunctionDef) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a docstring as one line for each paragraph."""
-    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+    """Return a docstring as one line for each paragraph; examples stay as they are."""
+    parts = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        f"```pycon\n{part}\n```" if part.startswith(">>>") else " ".join(part.split())
+        for part in parts
+    )
 
 
 if __name__ == "__main__":

@@ -696,7 +696,7 @@ fn wrong_input_is_told() {
     homa.transport.congestion = Congestion::Homa(Homa { scheduled: 6 });
     assert!(run(&homa, (0, 1, 6))
         .unwrap()
-        .starts_with("limiter: Homa would retransmit dropped packets without end"));
+        .starts_with("limiter: Homa and NDP would retransmit dropped packets without end"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
     assert_eq!(

@@ -75,8 +75,8 @@ fn share(n: u32, alpha: u32) -> f64 {
 #[test]
 fn overloaded_ports_hold_their_share() {
     for (n, alpha) in [(1, 500), (1, 1_000), (2, 1_000), (4, 1_000), (4, 250), (8, 2_000)] {
-        for late in [0, 3 * MS] {
-            let sources = overload(n, |port| u64::from(port) * late / 4);
+        for late in [FULL, 3 * MS] {
+            let sources = overload(n, |port| u64::from(port) * late / 8);
             let queue = Queue::DropTail(Limit::None);
             for held in waiting(&star(n), &scheme(queue, alpha, false), sources, n) {
                 let off = held - share(n, alpha);

@@ -70,10 +70,8 @@ pub fn bytes(
         }
         Ok(())
     });
-    column.map_err(|error| match error.is_instance_of::<PyMemoryError>(py) {
-        true => no_memory(count),
-        false => error,
-    })
+    let lacks_memory = |error: &PyErr| error.is_instance_of::<PyMemoryError>(py);
+    column.map_err(|error| if lacks_memory(&error) { no_memory(count) } else { error })
 }
 
 /// Items between looks for signals: some milliseconds.

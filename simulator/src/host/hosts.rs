@@ -13,7 +13,7 @@ use crate::host::flow::Flow;
 use crate::host::homa_messages::Messages;
 use crate::host::jitter::{Jitter, Stream};
 use crate::host::limiter::{HostLimiter, Limiter};
-use crate::host::ndp::Pulls;
+use crate::host::ndp_pulls::Pulls;
 use crate::host::path::Path;
 use crate::host::remote_flows::RemoteFlows;
 use crate::host::result::{FlowResult, Latency};

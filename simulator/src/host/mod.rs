@@ -13,6 +13,7 @@ pub(crate) mod hosts;
 pub(crate) mod jitter;
 pub(crate) mod limiter;
 pub(crate) mod ndp;
+pub(crate) mod ndp_pulls;
 pub(crate) mod part_boundary;
 pub(crate) mod path;
 pub(crate) mod protocol;

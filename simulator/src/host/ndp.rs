@@ -8,11 +8,10 @@
 //! which switches spray; and returned headers. A header that was dropped is asked for again when
 //! the sender, which has heard nothing, probes.
 
-use std::collections::VecDeque;
-
 use crate::core::event::{HOST, PULL, TIMER};
-use crate::core::time::{Ps, S};
+use crate::core::time::S;
 use crate::host::hosts::{Hosts, Notice};
+use crate::host::ndp_pulls::{Pulled, Puller};
 use crate::net::network::Network;
 use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
 
@@ -20,41 +19,6 @@ use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
 /// may have left; any other number is a NACK, or with a `seq` above it asks for the packets up to
 /// that again.
 const DONE: u32 = NO_ECHO - 1;
-
-/// A flow, by its slot.
-#[derive(Debug, Default)]
-struct Pulled {
-    /// Sender: packets that may have left, by pulls; those asked for again, which need none; those
-    /// that have left.
-    credit: u32,
-    extra: u32,
-    used: u32,
-    /// Sender: the next new packet, and those to send again.
-    next: u32,
-    again: VecDeque<u32>,
-    /// Receiver: packets that it has pulled, or that wait for their pull; the last pull's count.
-    granted: u32,
-    pulled: u32,
-    /// Receiver: trimmed packets that have come.
-    trimmed: u32,
-}
-
-/// A host as receiver.
-#[derive(Debug, Clone, Default)]
-struct Puller {
-    /// Flows to pull, in the order of their packets' arrival.
-    queue: VecDeque<u32>,
-    /// When it may pull next.
-    free: Ps,
-    /// An event is pending.
-    waits: bool,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Pulls {
-    flows: Vec<Pulled>,
-    hosts: Vec<Puller>,
-}
 
 impl Hosts {
     /// Starts a flow.

@@ -6,6 +6,7 @@ pub(crate) mod link;
 pub(crate) mod link_config;
 pub(crate) mod link_failure;
 pub(crate) mod loss;
+pub(crate) mod lossy_links;
 pub(crate) mod network;
 pub(crate) mod partition;
 pub(crate) mod pause;

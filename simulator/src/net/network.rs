@@ -10,7 +10,7 @@ use crate::core::time::Ps;
 use crate::core::wheel::{Event, Wheel};
 use crate::net::link::{Links, Offered, NOWHERE};
 use crate::net::link_config::LinkConfig;
-use crate::net::loss::LossyLinks;
+use crate::net::lossy_links::LossyLinks;
 use crate::net::partition::Part;
 use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};

@@ -51,7 +51,8 @@ fn parse_seconds(text: &str) -> Option<Ps> {
     // The value is 0.DIGITS times ten to the power of the point's place.
     let digits = format!("{whole}{part}");
     let zeros = digits.bytes().take_while(|&b| b == b'0').count();
-    let place = whole.len() as i64 - zeros as i64 + i64::from(power.parse::<i32>().ok()?);
+    let count = |digits: usize| i64::try_from(digits).ok();
+    let place = count(whole.len())? - count(zeros)? + i64::from(power.parse::<i32>().ok()?);
     let wanted = place + PLACES;
     if zeros == digits.len() || wanted < 0 {
         return Some(0);

@@ -33,6 +33,8 @@ class Ping:
     `dst` answers each after `turnaround`.
 
     Requests do not wait for answers. A round trip begins when the request is handed over, to a limiter if there is one.
+
+    >>> app = Ping(src=3, dst=4, bytes=100, gap=us(100), count=400)
     """
 
     src: int
@@ -52,6 +54,8 @@ class Datagrams:
     exponential with that mean.
 
     Each takes from when it is handed over, to a limiter if there is one, to when it arrives. A `Source` costs less, and tells of all together.
+
+    >>> app = Datagrams(src=3, dst=4, bytes=100, gap=us(100), count=400, poisson=True)
     """
 
     src: int
@@ -67,7 +71,10 @@ class Datagrams:
 @dataclass(frozen=True)
 class Bulk:
     """An endless flow, as iperf's, from `start` to `until`. `window`: its largest, in packets;
-    None: the transport's. Delivered bytes are sampled every `interval`."""
+    None: the transport's. Delivered bytes are sampled every `interval`.
+
+    >>> app = Bulk(src=5, dst=4, until=ms(50), interval=ms(1))
+    """
 
     src: int
     dst: int
@@ -80,14 +87,20 @@ class Bulk:
 
 @dataclass(frozen=True)
 class Exponential:
-    """An exponential time with this mean."""
+    """An exponential time with this mean.
+
+    >>> app = MapReduce(nodes=range(4), maps=8, map_bytes=10**6, reducers=2, map_time=Exponential(ms(1)))
+    """
 
     mean: int
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A kind of request, such as GET or SET; its share is its weight over the sum of all weights."""
+    """A kind of request, such as GET or SET; its share is its weight over the sum of all weights.
+
+    >>> get, set_ = Exchange(request=100, response=1100, weight=9), Exchange(request=1100, response=100)
+    """
 
     request: int | Bytes
     response: int | Bytes
@@ -97,7 +110,10 @@ class Exchange:
 @dataclass(frozen=True)
 class Open:
     """Open loop: requests `gap` apart or, with `poisson`, exponential with that mean, without
-    waiting for others; each to a random server, over an idle connection or a new one."""
+    waiting for others; each to a random server, over an idle connection or a new one.
+
+    >>> app = Requests(0, [1, 2], [Exchange(100, 1100)], Open(gap=us(50), poisson=True), count=100)
+    """
 
     gap: int
     poisson: bool = False
@@ -106,7 +122,10 @@ class Open:
 @dataclass(frozen=True)
 class Closed:
     """Closed loop: connections, assigned to servers in turn, with one request at a time; the next
-    follows a response after `think`."""
+    follows a response after `think`.
+
+    >>> app = Requests(0, [1, 2], [Exchange(100, 1100)], Closed(connections=4), count=100)
+    """
 
     connections: int
     think: int = 0
@@ -115,7 +134,10 @@ class Closed:
 @dataclass(frozen=True)
 class Requests:
     """A client with `count` requests over TCP, which servers answer after `service`, all in
-    parallel. From `until` on it makes no more requests."""
+    parallel. From `until` on it makes no more requests.
+
+    >>> app = Requests(0, [1, 2], [Exchange(100, 1100)], Closed(4), count=100, service=us(10))
+    """
 
     client: int
     servers: Sequence[int]
@@ -131,7 +153,10 @@ class Requests:
 @dataclass(frozen=True)
 class Barrier:
     """In each iteration, hosts send a message to each other over TCP, and start the next one
-    `pause` after they have a message from each."""
+    `pause` after they have a message from each.
+
+    >>> app = Barrier(hosts=range(8), bytes=1_500, iterations=100)
+    """
 
     hosts: Sequence[int]
     bytes: int | Bytes
@@ -146,6 +171,8 @@ class Ptp:
     """A master and slaves with perfect clocks: IEEE 1588's delay request-response mechanism in two steps, `count` times for each slave.
 
     Messages are stamped when the host's limiter lets them go and when they arrive. Slave i begins i/n of an `interval` after `first`.
+
+    >>> app = Ptp(master=0, slaves=[1, 2], bytes=90, interval=ms(1), count=10)
     """
 
     master: int
@@ -164,6 +191,8 @@ class MapReduce:
 
     `map_bytes`: output of one map. Reducers are on the nodes in turn, and so are the first maps. A fetch is one flow; what asks for it is not
     simulated. What is on the reducer's node already takes no time.
+
+    >>> app = MapReduce(nodes=range(4), maps=8, map_bytes=10**6, reducers=2)
     """
 
     nodes: Sequence[int]
@@ -262,6 +291,9 @@ def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, cou
     random phase of the first epoch on.
 
     Raises ValueError for an epoch of 0 or above 1,000 s, and for a seed that is none.
+
+    >>> len(fan_in(range(1, 5), dst=0, bytes=1_500, epoch=us(100), count=10))
+    4
     """
     phases = _native.phases(len(senders), epoch, seed)
     return tuple(Source(src, dst, epoch, bytes, count, first, level) for src, first in zip(senders, phases, strict=True))
@@ -269,7 +301,12 @@ def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, cou
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Latencies(ReadOnly):
-    """Latencies in the order of their start: int64, shape (n,), read-only."""
+    """Latencies in the order of their start: int64, shape (n,), read-only.
+
+    >>> pings = run(Scenario(FIG9, "tcp", apps=[Ping(3, 4, bytes=100, gap=ms(1), count=2)])).apps[0]
+    >>> pings.ended.tolist()
+    [11120000, 11120000]
+    """
 
     start: NDArray[np.int64]
     """When each began."""
@@ -285,21 +322,36 @@ class Latencies(ReadOnly):
 @dataclass(frozen=True, eq=False, repr=False)
 class PingResult(Latencies):
     """Round trips. `lost`: unfinished ones of which a packet was dropped; the others were under
-    way."""
+    way.
+
+    >>> pings = run(Scenario(FIG9, "tcp", apps=[Ping(3, 4, bytes=100, gap=ms(1), count=2)])).apps[0]
+    >>> pings
+    PingResult(<2 values>, lost=0)
+    """
 
     lost: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DatagramsResult(Latencies):
-    """One-way latencies. `lost`: datagrams that were dropped; other unfinished ones were under way."""
+    """One-way latencies. `lost`: datagrams that were dropped; other unfinished ones were under way.
+
+    >>> sent = run(Scenario(FIG9, "tcp", apps=[Datagrams(3, 4, bytes=100, gap=ms(1), count=2)])).apps[0]
+    >>> sent.latency.tolist(), sent.lost
+    ([5560000, 5560000], 0)
+    """
 
     lost: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RequestsResult(Latencies):
-    """Latencies from handing over a request to having all of its response."""
+    """Latencies from handing over a request to having all of its response.
+
+    >>> app = Requests(0, [1], [Exchange(100, 1100)], Closed(1), count=3)
+    >>> run(Scenario(FIG9, "tcp", apps=[app])).apps[0].kind.tolist()
+    [0, 0, 0]
+    """
 
     kind: NDArray[np.int64]
     """The exchange's index in the list."""
@@ -307,12 +359,22 @@ class RequestsResult(Latencies):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BarrierResult(Latencies):
-    """Durations from when the first host began an iteration to when the last one had all messages."""
+    """Durations from when the first host began an iteration to when the last one had all messages.
+
+    >>> app = Barrier(hosts=[0, 1, 2], bytes=1_500, iterations=4)
+    >>> run(Scenario(FIG9, "tcp", apps=[app])).apps[0].ended.size
+    4
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BulkResult(ReadOnly):
-    """Delivered bytes on the wire, of packets that arrived in order."""
+    """Delivered bytes on the wire, of packets that arrived in order.
+
+    >>> bulk = run(Scenario(FIG9, "tcp", apps=[Bulk(5, 4, until=ms(3), interval=ms(1))])).apps[0]
+    >>> bulk.rate.size, bulk.bytes >= int(bulk.delivered[-1])
+    (2, True)
+    """
 
     interval: int
     delivered: NDArray[np.int64]
@@ -329,7 +391,12 @@ class BulkResult(ReadOnly):
 @dataclass(frozen=True, eq=False, repr=False)
 class PtpResult(ReadOnly):
     """What slaves computed, one value an exchange in the order of their Syncs: int64, shape (n,),
-    read-only."""
+    read-only.
+
+    >>> app = Ptp(master=0, slaves=[1], bytes=90, interval=ms(1), count=2)
+    >>> run(Scenario(FIG9, "tcp", apps=[app])).apps[0].offset.tolist()
+    [0, 0]
+    """
 
     start: NDArray[np.int64]
     slave: NDArray[np.int64]
@@ -344,7 +411,12 @@ class PtpResult(ReadOnly):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MapReduceResult(ReadOnly):
-    """The result of a job: int64, read-only; -1: it has not happened."""
+    """The result of a job: int64, read-only; -1: it has not happened.
+
+    >>> app = MapReduce(nodes=range(4), maps=8, map_bytes=10**6, reducers=2)
+    >>> run(Scenario(FIG9, "tcp", apps=[app])).apps[0].local > 0
+    True
+    """
 
     first: int
     """When the first maps began."""

@@ -14,6 +14,8 @@ class Cable:
 
     `rate` in bit/s, such that a byte takes whole picoseconds within 0.1 %. `delay` in ps, at most 1,000 s, from the last bit's departure to its arrival,
     with what the node at the end takes to look at the packet; all of a way through the network there and back below 35 s.
+
+    >>> cable = Cable(rate=10 * 10**9, delay=us(2.7))
     """
 
     rate: int
@@ -26,6 +28,8 @@ class Quantiles:
 
     `points` of per cent, from 0 to 100, and ps, at most 1,000 s: so many of the draws do not exceed it. Between two of them on a straight line.
     Packets of one flow stay in order, and may overtake others: TCP's are told apart by connection, datagrams by the pair of hosts.
+
+    >>> fabric = replace(FIG9, jitter=[(4, Quantiles([(0, us(25)), (50, us(85)), (100, us(126))]))])
     """
 
     points: Sequence[tuple[float, int]]
@@ -37,6 +41,9 @@ class LeafSpine:
 
     `edge` is the cable of a host, `uplink` the one between a rack's switch and a spine. `jitter`: hosts by number, with what they draw. At most
     16,777,216 hosts.
+
+    >>> edge, uplink = Cable(10 * 10**9, us(2.7)), Cable(40 * 10**9, ns(200))
+    >>> fabric = LeafSpine(racks=2, hosts_per_rack=8, spines=2, edge=edge, uplink=uplink)
     """
 
     racks: int
@@ -65,6 +72,10 @@ class Tree:
     cable, and there are no loops.
 
     `jitter`: hosts by name, with what they draw.
+
+    >>> cable = Cable(10**9, us(1))
+    >>> Tree(["s"], ["a", "b"], [("a", "s", cable), ("s", "b", cable)]).numbers()
+    {'a': 0, 'b': 1}
     """
 
     switches: Sequence[str]
@@ -83,7 +94,10 @@ class Tree:
 class Failure:
     """A failure of the cable between two nodes, or of all cables between two switches, from `down`
     to `up` (ps; None: for ever). Packets on the cable or waiting for it are lost; switches know
-    at once."""
+    at once.
+
+    >>> failure = Failure("e0-0", "a0-1", down=ms(2), up=ms(5))
+    """
 
     one: str
     other: str
@@ -95,7 +109,13 @@ class Failure:
 class Graph:
     """Like a `Tree`, but with loops: packets take one of the shortest working paths, by the number
     of cables. Every host must reach every other before the first of the `failures` and after the
-    last."""
+    last.
+
+    >>> cable = Cable(10 * 10**9, us(1))
+    >>> graph = Graph.fat_tree(4, edge=cable, trunk=cable)
+    >>> len(graph.hosts), len(graph.cables)
+    (16, 48)
+    """
 
     switches: Sequence[str]
     hosts: Sequence[str]

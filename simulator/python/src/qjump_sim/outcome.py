@@ -18,7 +18,11 @@ from qjump_sim.watch import FlowCounts, Series
 
 class ByKind(NamedTuple):
     """Packet counts by kind: data of flows, ACKs, pFabric's probes, datagrams, SYNs and SYN-ACKs.
-    `sum(...)` is all of them."""
+    `sum(...)` is all of them.
+
+    >>> sum(outcome.counters["sent"]) > outcome.counters["sent"].data >= int(outcome.packets.sum())
+    True
+    """
 
     data: int
     acks: int
@@ -30,7 +34,11 @@ class ByKind(NamedTuple):
 
 class Latency(NamedTuple):
     """Latencies of delivered packets in ps, from leaving the host's limiter to the receiving host:
-    number of packets, sum and maximum."""
+    number of packets, sum and maximum.
+
+    >>> us(6) < outcome.counters["latency"].mean < ms(1)
+    True
+    """
 
     packets: int
     sum: int
@@ -44,7 +52,11 @@ class Latency(NamedTuple):
 
 class Counters(TypedDict):
     """Counters of a run. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `failed`
-    + `limited` + `in_flight`, at every stop."""
+    + `limited` + `in_flight`, at every stop.
+
+    >>> outcome.counters["in_flight"], outcome.counters["pauses"]
+    (0, 0)
+    """
 
     sent: ByKind
     """Sent by the hosts' transports; each retransmission counts."""
@@ -82,7 +94,12 @@ class Counters(TypedDict):
 @dataclass(frozen=True)
 class SourceResult:
     """The result of a source: datagrams delivered, their bytes, and sum and maximum of their delays
-    in ps, from the limiter's release to delivery."""
+    in ps, from the limiter's release to delivery.
+
+    >>> sources = [Source(0, 1, gap=us(10), bytes=1_500, count=5)]
+    >>> run(Scenario(FIG9, "tcp", sources=sources)).sources[0]
+    SourceResult(delivered=5, bytes=7500, delay_sum=39000000, delay_max=7800000)
+    """
 
     delivered: int
     bytes: int
@@ -94,7 +111,12 @@ class SourceResult:
 class Port:
     """Statistics of one direction of a cable and the queue before it. An end is `("host", 3)` or
     `("switch", 0)`: switches of racks before spines, a tree's switches in the order of their
-    names."""
+    names.
+
+    >>> busiest = max(outcome.ports, key=lambda port: port.longest)
+    >>> outcome.ports[3].begin, outcome.ports[3].end
+    (('host', 3), ('switch', 0))
+    """
 
     begin: tuple[Literal["host", "switch"], int]
     """The node with the queue."""
@@ -122,6 +144,9 @@ class Region:
 
     `flows` that finished; `mean`; `p99`: the value at position ceil(0.99 (n - 1)) of the sorted ones, as the published script takes it. NaN
     without flows.
+
+    >>> outcome.regions(FIG9).short.mean >= 1
+    True
     """
 
     flows: int
@@ -132,7 +157,11 @@ class Region:
 @dataclass(frozen=True)
 class Regions:
     """Figure 9's regions by bytes on the wire: `short` at most 10 kB, `medium` at most 10 MB,
-    `long` more, `all`; and the flows that did not finish."""
+    `long` more, `all`; and the flows that did not finish.
+
+    >>> outcome.regions(FIG9).unfinished
+    0
+    """
 
     short: Region
     medium: Region
@@ -148,6 +177,9 @@ class Outcome(ReadOnly):
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
     pickled and copied. Two runs of one scenario have equal outcomes, with the same hash and JSON: how long the computer took is in no outcome
     (`Progress.elapsed` and `time.perf_counter` have it).
+
+    >>> outcome.fct.size, bool(outcome.late.any())
+    (100, False)
     """
 
     _ROWS = "flows"

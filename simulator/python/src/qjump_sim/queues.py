@@ -17,7 +17,10 @@ class DropTail:
     """FIFO; packets that do not fit are dropped. `DropTail(9000)` has a limit in bytes, including
     those of the packet being sent that are still to go. `DropTail(Packets(6))` or
     `DropTail(packets=6)` has one in packets, including the one being sent, and `DropTail(us(7))`
-    one in time. Without a limit the queue grows as needed."""
+    one in time. Without a limit the queue grows as needed.
+
+    >>> queue = DropTail(Packets(150))
+    """
 
     bytes: Limit | None = None
     packets: int | None = None
@@ -27,7 +30,10 @@ class DropTail:
 class Marking:
     """FIFO of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes,
     except the first packet since the queue was shorter: ns-2's RED without averaging, with which
-    DCTCP was published. A threshold above the limit is refused."""
+    DCTCP was published. A threshold above the limit is refused.
+
+    >>> queue = Marking(limit=225_000, threshold=Packets(65))
+    """
 
     limit: Size
     threshold: Size
@@ -42,7 +48,10 @@ SYNs, SYN-ACKs, ACKs and probes; all (Linux's `nodrop`). ECN-capable packets are
 @dataclass(frozen=True)
 class Threshold:
     """FIFO that marks every ECN-capable packet which finds `threshold` or more, as hardware and
-    Linux do. A threshold above the limit is refused."""
+    Linux do. A threshold above the limit is refused.
+
+    >>> queue = Threshold(limit=us(300), threshold=us(50))
+    """
 
     limit: Limit | None
     threshold: Limit
@@ -51,7 +60,10 @@ class Threshold:
 @dataclass(frozen=True)
 class Profile:
     """RED's thresholds: the probability rises from 0 at `min` to `max_p` (rounded to millionths) at
-    `max`. Both in bytes, (mean) packets or time."""
+    `max`. Both in bytes, (mean) packets or time.
+
+    >>> queue = Red(Packets(200), us(50), us(150), not_ect=Profile(us(20), us(60), max_p=0.2))
+    """
 
     min: Limit
     max: Limit
@@ -64,6 +76,8 @@ class Red:
     packet being sent, in front of a FIFO of `limit`.
 
     The defaults are ns-2.35's, whose mean packet has 500 bytes; `Red.linux` has those of `tc qdisc add ... red ... ecn`.
+
+    >>> queue = Red.linux(limit=Packets(200), min=us(50), max=us(150))
     """
 
     limit: Limit | None
@@ -110,7 +124,10 @@ class Red:
 class CoDel:
     """Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` ps or
     longer throughout an `interval` (ps); after the n-th drop again after interval / sqrt(n).
-    `limit`: without the packet being sent."""
+    `limit`: without the packet being sent.
+
+    >>> queue = CoDel(limit=Packets(1000), target=us(50), interval=ms(1))
+    """
 
     limit: Limit | None
     target: int
@@ -121,7 +138,10 @@ class CoDel:
 @dataclass(frozen=True)
 class Priority:
     """Strict priority in eight levels, with ACKs above; evicts the newest packet of the least
-    urgent level. `limit` in bytes, without the packet being sent."""
+    urgent level. `limit` in bytes, without the packet being sent.
+
+    >>> queue = Priority(limit=Packets(150))
+    """
 
     limit: Size
 
@@ -129,7 +149,10 @@ class Priority:
 @dataclass(frozen=True)
 class PFabric:
     """pFabric's: least remaining first, flows in order, most remaining dropped. `limit` in bytes,
-    without the packet being sent."""
+    without the packet being sent.
+
+    >>> queue = PFabric(limit=Packets(24))
+    """
 
     limit: Size
 
@@ -138,7 +161,10 @@ class PFabric:
 class RoundRobin:
     """Deficit round robin (Shreedhar and Varghese, SIGCOMM'95): waiting flows take turns of
     `quantum` bytes; if a packet does not fit, the longest flow drops its newest. A source of
-    datagrams is a flow. `limit` in bytes, without the packet being sent."""
+    datagrams is a flow. `limit` in bytes, without the packet being sent.
+
+    >>> queue = RoundRobin(limit=Packets(150))
+    """
 
     limit: Size
     quantum: Size = 1_500
@@ -148,7 +174,10 @@ class RoundRobin:
 class Wfq:
     """Weighted fair queueing (Parekh and Gallager's PGPS) among eight levels, 0 first; ACKs are in
     level 0. `limit`: bytes of each level, without the packet being sent; what does not fit is
-    dropped."""
+    dropped.
+
+    >>> queue = Wfq(limit=Packets(150), weights=[8, 4, 2, 1, 1, 1, 1, 1])
+    """
 
     limit: Size
     weights: Sequence[int]
@@ -161,7 +190,10 @@ class LevelRed:
     """Eight levels, 0 first; ACKs are in level 0. Each marks by its own waiting bytes, without the
     packet being sent, as DCQCN needs of switches: ECN-capable packets with a probability from 0
     at `min` to `max_p` (rounded to millionths) at `max`, and always above. Nothing is dropped
-    early. `limit`: bytes of each level; what does not fit is dropped."""
+    early. `limit`: bytes of each level; what does not fit is dropped.
+
+    >>> queue = LevelRed(limit=10**6, min=5_000, max=50_000, max_p=0.01)
+    """
 
     limit: Size
     min: Size
@@ -175,7 +207,10 @@ class LevelRed:
 class TimeAware:
     """Eight levels with gates that open by the clock (802.1Qbv): the most urgent level is served
     whose gate stays open for the packet's duration. ACKs are in level 0. `limit`: bytes of each
-    level; a packet that does not fit, or is longer than its gate ever stays open, is dropped."""
+    level; a packet that does not fit, or is longer than its gate ever stays open, is dropped.
+
+    >>> queue = TimeAware(limit=150_000, entries=[(us(20), [0]), (us(80), range(1, 8))])
+    """
 
     limit: Size
     entries: Sequence[tuple[int, Sequence[int]]]
@@ -188,7 +223,10 @@ class TimeAware:
 @dataclass(frozen=True)
 class Pie:
     """PIE (RFC 8033), with the RFC's constants, for the Internet: ECN-capable packets are marked up
-    to a probability of `mark_p`. Times in ps; gains in 1/s, rounded to thousandths."""
+    to a probability of `mark_p`. Times in ps; gains in 1/s, rounded to thousandths.
+
+    >>> queue = Pie(limit=Packets(150), target=us(50), update=us(50), alpha=40, beta=400)
+    """
 
     limit: Limit | None
     target: int = 15_000_000_000
@@ -205,7 +243,10 @@ class Pie:
 class DualPi2:
     """DualPI2 (RFC 9332), with Linux's constants, for the Internet: ECN-capable data of `Dctcp` has
     a queue of its own with little delay; the other queue is held at `target`. Times in ps; gains
-    in 1/s, rounded to thousandths. `limit`: bytes of both."""
+    in 1/s, rounded to thousandths. `limit`: bytes of both.
+
+    >>> queue = DualPi2(Packets(150), target=us(50), update=us(50), alpha=40, beta=400, least=us(10), range=us(5))
+    """
 
     limit: Size
     target: int = 15_000_000_000
@@ -247,7 +288,10 @@ QUEUES: dict[str, type[Any]] = {name: globals()[kind] for name, kind in _native.
 class Pause:
     """802.3x flow control: a switch that holds `xoff` bytes received by a port asks the other end
     of the cable to stop after the frame being sent, and to resume once it holds at most `xon`;
-    beyond `buffer` bytes of a port, packets are dropped."""
+    beyond `buffer` bytes of a port, packets are dropped.
+
+    >>> pause = Pause(xoff=9_000, xon=3_000, buffer=9_000 + Pause.headroom(FIG9.edge, 1_500))
+    """
 
     xoff: Size
     xon: Size
@@ -281,7 +325,10 @@ class SharedBuffer:
 class Pfc:
     """Priority flow control (802.1Qbb): like `Pause`, but for each of the eight levels, with
     `xoff`, `xon` and `buffer` of one level of a port; so is `Pause.headroom`. It needs a queue
-    that serves by level: `Priority`, `Wfq`, `LevelRed` or `TimeAware`."""
+    that serves by level: `Priority`, `Wfq`, `LevelRed` or `TimeAware`.
+
+    >>> pause = Pfc(xoff=9_000, xon=3_000, buffer=9_000 + Pause.headroom(FIG9.edge, 1_500))
+    """
 
     xoff: Size
     xon: Size

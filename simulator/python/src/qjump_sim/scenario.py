@@ -27,7 +27,10 @@ class Scenario:
     `parts`: number of parts, which run on as many cores as there are. Each has some of the switches
     and their hosts; more than one pays off from some thousand hosts on. Neither the number of parts
     nor that of cores changes an outcome. A run in several parts can have neither sources,
-    applications, pauses, Homa nor Aequitas, and cannot be watched.
+    applications, pauses, receivers that grant or pull, nor
+    Aequitas and telemetry, and cannot be watched.
+
+    >>> scenario = Scenario(FIG9, "dctcp", Flows(start=[0], src=[0], dst=[1], packets=[6]), seed=1)
     """
 
     topology: Topology
@@ -57,6 +60,9 @@ def run(
     the main thread, as does any signal whose handler raises. Raises ValueError if the scenario
     cannot be simulated, in one sentence that begins with the place, and TypeError if `progress`
     cannot be called.
+
+    >>> watch = Watch(ports=True, flows=True, every_ps=us(100), trace=[3])
+    >>> outcome = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.6, count=100)), watch=watch)
     """
     if not isinstance(scenario, Scenario):
         raise ValueError(f"scenario: {scenario!r} is not a Scenario")

@@ -15,22 +15,34 @@ from qjump_sim.units import Size
 
 @dataclass(frozen=True)
 class Reno:
-    """Reno (RFC 5681); ignores marks."""
+    """Reno (RFC 5681); ignores marks.
+
+    >>> scheme = replace(Scheme.named("tcp", FIG9), transport=Transport.linux(Reno()))
+    """
 
 
 @dataclass(frozen=True)
 class Ecn:
-    """Reno with ECN: a mark halves the window (RFC 3168)."""
+    """Reno with ECN: a mark halves the window (RFC 3168).
+
+    >>> scheme = replace(Scheme.named("tcp", FIG9), transport=Transport.linux(Ecn()))
+    """
 
 
 @dataclass(frozen=True)
 class Cubic:
-    """CUBIC (RFC 9438); ignores marks."""
+    """CUBIC (RFC 9438); ignores marks.
+
+    >>> scheme = replace(Scheme.named("tcp", FIG9), transport=Transport.linux(Cubic()))
+    """
 
 
 @dataclass(frozen=True)
 class Dctcp:
-    """DCTCP (RFC 8257) with g = 2**-shift; alpha begins at 0, as published."""
+    """DCTCP (RFC 8257) with g = 2**-shift; alpha begins at 0, as published.
+
+    >>> scheme = replace(Scheme.named("dctcp", FIG9), transport=Transport.linux(Dctcp(shift=5)))
+    """
 
     shift: int = 4
 
@@ -38,7 +50,11 @@ class Dctcp:
 @dataclass(frozen=True)
 class Swift:
     """Swift (Kumar et al., SIGCOMM 2020): a target delay; after its Algorithm 1 and Equation 1.
-    Times in ps, shares in thousandths."""
+    Times in ps, shares in thousandths.
+
+    >>> swift = Scheme.named("swift", FIG9)
+    >>> scheme = replace(swift, transport=replace(swift.transport, congestion=Swift(base=us(40))))
+    """
 
     base: int = 30_000_000
     """Target delay of a large window: the base target plus the part for hops."""
@@ -59,13 +75,22 @@ class Swift:
 @dataclass(frozen=True)
 class Bbr:
     """BBR, version 1 (Cardwell et al., 2017): a model of the path, from its rate and least round
-    trip."""
+    trip.
+
+    >>> scheme = Scheme.named("bbr", FIG9)
+    >>> scheme.transport.congestion
+    Bbr()
+    """
 
 
 @dataclass(frozen=True)
 class Dcqcn:
     """DCQCN (Zhu et al., SIGCOMM 2015): a rate, cut for marks and raised by a timer and a byte
-    counter; the paper's values. Times in ps, rates in bit/s."""
+    counter; the paper's values. Times in ps, rates in bit/s.
+
+    >>> dcqcn = Scheme.named("dcqcn", FIG9)
+    >>> scheme = replace(dcqcn, transport=replace(dcqcn.transport, congestion=Dcqcn(timer=us(300))))
+    """
 
     report: int = 50_000_000
     """Least time between two congestion notifications of a flow."""
@@ -86,7 +111,11 @@ class Dcqcn:
 class Homa:
     """Homa (Montazeri et al., SIGCOMM 2018): receivers grant. The transport's `initial_window` is
     what a round trip holds: this many packets leave unscheduled, on their flow's level, and as
-    many are granted at a time."""
+    many are granted at a time.
+
+    >>> homa = Scheme.named("homa", FIG9)
+    >>> scheme = replace(homa, transport=replace(homa.transport, congestion=Homa(scheduled=4)))
+    """
 
     scheduled: int = 6
     """Levels of scheduled packets, the lowest of 8, and messages granted at a time; 1 to 7."""
@@ -141,7 +170,12 @@ LAWS: dict[str, type[Congestion]] = {name: globals()[law] for name, law in _nati
 @dataclass(frozen=True)
 class Transport:
     """A reliable transport. Bytes on the wire, windows in packets, times in ps. For today's hosts
-    use `Transport.linux(Cubic())`."""
+    use `Transport.linux(Cubic())`.
+
+    >>> transport = replace(Transport.linux(Cubic()), min_rto=ms(5))
+    >>> transport.initial_window
+    10
+    """
 
     data_bytes: int
     """Bytes of a data packet."""
@@ -224,6 +258,8 @@ class PerFlow:
     (ps); the excess is dropped.
 
     `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
+
+    >>> limiter = PerFlow(epoch=us(1050), budgets=[9000] * 7 + [None])
     """
 
     epoch: int
@@ -236,6 +272,8 @@ class PerHost:
     level, renewed every `epoch` (ps). ACKs are not limited.
 
     `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
+
+    >>> limiter = PerHost(epoch=us(100), budgets=[Packets(6)] * 7 + [None], mode="drop")
     """
 
     epoch: int
@@ -259,7 +297,10 @@ class PerHost:
 class Aequitas:
     """Admission to levels (Zhang et al., SIGCOMM 2022): a flow runs on the lowest level, 7, with a
     probability that grows as flows of its level miss their target. Shares in millionths; that of
-    flows that should meet the target in thousandths."""
+    flows that should meet the target in thousandths.
+
+    >>> limiter = Aequitas(targets=[us(20), us(5)] + [None] * 6)
+    """
 
     targets: Sequence[int | None]
     """Target of each of the 8 levels: ps for each packet of a flow; None: everything is admitted.
@@ -280,6 +321,8 @@ class Scheme:
 
     `routing`: every packet takes the next of equal paths in turn, or all of a flow take one (ECMP). `queue`: at every link of a switch.
     `levels`: largest flow of levels 0 to 6 in packets, increasing; larger ones have level 7.
+
+    >>> scheme = replace(Scheme.named("dctcp", FIG9), queue=DropTail(Packets(100)), routing="per-flow")
     """
 
     routing: Literal["spray", "per-flow"]

@@ -28,7 +28,10 @@ class Sizes:
     """A distribution of flow sizes: `points` of packets and the share of flows that are not larger, from share 0 to share 1; linear in between,
     rounded up.
 
-    Their load is that of what is sent, in packets of the transport's size; "search" and "mining" have the mean that was published with them."""
+    Their load is that of what is sent, in packets of the transport's size; "search" and "mining" have the mean that was published with them.
+
+    >>> traffic = Poisson(Sizes([(1, 0), (6, 0.5), (100, 1)]), load=0.4, count=1000)
+    """
 
     points: Sequence[tuple[int, float]]
 
@@ -63,13 +66,18 @@ class Poisson(_Drawn):
 
     `sizes`: web search or data mining as in pFabric and QJump, or one's own. `load`: share of the slowest host cable's rate, above 0 and at most
     1; ACKs not counted.
+
+    >>> traffic = Poisson("search", load=0.6, count=1000)
     """
 
 
 class Published(_Drawn):
     """Like `Poisson`, but with the generators and seeds of the scripts published with QJump: flows
     to one host start nearly together, with nearly equal sizes. The scenario's seed 1 gives the
-    published flows, to the nanosecond."""
+    published flows, to the nanosecond.
+
+    >>> traffic = Published("mining", load=0.6, count=1000)
+    """
 
 
 class Flows(ReadOnly):
@@ -77,7 +85,12 @@ class Flows(ReadOnly):
     numbers of hosts, `packets` of data: int64, shape (n,), read-only. So are the columns of the
     flows' own settings, where -1 means none: `level` (else that of the size), `transport` (0 is
     the scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all
-    packets are full). Flows are equal if their columns are."""
+    packets are full). Flows are equal if their columns are.
+
+    >>> flows = Flows(start=[0, us(5)], src=[0, 1], dst=[2, 2], packets=[6, 100], deadline=[ms(1), -1])
+    >>> flows
+    Flows(<2 flows>)
+    """
 
     _ROWS = "flows"
 
@@ -150,6 +163,8 @@ class Source:
 
     `gap`: ps between two, at most 1,000 s; with `poisson` the mean of exponential ones, the first of which is counted from `first` (ps). `bytes` on
     the wire, 1 to 65,535; with `exponential` their mean. `level` 0 to 7; 0 is served first.
+
+    >>> source = Source(src=0, dst=1, gap=us(10), bytes=1500, count=1000, poisson=True)
     """
 
     src: int

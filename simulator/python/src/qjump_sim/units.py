@@ -41,6 +41,9 @@ class Time(int):
     Sums, differences, multiples, parts and remainders of one are times too, to the nearest ps; a plain number beside it is of ps. A time over a time is a
     plain number, and times multiplied are a TypeError. `0.5 * us(20)` is a float, for Python does not ask the second factor, and a float is refused as
     a limit: write `us(20) / 2`. With an array it yields an array, of plain numbers of ps.
+
+    >>> us(5) + ns(3), us(20) / 2, us(20) / us(5)
+    (ns(5003), us(10), 4.0)
     """
 
     __slots__ = ()
@@ -188,7 +191,10 @@ def ms(count: float) -> Time:
 
 @dataclass(frozen=True)
 class Bytes:
-    """A number of bytes, the same as a plain number where bytes are expected."""
+    """A number of bytes, the same as a plain number where bytes are expected.
+
+    >>> queue = DropTail(Bytes(9_000))
+    """
 
     count: int
 
@@ -196,7 +202,10 @@ class Bytes:
 @dataclass(frozen=True)
 class Packets:
     """A number of packets, including the one being sent; where a limit is in bytes, as in
-    `Priority` and `Pause`, full packets (`Transport.data_bytes`)."""
+    `Priority` and `Pause`, full packets (`Transport.data_bytes`).
+
+    >>> queue = DropTail(Packets(6))
+    """
 
     count: int
 

@@ -24,7 +24,10 @@ BANDS = 9
 @dataclass(frozen=True)
 class Watch:
     """What to record. The outcome is the same with any of it; a run takes longer, most of all with
-    `trace` and `flows`."""
+    `trace` and `flows`.
+
+    >>> watch = Watch(ports=True, every_ps=us(10), most=1_000, trace=[3])
+    """
 
     ports: bool = False
     """`Outcome.ports`, and the columns of `series` that need them."""
@@ -46,7 +49,11 @@ class Watch:
 @dataclass(frozen=True, eq=False, repr=False)
 class Series(ReadOnly):
     """Samples of a network, each after everything that happened at its instant. Arrays of int64,
-    read-only; ports are in the order of `Outcome.ports`."""
+    read-only; ports are in the order of `Outcome.ports`.
+
+    >>> outcome.series.queued.shape == (len(outcome.series.at), len(outcome.ports))
+    True
+    """
 
     _ROWS = "samples"
 
@@ -91,7 +98,11 @@ class Series(ReadOnly):
 @dataclass(frozen=True, eq=False, repr=False)
 class FlowCounts(ReadOnly):
     """Counts of each flow's packets: arrays of int64, shape (flows,), read-only; the outcome's
-    flows in order, then those of applications with any count."""
+    flows in order, then those of applications with any count.
+
+    >>> int(outcome.flows.marked.sum()) == outcome.counters["marked"]
+    True
+    """
 
     _ROWS = "flows"
 
@@ -117,7 +128,11 @@ class FlowCounts(ReadOnly):
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run."""
+    """The progress of a run.
+
+    >>> Progress(now=ms(3), finished=1, flows=4, share=0.25, elapsed=5.0).left
+    15.0
+    """
 
     now: int
     """Simulated time, in ps."""
