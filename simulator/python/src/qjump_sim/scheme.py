@@ -150,6 +150,7 @@ class PowerTcp:
     """Beta: the additive increase in bytes, which is what each flow leaves in a queue."""
 
 
+@dataclass(frozen=True)
 class Ndp:
     """NDP (Handley et al., SIGCOMM 2017): receivers pull. The transport's `initial_window` leaves
     at once; then each packet that arrives, whole or trimmed (`Trim`), pulls another."""
