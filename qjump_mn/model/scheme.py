@@ -59,7 +59,7 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     host_queue: dict[str, Setting] = {}
     pause: dict[str, Setting] = {}
     transport: dict[str, Setting] = {}
-    routing: Literal["spray", "per-flow"] | None = None
+    routing: Literal["spray", "per-flow", "adaptive"] | None = None
 
 
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

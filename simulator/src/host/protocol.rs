@@ -59,8 +59,16 @@ impl Hosts {
     pub(super) fn on_ack(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         match self.protocol(packet.flow) {
             Protocol::Window => self.open_window(net, handle, packet),
-            Protocol::Grants => self.on_homa_control(net, packet),
+            Protocol::Grants | Protocol::Pulls => self.on_control(net, packet),
+        }
+    }
+
+    // One comparison fewer for each ACK of a window.
+    #[inline(never)]
+    fn on_control(&mut self, net: &mut Network, packet: &Packet) {
+        match self.protocol(packet.flow) {
             Protocol::Pulls => self.on_pulled_control(net, packet),
+            _ => self.on_homa_control(net, packet),
         }
     }
 

@@ -422,6 +422,16 @@ impl Links {
         }
     }
 
+    /// Sending time of everything a link has accepted.
+    pub fn load(&self, now: Ps, number: u32) -> Ps {
+        let (class, place) = (self.class(number), self.places[number as usize] as usize);
+        let waiting = match class.service {
+            Service::Queued => self.queued[place].bytes(),
+            _ => 0,
+        };
+        self.backlog(now, number) + waiting * u64::from(class.ps_per_byte)
+    }
+
     /// Counts a drop of an offered or waiting packet.
     #[cold]
     pub fn refused(&mut self, number: u32, early: bool) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The network: nodes, links, ports and routes.
 
+pub(crate) mod adaptive;
 pub(crate) mod graph;
 pub(crate) mod link;
 pub(crate) mod link_config;

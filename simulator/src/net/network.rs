@@ -173,7 +173,8 @@ impl Network {
         match self.links.end(packet.link) {
             Node::Switch(switch) => {
                 let (to, flow, kind) = (packet.to.host(), packet.flow, packet.kind);
-                let link = self.routes.next(switch, to, || key(flow, kind));
+                let loads = (self.now, &self.links);
+                let link = self.routes.next(switch, to, || key(flow, kind), loads);
                 if self.offer(link, handle) {
                     Arrived::Lost
                 } else {

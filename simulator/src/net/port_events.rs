@@ -26,12 +26,13 @@ impl Links {
         let (level, bytes) = (packet.level(), packet.bytes);
         let came_in = from != number && matches!(self.end(from), Node::Switch(_));
         let held = came_in.then_some(Held { link: from, level, bytes });
-        if let (Some(pauses), Some(held)) = (&self.pauses, held) {
-            if !pauses.has_room(held) {
-                return Offered::Dropped;
-            }
-        }
-        if self.shared.as_ref().is_some_and(|shared| !shared.has_room(number, packet)) {
+        // Pauses and shared buffers exclude each other.
+        let room = match (&self.pauses, held) {
+            (Some(pauses), Some(held)) => pauses.has_room(held),
+            (Some(_), None) => true,
+            _ => self.shared.as_ref().is_none_or(|shared| shared.has_room(number, packet)),
+        };
+        if !room {
             return Offered::Dropped;
         }
         let (free, ps_per_byte) = (self.all[number as usize].free, self.class(number).ps_per_byte);
@@ -55,10 +56,14 @@ impl Links {
         if !taken {
             return Offered::Dropped;
         }
-        if let Some(shared) = &mut self.shared {
-            shared.hold(number, level, bytes);
-        }
-        let full = self.pauses.as_mut().map_or(0, |pauses| pauses.hold(handle, held));
+        let full = match (&mut self.pauses, &mut self.shared) {
+            (Some(pauses), _) => pauses.hold(handle, held),
+            (None, Some(shared)) => {
+                shared.hold(number, level, bytes);
+                0
+            }
+            (None, None) => 0,
+        };
         if full != 0 {
             self.send_pause_frame(now, from, PauseFrame { levels: full, stop: full });
         }
@@ -72,13 +77,12 @@ impl Links {
 
     /// A port has finished sending a packet or pause frame.
     pub(crate) fn depart_port(&mut self, now: Ps, number: u32, place: u32, pool: &mut Pool) {
-        if let Some(shared) = &mut self.shared {
-            shared.sent(number);
-        }
         let port = &mut self.ports[place as usize];
         port.sending = false;
         if let Some(held) = port.held.take() {
             self.release(now, held);
+        } else if let Some(shared) = &mut self.shared {
+            shared.sent(number);
         }
         let free = self.all[number as usize].free;
         if free > now {
@@ -137,10 +141,14 @@ impl Links {
         }
         if let Next::Send { handle, marked } = next {
             let packet = pool.get(handle);
-            let held = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, packet));
-            if let Some(shared) = &mut self.shared {
-                shared.send(number, packet);
-            }
+            let held = match (&self.pauses, &mut self.shared) {
+                (Some(pauses), _) => pauses.of(handle, packet),
+                (None, Some(shared)) => {
+                    shared.send(number, packet);
+                    None
+                }
+                (None, None) => None,
+            };
             let class = *self.class(number);
             let bytes = packet.bytes;
             if let Some(telemetry) = &mut self.telemetry {

@@ -9,6 +9,10 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::core::rng::mix;
+use crate::core::time::Ps;
+use crate::core::units::{Duration, In};
+use crate::net::adaptive::Adaptive;
+use crate::net::link::Links;
 use crate::net::shortest::Shortest;
 use crate::net::topology::{Node, Shape, Topology};
 
@@ -21,19 +25,36 @@ pub enum Routing {
     Spray,
     /// ECMP: all packets of a flow in one direction take the same path.
     PerFlow,
+    /// Each packet takes the link of this switch that will have sent what it holds first.
+    Adaptive,
+    /// Likewise the first packet of a flowlet (Sinha, Kandula and Katabi, HotNets 2004); others
+    /// follow it. Where `gap` is longer than paths differ, a flow stays in order.
+    #[serde(rename = "Flowlets")]
+    Flowlets {
+        /// The longest pause within a flowlet.
+        #[serde(with = "In::<Duration>")]
+        gap: Ps,
+    },
 }
 
 /// Link numbers: host `h`'s own is `h`, the link to it `hosts + h`; then both directions of every
 /// trunk; in a graph, last, the link that leads nowhere.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    routing: Routing,
+    choice: Choice,
     hosts: u32,
     switch_of: Vec<u32>,
     trunks: Vec<(u32, u32)>,
     /// The link that leads nowhere, for packets without a route.
     nowhere: u32,
     paths: Paths,
+}
+
+/// The choice where no load decides.
+#[derive(Debug, Clone, Copy)]
+enum Choice {
+    Spray,
+    PerFlow,
 }
 
 #[derive(Debug)]
@@ -46,24 +67,36 @@ enum Paths {
     },
     Tree(Branches),
     Graph(Shortest),
+    /// Of any shape, where load decides: apart, so that nothing else is slower for it.
+    Adaptive(Box<(Adaptive, Shortest)>),
 }
 
 impl Routes {
     pub fn new(topology: &Topology, routing: Routing) -> Self {
         let hosts = topology.hosts();
+        let by_load = |gap| {
+            let shortest = Shortest::new(topology, &[]);
+            Paths::Adaptive(Box::new((Adaptive::new(gap, topology.switches), shortest)))
+        };
+        let paths = match (routing, topology.shape) {
+            (Routing::Adaptive, _) => by_load(None),
+            (Routing::Flowlets { gap }, _) => by_load(Some(gap)),
+            (_, Shape::LeafSpine { racks, spines }) => {
+                Paths::LeafSpine { racks, spines, turns: Turns::new(racks) }
+            }
+            (_, Shape::Tree) => Paths::Tree(Branches::new(topology)),
+            (_, Shape::Graph) => Paths::Graph(Shortest::new(topology, &[])),
+        };
         Routes {
-            routing,
+            choice: match routing {
+                Routing::PerFlow => Choice::PerFlow,
+                _ => Choice::Spray,
+            },
             hosts,
             switch_of: topology.hosts.iter().map(|(switch, _)| *switch).collect(),
             trunks: topology.trunks.iter().map(|&(a, b, _)| (a, b)).collect(),
             nowhere: topology.links(),
-            paths: match topology.shape {
-                Shape::LeafSpine { racks, spines } => {
-                    Paths::LeafSpine { racks, spines, turns: Turns::new(racks) }
-                }
-                Shape::Tree => Paths::Tree(Branches::new(topology)),
-                Shape::Graph => Paths::Graph(Shortest::new(topology, &[])),
-            },
+            paths,
         }
     }
 
@@ -87,13 +120,23 @@ impl Routes {
 
     /// Recomputes routes without the failed links, given as one direction of each cable.
     pub fn avoid(&mut self, topology: &Topology, failed: &[u32]) {
-        self.paths = Paths::Graph(Shortest::new(topology, failed));
+        let shortest = Shortest::new(topology, failed);
+        match &mut self.paths {
+            Paths::Adaptive(of) => of.1 = shortest,
+            paths => *paths = Paths::Graph(shortest),
+        }
     }
 
-    /// The link by which a packet for `to` leaves `switch`. `flow` is called only for per-flow
-    /// routing.
+    /// The link by which a packet for `to` leaves `switch`. `flow` is called only for routing by
+    /// flow; `loads` are the links now, for adaptive routing.
     #[inline]
-    pub fn next(&mut self, switch: u32, to: u32, flow: impl FnOnce() -> u64) -> u32 {
+    pub fn next(
+        &mut self,
+        switch: u32,
+        to: u32,
+        flow: impl FnOnce() -> u64,
+        loads: (Ps, &Links),
+    ) -> u32 {
         let leaf = self.switch_of[to as usize];
         let here = leaf == switch;
         match &mut self.paths {
@@ -102,10 +145,10 @@ impl Routes {
                 // hop's time on 144 hosts.
                 let (up, down) =
                     (u32::from(!here) * u32::from(switch < *racks), switch.saturating_sub(*racks));
-                let pick = match self.routing {
-                    Routing::Spray => turns.next(up, switch, leaf, *spines),
-                    Routing::PerFlow if up == 1 => of_flow(flow(), switch, *spines),
-                    Routing::PerFlow => 0,
+                let pick = match self.choice {
+                    Choice::Spray => turns.next(up, switch, leaf, *spines),
+                    Choice::PerFlow if up == 1 => of_flow(flow(), switch, *spines),
+                    Choice::PerFlow => 0,
                 };
                 let ways = [
                     2 * (self.hosts + leaf * *spines + down) + 1,
@@ -116,22 +159,40 @@ impl Routes {
             }
             _ if here => self.to_host(to),
             Paths::Tree(branches) => branches.next(switch, leaf),
+            Paths::Adaptive(of) => by_load(of, self.nowhere, (switch, leaf), flow, loads),
             Paths::Graph(shortest) => {
                 let (links, turn) = shortest.next(switch, leaf);
-                match (links, self.routing) {
+                match (links, self.choice) {
                     ([], _) => self.nowhere,
                     ([link], _) => *link,
-                    (_, Routing::Spray) => {
+                    (_, Choice::Spray) => {
                         let pick = usize::from(*turn);
                         *turn = if pick + 1 >= links.len() { 0 } else { *turn + 1 };
                         links[pick]
                     }
-                    (_, Routing::PerFlow) => {
+                    (_, Choice::PerFlow) => {
                         links[of_flow(flow(), switch, links.len() as u32) as usize]
                     }
                 }
             }
         }
+    }
+}
+
+/// The next link where load decides.
+#[cold]
+#[inline(never)]
+fn by_load(
+    (adaptive, shortest): &mut (Adaptive, Shortest),
+    nowhere: u32,
+    (switch, leaf): (u32, u32),
+    flow: impl FnOnce() -> u64,
+    (now, links): (Ps, &Links),
+) -> u32 {
+    match shortest.next(switch, leaf).0 {
+        [] => nowhere,
+        [link] => *link,
+        equal => adaptive.pick((now, switch), equal, flow, |link| links.load(now, link)),
     }
 }
 
@@ -245,7 +306,6 @@ impl Branches {
 mod tests {
     use super::*;
     use crate::core::rng::Rng;
-    use crate::net::link::Links;
     use crate::net::link_config::LinkConfig;
     use crate::net::topology::{Cable, LeafSpine, Tree};
     use crate::queue::kinds::Queue;
@@ -262,7 +322,7 @@ mod tests {
                 }
                 Node::Switch(switch) => {
                     path.push(switch);
-                    link = routes.next(switch, to, || 7);
+                    link = routes.next(switch, to, || 7, (0, links));
                     assert_eq!(routes.starts()[link as usize], Node::Switch(switch));
                 }
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Buffers that a switch's ports share, with dynamic thresholds (Choudhury and Hahne, "Dynamic
-//! Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN 1998).
+//! Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking,
+//! 1998).
 
 use serde::{Deserialize, Serialize};
 

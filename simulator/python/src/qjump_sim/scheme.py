@@ -317,16 +317,24 @@ class Aequitas:
 
 
 @dataclass(frozen=True)
+class Flowlets:
+    """Packets of a flow that follow each other within `gap` take one path; after a longer pause
+    the least loaded (Sinha, Kandula and Katabi, HotNets 2004)."""
+
+    gap: int
+
+
+@dataclass(frozen=True)
 class Scheme:
     """Everything except network and traffic.
 
-    `routing`: every packet takes the next of equal paths in turn, or all of a flow take one (ECMP). `queue`: at every link of a switch.
+    `routing`: every packet takes the next of equal paths in turn, or the least loaded link (adaptive); or all of a flow take one (ECMP), or all of a flowlet. `queue`: at every link of a switch.
     `levels`: largest flow of levels 0 to 6 in packets, increasing; larger ones have level 7.
 
     >>> scheme = replace(Scheme.named("dctcp", FIG9), queue=DropTail(Packets(100)), routing="per-flow")
     """
 
-    routing: Literal["spray", "per-flow"]
+    routing: Literal["spray", "per-flow", "adaptive"] | Flowlets
     queue: Queue
     transport: Transport
     limiter: PerFlow | PerHost | Aequitas | None
