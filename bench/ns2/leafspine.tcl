@@ -3,10 +3,11 @@
 # selective acknowledgements and, as where packets are sprayed, no fast retransmit. One spine of 160 Gb/s stands for four of 40 Gb/s: to
 # spray packets ns-2 needs distance vectors, which take it 24 s more before the first flow; the packet-hops are as many.
 #
-#   ns leafspine.tcl FLOWS count|time
+#   ns leafspine.tcl FLOWS count|time|each|open
 #
 # FLOWS: lines of seconds, source, destination, packets. `count` watches every queue to count packet-hops and drops, which costs time; `time`
-# does not, and says 0. It prints one line: words of name=value.
+# does not, and says 0. It prints one line: words of name=value. `each` prints a line for each flow before that: its number and the seconds
+# at its end. So does `open`, where connections are open beforehand: otherwise ns-2's first packet is a SYN.
 
 lassign $argv trace mode
 
@@ -26,6 +27,10 @@ Agent/TCP set rtxcur_init_ 0.0002
 Agent/TCP set maxrto_ 2
 Agent/TCP set numdupacks_ 1000000
 Agent/TCP set singledup_ 0             ;# no limited transmit
+
+if {$mode eq "open"} {
+    Agent/TCP set syn_ false
+}
 
 set spine [$sim node]
 set links {}
@@ -50,7 +55,10 @@ if {$mode eq "count"} {
 set started 0
 set finished 0
 Agent/TCP instproc done {} {
-    global finished started
+    global finished started mode number sim
+    if {$mode in {each open}} {
+        puts "flow $number($self) [$sim now]"
+    }
     if {[incr finished] == $started} { finish }
 }
 proc finish {} {
@@ -77,6 +85,7 @@ while {[gets $file line] >= 0} {
     $sim connect $sender $receiver
     set application [new Application/FTP]
     $application attach-agent $sender
+    set number($sender) $started
     $sim at $seconds "$application produce $packets"
     incr started
 }

@@ -169,17 +169,17 @@ mod tests {
         let mut rng = Rng::new(7, 0);
         for case in 0..40 {
             let switches = [1, 2, 3, 5, 7, 9][case % 6];
-            let ring = case % 2 == 0 && switches > 2;
+            let looped = case % 2 == 0 && switches > 2;
             let name = |at: u64| format!("s{at}");
             let mut tree = Tree::new();
             for at in 0..switches {
                 tree = tree.switch(&name(at));
-                let up = if ring { at.saturating_sub(1) } else { rng.below(at.max(1)) };
+                let up = if looped { at.saturating_sub(1) } else { rng.below(at.max(1)) };
                 if at > 0 {
                     tree = tree.cable(&name(at), &name(up), cable(&mut rng));
                 }
             }
-            if ring {
+            if looped {
                 tree = tree.cable(&name(0), &name(switches - 1), cable(&mut rng));
             }
             for host in 0..2 + rng.below(6) {
@@ -187,7 +187,7 @@ mod tests {
                 tree = tree.host(&host).cable(&host, &name(rng.below(switches)), cable(&mut rng));
             }
             let topology =
-                if ring { Graph::new(tree).build().unwrap() } else { tree.build().unwrap() };
+                if looped { Graph::new(tree).build().unwrap() } else { tree.build().unwrap() };
             assert_eq!(BasePath::of(&topology).unwrap().round_trip, simulated(&topology), "{case}");
         }
     }

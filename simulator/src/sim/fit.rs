@@ -50,7 +50,7 @@ impl<'a> Fit<'a> {
             "aequitas" => self.aequitas(&mut scheme),
             "bbr" => {
                 // Its greatest gain is 2.89 (2 / ln 2).
-                let most = self.window(3 * self.here.holds().div_ceil(PACKET));
+                let most = window(3 * self.here.holds().div_ceil(PACKET));
                 scheme.transport.max_window = scheme.transport.max_window.max(most);
             }
             "dcqcn" | "dcqcn-pfc" => self.dcqcn(&mut scheme)?,
@@ -92,10 +92,6 @@ impl<'a> Fit<'a> {
         self.here.holds().saturating_sub(self.fig9.holds()).div_ceil(PACKET)
     }
 
-    fn window(&self, packets: u64) -> u32 {
-        packets.clamp(1, LARGEST) as u32
-    }
-
     /// Packets of a queue: they take at least as long to send as published, and what the path holds
     /// beyond Figure 9's has room (Villamizar and Song, CCR 24(5), 1994).
     fn buffer(&self, published: u64) -> u64 {
@@ -106,7 +102,7 @@ impl<'a> Fit<'a> {
     /// long as published, in time and in round trips.
     fn windows_and_timeouts(&self, scheme: &mut Scheme) {
         let t = &mut scheme.transport;
-        t.max_window = self.window(u64::from(t.max_window) + self.more());
+        t.max_window = window(u64::from(t.max_window) + self.more());
         t.min_rto = t.min_rto.max(self.by_trip(super::fig9::MIN_RTO));
         t.max_rto = t.max_rto.max(t.min_rto);
         if let Queue::DropTail(Limit::Bytes(limit)) = &mut scheme.queue {
@@ -137,9 +133,9 @@ impl<'a> Fit<'a> {
     fn pfabric(&self, scheme: &mut Scheme) {
         let published = Scheme::pfabric();
         let t = &mut scheme.transport;
-        t.max_window = self.window(self.by_path(published.transport.max_window.into()));
+        t.max_window = window(self.by_path(published.transport.max_window.into()));
         t.initial_window =
-            self.window(self.by_path(published.transport.initial_window.into())).min(t.max_window);
+            window(self.by_path(published.transport.initial_window.into())).min(t.max_window);
         t.min_rto = self.by_trip(published.transport.min_rto);
         t.max_rto = published.transport.max_rto.max(t.min_rto);
         if let Queue::PFabric(PFabric { limit }) = &mut scheme.queue {
@@ -204,8 +200,8 @@ impl<'a> Fit<'a> {
     fn homa(&self, scheme: &mut Scheme) {
         let t = &mut scheme.transport;
         let published = Scheme::homa();
-        t.initial_window = self.window(self.by_path(published.transport.initial_window.into()));
-        t.max_window = t.max_window.max(self.window(2 * u64::from(t.initial_window)));
+        t.initial_window = window(self.by_path(published.transport.initial_window.into()));
+        t.max_window = t.max_window.max(window(2 * u64::from(t.initial_window)));
         if let (
             Queue::Priority(Priority { limit: published }),
             Queue::Priority(Priority { limit }),
@@ -221,6 +217,10 @@ impl<'a> Fit<'a> {
         t.initial_window = self.window(self.by_path(Scheme::ndp().transport.initial_window.into()));
         t.max_window = t.max_window.max(t.initial_window);
     }
+}
+
+fn window(packets: u64) -> u32 {
+    packets.clamp(1, LARGEST) as u32
 }
 
 /// `published` times the first product over the second, rounded up.
