@@ -214,7 +214,7 @@ impl<'a> Fit<'a> {
     /// The first window is what the base path holds (Handley et al., SIGCOMM 2017, section 3).
     fn ndp(&self, scheme: &mut Scheme) {
         let t = &mut scheme.transport;
-        t.initial_window = self.window(self.by_path(Scheme::ndp().transport.initial_window.into()));
+        t.initial_window = window(self.by_path(Scheme::ndp().transport.initial_window.into()));
         t.max_window = t.max_window.max(t.initial_window);
     }
 }
