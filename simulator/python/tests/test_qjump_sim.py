@@ -631,7 +631,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, "shape")), SIX), "scheme.limiter.mode: 'shape' is not 'delay' or 'drop'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, epochs="late")), SIX), "scheme.limiter.epochs: 'late' is not 'first-packet', 'rolling'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, limit=-1)), SIX), "scheme.limiter.limit: -1 is not a whole number from 0 to"),
-        (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray', 'per-flow', 'adaptive' or a Flowlets"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99, 1, level=9)]), "source from 0 to 1: its level 9 must be 0 to 7"),
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99_999, 1)]), "sources[0].bytes: 99999 is not a whole number from 0 to 65535"),
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, 999 * S, 99, 9_999)]), "source from 0 to 1: 9999 datagrams with 999000000000000 ps between two would"),
