@@ -163,14 +163,17 @@ proptest! {
     fn any_number_of_parts_gives_the_bits_of_one(
         network in random(),
         scheme in 0usize..100,
-        per_flow: bool,
+        routing in prop_oneof![
+            Just(Routing::Spray), Just(Routing::PerFlow), Just(Routing::Adaptive),
+            Just(Routing::Flowlets { gap: 5 * US }),
+        ],
         flows in prop::collection::vec((0u64..40, 0u32..100, 0u32..100, 1u32..120), 1..60),
         stop in prop::option::of(200u64..3_000),
     ) {
         let topology = network.build();
         let schemes = schemes(&topology);
         let mut scheme = schemes[scheme % schemes.len()].clone();
-        scheme.routing = if per_flow { Routing::PerFlow } else { Routing::Spray };
+        scheme.routing = routing;
         let hosts = topology.hosts();
         // Starts in whole steps of 20 us, so that many are at the same time.
         let flows = flows.iter().map(|&(start, src, dst, packets)| {

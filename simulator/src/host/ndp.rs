@@ -34,7 +34,7 @@ impl Hosts {
             self.pulls.flows.resize_with(slot as usize + 1, Pulled::default);
         }
         self.pulls.flows[slot as usize] =
-            Pulled { credit: window, granted: window, pulled: window, ..Pulled::default() };
+            Pulled { credit: window, granted: window, last_pull: window, ..Pulled::default() };
         self.send_credited(net, slot);
         self.set_timer_event(net, slot);
     }
@@ -140,8 +140,8 @@ impl Hosts {
         let Some(slot) = of.queue.pop_front() else { return };
         of.free = net.now + packet;
         let flow = &mut self.pulls.flows[slot as usize];
-        flow.pulled += 1;
-        let count = flow.pulled;
+        flow.last_pull += 1;
+        let count = flow.last_pull;
         self.send_word(net, slot, count, NO_ECHO);
         self.schedule_pull(net, host);
     }
@@ -206,7 +206,7 @@ impl Hosts {
         if flow.expected() == size {
             self.send_word(net, slot, size, DONE);
         } else if self.pulls.hosts[flow.to as usize].queue.contains(&slot) {
-            let count = of.pulled;
+            let count = of.last_pull;
             self.send_word(net, slot, count, NO_ECHO);
         } else {
             let (from, to) = flow.receiver.gap(size.min(flow.expected() + window));

@@ -18,7 +18,7 @@ pub(crate) struct Pulled {
     pub again: VecDeque<u32>,
     /// Receiver: packets that it has pulled, or that wait for their pull; the last pull's count.
     pub granted: u32,
-    pub pulled: u32,
+    pub last_pull: u32,
     /// Receiver: trimmed packets that have come.
     pub trimmed: u32,
 }

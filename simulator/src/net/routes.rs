@@ -27,7 +27,7 @@ pub enum Routing {
     PerFlow,
     /// Each packet takes the link of this switch that will have sent what it holds first.
     Adaptive,
-    /// Likewise the first packet of a flowlet (Sinha, Kandula and Katabi, HotNets 2004); others
+    /// Likewise the first packet of a flowlet (Sinha, Kandula and Katabi, 2004); others
     /// follow it. Where `gap` is longer than paths differ, a flow stays in order.
     #[serde(rename = "Flowlets")]
     Flowlets {
