@@ -5,11 +5,15 @@ The limit is that of the address space, as `ulimit -v` sets it.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import qjump_sim
 
 LIMIT = 2_500_000_000
 CHILD = """
@@ -29,7 +33,8 @@ except ValueError as error:
 def said(work: str) -> str:
     """The sentence with which a process refuses the work."""
     code = CHILD.format(limit=LIMIT, work=work)
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    package = str(Path(qjump_sim.__file__).parent.parent)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": package})
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
