@@ -98,10 +98,13 @@ STATES = {
     ),
 }
 CHILD = """
+import signal
 import time
 import numpy as np
 from qjump_sim import *
 CABLE = Cable(10**10, 2 * US)
+# Whoever starts this in the background may have it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 {preparation}
 print("ready", flush=True)
 try:
