@@ -77,7 +77,7 @@ DIRECTION_ONLY = {
 docs/similarity.md, in the simulator for those in the experiment's remarks."""
 
 
-WHOLE = {"fig3a", "hadoop-ect", "rivals", "scale"}
+WHOLE = {"collectives", "fig3a", "hadoop-ect", "rivals", "scale"}
 """Run whole always: what README shows, and what takes less than a minute. Of the others it is an
 hour of a core."""
 LONG = {
