@@ -19,15 +19,15 @@ class Example(NamedTuple):
 EXAMPLES = {
     "": (
         Example(
-            "qjump-mn run fig3a --preset 10g -s duration=20ms",
+            "qjump-mn run fig3a --preset 10g",
             "Simulate Figure 3a at 10 Gb/s, in seconds, and write a report.",
         ),
         Example("qjump-mn explain fig3a", "Describe this experiment and the cost of its presets."),
     ),
     "run": (
         Example(
-            "qjump-mn run fig3a --preset 10g -s duration=20ms --arms idle,contended,qjump",
-            "Simulate three arms of Figure 3a at 10 Gb/s, for 20 ms each.",
+            "qjump-mn run fig3a --preset 10g --arms idle,contended,qjump",
+            "Simulate three arms of Figure 3a at 10 Gb/s.",
         ),
         Example(
             "qjump-mn run fig3a --preset smoke --scheme ecn",

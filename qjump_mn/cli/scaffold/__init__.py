@@ -24,7 +24,7 @@ KINDS = {
 NEXT = {
     "experiment": "qjump-mn run {name} --backend simulator",
     "scheme": "qjump-mn run fig3a --preset smoke --scheme {name}",
-    "topology": "qjump-mn run fig3a --preset 10g -s topology={name} -s duration=20ms",
+    "topology": "qjump-mn run fig3a --preset 10g -s topology={name}",
     "program": "qjump-mn run {name} --backend simulator",
 }
 """The command that uses a new file of each kind."""

@@ -209,21 +209,30 @@ class MapReduce:
 
 @dataclass(frozen=True)
 class RingAllReduce:
-    """All-reduce by reduce-scatter and all-gather in a ring: 2 (n - 1) steps, each of an n-th of `bytes`."""
+    """All-reduce by reduce-scatter and all-gather in a ring: 2 (n - 1) steps, each of an n-th of `bytes`.
+
+    >>> job = Collective([0, 1, 2, 3], RingAllReduce(1_000_000), iterations=10)
+    """
 
     bytes: int | Bytes
 
 
 @dataclass(frozen=True)
 class TreeAllReduce:
-    """All-reduce by a reduction to the first host and a broadcast, both along a binomial tree, of `bytes` each time."""
+    """All-reduce by a reduction to the first host and a broadcast, both along a binomial tree, of `bytes` each time.
+
+    >>> job = Collective([0, 1, 2, 3], TreeAllReduce(1_000_000), iterations=10)
+    """
 
     bytes: int | Bytes
 
 
 @dataclass(frozen=True)
 class AllToAll:
-    """All-to-all by pairwise exchange: in step k a host sends `bytes` to the k-th after it, once it has the message of step k - 1."""
+    """All-to-all by pairwise exchange: in step k a host sends `bytes` to the k-th after it, once it has the message of step k - 1.
+
+    >>> job = Collective([0, 1, 2, 3], AllToAll(10_000), iterations=10)
+    """
 
     bytes: int | Bytes
 
@@ -233,6 +242,8 @@ class Send:
     """A message from `rank` to `to`. It starts when the operations `after`, by their places in the list, have ended.
 
     A message has ended for its sender when all of it is acknowledged, for its receiver when all of it has arrived.
+
+    >>> there_and_back = Goal([Send(0, to=1, bytes=1500), Calc(1, us(5), after=[0]), Send(1, to=0, bytes=1500, after=[1])])
     """
 
     rank: int
@@ -243,7 +254,10 @@ class Send:
 
 @dataclass(frozen=True)
 class Calc:
-    """A computing time of `rank`, after operations as for `Send`. Those of one `cpu` of a rank take place one after another."""
+    """A computing time of `rank`, after operations as for `Send`. Those of one `cpu` of a rank take place one after another.
+
+    >>> compute_then_send = Goal([Calc(0, us(50)), Send(0, to=1, bytes=1500, after=[0])])
+    """
 
     rank: int
     time: int
@@ -253,7 +267,10 @@ class Calc:
 
 @dataclass(frozen=True)
 class Goal:
-    """Any operations, each of which waits for operations of its own rank and for messages to it."""
+    """Any operations, each of which waits for operations of its own rank and for messages to it.
+
+    >>> job = Collective([0, 1], Goal([Send(0, to=1, bytes=1500), Send(1, to=0, bytes=1500)]))
+    """
 
     operations: Sequence[Send | Calc]
 
@@ -272,7 +289,12 @@ class Goal:
 @dataclass(frozen=True)
 class Collective:
     """Hosts, which are the ranks of a `pattern` in this order, carry it out over TCP, `iterations` times: the next one `pause` after the last operation
-    has ended. Several are competing jobs. From `until` on no iteration starts."""
+    has ended. Several are competing jobs. From `until` on no iteration starts.
+
+    >>> outcome = run(Scenario(FIG9, "tcp", apps=[Collective([0, 1, 2], RingAllReduce(9_000), iterations=2)]))
+    >>> len(outcome.apps[0].latency)
+    2
+    """
 
     hosts: Sequence[int]
     pattern: RingAllReduce | TreeAllReduce | AllToAll | Goal
@@ -454,7 +476,12 @@ class MapReduceResult(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class CollectiveResult(Latencies):
-    """Durations of the iterations, from their start to the end of their last operation."""
+    """Durations of the iterations, from their start to the end of their last operation.
+
+    >>> (result,) = run(Scenario(FIG9, "tcp", apps=[Collective([0, 1], AllToAll(1500))])).apps
+    >>> int((result.latency >= 0).sum())
+    1
+    """
 
 
 AppResult = PingResult | DatagramsResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult | CollectiveResult

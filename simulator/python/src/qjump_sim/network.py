@@ -59,7 +59,11 @@ class Loss:
     """Random loss on the cable between two nodes, or on all cables between two switches, in both
     directions: each packet alone is lost with probability `share`, below 1 and rounded to
     millionths. A lost packet has crossed the queue and taken its time on the link. It counts as
-    `failed`."""
+    `failed`.
+
+    >>> cable = Cable(10**9, us(1))
+    >>> tree = Tree(["s"], ["a", "b"], [("a", "s", cable), ("s", "b", cable)], losses=[Loss("a", "s", 0.001)])
+    """
 
     one: str
     other: str

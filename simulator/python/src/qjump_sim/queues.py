@@ -267,7 +267,10 @@ class DualPi2:
 @dataclass(frozen=True)
 class Trim:
     """A FIFO that trims what does not fit, and forwards the headers before all data, as NDP's
-    switches do (Handley et al., SIGCOMM 2017)."""
+    switches do (Handley et al., SIGCOMM 2017).
+
+    >>> scheme = replace(Scheme.named("ndp", FIG9), queue=Trim(limit=Packets(12)))
+    """
 
     limit: Size = 12_000
     """Of data."""
@@ -312,6 +315,8 @@ class SharedBuffer:
     1998): a port takes a packet while it holds less than `alpha` times what is free.
 
     `n` ports that are overloaded for long hold alpha * bytes / (1 + n * alpha) each, alpha as a number.
+
+    >>> scheme = replace(Scheme.named("tcp", FIG9), queue=DropTail(None), shared_buffer=SharedBuffer(1_000_000, alpha=500))
     """
 
     bytes: Size

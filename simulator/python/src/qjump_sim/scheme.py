@@ -125,7 +125,11 @@ class Homa:
 class Hpcc:
     """HPCC (Li et al., SIGCOMM 2019): a window after the most loaded port of the path, which ports
     report (INT). Each packet needs an ACK (`delayed_ack` None), each flow one path
-    (`routing="per-flow"`), and the transport's `initial_window` is what a base round trip holds."""
+    (`routing="per-flow"`), and the transport's `initial_window` is what a base round trip holds.
+
+    >>> hpcc = Scheme.named("hpcc", FIG9)
+    >>> scheme = replace(hpcc, transport=replace(hpcc.transport, congestion=replace(hpcc.transport.congestion, utilisation=0.9)))
+    """
 
     base: int = 13_000_000
     """T: the longest round trip without queues, in ps."""
@@ -140,7 +144,12 @@ class Hpcc:
 @dataclass(frozen=True)
 class PowerTcp:
     """PowerTCP (Addanki, Michel and Schmid, NSDI 2022): a window after the power of the path's
-    ports, arrival rate times queue. It needs what `Hpcc` needs."""
+    ports, arrival rate times queue. It needs what `Hpcc` needs.
+
+    >>> scheme = Scheme.named("powertcp", FIG9)
+    >>> scheme.transport.congestion.gamma
+    0.9
+    """
 
     base: int
     """Tau: the longest round trip without queues, in ps."""
@@ -153,13 +162,23 @@ class PowerTcp:
 @dataclass(frozen=True)
 class Ndp:
     """NDP (Handley et al., SIGCOMM 2017): receivers pull. The transport's `initial_window` leaves
-    at once; then each packet that arrives, whole or trimmed (`Trim`), pulls another."""
+    at once; then each packet that arrives, whole or trimmed (`Trim`), pulls another.
+
+    >>> scheme = Scheme.named("ndp", FIG9)
+    >>> scheme.transport.congestion
+    Ndp()
+    """
 
 
 @dataclass(frozen=True)
 class Bbr3:
     """BBR, version 3 (draft-ietf-ccwg-bbr): the model of `Bbr`, with limits of what may be under
-    way, by losses above 2 % and by marks."""
+    way, by losses above 2 % and by marks.
+
+    >>> scheme = Scheme.named("bbr3", FIG9)
+    >>> scheme.transport.rack_tlp
+    True
+    """
 
 
 Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa | Ndp | Hpcc | PowerTcp | Bbr3
@@ -319,7 +338,10 @@ class Aequitas:
 @dataclass(frozen=True)
 class Flowlets:
     """Packets of a flow that follow each other within `gap` take one path; after a longer pause
-    the least loaded (Sinha, Kandula and Katabi, HotNets 2004)."""
+    the least loaded (Sinha, Kandula and Katabi, HotNets 2004).
+
+    >>> scheme = replace(Scheme.named("tcp", FIG9), routing=Flowlets(gap=us(25)))
+    """
 
     gap: int
 
