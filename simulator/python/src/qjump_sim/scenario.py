@@ -25,8 +25,8 @@ class Scenario:
     when no event is left, or after 107 days.
 
     `parts`: number of parts, which run on as many cores as there are. Each has some of the switches
-    and their hosts; more than one pays off from some thousand hosts on. Neither the number of parts
-    nor that of cores changes an outcome. A run in several parts can have neither sources,
+    and their hosts. Measure whether it pays off (docs/simulator-validation.md). Neither the number
+    of parts nor that of cores changes an outcome. A run in several parts can have neither sources,
     applications, pauses, receivers that grant or pull, nor
     Aequitas and telemetry, and cannot be watched.
 
