@@ -3,6 +3,7 @@ the record that registers it."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,21 @@ def _hosts(text: str) -> list[str]:
         return [text]
     prefix, first, last = match.groups()
     return [f"{prefix}{number}" for number in range(int(first), int(last) + 1)]
+
+
+def all_pairs(
+    place: str, hosts: Sequence[str], *, required: bool = False
+) -> list[tuple[str, Flow]]:
+    """Return all ordered pairs of the hosts that are listed at ``place``, with that place.
+
+    Raises :class:`UsageError` for one host, or one that is listed twice; if ``required``, also for
+    none.
+    """
+    if len(hosts) == 1 or len(set(hosts)) < len(hosts) or (required and not hosts):
+        raise UsageError(
+            f"{place}: list two or more hosts, each once (got {', '.join(hosts) or 'none'})"
+        )
+    return [(place, pair) for pair in itertools.permutations(hosts, 2)]
 
 
 def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
@@ -20,6 +19,7 @@ from qjump_mn.programs.base import (
     Read,
     WorkloadPlan,
     WorkloadSpec,
+    all_pairs,
     bounded,
     check_interval,
 )
@@ -96,12 +96,7 @@ class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrie
     count: int | None = None
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        if len(self.hosts) < 2 or len(set(self.hosts)) < len(self.hosts):
-            raise UsageError(
-                f"{where}.hosts: list two or more hosts, each once (got "
-                f"{', '.join(self.hosts) or 'none'})"
-            )
-        return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
+        return all_pairs(f"{where}.hosts", self.hosts, required=True)
 
     def check(self, where: str, network: Network) -> None:
         if (self.count is None) != bool(self.interval):

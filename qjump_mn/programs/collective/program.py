@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from qjump_mn.programs.base import (
     Read,
     WorkloadPlan,
     WorkloadSpec,
+    all_pairs,
     bounded,
 )
 from qjump_mn.programs.launch import Launch
@@ -119,11 +119,7 @@ class Collective(
     pause: Duration = Duration(0)
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        if len(self.hosts) == 1 or len(set(self.hosts)) < len(self.hosts):
-            raise UsageError(
-                f"{where}.hosts: list two or more hosts, each once (got {', '.join(self.hosts)})"
-            )
-        return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
+        return all_pairs(f"{where}.hosts", self.hosts)
 
     def check(self, where: str, network: Network) -> None:
         if self.pattern not in PATTERNS:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from qjump_mn import theory
-from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import simulated_text
-from qjump_mn.programs.base import Flow, Program, Read, WorkloadPlan, WorkloadSpec, bounded
+from qjump_mn.programs.base import (
+    Flow,
+    Program,
+    Read,
+    WorkloadPlan,
+    WorkloadSpec,
+    all_pairs,
+    bounded,
+)
 from qjump_mn.programs.launch import Launch
 
 DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
@@ -88,11 +94,7 @@ class MapReduce(
     reduce_mean: Duration = Duration(0)
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        if len(self.hosts) == 1 or len(set(self.hosts)) < len(self.hosts):
-            raise UsageError(
-                f"{where}.hosts: list two or more hosts, each once (got {', '.join(self.hosts)})"
-            )
-        return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
+        return all_pairs(f"{where}.hosts", self.hosts)
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.maps", self.maps, 1, 100_000, "1 to 100000")
