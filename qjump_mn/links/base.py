@@ -9,13 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run
+from qjump_mn.links import commands
 from qjump_mn.links.commands import Shaping as Shaping  # for link models of extensions
 from qjump_mn.model.topology import Link, Network
 
 QUEUES = len(theory.LEVELS)
 """Transmit queues, receive queues and bands of an interface: one each for a level."""
 
-PARENT = "5:1"
+PARENT = commands.PARENT
 """The class that limiters and queues are put below; the same in every link model."""
 
 HANDLE = "6:"

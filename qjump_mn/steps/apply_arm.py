@@ -172,10 +172,9 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
 
 def traced_queues(lines: Sequence[str], device: str, link: Link) -> list[str]:
     """Return tc lines for the queues below a port's gate: a scheme's, or else the levels'."""
-    below = f"{commands.TRACED}1"
     if lines:
-        return for_device(lines, device, below)
-    return commands.priorities(device, below, link.buffer_bytes)
+        return for_device(lines, device, commands.GATED)
+    return commands.priorities(device, commands.GATED, link.buffer_bytes)
 
 
 def _level_priorities(network: Network) -> Run:

@@ -28,6 +28,9 @@ FULL = HEADER + TAG + MTU + CHECKSUM
 BUFFER = 100 * FULL
 """The default buffer of one level at one port."""
 
+PARENT = "5:1"
+"""The class of a link's end that queues, limiters and gates are put below."""
+
 
 class QosError(Exception):
     """A setting is not possible, or a command failed; the message is one sentence."""
@@ -133,7 +136,7 @@ def wire(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shapin
 
 def tbf(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shaping:
     """Shape a link with stock qdiscs that serve the levels, with ``buffer`` bytes for each."""
-    return paced(device, rate, buffer, delay, priorities(device, "5:1", buffer))
+    return paced(device, rate, buffer, delay, priorities(device, PARENT, buffer))
 
 
 def paced(
@@ -183,8 +186,8 @@ MAX_TRACE_MS = 600_000
 MAX_OPPORTUNITIES = 1000
 """In each ms of a trace: full-size frames at 12 Gb/s."""
 
-TRACED = "4:"
-"""The handle of :func:`traced`'s qdisc; what chooses frames is below its class 4:1."""
+TRACED, GATED = "4:", "4:1"
+"""The handle of :func:`traced`'s qdisc, and its class, below which is what chooses frames."""
 
 
 def traced(device: str, parent: str, buffer: int, mtu: int = MTU) -> str:

@@ -25,9 +25,6 @@ NOT_HERE = frozenset(
 
 ONLY_WIRE = frozenset({"jitter", "loss", "trace"})
 
-PARENT, BELOW = "5:1", f"{commands.TRACED}1"
-"""The wire's class, and that of the gate below it."""
-
 
 class Wanted(NamedTuple):
     """The settings of one end of a link: bit/s, bytes of each level, ns, ns, per cent; the
@@ -160,7 +157,7 @@ class WireIntf(LevelIntf):
         asked = wanted(type(self).__name__, params, self.refused)
         if asked.trace:
             lines = {
-                count: commands.opportunity(self.name, PARENT, count, asked.buffer)
+                count: commands.opportunity(self.name, commands.PARENT, count, asked.buffer)
                 for count in {*asked.trace} - {0}
             }
             self._follower = self.node.popen(
@@ -189,8 +186,8 @@ class WireIntf(LevelIntf):
             seed = int.from_bytes(os.urandom(7), "big")
             shaping = shaping._replace(tc=(f"{line} jitter 0:0ns,100:{spread}ns seed {seed}",))
         if asked.trace:
-            gate = commands.traced(self.name, PARENT, asked.buffer)
-            levels = commands.priorities(self.name, BELOW, asked.buffer)
+            gate = commands.traced(self.name, commands.PARENT, asked.buffer)
+            levels = commands.priorities(self.name, commands.GATED, asked.buffer)
             shaping = shaping._replace(tc=(*shaping.tc, gate, *levels))
         if not asked.loss:
             return shaping
