@@ -26,9 +26,8 @@ class Scenario:
 
     `parts`: number of parts, which run on as many cores as there are. Each has some of the switches
     and their hosts. Measure whether it pays off (docs/simulator-validation.md). Neither the number
-    of parts nor that of cores changes an outcome. A run in several parts can have neither sources,
-    applications, pauses, receivers that grant or pull, nor
-    Aequitas and telemetry, and cannot be watched.
+    of parts nor that of cores changes an outcome. A run in several parts can have no sources,
+    applications, pauses, receivers that grant or pull, Aequitas or telemetry, and cannot be watched.
 
     >>> scenario = Scenario(FIG9, "dctcp", Flows(start=[0], src=[0], dst=[1], packets=[6]), seed=1)
     """
