@@ -67,6 +67,8 @@ fn key(event: u64, time: Ps, arrival: impl Fn(u32, Ps) -> (Ps, u32)) -> (u8, Rev
 const PLACE: u32 = 5;
 /// Four cache lines.
 const CHUNK: usize = (1 << PLACE) - 1;
+/// At light load most buckets have no more events.
+const FEW: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
@@ -77,22 +79,22 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Its events in order: each is placed by counting the events before it. No branch depends on a
-    /// time, which no processor could predict.
+    /// Its events in order, of which there are at most `PLACES`, a power of two: each is placed by
+    /// counting the events before it. No branch depends on a time, which no processor could predict.
     #[inline]
-    fn sorted(&self) -> [u64; CHUNK + 1] {
-        let mut keys = [i32::MAX; CHUNK + 1];
-        for (place, event) in self.events.iter().enumerate() {
+    fn sorted<const PLACES: usize>(&self) -> [u64; PLACES] {
+        let mut keys = [i32::MAX; PLACES];
+        for (place, event) in self.events.iter().enumerate().take(PLACES) {
             keys[place] = if place < self.len as usize {
                 (event >> 32 << PLACE | place as u64) as i32
             } else {
                 i32::MAX
             };
         }
-        let mut sorted = [0; CHUNK + 1];
-        for place in 0..(self.len as usize).min(CHUNK) {
+        let mut sorted = [0; PLACES];
+        for place in 0..(self.len as usize).min(CHUNK).min(PLACES) {
             let before: i32 = keys.iter().map(|&key| i32::from(key < keys[place])).sum();
-            sorted[before as usize % (CHUNK + 1)] = self.events[place];
+            sorted[before as usize % PLACES] = self.events[place];
         }
         sorted
     }
@@ -402,7 +404,11 @@ impl Wheel {
         let head = std::mem::replace(&mut self.heads[bucket], NONE);
         if self.chunks[head as usize].next == NONE {
             let chunk = &mut self.chunks[head as usize];
-            self.open.extend_from_slice(&chunk.sorted());
+            if chunk.len <= FEW as u32 {
+                self.open.extend_from_slice(&chunk.sorted::<FEW>());
+            } else {
+                self.open.extend_from_slice(&chunk.sorted::<{ CHUNK + 1 }>());
+            }
             self.open.truncate(chunk.len as usize);
             chunk.next = std::mem::replace(&mut self.free, head);
         } else {
